@@ -1,0 +1,130 @@
+"""A name becomes a thing, and the thing's module is imported when it is first asked for.
+
+A wing of the house keeps one table, a line a member::
+
+    TESTS: Registry[Test] = Registry("test", {"t": "rageval_report.stats.classical:paired_t"})
+
+This is the only place where a module is imported by name, so laziness lives here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from importlib import metadata
+from typing import Any, Generic, TypeVar, cast
+
+from rageval_report.errors import MissingDependencyError, UnknownNameError
+
+T = TypeVar("T")
+
+_PACKAGE = __name__.partition(".")[0]
+
+# Which extra of pyproject.toml brings which import; an import that is not here is its own package.
+EXTRAS: dict[str, str] = {
+    "narwhals": "frames",
+    "openpyxl": "excel",
+    "polars": "frames",
+    "pyarrow": "parquet",
+}
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """A table of names; an entry is a thing, or a text "module:attribute" that is loaded on first use.
+
+    Parameters
+    ----------
+    what : str
+        What the things are, in the singular, for error messages.
+    entries : mapping of str to thing or "module:attribute"
+        The built-in members.
+    group : str, optional
+        The entry-point group in which other distributions offer members; looked at only when a
+        name is not built in.
+
+    Examples
+    --------
+    >>> colours = Registry("colour", {"red": "#f00"})
+    >>> colours["red"]
+    '#f00'
+    >>> "blue" in colours
+    False
+    """
+
+    def __init__(
+        self, what: str, entries: Mapping[str, T | str] | None = None, *, group: str | None = None
+    ):
+        self._what = what
+        self._entries: dict[str, T | str] = dict(entries or {})
+        self._group = group
+
+    def add(self, name: str, thing: T) -> None:
+        """Make `thing` known as `name`; a name that is taken is replaced."""
+        self._entries[name] = thing
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._entries:
+            self._add_plugins()
+        if name not in self._entries:
+            raise UnknownNameError(self._what, name, self._entries)
+        entry = self._entries[name]
+        if isinstance(entry, str) and ":" in entry:
+            entry = cast("T", load(entry))
+            self._entries[name] = entry
+        return cast("T", entry)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"<table of {self._what}s: {', '.join(self._entries)}>"
+
+    def _add_plugins(self) -> None:
+        if self._group is None:
+            return
+        for point in metadata.entry_points(group=self._group):
+            self._entries.setdefault(point.name, point.value)
+
+
+def load(path: str) -> Any:
+    """The thing at "module:attribute", or the module where no attribute is named.
+
+    Raises
+    ------
+    MissingDependencyError
+        If the module, or one that it imports, is a package that is not installed.
+    """
+    module_name, _, attribute = path.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as exc:
+        missing = (exc.name or module_name).partition(".")[0]
+        if missing == _PACKAGE:  # a misspelt module of our own is a bug, not a missing extra
+            raise
+        raise MissingDependencyError(missing, EXTRAS.get(missing)) from exc
+    return getattr(module, attribute) if attribute else module
+
+
+def lazy_face(module: str, places: Mapping[str, str]) -> tuple[Callable[[str], Any], list[str]]:
+    """The ``__getattr__`` and the sorted ``__all__`` of a package whose names load when asked for.
+
+    Parameters
+    ----------
+    module : str
+        The package, its ``__name__``.
+    places : mapping of str to str
+        Public name to "module:attribute".
+    """
+
+    def getattr_(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return load(places[name])
+
+    return getattr_, sorted(places)
