@@ -1,0 +1,110 @@
+"""Arrays in, numbers out: intervals, paired tests, effect sizes, corrections, planning.
+
+Nothing here knows a frame or a metric. Everywhere ``difference`` is candidate minus baseline, NaN is
+an unscored query and is left out (pairwise where there are two sides), and nothing is drawn at
+random unless the method's name says so, and then from ``seed``.
+
+A new interval, test, correction or effect size is a function and a line in its table below.
+"""
+
+from __future__ import annotations
+
+from rageval_report._registry import Registry, lazy_face
+from rageval_report.stats._types import Correction, Effect, MeanInterval, PairedInterval, PairedTest
+
+_HERE = "rageval_report.stats"
+
+INTERVALS: Registry[MeanInterval] = Registry(
+    "interval of a mean",
+    {
+        "bca": f"{_HERE}.bootstrap:bca",
+        "bounded": f"{_HERE}.intervals:bounded",
+        "clopper-pearson": f"{_HERE}.intervals:clopper_pearson",
+        "jeffreys": f"{_HERE}.intervals:jeffreys",
+        "percentile": f"{_HERE}.bootstrap:percentile",
+        "studentised": f"{_HERE}.bootstrap:studentised",
+        "t": f"{_HERE}.intervals:student_t",
+        "wilson": f"{_HERE}.intervals:wilson",
+    },
+)
+
+PAIRED_INTERVALS: Registry[PairedInterval] = Registry(
+    "interval of a paired difference",
+    {
+        "bca": f"{_HERE}.paired_intervals:bca",
+        "bonett-price": f"{_HERE}.paired_intervals:bonett_price",
+        "newcombe": f"{_HERE}.paired_intervals:newcombe",
+        "percentile": f"{_HERE}.paired_intervals:percentile",
+        "sign-flip": f"{_HERE}.inversion:sign_flip",
+        "studentised": f"{_HERE}.paired_intervals:studentised",
+        "t": f"{_HERE}.paired_intervals:student_t",
+        "tango": f"{_HERE}.paired_intervals:tango",
+    },
+)
+
+TESTS: Registry[PairedTest] = Registry(
+    "paired test",
+    {
+        "bootstrap": f"{_HERE}.paired_tests:bootstrap",
+        "mcnemar": f"{_HERE}.paired_tests:mcnemar",
+        "mcnemar-midp": f"{_HERE}.paired_tests:mcnemar_midp",
+        "sign": f"{_HERE}.paired_tests:sign",
+        "sign-flip": f"{_HERE}.signflip:sign_flip",
+        "sign-flip-mc": f"{_HERE}.paired_tests:sign_flip_mc",
+        "sign-flip-midp": f"{_HERE}.signflip:sign_flip_midp",
+        "t": f"{_HERE}.paired_tests:student_t",
+        "wilcoxon": f"{_HERE}.paired_tests:wilcoxon",
+        "wilcoxon-pratt": f"{_HERE}.paired_tests:wilcoxon_pratt",
+        "wilcoxon-zsplit": f"{_HERE}.paired_tests:wilcoxon_zsplit",
+    },
+)
+
+CORRECTIONS: Registry[Correction] = Registry(
+    "correction",
+    {
+        "bh": f"{_HERE}.corrections:benjamini_hochberg",
+        "bonferroni": f"{_HERE}.corrections:bonferroni",
+        "by": f"{_HERE}.corrections:benjamini_yekutieli",
+        "hochberg": f"{_HERE}.corrections:hochberg",
+        "holm": f"{_HERE}.corrections:holm",
+        "none": f"{_HERE}.corrections:uncorrected",
+    },
+)
+
+EFFECTS: Registry[Effect] = Registry(
+    "effect size",
+    {
+        "cliffs_delta": f"{_HERE}.effects:cliffs_delta",
+        "d_av": f"{_HERE}.effects:d_av",
+        "d_z": f"{_HERE}.effects:d_z",
+        "hedges_g_z": f"{_HERE}.effects:hedges_g_z",
+        "odds_ratio": f"{_HERE}.effects:odds_ratio",
+        "paired_dominance": f"{_HERE}.effects:paired_dominance",
+        "rank_biserial": f"{_HERE}.effects:rank_biserial",
+        "risk_difference": f"{_HERE}.effects:risk_difference",
+    },
+)
+
+_FACE = {
+    "Interval": f"{_HERE}.base:Interval",
+    "PairedResult": f"{_HERE}.base:PairedResult",
+    "adjust_pvalues": f"{_HERE}.corrections:adjust_pvalues",
+    "clustered_standard_error": f"{_HERE}.clusters:clustered_standard_error",
+    "effect_size": f"{_HERE}.effects:effect_size",
+    "equivalence_test": f"{_HERE}.equivalence:equivalence_test",
+    "heterogeneity_test": f"{_HERE}.heterogeneity:heterogeneity_test",
+    "mean_interval": f"{_HERE}.intervals:mean_interval",
+    "minimum_detectable_difference": f"{_HERE}.power:minimum_detectable_difference",
+    "paired_interval": f"{_HERE}.paired:paired_interval",
+    "paired_test": f"{_HERE}.paired:paired_test",
+    "power": f"{_HERE}.power:power",
+    "quantile_interval": f"{_HERE}.quantiles:quantile_interval",
+    "required_n": f"{_HERE}.power:required_n",
+}
+
+__getattr__, _names = lazy_face(__name__, _FACE)
+__all__ = ["CORRECTIONS", "EFFECTS", "INTERVALS", "PAIRED_INTERVALS", "TESTS", *_names]  # noqa: PLE0604
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
