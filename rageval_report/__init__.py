@@ -1,3 +1,5 @@
 """Reading the results of RAG evaluations."""
 
-__version__ = "0.1.0"
+from rageval_report._version import __version__
+
+__all__ = ["__version__"]
