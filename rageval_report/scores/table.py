@@ -78,6 +78,10 @@ class ScoreTable:
     metrics: dict[str, Metric]
     notes: tuple[str, ...] = ()
 
+    def noting(self, *notes: str) -> ScoreTable:
+        """The same table with more notes."""
+        return replace(self, notes=(*notes, *self.notes))
+
 
 def score_table(
     data: object,

@@ -1,0 +1,1 @@
+"""Scores become results: each analysis takes evaluations and gives a `Result`."""

@@ -1,0 +1,339 @@
+"""A baseline against its candidates: paired by query, metric by metric, with tests that hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.findings import DEFAULT_PLAN, Plan, Row, tested
+from rageval_report.analysis.pairs import (
+    MISSING,
+    Clusters,
+    Missing,
+    Pairing,
+    cluster_labels,
+    pair_runs,
+)
+from rageval_report.analysis.verdicts import Finding, verdict
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.results import Result
+from rageval_report.scores import Metric, Scored, resolver
+from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pvalues
+from rageval_report.stats.base import FloatArray, check_level, check_resamples, check_seed
+from rageval_report.stats.maxt import westfall_young
+
+WESTFALL_YOUNG = "westfall-young"
+
+_COLUMNS = (
+    *("metric", "baseline", "candidate", "n", "n_dropped", "baseline_mean", "candidate_mean"),
+    *("difference", "ci_low", "ci_high", "test", "statistic", "pvalue", "pvalue_adjusted"),
+    *("effect_size", "effect_name", "wins", "ties", "losses", "min_detectable_difference"),
+    "verdict",
+)
+_HEADLINE = (
+    *("metric", "candidate", "n", "baseline_mean", "candidate_mean", "difference"),
+    *("ci_low", "ci_high", "pvalue_adjusted", "wins", "ties", "losses"),
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Result):
+    """Candidates against a baseline: one row a metric and a candidate.
+
+    Parameters
+    ----------
+    title, frame, settings, notes, headline, grouped_by
+        As in `Result`.
+    pairings : tuple of Pairing
+        The baseline beside each candidate.
+    plan : Plan
+        The settings, as further analyses of the same comparison need them.
+
+    Notes
+    -----
+    ``wins`` are queries on which the candidate is better, by the metric's direction; ``difference``
+    is always candidate minus baseline, and ``improvement`` is turned so that positive is better.
+    """
+
+    pairings: tuple[Pairing, ...] = ()
+    plan: Plan = DEFAULT_PLAN
+
+    def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
+        """The paired differences of one metric, candidate minus baseline, by query id."""
+        pairing, ours, theirs = self._pair(metric, candidate)
+        before, after = pairing.both(ours, theirs)
+        index = pairing.alignment.ids.rename("query_id")
+        return pd.Series(after - before, index=index, name="difference").dropna()
+
+    def regressions(self, metric: str, candidate: str | None = None) -> pd.DataFrame:
+        """The queries on which the candidate is worse, the largest change first.
+
+        Parameters
+        ----------
+        metric : str
+            By any of its names.
+        candidate : str, optional
+            Which candidate; needed where there are several.
+
+        Returns
+        -------
+        DataFrame, index query_id
+            ``{baseline}_{metric}``, ``{candidate}_{metric}``, ``difference``, then the details: once
+            where both runs agree, as ``{name}_{detail}`` where they differ.
+        """
+        return self._changed(metric, candidate, better=False)
+
+    def improvements(self, metric: str, candidate: str | None = None) -> pd.DataFrame:
+        """The queries on which the candidate is better, the largest change first.
+
+        Parameters and columns as in `regressions`.
+        """
+        return self._changed(metric, candidate, better=True)
+
+    def _changed(self, metric: str, candidate: str | None, *, better: bool) -> pd.DataFrame:
+        pairing, ours, theirs = self._pair(metric, candidate)
+        before, after = pairing.both(ours, theirs)
+        difference = after - before
+        gain = difference if ours.greater_is_better else -difference
+        changed = gain if better else -gain
+        rows = np.flatnonzero(changed > _rounding(before, after))
+        order = rows[np.argsort(-np.abs(difference[rows]), kind="stable")]
+        frame = pd.DataFrame(
+            {
+                f"{pairing.baseline.name}_{ours.name}": before[order],
+                f"{pairing.candidate.name}_{ours.name}": after[order],
+                "difference": difference[order],
+            },
+            index=pairing.alignment.ids[order].rename("query_id"),
+        )
+        return frame.join(_both_details(pairing, frame.index), rsuffix="_detail")
+
+    def _pair(self, metric: str, candidate: str | None) -> tuple[Pairing, Metric, Metric]:
+        pairing = self._pairing(candidate)
+        by_name = {ours.name: (ours, theirs) for ours, theirs in pairing.metrics}
+        ours, theirs = by_name[resolver(by_name)(metric)]
+        return pairing, ours, theirs
+
+    def _pairing(self, candidate: str | None) -> Pairing:
+        by_name = {pairing.candidate.name: pairing for pairing in self.pairings}
+        if candidate is None and len(by_name) > 1:
+            raise DataError(f"several candidates; say which: {', '.join(by_name)}")
+        if candidate is not None and candidate not in by_name:
+            raise UnknownNameError("candidate", candidate, by_name)
+        return by_name[candidate] if candidate is not None else self.pairings[0]
+
+
+def _rounding(before: FloatArray, after: FloatArray) -> float:
+    scale = np.nanmax(np.abs(np.concatenate([before, after, [1.0]])))
+    return float(1e-12 * scale)
+
+
+def _both_details(pairing: Pairing, ids: pd.Index) -> pd.DataFrame:
+    """The details of both runs: a column once where they agree, twice where they do not."""
+    before = pairing.baseline.details.reindex(ids)
+    after = pairing.candidate.details.reindex(ids)
+    parts: dict[str, pd.Series] = {}
+    for column in dict.fromkeys((*before.columns, *after.columns)):
+        if column in before and column in after and not _alike(before[column], after[column]):
+            parts[f"{pairing.baseline.name}_{column}"] = before[column]
+            parts[f"{pairing.candidate.name}_{column}"] = after[column]
+        else:
+            parts[str(column)] = before[column] if column in before else after[column]
+    return pd.DataFrame(parts, index=ids)
+
+
+def _alike(one: pd.Series, other: pd.Series) -> bool:
+    return list(map(str, one)) == list(map(str, other))
+
+
+def compare(
+    baseline: Scored,
+    *candidates: Scored,
+    metrics: str | Iterable[str] | None = None,
+    test: str = "auto",
+    correction: str = "holm",
+    confidence_level: float = 0.95,
+    missing: Missing = "drop",
+    clusters: Clusters | None = None,
+    seed: int = 0,
+    interval: str = "auto",
+    margin: float | None = None,
+    n_resamples: int = 9999,
+) -> Comparison:
+    """Compare candidates with a baseline, query by query.
+
+    Parameters
+    ----------
+    baseline : RAGPipelineEvaluation
+        What stands now.
+    *candidates : RAGPipelineEvaluation
+        What might replace it; each is compared with the baseline.
+    metrics : str or iterable of str, optional
+        Which metrics; all that both have where nothing is asked.
+    test : str
+        "auto" is the exact sign-flip test of the mean difference (for 0/1 scores McNemar's mid-p);
+        else a name of the table ``rageval_report.stats.TESTS``.
+    correction : str
+        "holm" over every row of the table; "westfall-young", "bh", "by", "hochberg", "bonferroni",
+        "none".
+    confidence_level : float
+        Of the intervals; one minus it is the error rate of the verdicts.
+    missing : {"drop", "worst", "bounds"}
+        A query that one run did not score is left out; or takes the worst possible score; or is left
+        out, and ``difference_lowest`` and ``difference_highest`` say how far it could move the result.
+    clusters : str, Series or mapping, optional
+        A detail column, or labels by query id: queries of one label are not independent. Signs are
+        then flipped by cluster, and the interval is that of CR2.
+    seed : int
+        For tests and intervals that draw at random; the defaults draw nothing.
+    interval : str
+        "auto" is the inversion of the test (for 0/1 scores Bonett–Price); else a name of the table
+        ``rageval_report.stats.PAIRED_INTERVALS``.
+    margin : float, optional
+        A difference too small to matter: "equivalent" is said only against it.
+    n_resamples : int
+        For tests and intervals that resample.
+
+    Returns
+    -------
+    Comparison
+        Columns: metric, baseline, candidate, n, n_dropped, baseline_mean, candidate_mean,
+        difference, ci_low, ci_high, test, statistic, pvalue, pvalue_adjusted, effect_size,
+        effect_name, wins, ties, losses, min_detectable_difference, verdict; then improvement,
+        ci_method, hedges_g_z, odds_ratio, fragile, and what the settings add.
+
+    Raises
+    ------
+    AlignmentError
+        If two runs share no query or no metric.
+    DataError
+        If two runs have one name, or a setting makes no sense.
+
+    Notes
+    -----
+    Means and differences are over the queries that both runs scored. See the documentation of
+    `rageval_report.stats` for the tests.
+    """
+    _check_names(baseline, candidates)
+    plan = Plan(
+        test=_checked("paired test", test, TESTS),
+        interval=_checked("interval of a paired difference", interval, PAIRED_INTERVALS),
+        confidence_level=check_level(confidence_level),
+        missing=_checked_missing(missing),
+        margin=_checked_margin(margin),
+        n_resamples=check_resamples(n_resamples),
+        seed=check_seed(seed),
+    )
+    pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in candidates)
+    rows = [row for pairing in pairings for row in _rows(pairing, plan, clusters)]
+    adjusted = _adjusted(rows, correction, plan, len(baseline.scores))
+    frame = _frame(rows, adjusted, correction, plan, n_candidates=len(candidates))
+    settings = {**plan.settings(), "correction": correction, "family_size": _family(rows)}
+    if clusters is not None:
+        settings["clusters"] = clusters if isinstance(clusters, str) else "given"
+    names = ", ".join(candidate.name for candidate in candidates)
+    return Comparison(
+        f"{names} against {baseline.name}",
+        frame,
+        settings,
+        tuple(dict.fromkeys(_notes(pairings, rows, correction))),
+        headline=_HEADLINE
+        if len(candidates) > 1
+        else tuple(c for c in _HEADLINE if c != "candidate"),
+        pairings=pairings,
+        plan=plan,
+    )
+
+
+def _check_names(baseline: Scored, candidates: tuple[Scored, ...]) -> None:
+    if not candidates:
+        raise DataError("expected at least one candidate to compare with the baseline")
+    names = [baseline.name, *(candidate.name for candidate in candidates)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
+
+
+def _checked(what: str, name: str, table: Iterable[str]) -> str:
+    known = list(table)
+    if name != "auto" and name not in known:
+        raise UnknownNameError(what, name, ["auto", *known])
+    return name
+
+
+def _checked_missing(missing: Missing) -> Missing:
+    if missing not in MISSING:
+        raise UnknownNameError("way to treat missing scores", missing, MISSING)
+    return missing
+
+
+def _checked_margin(margin: float | None) -> float | None:
+    if margin is not None and not (np.isfinite(margin) and margin > 0):
+        raise DataError(f"a margin must be a number above 0; got {margin}")
+    return margin
+
+
+def _rows(pairing: Pairing, plan: Plan, clusters: Clusters | None) -> list[Row]:
+    labels = cluster_labels(pairing, clusters)
+    return [tested(pairing, ours, theirs, labels, plan) for ours, theirs in pairing.metrics]
+
+
+def _family(rows: list[Row]) -> int:
+    return sum(np.isfinite(row.test.pvalue) for row in rows)
+
+
+def _adjusted(rows: list[Row], correction: str, plan: Plan, n_queries: int) -> FloatArray:
+    pvalues = np.array([row.test.pvalue for row in rows])
+    if correction != WESTFALL_YOUNG:
+        _checked("correction", correction, [*CORRECTIONS, WESTFALL_YOUNG])
+        return adjust_pvalues(pvalues, method=correction)
+    differences = np.zeros((n_queries, len(rows)), order="F")
+    for column, row in enumerate(rows):
+        differences[row.places, column] = row.differences
+    return westfall_young(differences, n_resamples=plan.n_resamples, seed=plan.seed)
+
+
+def _frame(
+    rows: list[Row], adjusted: FloatArray, correction: str, plan: Plan, *, n_candidates: int
+) -> pd.DataFrame:
+    family = _family(rows)
+    records = []
+    for row, pvalue_adjusted in zip(rows, adjusted, strict=True):
+        finding = row.finding(float(pvalue_adjusted), correction, family, plan)
+        told = _addressed(finding, n_candidates)
+        records.append(
+            {
+                **row.numbers,
+                "pvalue_adjusted": pvalue_adjusted,
+                "verdict": told,
+                "fragile": finding.fragile,
+            }
+        )
+    frame = pd.DataFrame(records)
+    rest = [column for column in frame.columns if column not in _COLUMNS]
+    return frame[[*_COLUMNS, *rest]]
+
+
+def _addressed(finding: Finding, n_candidates: int) -> str:
+    """The verdict, opened with the candidate's name where several are told apart."""
+    told = verdict(finding)
+    return (
+        told if n_candidates == 1 or finding.candidate in told else f"{finding.candidate}: {told}"
+    )
+
+
+def _notes(pairings: tuple[Pairing, ...], rows: list[Row], correction: str) -> list[str]:
+    notes = [note for pairing in pairings for note in pairing.notes()]
+    notes += [note for row in rows for note in row.notes]
+    family = _family(rows)
+    if family > 1 and correction != "none":
+        notes.append(f"p-values are adjusted ({correction}) over the {family} tests of this table")
+    if family > 1 and correction == "none":
+        notes.append(
+            f"{family} tests without correction: about {family * 0.05:.1g} false alarms are "
+            "expected where nothing differs"
+        )
+    return notes

@@ -1,0 +1,198 @@
+"""The pairs that a comparison stands on: two runs, one metric, the queries that both scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.choose import chosen_metrics
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError, named
+from rageval_report.scores import Metric, Scored
+from rageval_report.scores.align import Alignment, align
+from rageval_report.stats.base import FloatArray
+
+Missing = Literal["drop", "worst", "bounds"]
+MISSING: tuple[Missing, ...] = ("drop", "worst", "bounds")
+Clusters = str | pd.Series | Mapping[str, object]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """Two runs laid side by side by query id.
+
+    Parameters
+    ----------
+    baseline, candidate : Scored
+        The runs.
+    alignment : Alignment
+        Which rows belong together.
+    metrics : list of (Metric, Metric)
+        The metrics that both have, as the baseline and as the candidate knows them.
+    """
+
+    baseline: Scored
+    candidate: Scored
+    alignment: Alignment
+    metrics: list[tuple[Metric, Metric]]
+
+    def both(self, ours: Metric, theirs: Metric) -> tuple[FloatArray, FloatArray]:
+        """Both sides' scores of the common queries, NaN where unscored."""
+        return (
+            self.alignment.baseline(self.baseline.scores[ours.name]),
+            self.alignment.candidate(self.candidate.scores[theirs.name]),
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        """The ids and the metrics that one run alone has."""
+        told = []
+        for run, ids in (
+            (self.baseline, self.alignment.only_baseline),
+            (self.candidate, self.alignment.only_candidate),
+        ):
+            if len(ids):
+                verb = "query is" if len(ids) == 1 else "queries are"
+                told.append(f"{len(ids)} {verb} in {run.name!r} only: {named(ids)}")
+        matched = (
+            {ours.name for ours, _ in self.metrics},
+            {theirs.name for _, theirs in self.metrics},
+        )
+        for run, known in zip((self.baseline, self.candidate), matched, strict=True):
+            alone = [name for name in run.metrics if name not in known]
+            if alone:
+                told.append(f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}")
+        return tuple(told)
+
+
+def pair_runs(
+    baseline: Scored, candidate: Scored, metrics: str | Iterable[str] | None = None
+) -> Pairing:
+    """Lay two runs side by side.
+
+    Raises
+    ------
+    AlignmentError
+        If they share no query id, or no metric.
+    """
+    alignment = align(baseline.scores.index, candidate.scores.index)
+    if not len(alignment.ids):
+        raise AlignmentError(
+            f"{baseline.name!r} and {candidate.name!r} share no query id; ids of the one: "
+            f"{named(baseline.scores.index, 3)}, of the other: {named(candidate.scores.index, 3)}"
+        )
+    shared = _shared_metrics(baseline, candidate, metrics)
+    _check_directions(shared)
+    return Pairing(baseline, candidate, alignment, shared)
+
+
+def _shared_metrics(
+    baseline: Scored, candidate: Scored, metrics: str | Iterable[str] | None
+) -> list[tuple[Metric, Metric]]:
+    theirs_by_name = dict(candidate.metrics)
+    theirs_by_meaning = {metric.known_as: metric for metric in candidate.metrics.values()}
+    shared, alone = [], []
+    for ours in chosen_metrics(baseline, metrics):
+        theirs = theirs_by_name.get(ours.name) or theirs_by_meaning.get(ours.known_as)
+        if theirs is None:
+            alone.append(ours.name)
+        else:
+            shared.append((ours, theirs))
+    if metrics is not None and alone:
+        raise UnknownNameError(f"metric of {candidate.name!r}", alone[0], candidate.metrics)
+    if not shared:
+        raise AlignmentError(
+            f"{baseline.name!r} and {candidate.name!r} share no metric; metrics of the one: "
+            f"{named(baseline.metrics)}, of the other: {named(candidate.metrics)}"
+        )
+    return shared
+
+
+def _check_directions(shared: list[tuple[Metric, Metric]]) -> None:
+    for ours, theirs in shared:
+        if ours.greater_is_better != theirs.greater_is_better:
+            raise DataError(
+                f"{ours.name!r}: the two runs disagree on whether higher is better; say so when "
+                f"loading, as metrics={{{ours.name!r}: 'lower'}}"
+            )
+
+
+def filled(
+    baseline: FloatArray, candidate: FloatArray, metric: Metric, missing: Missing
+) -> tuple[FloatArray, FloatArray]:
+    """Both sides with missing scores as the worst possible, where that is asked for."""
+    if missing != "worst":
+        return baseline, candidate
+    worst = bounds_of(metric)[0 if metric.greater_is_better else 1]
+    return np.where(np.isnan(baseline), worst, baseline), np.where(
+        np.isnan(candidate), worst, candidate
+    )
+
+
+def bounds_of(metric: Metric) -> tuple[float, float]:
+    """The bounds of a metric that has some.
+
+    Raises
+    ------
+    DataError
+        If it has none: then a missing score has no worst value.
+    """
+    if metric.bounds is None:
+        raise DataError(
+            f"{metric.name!r} has no bounds, so a missing score has no worst value; give them: "
+            f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}, or missing='drop'"
+        )
+    return metric.bounds
+
+
+def extreme_differences(
+    baseline: FloatArray, candidate: FloatArray, metric: Metric
+) -> tuple[float, float]:
+    """The mean difference when every missing score turns out as low, or as high, as it can.
+
+    References
+    ----------
+    .. [1] Manski (1990). Nonparametric bounds on treatment effects.
+
+    Examples
+    --------
+    >>> known = Metric("recall", bounds=(0.0, 1.0))
+    >>> extreme_differences(np.array([0.5, 0.5]), np.array([0.5, np.nan]), known)
+    (-0.25, 0.25)
+    """
+    low, high = bounds_of(metric)
+    lowest = _filled(candidate, low) - _filled(baseline, high)
+    highest = _filled(candidate, high) - _filled(baseline, low)
+    return float(lowest.mean()), float(highest.mean())
+
+
+def _filled(values: FloatArray, by: float) -> FloatArray:
+    return np.where(np.isnan(values), by, values)
+
+
+def cluster_labels(pairing: Pairing, clusters: Clusters | None) -> np.ndarray | None:
+    """The cluster of each common query, or None.
+
+    Raises
+    ------
+    DataError
+        If a query has no cluster.
+    UnknownNameError
+        If `clusters` names a column that the baseline's details do not have.
+    """
+    if clusters is None:
+        return None
+    ids = pairing.alignment.ids
+    if isinstance(clusters, str):
+        details = pairing.baseline.details
+        if clusters not in details:
+            raise UnknownNameError("detail column", clusters, map(str, details.columns))
+        labels = details[clusters].loc[ids]
+    else:
+        labels = pd.Series(clusters).reindex(ids)
+    missing = labels.isna().to_numpy()
+    if missing.any():
+        raise DataError(f"every query needs a cluster; {named(ids[missing])} have none")
+    return labels.astype(str).to_numpy()

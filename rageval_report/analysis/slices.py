@@ -1,0 +1,241 @@
+"""The same numbers group by group: by any column of the details."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.comparison import Comparison
+from rageval_report.analysis.findings import Row, tested
+from rageval_report.analysis.pairs import Pairing
+from rageval_report.analysis.summary import summarise
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.results import Result
+from rageval_report.scores import Metric, Scored, resolver
+from rageval_report.scores.align import Alignment
+from rageval_report.stats import adjust_pvalues, heterogeneity_test
+
+NO_GROUP = "(none)"
+_ALPHA = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """Some queries of an evaluation."""
+
+    name: str
+    scores: pd.DataFrame
+    details: pd.DataFrame
+    metrics: dict[str, Metric]
+
+
+def slice_summary(
+    evaluation: Scored, by: str, metrics: str | Iterable[str] | None = None, **settings: object
+) -> Result:
+    """Describe each metric in each group of queries.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        A pipeline's scores and details.
+    by : str
+        A column of the details.
+    metrics : str or iterable of str, optional
+        Which metrics; all of them where nothing is asked.
+    **settings
+        As in `summarise`.
+
+    Returns
+    -------
+    Result
+        One row a metric and a group: ``metric``, the groups' column, then the columns of `summarise`.
+
+    Raises
+    ------
+    UnknownNameError
+        If `by` is not a column of the details.
+    DataError
+        If every query is a group of its own.
+    """
+    labels = group_labels(evaluation, by)
+    parts = []
+    for label, rows in _groups(labels):
+        subset = _subset(evaluation, rows)
+        part = summarise(subset, metrics=metrics, **settings)  # type: ignore[arg-type]
+        part.frame.insert(1, by, label)
+        parts.append(part)
+    frame = pd.concat([part.frame for part in parts], ignore_index=True)
+    order = frame["metric"].map({name: i for i, name in enumerate(parts[0].frame["metric"])})
+    frame = frame.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
+    return Result(
+        f"{evaluation.name} by {by}",
+        frame,
+        {**parts[0].settings, "by": by},
+        _label_notes(labels, by),
+        headline=(by, "n", "n_unscored", "mean", "ci_low", "ci_high", "std", "min", "p50", "max"),
+        grouped_by="title",
+    )
+
+
+def slice_comparison(
+    comparison: Comparison,
+    by: str,
+    metrics: str | Iterable[str] | None = None,
+    correction: str = "holm",
+) -> Result:
+    """Compare two runs in each group of queries, and ask whether the groups agree.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Its settings hold for the groups too.
+    by : str
+        A column of the baseline's details.
+    metrics : str or iterable of str, optional
+        Which metrics; all that were compared where nothing is asked.
+    correction : str
+        Over all rows of this table.
+
+    Returns
+    -------
+    Result
+        One row a metric, a candidate and a group: ``metric``, ``candidate``, the groups' column,
+        ``n``, ``n_dropped``, both means, ``difference``, ``ci_low``, ``ci_high``, ``test``,
+        ``pvalue``, ``pvalue_adjusted``, ``wins``, ``ties``, ``losses``, and, of the metric as a whole,
+        ``heterogeneity_pvalue`` (Cochran's Q: do the groups differ?) and ``crossing_pvalue``
+        (Gail & Simon: do they point different ways?).
+
+    Raises
+    ------
+    UnknownNameError
+        If `by` is not a column of the details, or a metric was not compared.
+    """
+    records: list[dict[str, object]] = []
+    notes: list[str] = []
+    for pairing in comparison.pairings:
+        labels = group_labels(pairing.baseline, by).reindex(pairing.alignment.ids)
+        notes += _label_notes(labels, by)
+        for ours, theirs in _asked(pairing, metrics):
+            whole = tested(pairing, ours, theirs, None, comparison.plan)
+            groups = [
+                (label, tested(_restricted(pairing, rows), ours, theirs, None, comparison.plan))
+                for label, rows in _groups(labels)
+            ]
+            records += _records(groups, by)
+            notes += _disagreements(whole, groups, by)
+    frame = pd.DataFrame(records)
+    frame.insert(
+        frame.columns.get_loc("pvalue") + 1,
+        "pvalue_adjusted",
+        adjust_pvalues(frame["pvalue"].to_numpy(), method=correction),
+    )
+    several = len(comparison.pairings) > 1
+    middle = ("candidate",) if several else ()
+    return Result(
+        f"{comparison.title}, by {by}",
+        frame,
+        {**comparison.settings, "by": by, "correction": correction, "family_size": len(frame)},
+        (*dict.fromkeys(notes), f"p-values are adjusted ({correction}) over {len(frame)} rows"),
+        headline=(
+            *(by, *middle, "n", "baseline_mean", "candidate_mean", "difference", "ci_low"),
+            *("ci_high", "pvalue_adjusted", "wins", "ties", "losses"),
+        ),
+        grouped_by="metric",
+    )
+
+
+def group_labels(evaluation: Scored, by: str) -> pd.Series:
+    """The group of each query as text; "(none)" where the column says nothing."""
+    if by not in evaluation.details:
+        raise UnknownNameError("detail column", by, map(str, evaluation.details.columns))
+    column = evaluation.details[by]
+    labels = column.map(str).where(column.notna(), NO_GROUP).astype(str)
+    if len(labels) > 1 and labels.nunique() == len(labels):
+        raise DataError(
+            f"every query has its own value of {by!r}, so there are no groups to compare; "
+            f"the first is {labels.iloc[0][:40]!r}"
+        )
+    return labels
+
+
+def _groups(labels: pd.Series) -> Iterator[tuple[str, np.ndarray]]:
+    """Each group and its rows, the largest first."""
+    for label in labels.value_counts(sort=True).index:
+        yield str(label), np.flatnonzero((labels == label).to_numpy())
+
+
+def _subset(evaluation: Scored, rows: np.ndarray) -> Subset:
+    return Subset(
+        evaluation.name,
+        evaluation.scores.iloc[rows],
+        evaluation.details.iloc[rows],
+        dict(evaluation.metrics),
+    )
+
+
+def _restricted(pairing: Pairing, rows: np.ndarray) -> Pairing:
+    whole = pairing.alignment
+    part = Alignment(
+        whole.ids[rows],
+        rows if whole.baseline_rows is None else whole.baseline_rows[rows],
+        rows if whole.candidate_rows is None else whole.candidate_rows[rows],
+        whole.only_baseline,
+        whole.only_candidate,
+    )
+    return replace(pairing, alignment=part)
+
+
+def _asked(pairing: Pairing, metrics: str | Iterable[str] | None) -> list[tuple[Metric, Metric]]:
+    if metrics is None:
+        return pairing.metrics
+    by_name = {ours.name: (ours, theirs) for ours, theirs in pairing.metrics}
+    names = [metrics] if isinstance(metrics, str) else metrics
+    resolve = resolver(by_name)
+    return [by_name[resolve(name)] for name in names]
+
+
+def _label_notes(labels: pd.Series, by: str) -> tuple[str, ...]:
+    n_without = int((labels == NO_GROUP).sum())
+    return (f"{n_without} queries have no {by}",) if n_without else ()
+
+
+def _records(groups: list[tuple[str, Row]], by: str) -> list[dict[str, object]]:
+    spread = heterogeneity_test([row.differences for _, row in groups if row.differences.size])
+    told = {"heterogeneity_pvalue": spread.pvalue, "crossing_pvalue": spread.crossing_pvalue}
+    return [_record(label, row, by) | told for label, row in groups]
+
+
+def _record(label: str, row: Row, by: str) -> dict[str, object]:
+    numbers = dict(row.numbers)
+    head = {name: numbers.pop(name) for name in ("metric", "candidate")}
+    return {**head, by: label, **numbers}
+
+
+def _disagreements(whole: Row, groups: list[tuple[str, Row]], by: str) -> list[str]:
+    """Where groups point the other way than the whole does."""
+    overall = whole.test.difference
+    against = [(label, row) for label, row in groups if row.test.difference * overall < 0]
+    if not against:
+        return []
+    spread = heterogeneity_test([row.differences for _, row in groups if row.differences.size])
+    clear = [(label, row) for label, row in against if row.test.pvalue <= _ALPHA]
+    n_against = sum(row.test.n for _, row in against)
+    name = f"{whole.metric.name} ({whole.names[1]})"
+    if 2 * n_against > whole.test.n:
+        return [
+            f"{name}: {overall:+.3f} overall, but most queries are in groups of {by} that point "
+            f"the other way: {_listed(against)}"
+        ]
+    if clear:
+        return [
+            f"{name}: {overall:+.3f} overall, but the other way in {_listed(clear)}; the groups "
+            f"differ with heterogeneity p = {spread.pvalue:.2g}"
+        ]
+    return []
+
+
+def _listed(groups: list[tuple[str, Row]]) -> str:
+    return ", ".join(f"{label} ({row.test.difference:+.3f})" for label, row in groups[:5])

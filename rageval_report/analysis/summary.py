@@ -1,0 +1,241 @@
+"""One pipeline, metric by metric: how many were scored, the mean with its interval, the spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.choose import (
+    check_percentiles,
+    chosen_metrics,
+    percentile_column,
+    scores_of,
+)
+from rageval_report.results import Result
+from rageval_report.scores import Correct, Metric, Scored, correctness
+from rageval_report.scores.metric import GROUPS
+from rageval_report.stats import mean_interval
+from rageval_report.stats.base import Interval
+from rageval_report.stats.describe import describe
+
+QUARTILES = (25.0, 50.0, 75.0)
+
+
+def summarise(
+    evaluation: Scored,
+    *,
+    metrics: str | Iterable[str] | None = None,
+    percentiles: Sequence[float] = QUARTILES,
+    interval: str = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> Result:
+    """Describe each metric of a pipeline.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        A pipeline's scores.
+    metrics : str or iterable of str, optional
+        Which metrics; all of them where nothing is asked.
+    percentiles : sequence of float
+        0 to 100.
+    interval : str
+        How the interval of the mean is made; "auto" goes by the kind of metric.
+    confidence_level : float
+        Between 0 and 1.
+    n_resamples, seed : int
+        For the intervals that resample.
+
+    Returns
+    -------
+    Result
+        One row a metric: ``metric``, ``title``, ``group``, ``kind``, ``greater_is_better``, ``n``,
+        ``n_unscored``, ``mean``, ``ci_low``, ``ci_high``, ``ci_method``, ``std``, ``min``, a column
+        a percentile (``p25``), ``max``. Metrics of one group stand together.
+
+    Raises
+    ------
+    UnknownNameError
+        If a metric or an interval is not known.
+    DataError
+        If a setting makes no sense.
+    """
+    asked = check_percentiles(percentiles)
+    known = sorted(chosen_metrics(evaluation, metrics), key=lambda m: GROUPS.index(m.group))
+    described = describe([scores_of(evaluation, metric) for metric in known], percentiles=asked)
+    intervals = [
+        mean_interval(
+            scores_of(evaluation, metric),
+            method=interval,
+            confidence_level=confidence_level,
+            bounds=metric.bounds,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
+        for metric in known
+    ]
+    frame = _head(known).assign(
+        n=described.n,
+        n_unscored=described.n_unscored,
+        mean=described.mean,
+        ci_low=[one.low for one in intervals],
+        ci_high=[one.high for one in intervals],
+        ci_method=[one.method for one in intervals],
+        std=described.std,
+        min=described.min,
+    )
+    for position, percentile in enumerate(asked):
+        frame[percentile_column(percentile)] = described.percentiles[:, position]
+    frame["max"] = described.max
+    settings = {
+        "interval": interval,
+        "confidence_level": confidence_level,
+        "percentiles": asked,
+        "percentile_method": "linear",
+        **_drawn(intervals, n_resamples, seed),
+    }
+    notes = _interval_notes(known, intervals)
+    return Result(f"Evaluation of {evaluation.name}", frame, settings, notes)
+
+
+def _head(metrics: Sequence[Metric]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "metric": [metric.name for metric in metrics],
+            "title": [metric.title for metric in metrics],
+            "group": [metric.group for metric in metrics],
+            "kind": [metric.kind for metric in metrics],
+            "greater_is_better": [metric.greater_is_better for metric in metrics],
+        }
+    )
+
+
+def _drawn(intervals: Sequence[Interval], n_resamples: int, seed: int) -> dict[str, int]:
+    """The seed belongs to the signature only where something was drawn."""
+    if any(one.method == "studentised" for one in intervals):
+        return {"n_resamples": n_resamples, "seed": seed}
+    return {}
+
+
+def _interval_notes(metrics: Sequence[Metric], intervals: Sequence[Interval]) -> tuple[str, ...]:
+    told: dict[str, list[str]] = {}
+    for metric, one in zip(metrics, intervals, strict=True):
+        for note in one.notes:
+            told.setdefault(note, []).append(metric.name)
+    return tuple(f"{', '.join(names)}: {note}" for note, names in told.items())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EvaluationReport(Result, Mapping[str, float | int]):
+    """A pipeline's report: printed it is the full table, read it is a mapping of titles to means.
+
+    Parameters
+    ----------
+    title, frame, settings, notes, headline, grouped_by
+        As in `Result`.
+    counts : mapping of str to int
+        ``nr_correct_queries`` and ``nr_incorrect_queries``, and ``nr_unscored_queries`` where there
+        are any; empty where nothing tells what is correct.
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def _means(self) -> dict[str, float | int]:
+        titles = self.frame["title"]
+        keys = titles.where(~titles.duplicated(keep=False), self.frame["metric"])
+        return {**dict(zip(keys, self.frame["mean"].tolist(), strict=True)), **self.counts}
+
+    def __getitem__(self, key: str) -> float | int:
+        return self._means()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._means())
+
+    def __len__(self) -> int:
+        return len(self._means())
+
+
+def evaluation_report(
+    evaluation: Scored, correct: Correct | None = None, **settings: object
+) -> EvaluationReport:
+    """The report of one pipeline: every metric described, and how many queries are correct.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        A pipeline's scores.
+    correct : see `correctness`, optional
+        What a correct answer is; exact match where there is one, else nothing is counted.
+    **settings
+        As in `summarise`.
+
+    Returns
+    -------
+    EvaluationReport
+        A mapping of each metric's title to its mean; its frame is that of `summarise`.
+    """
+    summary = summarise(evaluation, **settings)  # type: ignore[arg-type]
+    counts, told = _correct_counts(evaluation, correct)
+    percentiles = [name for name in summary.frame.columns if name.startswith("p")]
+    return EvaluationReport(
+        summary.title,
+        summary.frame,
+        summary.settings,
+        (*_unscored_notes(summary.frame, len(evaluation.scores)), *summary.notes, *told),
+        headline=(
+            *("title", "n", "n_unscored", "mean", "ci_low", "ci_high", "std", "min"),
+            *percentiles,
+            "max",
+        ),
+        grouped_by="group",
+        counts=counts,
+    )
+
+
+def _correct_counts(
+    evaluation: Scored, correct: Correct | None
+) -> tuple[dict[str, int], tuple[str, ...]]:
+    known = any(metric.known_as == "exact_match" for metric in evaluation.metrics.values())
+    if correct is None and not known:
+        return {}, ()
+    right = correctness(evaluation, correct)
+    n_right, n_unscored = int(right.sum()), int(right.isna().sum())
+    counts = {
+        "nr_correct_queries": n_right,
+        "nr_incorrect_queries": len(right) - n_right - n_unscored,
+    }
+    told = f"{n_right} of {len(right) - n_unscored} queries are correct"
+    if n_unscored:
+        counts["nr_unscored_queries"] = n_unscored
+        told += f"; {n_unscored} more are unscored, and counted as neither"
+    return counts, (told,)
+
+
+def _unscored_notes(frame: pd.DataFrame, n_queries: int) -> tuple[str, ...]:
+    unscored = frame[frame["n_unscored"] > 0]
+    if not len(unscored):
+        return ()
+    told = ", ".join(
+        f"{name} {n}" for name, n in zip(unscored["metric"], unscored["n_unscored"], strict=True)
+    )
+    return (f"unscored of {n_queries} queries, left out of the means: {told}",)
+
+
+def aggregated_scores(evaluation: Scored) -> pd.Series:
+    """The mean of each metric over the queries that were scored.
+
+    Returns
+    -------
+    Series of float, index metric
+        NaN where nothing was scored.
+    """
+    means = [
+        float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
+        for values in (scores_of(evaluation, metric) for metric in evaluation.metrics.values())
+    ]
+    return pd.Series(means, index=pd.Index(evaluation.metrics, name="metric"), name="mean")

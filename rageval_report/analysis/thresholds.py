@@ -1,0 +1,166 @@
+"""Where the thresholds of a metric lie, and which queries fall on the wrong side of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.choose import (
+    check_percentiles,
+    chosen_metrics,
+    percentile_column,
+    scores_of,
+    threshold_value,
+)
+from rageval_report.results import Result
+from rageval_report.scores import Metric, Scored, normalised
+from rageval_report.stats.describe import percentiles_of
+
+_TEXTS = ("question", "questions", "query", "user_input", "input", "answer", "answers")
+_TEXTS += ("predicted_answer", "predicted_answers", "response", "actual_output", "output")
+_TEXTS += ("reference", "references", "true_answer", "true_answers", "ground_truth")
+_TEXTS += ("golden_answer", "expected_output")
+_REASON = ("reason", "reasons", "explanation", "error")
+
+
+def find_thresholds(
+    evaluation: Scored,
+    metrics: str | Iterable[str] | None = None,
+    percentiles: Sequence[float] = (25, 50, 75),
+    method: str = "linear",
+) -> Result:
+    """The percentiles and the mean of each metric.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        A pipeline's scores.
+    metrics : str or iterable of str, optional
+        Which metrics; all of them where nothing is asked.
+    percentiles : sequence of float
+        0 to 100.
+    method : {"linear", "exclusive"}
+        As in NumPy, or as in the ``statistics`` module's default.
+
+    Returns
+    -------
+    Result
+        One row a metric: ``metric``, a column a percentile (``p25``), ``mean``, ``n``,
+        ``n_unscored``; NaN where nothing is scored.
+
+    Raises
+    ------
+    DataError
+        If a percentile lies outside 0 to 100, or the method is not known.
+    """
+    asked = check_percentiles(percentiles)
+    rows = [
+        _thresholds_of(metric, scores_of(evaluation, metric), asked, method)
+        for metric in chosen_metrics(evaluation, metrics)
+    ]
+    settings = {"percentiles": asked, "percentile_method": method}
+    return Result(f"Thresholds of {evaluation.name}", pd.DataFrame(rows), settings)
+
+
+def _thresholds_of(
+    metric: Metric, values: np.ndarray, percentiles: tuple[float, ...], method: str
+) -> dict[str, object]:
+    scored = values[~np.isnan(values)]
+    cuts = (
+        percentiles_of(scored, percentiles, method)
+        if scored.size
+        else np.full(len(percentiles), np.nan)
+    )
+    named_cuts = {percentile_column(p): cut for p, cut in zip(percentiles, cuts, strict=True)}
+    return {
+        "metric": metric.name,
+        **named_cuts,
+        "mean": scored.mean() if scored.size else np.nan,
+        "n": scored.size,
+        "n_unscored": values.size - scored.size,
+    }
+
+
+def below_threshold(evaluation: Scored, metric: str, threshold: float | str) -> pd.DataFrame:
+    """The queries that score strictly below a threshold, worst first.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        A pipeline's scores.
+    metric : str
+        By any of its names.
+    threshold : float, or "p25" and the like, "median", "mean"
+        A number, or one found in the scores.
+
+    Returns
+    -------
+    DataFrame, index query_id
+        The metric, the other metrics, the details. Unscored queries are never below.
+    """
+    known = chosen_metrics(evaluation, metric)[0]
+    values = scores_of(evaluation, known)
+    return _rows(evaluation, known, values < threshold_value(values, threshold))
+
+
+def _rows(evaluation: Scored, metric: Metric, wanted: np.ndarray) -> pd.DataFrame:
+    """Rows of scores and details, the metric first, the worst on top; equal scores keep their order."""
+    scores, details = evaluation.scores[wanted], evaluation.details[wanted]
+    first = scores.pop(metric.name)
+    clash = {column: f"{column}_detail" for column in details if column in evaluation.scores}
+    rows = pd.concat([first, scores, details.rename(columns=clash)], axis=1)
+    return rows.sort_values(metric.name, ascending=metric.greater_is_better, kind="stable")
+
+
+def failures(evaluation: Scored, metric: str, threshold: float | str) -> Result:
+    """The queries on the wrong side of a threshold, worst first, with texts and reasons.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        A pipeline's scores.
+    metric : str
+        By any of its names; its direction says which side is wrong.
+    threshold : float, or "p25" and the like, "median", "mean"
+        The threshold itself is still right.
+
+    Returns
+    -------
+    Result
+        Its frame has index ``query_id``, then the metric, then question, answer, reference and
+        reason as far as the details have them, then all other metrics and details, uncut.
+    """
+    known = chosen_metrics(evaluation, metric)[0]
+    values = scores_of(evaluation, known)
+    cut = threshold_value(values, threshold)
+    wrong = values < cut if known.greater_is_better else values > cut
+    rows = _rows(evaluation, known, wrong)
+    texts = _text_columns(rows, known)
+    ordered = rows[[known.name, *texts, *(c for c in rows if c not in (known.name, *texts))]]
+    side = "below" if known.greater_is_better else "above"
+    n_unscored = int(np.isnan(values).sum())
+    n_scored = values.size - n_unscored
+    told = f"{len(ordered)} of {n_scored} scored queries lie {side} {cut:.4g} on {known.name}"
+    notes = (told,) if not n_unscored else (told, _unscored_note(n_unscored, known))
+    return Result(
+        f"Failures of {evaluation.name} on {known.title}",
+        ordered,
+        {"metric": known.name, "threshold": cut, "threshold_rule": str(threshold), "side": side},
+        notes,
+        headline=(known.name, *texts),
+    )
+
+
+def _unscored_note(n_unscored: int, metric: Metric) -> str:
+    verb = "query is" if n_unscored == 1 else "queries are"
+    return f"{n_unscored} {verb} unscored on {metric.name}, and not listed"
+
+
+def _text_columns(rows: pd.DataFrame, metric: Metric) -> list[str]:
+    """Question, answer, reference, and the reasons for this metric's score."""
+    by_name = {normalised(str(column)): column for column in rows.columns}
+    reasons = [f"{stem}_{word}" for stem in (metric.name, metric.known_as) for word in _REASON]
+    wanted = dict.fromkeys((*_TEXTS, *reasons, *_REASON))
+    return [by_name[name] for name in wanted if name in by_name and by_name[name] != metric.name]

@@ -1,0 +1,203 @@
+"""The sentence that a person can repeat, for each row of a comparison."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rageval_report.stats import required_n
+from rageval_report.stats.base import Interval, PairedResult
+from rageval_report.stats.equivalence import EquivalenceResult
+
+FEWEST_FOR_A_TEST = 6
+_MOST_QUERIES_SAID = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """All that a verdict speaks of.
+
+    Parameters
+    ----------
+    metric, baseline, candidate : str
+        Names.
+    greater_is_better : bool
+        The metric's direction.
+    test : PairedResult
+        The test of the mean difference.
+    interval : Interval
+        Its interval.
+    pvalue_adjusted : float
+        The p-value after correction.
+    correction : str
+        The correction's name.
+    family_size : int
+        How many tests the correction counted.
+    sd_difference : float
+        The standard deviation of the paired differences.
+    min_detectable_difference : float
+        The difference that would be seen with 80 % power.
+    fragile : bool
+        Whether one more query against it would undo it.
+    equivalence : EquivalenceResult, optional
+        The test against the user's margin.
+    alpha : float
+        The error rate.
+    unit : str
+        What is counted: queries, or clusters of them.
+    """
+
+    metric: str
+    baseline: str
+    candidate: str
+    greater_is_better: bool
+    test: PairedResult
+    interval: Interval
+    pvalue_adjusted: float
+    correction: str
+    family_size: int
+    sd_difference: float
+    min_detectable_difference: float
+    fragile: bool
+    equivalence: EquivalenceResult | None
+    alpha: float
+    unit: str = "paired queries"
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a difference is shown, after correction."""
+        return self.pvalue_adjusted <= self.alpha
+
+
+def verdict(finding: Finding) -> str:
+    """One sentence: better, worse, equivalent, no difference shown, identical, or too few."""
+    test = finding.test
+    if test.n == 0:
+        return f"not compared on {finding.metric}: no query is scored in both runs"
+    if test.wins == 0 and test.losses == 0:
+        return (
+            f"{finding.candidate} and {finding.baseline} are identical on {finding.metric}: "
+            f"equal scores on all {test.n} {finding.unit}"
+        )
+    if test.n < FEWEST_FOR_A_TEST and not finding.is_shown:
+        return _too_few(finding)
+    if finding.is_shown:
+        return _shown(finding)
+    if finding.equivalence is not None and finding.equivalence.equivalent:
+        return _equivalent(finding, finding.equivalence)
+    return _not_shown(finding)
+
+
+def _shown(finding: Finding) -> str:
+    difference = finding.test.difference
+    better = (difference > 0) == finding.greater_is_better
+    sentence = (
+        f"{finding.candidate} is {'better' if better else 'worse'} on {finding.metric} by "
+        f"{number(abs(difference))} ({_magnitude(finding)}), {_pvalue(finding)}, "
+        f"{finding.test.n} {finding.unit}"
+    )
+    if finding.equivalence is not None and finding.equivalence.equivalent:
+        sentence += f", but by less than the margin of {number(finding.equivalence.margin)}"
+    if finding.fragile:
+        sentence += "; fragile: one more query against it, as large as the largest, would undo it"
+    return sentence
+
+
+def _equivalent(finding: Finding, equivalence: EquivalenceResult) -> str:
+    level = f"{100 * (1 - 2 * finding.alpha):g} % CI"
+    return (
+        f"{finding.candidate} and {finding.baseline} are equivalent on {finding.metric} within "
+        f"±{number(equivalence.margin)} ({level} {number(equivalence.low)} to "
+        f"{number(equivalence.high)}, equivalence p {_told_pvalue(equivalence.pvalue)})"
+    )
+
+
+def _not_shown(finding: Finding) -> str:
+    sentence = f"no difference shown on {finding.metric}"
+    if finding.test.pvalue <= finding.alpha:
+        sentence += f" after correction (p {_told_pvalue(finding.test.pvalue)}, {_pvalue(finding)})"
+    if math.isfinite(finding.min_detectable_difference):
+        sentence += (
+            f"; with {finding.test.n} {_short(finding.unit)} only differences beyond about "
+            f"{number(finding.min_detectable_difference)} would show"
+        )
+    return sentence + _needed(finding)
+
+
+def _needed(finding: Finding) -> str:
+    """How many queries would show a difference as large as the one seen."""
+    difference, sd = abs(finding.test.difference), finding.sd_difference
+    if not (difference > 0 and sd > 0 and math.isfinite(sd)):
+        return ""
+    needed = required_n(difference / sd, alpha=finding.alpha)
+    if needed > _MOST_QUERIES_SAID:
+        return f"; over a million are needed to see {number(difference)}"
+    return f"; about {_rounded(needed)} are needed to see {number(difference)}"
+
+
+def _too_few(finding: Finding) -> str:
+    smallest = 2.0 ** (1 - finding.test.n)
+    return (
+        f"too few queries for a test on {finding.metric}: {finding.test.n} in common, and p cannot "
+        f"fall below {number(smallest)}; at least {FEWEST_FOR_A_TEST} are needed" + _needed(finding)
+    )
+
+
+def _magnitude(finding: Finding) -> str:
+    """The interval, turned so that it surrounds the size of the difference that is claimed."""
+    low, high = finding.interval.low, finding.interval.high
+    if finding.test.difference < 0:
+        low, high = -high, -low
+    level = 100 * finding.interval.confidence_level
+    return f"{level:g} % CI {number(low)} to {number(high)}"
+
+
+_CORRECTION_NAMES = {
+    "bh": "Benjamini–Hochberg-adjusted",
+    "bonferroni": "Bonferroni-adjusted",
+    "by": "Benjamini–Yekutieli-adjusted",
+    "hochberg": "Hochberg-adjusted",
+    "holm": "Holm-adjusted",
+    "westfall-young": "Westfall–Young-adjusted",
+}
+
+
+def _pvalue(finding: Finding) -> str:
+    told = _told_pvalue(finding.pvalue_adjusted)
+    if finding.correction == "none":
+        return f"uncorrected p {told}"
+    if finding.family_size == 1:
+        return f"p {told}"
+    return f"{_CORRECTION_NAMES.get(finding.correction, finding.correction)} p {told}"
+
+
+def _told_pvalue(pvalue: float) -> str:
+    return "< 0.001" if pvalue < 0.001 else f"= {pvalue:.2g}" if pvalue < 0.1 else f"= {pvalue:.2f}"
+
+
+def _short(unit: str) -> str:
+    return unit.removeprefix("paired ")
+
+
+def number(value: float) -> str:
+    """A number as a sentence says it: three decimals for shares, fewer for large values.
+
+    Examples
+    --------
+    >>> number(0.0432), number(12.345), number(1234.5)
+    ('0.043', '12.3', '1234')
+    """
+    size = abs(value)
+    if size >= 100:
+        return f"{value:.0f}"
+    if size >= 10:
+        return f"{value:.1f}"
+    return f"{value:.3f}" if size >= 0.001 or value == 0 else f"{value:.2g}"
+
+
+def _rounded(n: int) -> str:
+    """A count to two significant digits, as an estimate deserves."""
+    if n < 100:
+        return str(n)
+    digits = len(str(n)) - 2
+    return f"{math.ceil(n / 10**digits) * 10**digits}"
