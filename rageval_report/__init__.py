@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rageval_report._registry import lazy_face
-from rageval_report._version import __version__
+from rageval_report._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from rageval_report.analysis.comparison import Comparison as Comparison
@@ -51,7 +51,7 @@ __getattr__, _names = lazy_face(
     __name__,
     {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names},
 )
-__all__ = sorted([*_names, "__version__"])  # noqa: PLE0605
+__all__ = sorted([*_names, "__version__"])
 
 
 def __dir__() -> list[str]:

@@ -30,7 +30,7 @@ EXTRAS: dict[str, str] = {
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """A table of names; an entry is a thing, or a text "module:attribute" that is loaded on first use.
+    """A table of names; an entry is a thing, or "module:attribute" that is loaded on first use.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`RAGPipelineEvaluation`: a pipeline's name and its per-query scores, and what can be asked of them."""
+"""`RAGPipelineEvaluation`: a pipeline's name, its per-query scores, what can be asked of them."""
 
 from __future__ import annotations
 

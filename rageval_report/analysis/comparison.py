@@ -81,8 +81,8 @@ class Comparison(Result):
         Returns
         -------
         DataFrame, index query_id
-            ``{baseline}_{metric}``, ``{candidate}_{metric}``, ``difference``, then the details: once
-            where both runs agree, as ``{name}_{detail}`` where they differ.
+            ``{baseline}_{metric}``, ``{candidate}_{metric}``, ``difference``, then the details:
+            once where both runs agree, as ``{name}_{detail}`` where they differ.
         """
         return self._changed(metric, candidate, better=False)
 
@@ -182,8 +182,9 @@ def compare(
     confidence_level : float
         Of the intervals; one minus it is the error rate of the verdicts.
     missing : {"drop", "worst", "bounds"}
-        A query that one run did not score is left out; or takes the worst possible score; or is left
-        out, and ``difference_lowest`` and ``difference_highest`` say how far it could move the result.
+        A query that one run did not score is left out; or takes the worst possible score; or is
+        left out, and ``difference_lowest`` and ``difference_highest`` say how far such
+        queries could move the result.
     clusters : str, Series or mapping, optional
         A detail column, or labels by query id: queries of one label are not independent. Signs are
         then flipped by cluster, and the interval is that of CR2.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rageval_report.analysis.pairs import Missing, Pairing, extreme_differences, filled
 from rageval_report.analysis.verdicts import Finding
+from rageval_report.analysis.wording import number
 from rageval_report.scores import Metric, is_binary
 from rageval_report.stats import (
     effect_size,
@@ -109,7 +111,7 @@ class Row:
         )
 
     def _is_fragile(self, pvalue_adjusted: float, plan: Plan) -> bool:
-        """Whether one more pair against it would undo it, at the error rate that correction left."""
+        """Whether one more pair against it would undo it, at the error rate left by correction."""
         share = self.test.pvalue / pvalue_adjusted if pvalue_adjusted > 0 else 1.0
         return fragile(*self.pairs, test=plan.test, alpha=plan.alpha * share)
 
@@ -161,7 +163,11 @@ def tested(
             "ci_method": interval.method,
             **_extremes(before, after, ours, plan),
         },
-        notes=(*_dropped_notes(pairing, ours, before, after), *_told(ours, interval)),
+        notes=(
+            *_dropped_notes(pairing, ours, before, after),
+            *_told(ours, interval),
+            *_ratio_notes(pairing, ours, pairs, plan),
+        ),
         clustered=labels is not None,
     )
 
@@ -291,3 +297,22 @@ def _dropped_notes(
 
 def _told(metric: Metric, interval: Interval) -> tuple[str, ...]:
     return tuple(f"{metric.name}: {note}" for note in interval.notes)
+
+
+def _ratio_notes(pairing: Pairing, metric: Metric, pairs: _Pairs, plan: Plan) -> tuple[str, ...]:
+    """Of what is spent, the ratio of geometric means: what a typical query costs more or less."""
+    spent = metric.group == "performance" and pairs[0].size > 1
+    if not spent or not (np.concatenate(pairs) > 0).all():
+        return ()
+    log = paired_interval(
+        np.log(pairs[0]),
+        np.log(pairs[1]),
+        method="sign-flip",
+        confidence_level=plan.confidence_level,
+    )
+    ratio, low, high = (number(math.exp(value)) for value in (log.estimate, log.low, log.high))
+    return (
+        f"{metric.name}: a typical query takes {ratio} times {pairing.baseline.name}'s with "
+        f"{pairing.candidate.name} (ratio of geometric means, "
+        f"{100 * plan.confidence_level:g} % CI {low} to {high})",
+    )

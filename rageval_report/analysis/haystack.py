@@ -57,8 +57,8 @@ def comparative_detailed_report(
     Returns
     -------
     dict, str or DataFrame
-        ``query_id``, this run's details, then ``{name}_{column}`` of both runs. A query that one run
-        alone has keeps its row; the other run's cells are missing.
+        ``query_id``, this run's details, then ``{name}_{column}`` of both runs. A query that one
+        run alone has keeps its row; the other run's cells are missing.
 
     Raises
     ------

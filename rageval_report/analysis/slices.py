@@ -51,7 +51,7 @@ def slice_summary(
     Returns
     -------
     Result
-        One row a metric and a group: ``metric``, the groups' column, then the columns of `summarise`.
+        One row a metric and a group: ``metric``, the groups' column, then what `summarise` has.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def slice_comparison(
     Result
         One row a metric, a candidate and a group: ``metric``, ``candidate``, the groups' column,
         ``n``, ``n_dropped``, both means, ``difference``, ``ci_low``, ``ci_high``, ``test``,
-        ``pvalue``, ``pvalue_adjusted``, ``wins``, ``ties``, ``losses``, and, of the metric as a whole,
+        ``pvalue``, ``pvalue_adjusted``, ``wins``, ``ties``, ``losses``, and, of the whole metric,
         ``heterogeneity_pvalue`` (Cochran's Q: do the groups differ?) and ``crossing_pvalue``
         (Gail & Simon: do they point different ways?).
 
@@ -128,7 +128,7 @@ def slice_comparison(
             notes += _disagreements(whole, groups, by)
     frame = pd.DataFrame(records)
     frame.insert(
-        frame.columns.get_loc("pvalue") + 1,
+        list(frame).index("pvalue") + 1,
         "pvalue_adjusted",
         adjust_pvalues(frame["pvalue"].to_numpy(), method=correction),
     )

@@ -14,14 +14,14 @@ from rageval_report.analysis.choose import (
     percentile_column,
     scores_of,
 )
+from rageval_report.analysis.wording import number
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.metric import GROUPS
-from rageval_report.stats import mean_interval
-from rageval_report.stats.base import Interval
-from rageval_report.stats.describe import describe
-
-QUARTILES = (25.0, 50.0, 75.0)
+from rageval_report.stats.base import FloatArray, Interval
+from rageval_report.stats.describe import QUARTILES, ColumnDescription, describe
+from rageval_report.stats.intervals import described_interval
+from rageval_report.stats.quantiles import quantile_interval
 
 
 def summarise(
@@ -67,31 +67,24 @@ def summarise(
     """
     asked = check_percentiles(percentiles)
     known = sorted(chosen_metrics(evaluation, metrics), key=lambda m: GROUPS.index(m.group))
-    described = describe([scores_of(evaluation, metric) for metric in known], percentiles=asked)
+    columns = [scores_of(evaluation, metric) for metric in known]
+    described = describe(columns, percentiles=asked)
     intervals = [
-        mean_interval(
-            scores_of(evaluation, metric),
+        described_interval(
+            column,
+            numbers.moments,
             method=interval,
             confidence_level=confidence_level,
             bounds=metric.bounds,
             n_resamples=n_resamples,
             seed=seed,
         )
-        for metric in known
+        for metric, column, numbers in zip(known, columns, described, strict=True)
     ]
-    frame = _head(known).assign(
-        n=described.n,
-        n_unscored=described.n_unscored,
-        mean=described.mean,
-        ci_low=[one.low for one in intervals],
-        ci_high=[one.high for one in intervals],
-        ci_method=[one.method for one in intervals],
-        std=described.std,
-        min=described.min,
-    )
-    for position, percentile in enumerate(asked):
-        frame[percentile_column(percentile)] = described.percentiles[:, position]
-    frame["max"] = described.max
+    rows = [
+        _row(metric, numbers, one, asked)
+        for metric, numbers, one in zip(known, described, intervals, strict=True)
+    ]
     settings = {
         "interval": interval,
         "confidence_level": confidence_level,
@@ -100,19 +93,31 @@ def summarise(
         **_drawn(intervals, n_resamples, seed),
     }
     notes = _interval_notes(known, intervals)
-    return Result(f"Evaluation of {evaluation.name}", frame, settings, notes)
+    return Result(f"Evaluation of {evaluation.name}", pd.DataFrame(rows), settings, notes)
 
 
-def _head(metrics: Sequence[Metric]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "metric": [metric.name for metric in metrics],
-            "title": [metric.title for metric in metrics],
-            "group": [metric.group for metric in metrics],
-            "kind": [metric.kind for metric in metrics],
-            "greater_is_better": [metric.greater_is_better for metric in metrics],
-        }
-    )
+def _row(
+    metric: Metric, numbers: ColumnDescription, interval: Interval, percentiles: tuple[float, ...]
+) -> dict[str, object]:
+    moments = numbers.moments
+    cuts = zip(map(percentile_column, percentiles), numbers.percentiles, strict=True)
+    return {
+        "metric": metric.name,
+        "title": metric.title,
+        "group": metric.group,
+        "kind": metric.kind,
+        "greater_is_better": metric.greater_is_better,
+        "n": moments.n,
+        "n_unscored": numbers.n_unscored,
+        "mean": moments.mean,
+        "ci_low": interval.low,
+        "ci_high": interval.high,
+        "ci_method": interval.method,
+        "std": moments.std,
+        "min": moments.minimum,
+        **dict(cuts),
+        "max": moments.maximum,
+    }
 
 
 def _drawn(intervals: Sequence[Interval], n_resamples: int, seed: int) -> dict[str, int]:
@@ -186,7 +191,12 @@ def evaluation_report(
         summary.title,
         summary.frame,
         summary.settings,
-        (*_unscored_notes(summary.frame, len(evaluation.scores)), *summary.notes, *told),
+        (
+            *_unscored_notes(summary.frame, len(evaluation.scores)),
+            *summary.notes,
+            *_typical_notes(evaluation, summary),
+            *told,
+        ),
         headline=(
             *("title", "n", "n_unscored", "mean", "ci_low", "ci_high", "std", "min"),
             *percentiles,
@@ -224,6 +234,30 @@ def _unscored_notes(frame: pd.DataFrame, n_queries: int) -> tuple[str, ...]:
         f"{name} {n}" for name, n in zip(unscored["metric"], unscored["n_unscored"], strict=True)
     )
     return (f"unscored of {n_queries} queries, left out of the means: {told}",)
+
+
+def _typical_notes(evaluation: Scored, summary: Result) -> tuple[str, ...]:
+    """Of what is spent, the typical and the bad case: a mean says little of a long tail."""
+    names = summary.frame.loc[summary.frame["group"] == "performance", "metric"]
+    spent = [evaluation.metrics[name] for name in names]
+    return tuple(_typical_note(metric.name, scores_of(evaluation, metric)) for metric in spent)
+
+
+def _typical_note(name: str, values: FloatArray) -> str:
+    told = [
+        f"{word} {number(one.estimate)}{_limits(one)}"
+        for word, one in (
+            ("median", quantile_interval(values, 0.5)),
+            ("p95", quantile_interval(values, 0.95)),
+        )
+    ]
+    return f"{name}: {', '.join(told)}"
+
+
+def _limits(interval: Interval) -> str:
+    if np.isnan([interval.low, interval.high]).any():
+        return " (too few queries for an interval)"
+    return f" (95 % CI {number(interval.low)} to {number(interval.high)})"
 
 
 def aggregated_scores(evaluation: Scored) -> pd.Series:

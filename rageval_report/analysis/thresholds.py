@@ -18,10 +18,12 @@ from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, normalised
 from rageval_report.stats.describe import percentiles_of
 
-_TEXTS = ("question", "questions", "query", "user_input", "input", "answer", "answers")
-_TEXTS += ("predicted_answer", "predicted_answers", "response", "actual_output", "output")
-_TEXTS += ("reference", "references", "true_answer", "true_answers", "ground_truth")
-_TEXTS += ("golden_answer", "expected_output")
+_TEXTS = (
+    *("question", "questions", "query", "user_input", "input"),
+    *("answer", "answers", "predicted_answer", "predicted_answers", "response", "actual_output"),
+    *("output", "reference", "references", "true_answer", "true_answers", "ground_truth"),
+    *("golden_answer", "expected_output"),
+)
 _REASON = ("reason", "reasons", "explanation", "error")
 
 
@@ -68,11 +70,7 @@ def _thresholds_of(
     metric: Metric, values: np.ndarray, percentiles: tuple[float, ...], method: str
 ) -> dict[str, object]:
     scored = values[~np.isnan(values)]
-    cuts = (
-        percentiles_of(scored, percentiles, method)
-        if scored.size
-        else np.full(len(percentiles), np.nan)
-    )
+    cuts = percentiles_of(scored, percentiles, method=method)
     named_cuts = {percentile_column(p): cut for p, cut in zip(percentiles, cuts, strict=True)}
     return {
         "metric": metric.name,
@@ -106,7 +104,7 @@ def below_threshold(evaluation: Scored, metric: str, threshold: float | str) -> 
 
 
 def _rows(evaluation: Scored, metric: Metric, wanted: np.ndarray) -> pd.DataFrame:
-    """Rows of scores and details, the metric first, the worst on top; equal scores keep their order."""
+    """Scores and details, the metric first, the worst on top; equal scores keep their order."""
     scores, details = evaluation.scores[wanted], evaluation.details[wanted]
     first = scores.pop(metric.name)
     clash = {column: f"{column}_detail" for column in details if column in evaluation.scores}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from rageval_report.analysis.wording import number, pvalue_text, rounded_count
 from rageval_report.stats import required_n
 from rageval_report.stats.base import Interval, PairedResult
 from rageval_report.stats.equivalence import EquivalenceResult
@@ -108,14 +109,14 @@ def _equivalent(finding: Finding, equivalence: EquivalenceResult) -> str:
     return (
         f"{finding.candidate} and {finding.baseline} are equivalent on {finding.metric} within "
         f"±{number(equivalence.margin)} ({level} {number(equivalence.low)} to "
-        f"{number(equivalence.high)}, equivalence p {_told_pvalue(equivalence.pvalue)})"
+        f"{number(equivalence.high)}, equivalence p {pvalue_text(equivalence.pvalue)})"
     )
 
 
 def _not_shown(finding: Finding) -> str:
     sentence = f"no difference shown on {finding.metric}"
     if finding.test.pvalue <= finding.alpha:
-        sentence += f" after correction (p {_told_pvalue(finding.test.pvalue)}, {_pvalue(finding)})"
+        sentence += f" after correction (p {pvalue_text(finding.test.pvalue)}, {_pvalue(finding)})"
     if math.isfinite(finding.min_detectable_difference):
         sentence += (
             f"; with {finding.test.n} {_short(finding.unit)} only differences beyond about "
@@ -132,7 +133,7 @@ def _needed(finding: Finding) -> str:
     needed = required_n(difference / sd, alpha=finding.alpha)
     if needed > _MOST_QUERIES_SAID:
         return f"; over a million are needed to see {number(difference)}"
-    return f"; about {_rounded(needed)} are needed to see {number(difference)}"
+    return f"; about {rounded_count(needed)} are needed to see {number(difference)}"
 
 
 def _too_few(finding: Finding) -> str:
@@ -163,7 +164,7 @@ _CORRECTION_NAMES = {
 
 
 def _pvalue(finding: Finding) -> str:
-    told = _told_pvalue(finding.pvalue_adjusted)
+    told = pvalue_text(finding.pvalue_adjusted)
     if finding.correction == "none":
         return f"uncorrected p {told}"
     if finding.family_size == 1:
@@ -171,33 +172,5 @@ def _pvalue(finding: Finding) -> str:
     return f"{_CORRECTION_NAMES.get(finding.correction, finding.correction)} p {told}"
 
 
-def _told_pvalue(pvalue: float) -> str:
-    return "< 0.001" if pvalue < 0.001 else f"= {pvalue:.2g}" if pvalue < 0.1 else f"= {pvalue:.2f}"
-
-
 def _short(unit: str) -> str:
     return unit.removeprefix("paired ")
-
-
-def number(value: float) -> str:
-    """A number as a sentence says it: three decimals for shares, fewer for large values.
-
-    Examples
-    --------
-    >>> number(0.0432), number(12.345), number(1234.5)
-    ('0.043', '12.3', '1234')
-    """
-    size = abs(value)
-    if size >= 100:
-        return f"{value:.0f}"
-    if size >= 10:
-        return f"{value:.1f}"
-    return f"{value:.3f}" if size >= 0.001 or value == 0 else f"{value:.2g}"
-
-
-def _rounded(n: int) -> str:
-    """A count to two significant digits, as an estimate deserves."""
-    if n < 100:
-        return str(n)
-    digits = len(str(n)) - 2
-    return f"{math.ceil(n / 10**digits) * 10**digits}"

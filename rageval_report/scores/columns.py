@@ -195,7 +195,7 @@ def _sort_in_numbers(columns: Columns, column: str, cells: pd.Series, known: Met
 
 
 def _looks_numeric(cells: pd.Series, known: Metric | None) -> bool:
-    """Whether a column that is not of numbers is meant as one: most of its cells are, or its name is.
+    """Whether a column of other cells is meant as numbers: by its name, or by most of them.
 
     Texts whose cells are mostly numbers are taken for a metric, so that the few that are not raise
     instead of taking the column out of the report without a word.

@@ -1,4 +1,4 @@
-"""Whatever holds rows becomes a pandas frame: frames of other libraries, dicts of lists, lists of dicts."""
+"""Whatever holds rows becomes a pandas frame: other frames, dicts of lists, lists of dicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a metric: its title, group, kind, direction and bounds; and how names are read."""
+"""What is known of a metric: title, group, kind, direction, bounds; and how names are read."""
 
 from __future__ import annotations
 

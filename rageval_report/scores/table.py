@@ -138,8 +138,23 @@ def question_text(frame: pd.DataFrame) -> str | None:
     return _first_present(frame, _QUESTION_NAMES)
 
 
+def id_column_of(columns: Iterable[str]) -> str | None:
+    """The column that holds the query ids, by its name; None where no name says so.
+
+    Examples
+    --------
+    >>> id_column_of(["question", "Sample ID", "recall"])
+    'Sample ID'
+    """
+    return _first_named(columns, _ID_NAMES)
+
+
 def _first_present(frame: pd.DataFrame, names: Iterable[str]) -> str | None:
-    by_name = {normalised(str(column)): column for column in reversed(list(frame.columns))}
+    return _first_named(frame.columns, names)
+
+
+def _first_named(columns: Iterable[str], names: Iterable[str]) -> str | None:
+    by_name = {normalised(str(column)): column for column in reversed(list(columns))}
     return next((by_name[name] for name in names if name in by_name), None)
 
 
@@ -257,7 +272,7 @@ def _score_block(columns: Columns, n_queries: int) -> np.ndarray:
 def _known_metrics(
     columns: Columns, block: np.ndarray, metrics: MetricsArgument
 ) -> tuple[dict[str, Metric], list[str]]:
-    """What is known of each metric: from the catalogue, else from the values; then from the caller."""
+    """What is known of each metric: by the catalogue, else by its values; then by the caller."""
     known, notes = {}, []
     for position, (name, metric) in enumerate(columns.known.items()):
         known[name] = metric or inferred(name, block[:, position])

@@ -1,7 +1,7 @@
 """Arrays in, numbers out: intervals, paired tests, effect sizes, corrections, planning.
 
-Nothing here knows a frame or a metric. Everywhere ``difference`` is candidate minus baseline, NaN is
-an unscored query and is left out (pairwise where there are two sides), and nothing is drawn at
+Nothing here knows a frame or a metric. Everywhere ``difference`` is candidate minus baseline, NaN
+is an unscored query and is left out (pairwise where there are two sides), and nothing is drawn at
 random unless the method's name says so, and then from ``seed``.
 
 A new interval, test, correction or effect size is a function and a line in its table below.
@@ -9,8 +9,28 @@ A new interval, test, correction or effect size is a function and a line in its 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rageval_report._registry import Registry, lazy_face
 from rageval_report.stats._types import Correction, Effect, MeanInterval, PairedInterval, PairedTest
+
+if TYPE_CHECKING:
+    from rageval_report.stats.base import Interval as Interval
+    from rageval_report.stats.base import PairedResult as PairedResult
+    from rageval_report.stats.clusters import clustered_standard_error as clustered_standard_error
+    from rageval_report.stats.corrections import adjust_pvalues as adjust_pvalues
+    from rageval_report.stats.effects import effect_size as effect_size
+    from rageval_report.stats.equivalence import equivalence_test as equivalence_test
+    from rageval_report.stats.heterogeneity import heterogeneity_test as heterogeneity_test
+    from rageval_report.stats.intervals import mean_interval as mean_interval
+    from rageval_report.stats.paired import paired_interval as paired_interval
+    from rageval_report.stats.paired import paired_test as paired_test
+    from rageval_report.stats.planning import (
+        minimum_detectable_difference as minimum_detectable_difference,
+    )
+    from rageval_report.stats.planning import power as power
+    from rageval_report.stats.planning import required_n as required_n
+    from rageval_report.stats.quantiles import quantile_interval as quantile_interval
 
 _HERE = "rageval_report.stats"
 
@@ -94,16 +114,16 @@ _FACE = {
     "equivalence_test": f"{_HERE}.equivalence:equivalence_test",
     "heterogeneity_test": f"{_HERE}.heterogeneity:heterogeneity_test",
     "mean_interval": f"{_HERE}.intervals:mean_interval",
-    "minimum_detectable_difference": f"{_HERE}.power:minimum_detectable_difference",
+    "minimum_detectable_difference": f"{_HERE}.planning:minimum_detectable_difference",
     "paired_interval": f"{_HERE}.paired:paired_interval",
     "paired_test": f"{_HERE}.paired:paired_test",
-    "power": f"{_HERE}.power:power",
+    "power": f"{_HERE}.planning:power",
     "quantile_interval": f"{_HERE}.quantiles:quantile_interval",
-    "required_n": f"{_HERE}.power:required_n",
+    "required_n": f"{_HERE}.planning:required_n",
 }
 
 __getattr__, _names = lazy_face(__name__, _FACE)
-__all__ = ["CORRECTIONS", "EFFECTS", "INTERVALS", "PAIRED_INTERVALS", "TESTS", *_names]  # noqa: PLE0604
+__all__ = ["CORRECTIONS", "EFFECTS", "INTERVALS", "PAIRED_INTERVALS", "TESTS", *_names]
 
 
 def __dir__() -> list[str]:

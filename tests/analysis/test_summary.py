@@ -1,0 +1,157 @@
+"""Witnesses: the worked figures of the proposal, NumPy, pandas, and arithmetic by hand."""
+
+import math
+import statistics
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report.analysis.summary import aggregated_scores, evaluation_report, summarise
+
+
+def evaluated(**columns):
+    n = len(next(iter(columns.values())))
+    return RAGPipelineEvaluation("a", {"query_id": [f"q{i}" for i in range(n)], **columns})
+
+
+def test_the_proposals_means_stand_under_its_titles(proposal):
+    report = evaluation_report(proposal)
+    assert dict(report) == pytest.approx(
+        {
+            "Reciprocal Rank": 0.476932,
+            "Single Hit": 0.75,
+            "Multi Hit": 0.46428375,
+            "Context Relevance": 0.58177975,
+            "Faithfulness": 0.40585375,
+            "Semantic Answer Similarity": 0.53757075,
+            "Exact Match": 0.25,
+            "nr_correct_queries": 1,
+            "nr_incorrect_queries": 3,
+        }
+    )
+
+
+def test_a_query_without_the_deciding_score_is_counted_apart():
+    report = evaluation_report(evaluated(exact_match=[1, 0, None]))
+    counts = {key: report[key] for key in report if key.startswith("nr_")}
+    assert counts == {
+        "nr_correct_queries": 1,
+        "nr_incorrect_queries": 1,
+        "nr_unscored_queries": 1,
+    }
+
+
+def test_unscored_queries_are_counted_not_averaged():
+    row = summarise(evaluated(faithfulness=[0.2, None, 0.6])).frame.iloc[0]
+    assert (row["n"], row["n_unscored"]) == (2, 1)
+    assert row["mean"] == pytest.approx(0.4)
+
+
+def test_spread_and_quartiles_are_those_of_pandas_and_statistics():
+    values = [0.1, 0.4, 0.4, 0.9, 1.0]
+    row = summarise(evaluated(faithfulness=values)).frame.iloc[0]
+    described = pd.Series(values).describe()
+    assert row[["min", "p25", "p50", "p75", "max"]].tolist() == pytest.approx(
+        described[["min", "25%", "50%", "75%", "max"]].tolist()
+    )
+    assert row["std"] == pytest.approx(statistics.stdev(values))
+
+
+def test_the_kind_of_a_metric_chooses_its_interval():
+    frame = summarise(
+        evaluated(
+            exact_match=[1, 0, 1, 1], faithfulness=[0.2, 0.7, 0.9, 0.4], latency_ms=[12, 900, 30, 5]
+        )
+    ).frame
+    assert dict(zip(frame["metric"], frame["ci_method"], strict=True)) == {
+        "exact_match": "wilson",
+        "faithfulness": "bounded",
+        "latency_ms": "studentised",
+    }
+
+
+def test_wilsons_interval_of_three_in_four_is_the_textbooks():
+    # Wilson 1927 for 3 of 4: (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n), by hand
+    row = summarise(evaluated(exact_match=[1, 0, 1, 1])).frame.iloc[0]
+    z, n, p = 1.959963984540054, 4, 0.75
+    centre, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    assert row["ci_low"] == pytest.approx((centre - half) / (1 + z * z / n))
+    assert row["ci_high"] == pytest.approx((centre + half) / (1 + z * z / n))
+
+
+def test_groups_stand_together_in_the_order_of_the_catalogue():
+    frame = summarise(evaluated(latency_ms=[1.5, 2], faithfulness=[1, 0.5], recall=[1, 0.5])).frame
+    assert frame["group"].tolist() == ["retrieval", "generation", "performance"]
+
+
+def test_a_metric_with_nothing_scored_keeps_its_row():
+    row = summarise(evaluated(recall=[0.5, 1], faithfulness=[None, None])).frame.set_index("metric")
+    assert row.loc["faithfulness", "n"] == 0
+    assert row.loc["faithfulness", "n_unscored"] == 2
+    assert np.isnan(row.loc["faithfulness", "mean"])
+
+
+def test_one_query_has_a_mean_and_no_spread():
+    row = summarise(evaluated(faithfulness=[0.5])).frame.iloc[0]
+    assert row["mean"] == 0.5
+    assert np.isnan(row["std"])
+
+
+def test_percentiles_name_their_columns():
+    frame = summarise(evaluated(recall=[0.0, 0.5, 1.0]), percentiles=(2.5, 90)).frame
+    assert {"p2.5", "p90"} <= set(frame.columns)
+
+
+@pytest.mark.parametrize(
+    ("setting", "error"),
+    [
+        ({"confidence_level": 95}, DataError),
+        ({"n_resamples": 0}, DataError),
+        ({"percentiles": (200,)}, DataError),
+        ({"interval": "wilsn"}, UnknownNameError),
+        ({"metrics": "recal"}, UnknownNameError),
+    ],
+)
+def test_settings_that_make_no_sense_raise(setting, error):
+    with pytest.raises(error):
+        summarise(evaluated(recall=[0.0, 0.5, 1.0]), **setting)
+
+
+def test_a_level_in_percent_is_told_what_was_meant():
+    with pytest.raises(DataError, match=r"did you mean 0\.95"):
+        summarise(evaluated(recall=[0.0, 0.5]), confidence_level=95)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.randoms())
+def test_the_order_of_the_queries_moves_nothing(values, random):
+    shuffled = values[:]
+    random.shuffle(shuffled)
+    one = summarise(evaluated(recall=values)).frame.iloc[0]
+    other = summarise(evaluated(recall=shuffled)).frame.iloc[0]
+    for column in ("mean", "ci_low", "ci_high", "std", "p50"):
+        assert one[column] == pytest.approx(other[column], abs=1e-12, nan_ok=True)
+
+
+def test_the_printed_report_is_at_most_100_columns_wide(proposal):
+    text = str(evaluation_report(proposal))
+    assert max(map(len, text.splitlines())) <= 100
+    for word in ("Reciprocal Rank", "95 % CI", "unscored", "signature"):
+        assert word in text
+
+
+def test_latency_is_told_by_its_median_and_p95():
+    rng = np.random.default_rng(0)
+    report = evaluation_report(evaluated(latency_ms=rng.lognormal(6, 1, 200).tolist()))
+    told = [note for note in report.notes if note.startswith("latency_ms: median")]
+    assert len(told) == 1
+    assert "p95" in told[0]
+
+
+def test_aggregated_scores_leave_the_unscored_out():
+    means = aggregated_scores(evaluated(recall=[0.0, 1.0, None], precision=[1, 1, 0.5]))
+    assert means.to_dict() == pytest.approx({"recall": 0.5, "precision": 2.5 / 3})

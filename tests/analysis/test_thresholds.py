@@ -1,0 +1,109 @@
+"""Witnesses: NumPy 2 and the statistics module, worked figures of the proposal."""
+
+import statistics
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
+
+
+def evaluated(**columns):
+    n = len(next(iter(columns.values())))
+    return RAGPipelineEvaluation("a", {"query_id": [f"q{i}" for i in range(n)], **columns})
+
+
+def test_linear_quartiles_are_the_worked_figures(proposal):
+    row = find_thresholds(proposal, "reciprocal_rank").frame.iloc[0]
+    assert row[["p25", "p50", "p75"]].tolist() == pytest.approx([0.3375625, 0.456514, 0.5958835])
+    assert row["mean"] == pytest.approx(0.476932)
+
+
+def test_exclusive_quartiles_are_those_of_the_statistics_module(proposal):
+    row = find_thresholds(proposal, "faithfulness", method="exclusive").frame.iloc[0]
+    values = proposal.scores["faithfulness"].tolist()
+    assert row[["p25", "p50", "p75"]].tolist() == pytest.approx(statistics.quantiles(values, n=4))
+    assert row[["p25", "p50", "p75"]].tolist() == pytest.approx([0.0653945, 0.4157775, 0.73638925])
+
+
+def test_one_row_is_its_own_threshold_in_both_methods():
+    for method in ("linear", "exclusive"):
+        row = find_thresholds(evaluated(recall=[0.4]), method=method).frame.iloc[0]
+        assert row[["p25", "p50", "p75", "mean"]].tolist() == [0.4] * 4
+
+
+def test_there_is_a_row_a_metric_and_a_column_a_percentile(proposal):
+    frame = find_thresholds(proposal, percentiles=(5, 97.5)).frame
+    assert frame["metric"].tolist() == list(proposal.metrics)
+    assert list(frame.columns) == ["metric", "p5", "p97.5", "mean", "n", "n_unscored"]
+
+
+def test_below_is_strictly_below_and_worst_first(proposal):
+    rows = below_threshold(proposal, "reciprocal_rank", 0.5)
+    assert rows.index.tolist() == ["8ac473ec", "53c3b3e6"]
+    exact = below_threshold(proposal, "reciprocal_rank", 0.378064)
+    assert exact.index.tolist() == ["8ac473ec"]
+
+
+def test_unscored_is_never_below():
+    rows = below_threshold(evaluated(recall=[None, 0.2, 0.9]), "recall", 1.0)
+    assert rows.index.tolist() == ["q1", "q2"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "cut"),
+    [("p25", np.percentile([0.1, 0.3, 0.8], 25)), ("median", 0.3), ("mean", 0.4), (0.35, 0.35)],
+)
+def test_a_threshold_is_a_number_or_found_in_the_scores(rule, cut):
+    result = failures(evaluated(recall=[0.1, 0.3, 0.8]), "recall", rule)
+    assert result.settings["threshold"] == pytest.approx(cut)
+
+
+@pytest.mark.parametrize("rule", ["p200", "p", "worst", float("nan"), float("inf"), True])
+def test_a_threshold_that_is_none_raises(rule):
+    with pytest.raises(DataError):
+        failures(evaluated(recall=[0.1, 0.3]), "recall", rule)
+
+
+def test_an_unknown_metric_is_told_the_nearest():
+    with pytest.raises(UnknownNameError, match="Did you mean 'recall'"):
+        failures(evaluated(recall=[0.1, 0.3]), "recal", 0.5)
+
+
+def test_failures_lie_on_the_wrong_side_by_direction():
+    evaluation = evaluated(latency_ms=[10.0, 500.0, 90.0], recall=[0.1, 0.9, 0.6])
+    assert failures(evaluation, "latency_ms", 50).frame.index.tolist() == ["q1", "q2"]
+    assert failures(evaluation, "recall", 0.7).frame.index.tolist() == ["q0", "q2"]
+
+
+def test_failures_show_texts_and_reasons_and_cut_nothing():
+    answer = "word " * 100
+    evaluation = evaluated(
+        faithfulness=[0.1, 0.9],
+        topic=["tax", "law"],
+        question=["why?", "who?"],
+        answer=[answer, "me"],
+        faithfulness_reason=["claims 2 of 3 unsupported", ""],
+    )
+    result = failures(evaluation, "faithfulness", 0.5)
+    assert list(result.frame.columns) == [
+        *("faithfulness", "question", "answer", "faithfulness_reason", "topic"),
+    ]
+    assert result.frame.loc["q0", "answer"] == answer
+    assert answer not in str(result)
+    assert "claims 2 of 3" in str(result)
+
+
+def test_failures_say_how_many_are_unscored():
+    notes = failures(evaluated(recall=[0.1, None, 0.9]), "recall", 0.5).notes
+    assert notes[0] == "1 of 2 scored queries lie below 0.5 on recall"
+    assert notes[1] == "1 query is unscored on recall, and not listed"
+
+
+def test_the_frame_given_is_never_changed(proposal):
+    before = proposal.scores.copy()
+    below_threshold(proposal, "recall" if "recall" in proposal.metrics else "multi_hit", 0.5)
+    failures(proposal, "multi_hit", 0.5)
+    pd.testing.assert_frame_equal(proposal.scores, before)
