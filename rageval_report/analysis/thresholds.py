@@ -16,15 +16,10 @@ from rageval_report.analysis.choose import (
 )
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, normalised
+from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
 from rageval_report.stats.describe import percentiles_of
 
-_TEXTS = (
-    *("question", "questions", "query", "user_input", "input"),
-    *("answer", "answers", "predicted_answer", "predicted_answers", "response", "actual_output"),
-    *("output", "reference", "references", "true_answer", "true_answers", "ground_truth"),
-    *("golden_answer", "expected_output"),
-)
-_REASON = ("reason", "reasons", "explanation", "error")
+_TEXTS = (*QUESTION, *ANSWER, *REFERENCE)
 
 
 def find_thresholds(
@@ -159,6 +154,6 @@ def _unscored_note(n_unscored: int, metric: Metric) -> str:
 def _text_columns(rows: pd.DataFrame, metric: Metric) -> list[str]:
     """Question, answer, reference, and the reasons for this metric's score."""
     by_name = {normalised(str(column)): column for column in rows.columns}
-    reasons = [f"{stem}_{word}" for stem in (metric.name, metric.known_as) for word in _REASON]
-    wanted = dict.fromkeys((*_TEXTS, *reasons, *_REASON))
+    reasons = [f"{stem}_{word}" for stem in (metric.name, metric.known_as) for word in REASON]
+    wanted = dict.fromkeys((*_TEXTS, *reasons, *REASON))
     return [by_name[name] for name in wanted if name in by_name and by_name[name] != metric.name]

@@ -12,6 +12,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.scores.metric import Catalogue, Metric, normalised
+from rageval_report.scores.texts import TEXTS
 
 # More columns of numbers than this are hardly metrics: the table is transposed, or holds vectors.
 MOST_METRICS = 1000
@@ -176,7 +177,7 @@ def _sort_in(
     columns: Columns, column: str, cells: pd.Series, known: Metric | None, ids: pd.Series
 ) -> None:
     name = normalised(column)
-    if name in _METADATA or _METADATA_PATTERN.search(name):
+    if name in TEXTS or name in _METADATA or _METADATA_PATTERN.search(name):
         columns.details.append(column)
     elif pd.api.types.is_numeric_dtype(cells.dtype):
         _sort_in_numbers(columns, column, cells, known)

@@ -22,13 +22,13 @@ from rageval_report.scores.metric import (
     normalised,
     overridden,
 )
+from rageval_report.scores.texts import QUESTION
 
 QUERY_ID = "query_id"
 
 # A score this far outside its bounds is rounding, and is moved to the bound.
 _ROUNDING = 1e-9
 _ID_NAMES = ("query_id", "queryid", "qid", "question_id", "sample_id", "example_id", "id", "_id")
-_QUESTION_NAMES = ("question", "questions", "query", "user_input", "input")
 
 Duplicates = Literal["error", "mean"]
 MetricsArgument = Iterable[str] | Mapping[str, Override] | None
@@ -135,7 +135,7 @@ def score_table(
 
 def question_text(frame: pd.DataFrame) -> str | None:
     """The column that holds the question's text, if there is one."""
-    return _first_present(frame, _QUESTION_NAMES)
+    return _first_present(frame, QUESTION)
 
 
 def id_column_of(columns: Iterable[str]) -> str | None:

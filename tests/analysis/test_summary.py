@@ -138,9 +138,10 @@ def test_the_order_of_the_queries_moves_nothing(values, random):
 
 
 def test_the_printed_report_is_at_most_100_columns_wide(proposal):
-    text = str(evaluation_report(proposal))
+    report = evaluation_report(proposal)
+    text = str(report)
     assert max(map(len, text.splitlines())) <= 100
-    for word in ("Reciprocal Rank", "95 % CI", "unscored", "signature"):
+    for word in ("Reciprocal Rank", "95 % CI", "unscored", report.signature):
         assert word in text
 
 

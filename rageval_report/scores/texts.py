@@ -1,0 +1,17 @@
+"""The columns of texts, under the names frameworks give them: never metrics, whatever they hold."""
+
+from __future__ import annotations
+
+QUESTION = ("question", "questions", "query", "user_input", "input")
+ANSWER = (
+    *("answer", "answers", "predicted_answer", "predicted_answers", "response", "actual_output"),
+    *("output", "prediction", "predicted", "generated_answer"),
+)
+REFERENCE = (
+    *("reference", "references", "true_answer", "true_answers", "ground_truth", "ground_truths"),
+    *("golden_answer", "expected_output", "expected_answer", "target"),
+)
+CONTEXTS = ("context", "contexts", "retrieved_contexts", "retrieval_context", "retrieved")
+REASON = ("reason", "reasons", "explanation", "error")
+
+TEXTS = frozenset((*QUESTION, *ANSWER, *REFERENCE, *CONTEXTS, *REASON))

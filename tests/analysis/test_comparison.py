@@ -1,0 +1,352 @@
+"""Witnesses: SciPy (ttest_rel, binomtest, permutation_test), statsmodels-free arithmetic by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report import AlignmentError, DataError, RAGPipelineEvaluation, UnknownNameError, compare
+
+COLUMNS = [
+    *("metric", "baseline", "candidate", "n", "n_dropped", "baseline_mean", "candidate_mean"),
+    *("difference", "ci_low", "ci_high", "test", "statistic", "pvalue", "pvalue_adjusted"),
+    *("effect_size", "effect_name", "wins", "ties", "losses", "min_detectable_difference"),
+    "verdict",
+]
+
+
+def run(name, ids=None, **columns):
+    n = len(next(iter(columns.values())))
+    ids = [f"q{i}" for i in range(n)] if ids is None else ids
+    return RAGPipelineEvaluation(name, {"query_id": ids, **columns})
+
+
+@pytest.fixture
+def two():
+    rng = np.random.default_rng(7)
+    before, noise = rng.beta(5, 2, 80), rng.normal(0.05, 0.1, 80)
+    hits = rng.random(80) < 0.6
+    more = np.where(rng.random(80) < 0.15, 1, hits)
+    slow = rng.lognormal(6, 0.5, 80)
+    a = run("a", faithfulness=before, exact_match=hits * 1, latency_ms=slow)
+    b = run(
+        "b",
+        faithfulness=np.clip(before + noise, 0, 1),
+        exact_match=more * 1,
+        latency_ms=slow * rng.lognormal(0.2, 0.2, 80),
+    )
+    return a, b
+
+
+def test_the_frame_has_the_promised_columns_first(two):
+    assert list(compare(*two).frame.columns)[: len(COLUMNS)] == COLUMNS
+
+
+def test_difference_is_candidate_minus_baseline_on_common_queries():
+    a = run("a", ["q1", "q2", "q3"], recall=[0.1, 0.5, 0.9])
+    b = run("b", ["q3", "q2", "q9"], recall=[1.0, 0.7, 0.0])
+    row = compare(a, b).frame.iloc[0]
+    assert row["n"] == 2
+    assert row["baseline_mean"] == pytest.approx(0.7)
+    assert row["difference"] == pytest.approx((0.1 + 0.2) / 2)
+
+
+def test_the_default_pvalue_is_the_exact_permutation_pvalue_of_scipy():
+    # SciPy 1.17 permutation_test enumerates all 2^12 sign patterns
+    rng = np.random.default_rng(3)
+    a, b = rng.random(12), rng.random(12)
+    row = compare(run("a", recall=a), run("b", recall=b)).frame.iloc[0]
+    exact = scipy.stats.permutation_test(
+        (b, a), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf
+    )
+    assert row["test"] == "sign-flip"
+    assert row["pvalue"] == pytest.approx(exact.pvalue, rel=1e-9)
+
+
+def test_zero_one_metrics_are_tested_by_mcnemars_midp():
+    # 9 gains, 2 losses: 2 P(X <= 2) - P(X = 2), X ~ Bin(11, 1/2), by SciPy's binomial
+    a = run("a", exact_match=[0] * 9 + [1] * 2 + [1] * 9)
+    b = run("b", exact_match=[1] * 9 + [0] * 2 + [1] * 9)
+    row = compare(a, b).frame.iloc[0]
+    coin = scipy.stats.binom(11, 0.5)
+    assert row["test"] == "mcnemar-midp"
+    assert row["pvalue"] == pytest.approx(2 * coin.cdf(2) - coin.pmf(2))
+    assert (row["wins"], row["ties"], row["losses"]) == (9, 9, 2)
+    assert row["effect_name"] == "risk_difference"
+    assert row["effect_size"] == pytest.approx(7 / 20)
+    assert row["odds_ratio"] == pytest.approx(9 / 2)
+
+
+def test_the_paired_t_test_on_request_is_scipys(two):
+    row = compare(*two, metrics="faithfulness", test="t").frame.iloc[0]
+    a, b = (run.scores["faithfulness"].to_numpy() for run in two)
+    expected = scipy.stats.ttest_rel(b, a)
+    assert row["pvalue"] == pytest.approx(expected.pvalue)
+    interval = expected.confidence_interval(0.95)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx(tuple(interval))
+
+
+def test_swapping_the_runs_flips_the_sign_and_keeps_the_pvalue(two):
+    there, back = compare(*two).frame, compare(*reversed(two)).frame
+    assert there["difference"].tolist() == pytest.approx((-back["difference"]).tolist())
+    assert there["pvalue"].tolist() == pytest.approx(back["pvalue"].tolist())
+    assert there["wins"].tolist() == back["losses"].tolist()
+    assert there["ci_low"].tolist() == pytest.approx((-back["ci_high"]).tolist())
+
+
+def test_shuffling_the_rows_moves_nothing(two):
+    a, b = two
+    shuffled = RAGPipelineEvaluation("b", b.data.sample(frac=1, random_state=1))
+    one, other = compare(a, b).frame, compare(a, shuffled).frame
+    numeric = one.select_dtypes("number").columns
+    pd.testing.assert_frame_equal(one[numeric], other[numeric], rtol=1e-9)
+
+
+def test_nothing_is_drawn_at_random_by_default(two):
+    one, other = compare(*two, seed=0).frame, compare(*two, seed=99).frame
+    pd.testing.assert_frame_equal(one, other)
+
+
+def test_holm_counts_every_row_of_the_table(two):
+    a, b = two
+    c = RAGPipelineEvaluation("c", a.data)
+    comparison = compare(a, b, c)
+    pvalues = comparison.frame["pvalue"].to_numpy()
+    order = np.argsort(pvalues)
+    by_hand = np.maximum.accumulate(pvalues[order] * (len(pvalues) - np.arange(len(pvalues))))
+    assert comparison.frame["pvalue_adjusted"].to_numpy()[order] == pytest.approx(
+        np.minimum(by_hand, 1)
+    )
+    assert comparison.settings["family_size"] == 6
+
+
+def test_wins_go_by_the_direction_of_the_metric():
+    a = run("a", latency_ms=[100.0, 200.0, 300.0])
+    b = run("b", latency_ms=[50.0, 250.0, 100.0])
+    row = compare(a, b).frame.iloc[0]
+    assert (row["wins"], row["losses"]) == (2, 1)
+    assert row["difference"] == pytest.approx(-200 / 3)
+    assert row["improvement"] == pytest.approx(200 / 3)
+
+
+def test_a_shown_difference_reads_as_one_sentence(two):
+    verdict = compare(*two, metrics="faithfulness").frame["verdict"].iloc[0]
+    assert verdict.startswith("b is better on faithfulness by 0.0")
+    assert "95 % CI" in verdict
+    assert verdict.endswith("80 paired queries") or "fragile" in verdict
+
+
+def test_no_difference_shown_says_what_the_data_could_hide():
+    rng = np.random.default_rng(0)
+    a, b = rng.random(40), rng.random(40)
+    verdict = compare(run("a", recall=a), run("b", recall=b)).frame["verdict"].iloc[0]
+    assert verdict.startswith("no difference shown on recall; with 40 queries only differences ")
+    assert "are needed to see" in verdict
+
+
+def test_equivalence_is_said_only_against_a_margin():
+    rng = np.random.default_rng(0)
+    a = rng.random(400)
+    b = np.clip(a + rng.normal(0, 0.01, 400), 0, 1)
+    runs = run("a", recall=a), run("b", recall=b)
+    assert "equivalent" not in compare(*runs).frame["verdict"].iloc[0]
+    assert "equivalent on recall within ±0.020" in compare(*runs, margin=0.02).frame["verdict"].iloc[0]
+
+
+def test_identical_runs_have_p_one_and_difference_zero():
+    row = compare(run("a", recall=[0.1, 0.3, 1.0]), run("b", recall=[0.1, 0.3, 1.0])).frame.iloc[0]
+    assert (row["pvalue"], row["difference"]) == (1.0, 0.0)
+    assert "identical" in row["verdict"]
+
+
+def test_a_constant_shift_has_the_smallest_attainable_p():
+    a = np.linspace(0.1, 0.5, 8)
+    row = compare(run("a", recall=a), run("b", recall=a + 0.1)).frame.iloc[0]
+    assert row["pvalue"] == pytest.approx(2.0**-7, rel=1e-9) or row["test"] == "sign-flip-midp"
+    assert row["wins"] == 8
+
+
+def test_five_queries_are_too_few_for_a_test():
+    row = compare(
+        run("a", recall=[0.1, 0.2, 0.3, 0.4, 0.5]), run("b", recall=[0.9, 0.8, 0.7, 0.95, 1.0])
+    ).frame.iloc[0]
+    assert row["verdict"].startswith("too few queries for a test on recall: 5 in common")
+
+
+def test_a_metric_that_no_query_has_in_both_runs_is_not_compared():
+    a = run("a", recall=[0.1, None], precision=[0.5, 0.6])
+    b = run("b", recall=[None, 0.2], precision=[0.4, 0.8])
+    frame = compare(a, b).frame.set_index("metric")
+    assert np.isnan(frame.loc["recall", "pvalue"])
+    assert frame.loc["recall", "n_dropped"] == 2
+    assert frame.loc["recall", "verdict"].startswith("not compared")
+
+
+def test_dropped_queries_are_counted_and_bounded():
+    rng = np.random.default_rng(2)
+    a, b = rng.random(50), rng.random(50)
+    b[:10] = np.nan
+    comparison = compare(run("a", recall=a), run("b", recall=b))
+    row = comparison.frame.iloc[0]
+    assert (row["n"], row["n_dropped"]) == (40, 10)
+    note = next(note for note in comparison.notes if note.startswith("recall: 10 of 50"))
+    low, high = (np.r_[np.full(10, v), b[10:]].mean() - a.mean() for v in (0, 1))
+    assert f"between {low:+.3f} and {high:+.3f}" in note
+
+
+def test_missing_as_worst_scores_zero_for_what_failed():
+    a, b = run("a", recall=[0.5, 0.5, 0.5]), run("b", recall=[0.8, None, 0.8])
+    row = compare(a, b, missing="worst").frame.iloc[0]
+    assert row["n"] == 3
+    assert row["candidate_mean"] == pytest.approx(1.6 / 3)
+
+
+def test_missing_as_bounds_says_how_far_it_could_move():
+    a, b = run("a", recall=[0.5, 0.5]), run("b", recall=[0.5, None])
+    row = compare(a, b, missing="bounds").frame.iloc[0]
+    assert (row["difference_lowest"], row["difference_highest"]) == (-0.25, 0.25)
+
+
+def test_missing_as_worst_needs_a_worst():
+    a, b = run("a", latency_ms=[5.0, 20.0]), run("b", latency_ms=[3.0, None])
+    with pytest.raises(DataError, match="no worst value"):
+        compare(a, b, missing="worst")
+
+
+def test_ids_and_metrics_of_one_run_are_listed():
+    a = run("a", ["q1", "q2", "q3"], recall=[0.1, 0.2, 0.3], bleu=[0.1, 0.2, 0.3])
+    b = run("b", ["q1", "q2", "q4"], recall=[0.1, 0.2, 0.3])
+    notes = " ".join(compare(a, b).notes)
+    assert "1 query is in 'a' only: 'q3'" in notes
+    assert "1 query is in 'b' only: 'q4'" in notes
+    assert "metrics in 'a' only, not compared: bleu" in notes
+
+
+def test_one_metric_under_two_names_is_compared():
+    a, b = run("a", mrr=[0.1, 0.5]), run("b", reciprocal_rank=[0.3, 0.5])
+    assert compare(a, b).frame["metric"].tolist() == ["mrr"]
+
+
+def test_regressions_come_largest_first_with_both_sides():
+    a = run("a", recall=[0.9, 0.8, 0.1], answer=["x", "y", "z"], question=["1", "2", "3"])
+    b = run("b", recall=[0.8, 0.2, 0.9], answer=["x", "Y", "Z"], question=["1", "2", "3"])
+    comparison = compare(a, b)
+    frame = comparison.regressions("recall")
+    assert frame.index.tolist() == ["q1", "q0"]
+    assert list(frame.columns) == [
+        *("a_recall", "b_recall", "difference", "a_answer", "b_answer", "question"),
+    ]
+    assert comparison.improvements("recall").index.tolist() == ["q2"]
+
+
+def test_regressions_of_a_cost_are_the_rises():
+    comparison = compare(run("a", latency_ms=[1.5, 9.0]), run("b", latency_ms=[7.0, 2.0]))
+    assert comparison.regressions("latency_ms").index.tolist() == ["q0"]
+
+
+def test_regressions_of_several_candidates_must_say_whose():
+    a, b, c = (run(name, recall=[0.1, 0.2]) for name in "abc")
+    with pytest.raises(DataError, match="several candidates"):
+        compare(a, b, c).regressions("recall")
+    assert len(compare(a, b, c).regressions("recall", "c")) == 0
+
+
+def test_clusters_flip_together():
+    # two clusters of four: 2^2 sign patterns, so p is at least 1/2 whatever the differences
+    a = run("a", recall=[0.1] * 8, document=list("xxxxyyyy"))
+    b = run("b", recall=[0.5, 0.6, 0.7, 0.55, 0.62, 0.71, 0.8, 0.49])
+    comparison = compare(a, b, clusters="document")
+    row = comparison.frame.iloc[0]
+    assert row["pvalue"] >= 0.5
+    assert row["test"].startswith("cluster-")
+    assert row["difference"] == pytest.approx(b.scores["recall"].mean() - 0.1)
+
+
+def test_fragile_results_are_marked():
+    a = run("a", recall=[0.5] * 7)
+    b = run("b", recall=[0.51, 0.53, 0.52, 0.56, 0.9, 0.57, 0.58])
+    row = compare(a, b).frame.iloc[0]
+    assert row["pvalue_adjusted"] <= 0.05
+    assert row["fragile"]
+    assert "fragile" in row["verdict"]
+
+
+def test_westfall_young_is_deterministic_in_its_seed(two):
+    one = compare(*two, correction="westfall-young", seed=3).frame["pvalue_adjusted"]
+    other = compare(*two, correction="westfall-young", seed=3).frame["pvalue_adjusted"]
+    assert one.tolist() == other.tolist()
+    assert (one >= compare(*two).frame["pvalue"] - 0.02).all()
+
+
+@pytest.mark.parametrize(
+    ("setting", "error"),
+    [
+        ({"confidence_level": 95}, DataError),
+        ({"n_resamples": 0}, DataError),
+        ({"seed": -1}, DataError),
+        ({"margin": -0.1}, DataError),
+        ({"test": "wilcoxn"}, UnknownNameError),
+        ({"correction": "hlm"}, UnknownNameError),
+        ({"missing": "zero"}, UnknownNameError),
+        ({"metrics": "faithfulnes"}, UnknownNameError),
+        ({"clusters": "topic"}, UnknownNameError),
+        ({"interval": "wald"}, UnknownNameError),
+    ],
+)
+def test_settings_that_make_no_sense_raise(two, setting, error):
+    with pytest.raises(error):
+        compare(*two, **setting)
+
+
+def test_runs_that_share_nothing_are_refused():
+    a = run("a", ["q1"], recall=[0.1])
+    with pytest.raises(AlignmentError, match="share no query id"):
+        compare(a, run("b", ["x1"], recall=[0.1]))
+    with pytest.raises(AlignmentError, match="share no metric"):
+        compare(a, run("b", ["q1"], bleu=[0.1]))
+
+
+def test_equal_names_and_no_candidate_are_refused():
+    a = run("a", recall=[0.1])
+    with pytest.raises(DataError, match="each its own name"):
+        compare(a, run("a", recall=[0.1]))
+    with pytest.raises(DataError, match="at least one candidate"):
+        compare(a)
+
+
+def test_runs_that_disagree_on_direction_are_refused():
+    a = run("a", my_score=[0.1, 0.5])
+    b = RAGPipelineEvaluation(
+        "b", {"query_id": ["q0", "q1"], "my_score": [0.1, 0.5]}, metrics={"my_score": "lower"}
+    )
+    with pytest.raises(DataError, match="disagree on whether higher is better"):
+        compare(a, b)
+
+
+def test_the_signature_tells_the_settings(two):
+    signature = compare(*two).signature
+    for part in ("test:auto", "correction:holm", "confidence_level:0.95", "missing:drop", "version:"):
+        assert part in signature
+
+
+def test_the_printed_comparison_is_at_most_100_columns_wide(two):
+    comparison = compare(*two)
+    text = str(comparison)
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.index("is better on") < text.index(comparison.signature[:20])
+
+
+scores = st.lists(st.sampled_from([0.0, 0.2, 0.25, 0.5, 0.75, 1.0]), min_size=6, max_size=25)
+
+
+@settings(max_examples=40, deadline=None)
+@given(scores, st.data())
+def test_the_interval_and_the_pvalue_never_contradict_each_other(before, data):
+    after = data.draw(st.lists(st.floats(0, 1), min_size=len(before), max_size=len(before)))
+    row = compare(run("a", recall=before), run("b", recall=after), correction="none").frame.iloc[0]
+    if row["ci_method"] == "sign-flip":
+        excludes_zero = row["ci_low"] > 0 or row["ci_high"] < 0
+        assert not (excludes_zero and row["pvalue"] > 0.05)
+        assert not (row["ci_low"] < 0 < row["ci_high"] and row["pvalue"] <= 0.05)

@@ -1,0 +1,84 @@
+"""Witnesses: means by pandas' groupby, Holm by hand."""
+
+import numpy as np
+import pytest
+
+from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError, compare
+from rageval_report.analysis.slices import slice_comparison, slice_summary
+
+
+def run(name, scores, topics):
+    ids = [f"q{i}" for i in range(len(scores))]
+    return RAGPipelineEvaluation(name, {"query_id": ids, "recall": scores, "topic": topics})
+
+
+@pytest.fixture
+def opposed():
+    rng = np.random.default_rng(5)
+    topics = ["law"] * 60 + ["tax"] * 30
+    before = rng.beta(4, 4, 90)
+    shift = np.r_[rng.normal(0.15, 0.05, 60), rng.normal(-0.12, 0.05, 30)]
+    return run("a", before, topics), run("b", np.clip(before + shift, 0, 1), topics)
+
+
+def test_each_group_has_its_own_mean_and_count(opposed):
+    frame = slice_summary(opposed[0], "topic").frame.set_index("topic")
+    expected = opposed[0].data.groupby("topic")["recall"].mean()
+    assert frame["mean"].to_dict() == pytest.approx(expected.to_dict())
+    assert frame["n"].to_dict() == {"law": 60, "tax": 30}
+
+
+def test_the_largest_group_comes_first(opposed):
+    assert slice_summary(opposed[0], "topic").frame["topic"].tolist() == ["law", "tax"]
+
+
+def test_queries_without_a_group_keep_one_of_their_own():
+    result = slice_summary(run("a", [0.1, 0.2, 0.3, 0.4], ["x", None, "x", "y"]), "topic")
+    assert result.frame.set_index("topic")["n"].to_dict() == {"x": 2, "(none)": 1, "y": 1}
+    assert "1 queries have no topic" in result.notes
+
+
+def test_groups_are_compared_pair_by_pair(opposed):
+    a, b = opposed
+    result = slice_comparison(compare(a, b), "topic")
+    frame = result.frame.set_index("topic")
+    differences = (b.scores["recall"] - a.scores["recall"]).groupby(a.details["topic"]).mean()
+    assert frame["difference"].to_dict() == pytest.approx(differences.to_dict())
+    raw = np.sort(frame["pvalue"])
+    assert np.sort(frame["pvalue_adjusted"]) == pytest.approx(
+        [min(1, 2 * raw[0]), max(2 * raw[0], raw[1])]
+    )
+
+
+def test_groups_that_point_the_other_way_are_noted(opposed):
+    result = slice_comparison(compare(*opposed), "topic")
+    assert result.frame["heterogeneity_pvalue"].iloc[0] < 1e-6
+    assert result.frame["crossing_pvalue"].iloc[0] < 1e-6
+    note = next(note for note in result.notes if "the other way" in note)
+    assert "tax (-0.1" in note
+
+
+def test_groups_that_agree_are_not_noted():
+    rng = np.random.default_rng(5)
+    topics = ["law", "tax"] * 40
+    before = rng.beta(4, 4, 80)
+    after = np.clip(before + rng.normal(0.1, 0.05, 80), 0, 1)
+    result = slice_comparison(compare(run("a", before, topics), run("b", after, topics)), "topic")
+    assert not any("the other way" in note for note in result.notes)
+
+
+def test_a_column_that_is_not_there_is_told(opposed):
+    with pytest.raises(UnknownNameError, match="Did you mean 'topic'"):
+        opposed[0].slices("topics")
+
+
+def test_a_column_of_all_different_values_has_no_groups():
+    with pytest.raises(DataError, match="its own value"):
+        run("a", [0.1, 0.2], ["x", "y"]).slices("topic")
+
+
+def test_groups_of_many_metrics_stand_under_each_metric():
+    ids = [f"q{i}" for i in range(4)]
+    data = {"query_id": ids, "recall": [1, 0, 1, 1], "precision": [0.5, 1, 1, 0], "t": list("xxyy")}
+    frame = RAGPipelineEvaluation("a", data).slices("t").frame
+    assert frame["metric"].tolist() == ["recall", "recall", "precision", "precision"]

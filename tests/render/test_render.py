@@ -1,0 +1,76 @@
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.render import FILES, RENDERERS, render, save
+from rageval_report.results import Result
+
+RESULT = Result(
+    "Means",
+    pd.DataFrame({"metric": ["mrr"] * 250, "mean": [1 / 3] * 250, "answer": ["=ü再"] * 250}),
+    {"seed": 0},
+)
+
+
+@pytest.mark.parametrize("name", sorted(RENDERERS))
+def test_every_format_renders(name):
+    text = render(RESULT, name)
+    assert "mrr" in text
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "html", "latex", "json", "csv"])
+def test_the_six_formats_are_known(name):
+    assert name in RENDERERS
+
+
+@pytest.mark.parametrize("suffix", sorted(FILES))
+def test_every_suffix_is_written_whole_and_as_utf8(suffix, tmp_path):
+    path = save(RESULT, tmp_path / f"means{suffix}")
+    text = path.read_bytes().decode("utf-8")
+    assert text.count("mrr") == 250
+    assert "ü再" in text
+    assert text.endswith("\n")
+    assert "\r" not in text
+
+
+def test_a_suffix_may_be_in_capitals(tmp_path):
+    assert json.loads(save(RESULT, tmp_path / "means.JSON").read_text("utf-8"))["title"] == "Means"
+
+
+def test_options_reach_the_renderer(tmp_path):
+    path = save(RESULT, tmp_path / "means.csv", neutralise_formulas=True)
+    assert "'=ü再" in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize(("name", "asked"), [("means.docx", ".docx"), ("means", "means")])
+def test_an_unknown_suffix_names_the_known_ones(name, asked, tmp_path):
+    with pytest.raises(UnknownNameError, match=r"Known: \.csv, \.htm, \.html, \.json") as error:
+        save(RESULT, tmp_path / name)
+    assert asked in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_format_is_named():
+    with pytest.raises(UnknownNameError, match=r"'markdwn'. Did you mean 'markdown'\?"):
+        render(RESULT, "markdwn")
+
+
+def test_a_file_in_a_folder_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(DataError, match="cannot be written"):
+        save(RESULT, tmp_path / "gone" / "means.md")
+
+
+def test_a_result_saves_itself(tmp_path):
+    assert RESULT.save(tmp_path / "means.csv").read_text("utf-8") == RESULT.to_csv()
+
+
+def test_the_face_loads_no_renderer():
+    program = "import sys, rageval_report.render; print('tabulate' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"

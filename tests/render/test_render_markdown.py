@@ -1,0 +1,105 @@
+import re
+
+import pandas as pd
+import pytest
+
+from rageval_report._version import __version__
+from rageval_report.render.markdown import code, escaped, render, told, whole
+from rageval_report.results import Result
+
+GOLDEN = f"""\
+### hyde against plain
+
+- hyde is better on recall@5
+- no difference shown on mrr
+
+#### retrieval
+
+| metric   |   n |   difference |
+|:---------|----:|-------------:|
+| recall@5 | 412 |       +0.100 |
+
+#### a\\|b
+
+| metric   |   n |   difference |
+|:---------|----:|-------------:|
+| mrr      |  40 |       -0.012 |
+
+- 2 queries were dropped
+
+`seed:0|version:{__version__}`"""
+
+
+def test_a_comparison_is_written_as_laid_out_by_hand():
+    frame = pd.DataFrame(
+        {
+            "group": ["retrieval", "a|b"],
+            "metric": ["recall@5", "mrr"],
+            "n": [412, 40],
+            "difference": [0.1, -0.0123],
+            "verdict": ["hyde is better on recall@5", "no difference shown on mrr"],
+        }
+    )
+    notes = ("2 queries were dropped",)
+    result = Result("hyde against plain", frame, {"seed": 0}, notes, grouped_by="group")
+    assert render(result) == GOLDEN
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("a|b", r"a\|b"),
+        (r"a\|b", r"a\\\|b"),
+        ("`code`", r"\`code\`"),
+        ("<b>&amp;</b>", "&lt;b&gt;&amp;amp;&lt;/b&gt;"),
+        ("exact_match", "exact_match"),
+        ("_leaning_ words_", r"\_leaning\_ words\_"),
+        ("**bold** ~~gone~~", r"\*\*bold\*\* \~\~gone\~\~"),
+        ("![x](javascript:y)", r"!\[x\](javascript:y)"),
+        ("$x$", r"\$x\$"),
+    ],
+)
+def test_marks_lose_their_meaning(text, written):
+    assert escaped(text) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("# 1", r"\# 1"),
+        ("- a", r"\- a"),
+        ("+ a", r"\+ a"),
+        ("12. a", r"12\. a"),
+        ("12) a", r"12\) a"),
+        ("=== a", r"\=== a"),
+        ("12 queries", "12 queries"),
+        ("two\nlines", "two lines"),
+    ],
+)
+def test_a_sentence_opens_no_list_and_no_heading(text, written):
+    assert told(text) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("a:1|b:2", "`a:1|b:2`"), ("a`b", "``a`b``"), ("`a", "`` `a ``"), ("a\nb", "`a b`")],
+)
+def test_code_is_fenced_by_more_backticks_than_it_holds(text, written):
+    assert code(text) == written
+
+
+def test_a_cell_with_line_breaks_stays_one_row():
+    frame = pd.DataFrame({"answer": ["one\n| --- |\r\ntwo\u2028three"], "n": [1]})
+    rows = [line for line in render(Result("t", frame)).splitlines() if line.startswith("|")]
+    assert len(rows) == 3
+    assert re.split(r"(?<!\\)\|", rows[2])[1].strip() == r"one \| --- \| two three"
+
+
+def test_an_empty_frame_says_so():
+    assert render(Result("t", pd.DataFrame({"a": []}))).splitlines()[2] == "no rows"
+
+
+def test_rows_that_are_not_shown_are_counted_unless_all_are_asked_for():
+    result = Result("t", pd.DataFrame({"n": range(300)}))
+    assert "... and 100 more rows" in render(result)
+    assert whole(result).count("\n|") == 2 + 300

@@ -1,0 +1,158 @@
+"""What holds for any result, in every format."""
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report.render import RENDERERS, render
+from rageval_report.render.cells import is_missing
+from rageval_report.render.display import display_width
+from rageval_report.render.html import MOST_BYTES
+from rageval_report.results import Result
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "a|b\\|c",
+    "\\",
+    "$x$",
+    "one\ntwo\r\nthree\u2028four",
+    "\u202eright to left\u202c",
+    "\x00\x1b[31m",
+    "=cmd()",
+    "再現率とは何ですか？",
+    "e" + "\u0301" * 50,
+    "</td></table>",
+    "\\end{table}",
+    "| --- |",
+]
+NAMES = (
+    "metric baseline n n_unscored mean std difference ci_low ci_high pvalue pvalue_adjusted wins "
+    "ties losses p50 verdict group"
+).split()
+
+texts = st.sampled_from(HOSTILE) | st.text(st.characters(codec="utf-8"), max_size=120)
+names = st.sampled_from(NAMES) | texts
+cells = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), texts, st.lists(st.integers(), max_size=3)
+)
+columns = st.sampled_from(
+    [st.floats(), st.floats(0, 1), st.integers(0, 999), texts, st.booleans(), cells]
+)
+
+
+@st.composite
+def results(draw):
+    labels = draw(st.lists(names, min_size=1, max_size=30, unique=True))
+    n_rows = draw(st.integers(0, 4))
+    frame = pd.DataFrame(
+        {
+            label: pd.Series(
+                draw(st.lists(draw(columns), min_size=n_rows, max_size=n_rows)),
+                dtype=object if draw(st.booleans()) else None,
+            )
+            for label in labels
+        }
+    )
+    if draw(st.booleans()):
+        frame.index = pd.Index([f"q{i}" for i in range(n_rows)], name="query_id", dtype=object)
+    return Result(
+        draw(texts),
+        frame,
+        {"confidence_level": 0.95, "correction": "holm", "x": draw(texts)},
+        tuple(draw(st.lists(texts, max_size=2))),
+        headline=tuple(draw(st.lists(st.sampled_from(labels), max_size=5))),
+        grouped_by=draw(st.sampled_from(["", *labels])),
+    )
+
+
+class Balanced(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.open = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        assert tag != "script"
+        assert not any(name.startswith("on") for name, _ in attrs)
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@given(results())
+@settings(max_examples=150, deadline=None)
+def test_no_line_of_text_is_wider_than_the_page(result):
+    told = render(result, "text")
+    assert max(map(display_width, told.split("\n"))) <= 100
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", told)
+
+
+@given(results())
+@settings(max_examples=60, deadline=None)
+def test_every_row_of_a_markdown_table_has_as_many_cells_as_its_head(result):
+    told = render(result, "markdown")
+    head = 0
+    for line in told.split("\n"):
+        n_bars = len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) if line.startswith("|") else 0
+        assert head == 0 or n_bars in (0, head)
+        head = n_bars
+    assert "<script" not in told.rpartition("\n\n`")[0]  # in code it is only a text
+
+
+@given(results())
+@settings(max_examples=60, deadline=None)
+def test_html_is_small_and_balanced_and_runs_nothing(result):
+    text = render(result, "html")
+    assert Balanced(text).open == []
+    assert "<script" not in text
+    assert len(text.encode("utf-8")) < MOST_BYTES
+
+
+@given(results())
+@settings(max_examples=60, deadline=None)
+def test_json_is_json(result):
+    told = json.loads(render(result, "json"), parse_constant=pytest.fail)
+    assert len(told["rows"]) == len(result.frame)
+
+
+@given(results())
+@settings(max_examples=60, deadline=None)
+def test_csv_gives_back_every_cell(result):
+    frame = result.frame
+    rows = list(csv.reader(io.StringIO(render(result, "csv"), newline="")))
+    first = 0 if frame.index.names[0] is None else 1
+    assert rows[0][first:] == list(frame.columns)
+    assert len(rows) == 1 + len(frame)
+    for i, row in enumerate(rows[1:]):
+        for text, value in zip(row[first:], frame.iloc[i].tolist(), strict=True):
+            assert text == ("" if is_missing(value) else text)
+            if isinstance(value, float) and value == value:
+                assert float(text) == value
+            if isinstance(value, str):
+                assert text == value
+
+
+@given(results())
+@settings(max_examples=30, deadline=None)
+def test_rendering_changes_nothing_and_says_the_same_twice(result):
+    before = result.frame.copy(deep=True)
+    for name in RENDERERS:
+        assert render(result, name) == render(result, name)
+    pd.testing.assert_frame_equal(result.frame, before)
+
+
+@pytest.mark.parametrize("name", sorted(RENDERERS))
+def test_a_megabyte_of_text_is_shown_short_or_kept_whole(name):
+    megabyte = "wort " * 200_000
+    result = Result("t", pd.DataFrame({"metric": ["mrr"], "answer": [megabyte]}))
+    size = len(render(result, name))
+    assert size > 1_000_000 if name in ("json", "csv") else size < 2000

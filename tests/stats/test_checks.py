@@ -1,0 +1,41 @@
+import math
+
+import pytest
+
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.stats._checks import (
+    check_alternative,
+    check_positive,
+    check_probability,
+    check_queries,
+)
+
+
+def test_an_unknown_alternative_answers_with_the_nearest_one():
+    with pytest.raises(UnknownNameError, match="Did you mean 'two-sided'"):
+        check_alternative("two_sided")
+
+
+def test_an_alpha_in_percent_is_recognised():
+    with pytest.raises(
+        DataError, match=r"alpha must lie between 0 and 1; got 5; did you mean 0\.05"
+    ):
+        check_probability("alpha", 5)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -0.1, math.nan])
+def test_an_impossible_probability_is_refused(value):
+    with pytest.raises(DataError, match="power must lie between 0 and 1"):
+        check_probability("power", value)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.02, math.inf, math.nan])
+def test_a_margin_must_be_finite_and_above_zero(value):
+    with pytest.raises(DataError, match="margin must be a finite number above 0"):
+        check_positive("margin", value)
+
+
+@pytest.mark.parametrize("n", [1, 0, 2.5, math.nan, math.inf])
+def test_a_number_of_queries_must_be_whole_and_at_least_two(n):
+    with pytest.raises(DataError, match="n must be a whole number of at least 2"):
+        check_queries(n)

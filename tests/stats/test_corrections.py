@@ -1,0 +1,98 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.stats import CORRECTIONS, adjust_pvalues
+
+STATSMODELS = {
+    "bonferroni": "bonferroni",
+    "holm": "holm",
+    "hochberg": "simes-hochberg",
+    "bh": "fdr_bh",
+    "by": "fdr_by",
+}
+PVALUES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize("method", STATSMODELS)
+@settings(max_examples=40, deadline=None)
+@given(pvalues=PVALUES)
+def test_adjusted_pvalues_are_those_of_statsmodels(method, pvalues):
+    expected = multipletests(pvalues, method=STATSMODELS[method])[1]  # statsmodels 0.15
+    np.testing.assert_allclose(adjust_pvalues(pvalues, method), expected, rtol=1e-12, atol=1e-300)
+
+
+# Benjamini, Hochberg (1995), section 3.2: fifteen p-values of a trial of thrombolysis
+MYOCARDIAL = [
+    *(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344),
+    *(0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000),
+]
+
+
+@pytest.mark.parametrize(("method", "found"), [("bonferroni", 3), ("holm", 3), ("bh", 4)])
+def test_the_example_of_benjamini_and_hochberg_has_their_number_of_findings(method, found):
+    assert (adjust_pvalues(MYOCARDIAL, method) <= 0.05).sum() == found
+
+
+@pytest.mark.parametrize("method", CORRECTIONS)
+@settings(max_examples=30, deadline=None)
+@given(pvalues=PVALUES)
+def test_adjusting_keeps_the_order_and_never_lowers_a_pvalue(method, pvalues):
+    raw, adjusted = np.array(pvalues), adjust_pvalues(pvalues, method)
+    assert (adjusted >= raw * (1 - 1e-15) - 1e-300).all()
+    assert (adjusted <= 1.0).all()
+    assert (np.diff(adjusted[np.argsort(raw)]) >= 0).all()
+
+
+@pytest.mark.parametrize("method", CORRECTIONS)
+def test_a_single_test_needs_no_correction(method):
+    assert adjust_pvalues([0.03], method).tolist() == [0.03]
+
+
+@pytest.mark.parametrize("method", CORRECTIONS)
+def test_a_test_that_was_not_made_stays_missing_and_does_not_count(method):
+    adjusted = adjust_pvalues([0.01, math.nan, 0.04, 0.03], method)
+    assert math.isnan(adjusted[1])
+    assert adjusted[[0, 2, 3]].tolist() == adjust_pvalues([0.01, 0.04, 0.03], method).tolist()
+
+
+def test_no_correction_leaves_everything_as_it_is():
+    assert adjust_pvalues([0.01, 0.04], "none").tolist() == [0.01, 0.04]
+
+
+def test_the_pvalues_given_are_not_changed():
+    raw = np.array([0.04, 0.01])
+    adjust_pvalues(raw)
+    adjust_pvalues(raw, "none")[0] = 1.0
+    assert raw.tolist() == [0.04, 0.01]
+
+
+def test_a_table_of_pvalues_is_one_family_and_keeps_its_shape():
+    raw = np.array([[0.01, 0.2], [0.03, 0.04]])
+    adjusted = adjust_pvalues(raw)
+    assert adjusted.ravel().tolist() == adjust_pvalues(raw.ravel()).tolist()
+    assert adjusted.shape == (2, 2)
+
+
+@pytest.mark.parametrize("method", CORRECTIONS)
+def test_a_family_of_nothing_is_nothing(method):
+    assert adjust_pvalues([], method).size == 0
+    assert np.isnan(adjust_pvalues([math.nan], method)).all()
+
+
+@pytest.mark.parametrize("wrong", [-0.01, 1.01, math.inf])
+def test_a_pvalue_that_is_no_probability_is_refused(wrong):
+    with pytest.raises(
+        DataError, match=f"p-values must lie between 0 and 1, or be NaN; got {wrong}"
+    ):
+        adjust_pvalues([0.5, wrong])
+
+
+def test_an_unknown_correction_answers_with_the_nearest_one():
+    with pytest.raises(UnknownNameError, match="Did you mean 'bonferroni'"):
+        adjust_pvalues([0.5], "bonferoni")

@@ -1,0 +1,39 @@
+"""README's examples run as they stand, on the demonstration data under the names that it uses."""
+
+import re
+import shlex
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+from click.testing import CliRunner
+
+from rageval_report.cli import main
+from rageval_report.demo import demo_evaluations
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+COMMANDS = re.findall(r"^rageval-report .*$", README, re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mpl.use("Agg")
+    baseline, candidate = demo_evaluations()
+    baseline.save("bm25.csv")
+    candidate.save("hybrid.csv")
+    return tmp_path
+
+
+def test_the_python_examples_run_one_after_the_other(capsys):
+    assert PYTHON
+    exec(compile("\n".join(PYTHON), "README.md", "exec"), {})
+    assert "hybrid" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_runs(command):
+    arguments = shlex.split(command, comments=True)[1:]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
