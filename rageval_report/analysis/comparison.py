@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rageval_report._registry import load
 from rageval_report.analysis.findings import DEFAULT_PLAN, Plan, Row, tested
 from rageval_report.analysis.pairs import (
     MISSING,
@@ -17,6 +19,7 @@ from rageval_report.analysis.pairs import (
     cluster_labels,
     pair_runs,
 )
+from rageval_report.analysis.slices import slice_comparison
 from rageval_report.analysis.verdicts import Finding, verdict
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
@@ -92,6 +95,43 @@ class Comparison(Result):
         Parameters and columns as in `regressions`.
         """
         return self._changed(metric, candidate, better=True)
+
+    def slices(
+        self, by: str, metrics: str | Iterable[str] | None = None, correction: str = "holm"
+    ) -> Result:
+        """Compare in each group of queries, and ask whether the groups agree.
+
+        Parameters
+        ----------
+        by : str
+            A column of the baseline's details.
+        metrics : str or iterable of str, optional
+            Which metrics; all that were compared where nothing is asked.
+        correction : str
+            Over all rows of the table.
+
+        Returns
+        -------
+        Result
+            As of `rageval_report.analysis.slices.slice_comparison`.
+        """
+        return slice_comparison(self, by, metrics, correction)
+
+    def plot(self, kind: str = "forest", *args: Any, **options: Any) -> Any:
+        """Draw the comparison; see `rageval_report.plots`.
+
+        Parameters
+        ----------
+        kind : str
+            A name of the table ``rageval_report.plots.PLOTS``.
+        *args, **options
+            The plot's own; every plot takes ``ax=``.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return load("rageval_report.plots:plot")(self, kind, *args, **options)
 
     def _changed(self, metric: str, candidate: str | None, *, better: bool) -> pd.DataFrame:
         pairing, ours, theirs = self._pair(metric, candidate)

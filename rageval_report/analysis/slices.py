@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparison import Comparison
-from rageval_report.analysis.findings import Row, tested
+from rageval_report.analysis.findings import Plan, Row, tested
 from rageval_report.analysis.pairs import Pairing
 from rageval_report.analysis.summary import summarise
 from rageval_report.errors import DataError, UnknownNameError
@@ -30,6 +30,26 @@ class Subset:
     scores: pd.DataFrame
     details: pd.DataFrame
     metrics: dict[str, Metric]
+
+
+class Compared(Protocol):
+    """What slices ask of a comparison."""
+
+    @property
+    def title(self) -> str:
+        """What was compared."""
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """How."""
+
+    @property
+    def pairings(self) -> tuple[Pairing, ...]:
+        """The baseline beside each candidate."""
+
+    @property
+    def plan(self) -> Plan:
+        """The settings, as tests take them."""
 
 
 def slice_summary(
@@ -81,7 +101,7 @@ def slice_summary(
 
 
 def slice_comparison(
-    comparison: Comparison,
+    comparison: Compared,
     by: str,
     metrics: str | Iterable[str] | None = None,
     correction: str = "holm",
