@@ -61,10 +61,10 @@ class Result:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The verdicts, a sentence each, where the table has any."""
-        if "verdict" not in self.frame.columns:
+        """The verdicts, a sentence each, where the table has any; a table of queries has none."""
+        if "verdict" not in self.frame.columns or self.frame.index.name is not None:
             return ()
-        return tuple(str(verdict) for verdict in self.frame["verdict"])
+        return tuple(str(verdict) for verdict in self.frame["verdict"].dropna())
 
     def with_notes(self, *notes: str) -> Self:
         """The same result with more notes."""
@@ -76,14 +76,15 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain dicts, lists, numbers and texts; NaN becomes None."""
+        table = _with_named_index(self.frame)
         return {
             "schema_version": SCHEMA_VERSION,
             "title": self.title,
             "settings": {key: _plain(value) for key, value in self.settings.items()},
             "signature": self.signature,
             "notes": list(self.notes),
-            "columns": [str(column) for column in self.frame.columns],
-            "rows": _plain_rows(self.frame),
+            "columns": [str(column) for column in table.columns],
+            "rows": _plain_rows(table),
         }
 
     def to_markdown(self) -> str:
@@ -161,5 +162,11 @@ def _plain(value: object) -> Any:
 
 def _plain_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     columns = [str(column) for column in frame.columns]
-    cells = zip(*(frame[column] for column in frame.columns), strict=True)
+    cells = zip(*(frame.iloc[:, place] for place in range(len(columns))), strict=True)
     return [dict(zip(columns, map(_plain, row), strict=True)) for row in cells]
+
+
+def _with_named_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with its index as columns, where the index means something."""
+    named = [name for name in frame.index.names if name is not None]
+    return frame.reset_index(named) if named else frame

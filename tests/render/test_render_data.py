@@ -109,3 +109,14 @@ def test_json_holds_everything_and_no_number_that_json_does_not_know():
 def test_half_a_character_survives_json_and_can_be_written():
     text = render_json(Result("\ud83d", pd.DataFrame({"x": ["a\udc00"]}, dtype=object)))
     assert json.loads(text.encode("utf-8"))["title"] == "\ud83d"
+
+
+def test_lists_in_a_cell_are_json_whatever_they_hold():
+    nested = [np.nan, None, {"b", "a"}, np.array([1, 2]), pd.Timestamp("2026-01-02"), {"k": (1,)}]
+    (_, row) = rows_of(csv_of(pd.DataFrame({"v": [nested]})))
+    assert json.loads(row[0]) == [None, None, ["a", "b"], [1, 2], "2026-01-02 00:00:00", {"k": [1]}]
+
+
+def test_other_objects_are_written_as_they_call_themselves():
+    frame = pd.DataFrame({"when": pd.to_datetime(["2026-01-02"]), "x": [np.float32(0.1)]})
+    assert csv_of(frame) == "when,x\n2026-01-02 00:00:00,0.10000000149011612\n"

@@ -49,7 +49,8 @@ columns = st.sampled_from(
 
 @st.composite
 def results(draw):
-    labels = draw(st.lists(names, min_size=1, max_size=30, unique=True))
+    n_columns = draw(st.integers(1, 30))
+    labels = draw(st.lists(names, min_size=n_columns, max_size=n_columns, unique=True))
     n_rows = draw(st.integers(0, 4))
     frame = pd.DataFrame(
         {

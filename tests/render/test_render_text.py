@@ -88,6 +88,16 @@ def test_a_cell_of_more_than_three_lines_is_cut():
     assert lines[6] == "abcdefgh abcdefgh…  abcdefgh abcdefgh    abcdefgh abcdefgh"
 
 
+def test_columns_move_together_before_a_table_is_split():
+    frame = pd.DataFrame({"metric": ["mrr"]} | {f"c{i:02}": [f"{i:018}"] for i in range(3)})
+    assert lines_of(Result("t", frame), width=68)[2] == (
+        "metric  c00                 c01                 c02"  # 6 + 3 * (2 + 18) = 66
+    )
+    numbers = pd.DataFrame({"metric": ["mrr"]} | {f"c{i}": [0.125] for i in range(10)})
+    assert lines_of(Result("t", numbers), width=66)[4] == "mrr   " + " 0.125" * 10
+    assert lines_of(Result("t", numbers), width=65)[6] == "metric     c8     c9"
+
+
 def test_columns_that_cannot_stand_side_by_side_stand_in_blocks_after_the_label():
     frame = pd.DataFrame({"metric": ["mrr"]} | {f"column_{i:02}": [i / 100] for i in range(20)})
     lines = lines_of(Result("t", frame))

@@ -1,0 +1,245 @@
+"""How one value is shown: rounded, signed, cut. Nothing here knows a frame or a format.
+
+Minus signs are plain hyphens, so that what is printed can be searched for and pasted into a
+program; LaTeX alone turns them into minus signs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.render.display import ELLIPSIS, shortened
+
+MISSING = "–"
+LONGEST = 60
+LONGEST_TOLD = 1000  # of a title, a sentence, a note
+
+COUNTS = frozenset("count k losses n queries rank required_n rows size ties wins".split())
+SIGNED = frozenset(
+    "change delta difference difference_highest difference_lowest improvement mean_difference "
+    "median_difference".split()
+)
+
+_NOISE = 1e-12  # differences below this are ties everywhere in the library
+_SMALL = 0.001
+_NARROW = 0.01  # an interval that three decimals would not show well
+_DECIMALS = ((10.0, 3), (100.0, 2), (1000.0, 1))
+_MOST_DECIMALS = 7
+_LARGEST_FLOAT = 1e15
+_LARGEST_WHOLE = 10**20
+_MOST_ITEMS = 20
+_LONGEST_ITEM = 1000
+_DEEPEST = 3
+
+
+def number(value: float) -> str:
+    """A number with three decimals, and fewer the larger it is; small ones keep two digits.
+
+    Parameters
+    ----------
+    value : float
+        Any number; NaN is shown as missing.
+
+    Examples
+    --------
+    >>> [number(value) for value in (0.4567, 12.345, 345.67, 1234.5, -0.00021)]
+    ['0.457', '12.35', '345.7', '1234', '-0.00021']
+    """
+    return MISSING if math.isnan(value) else _fixed(value, _decimals(abs(value)))
+
+
+def signed(value: float) -> str:
+    """A difference: as `number`, with a plus where it is positive.
+
+    Examples
+    --------
+    >>> signed(0.0434), signed(-0.012), signed(0.0)
+    ('+0.043', '-0.012', '0.000')
+    """
+    return f"+{number(value)}" if value >= _NOISE else number(value)
+
+
+def pvalue(value: float) -> str:
+    """A p-value: three decimals, never 0.
+
+    Examples
+    --------
+    >>> [pvalue(value) for value in (0.0081, 0.0, 0.99999)]
+    ['0.008', '< 0.001', '1']
+    """
+    if math.isnan(value):
+        return MISSING
+    if value < 0.001:
+        return "< 0.001"
+    told = f"{value:.3f}"
+    return "1" if told == "1.000" else told
+
+
+def count(value: float) -> str:
+    """A count: without decimals wherever it is whole.
+
+    Examples
+    --------
+    >>> count(200.0), count(3.5)
+    ('200', '3.500')
+    """
+    is_whole = math.isfinite(value) and value == int(value)
+    return whole(int(value)) if is_whole else number(value)
+
+
+def whole(value: int) -> str:
+    """An integer, in powers of ten where it has more than twenty digits.
+
+    Examples
+    --------
+    >>> whole(-12), whole(10**40)
+    ('-12', '1.000e+40')
+    """
+    return str(value) if abs(value) < _LARGEST_WHOLE else f"{Decimal(value):.3e}"
+
+
+def interval(low: float, high: float) -> str:
+    """Two ends with the decimals of the larger one, and more where they would look the same.
+
+    Examples
+    --------
+    >>> interval(0.4121, 0.5309), interval(9.5, 10.25), interval(0.41231, 0.41309)
+    ('0.412 to 0.531', '9.50 to 10.25', '0.41231 to 0.41309')
+    """
+    if math.isnan(low) and math.isnan(high):
+        return MISSING
+    decimals = _decimals_of_ends(low, high)
+    return " to ".join(MISSING if math.isnan(end) else _fixed(end, decimals) for end in (low, high))
+
+
+def confidence(level: object) -> str:
+    """What an interval of that confidence level is called.
+
+    Examples
+    --------
+    >>> confidence(0.95), confidence(0.999)
+    ('95 % CI', '99.9 % CI')
+    """
+    known = isinstance(level, float) and 0.0 < level < 1.0
+    return f"{100 * level:g} % CI" if known else "CI"  # type: ignore[operator]
+
+
+def cell(value: object, name: str = "", *, longest: int = LONGEST) -> str:
+    """Any value as the column of that name shows it, on one line.
+
+    Parameters
+    ----------
+    value : object
+        A number, a truth value, a text, a list, a dict, or nothing.
+    name : str
+        The name of the column: ``pvalue...``, a count or a difference are shown as such.
+    longest : int
+        The width to which texts are cut.
+
+    Examples
+    --------
+    >>> cell(0.0, "pvalue_adjusted"), cell(12.0, "n_unscored"), cell(True), cell(["d1", "d2"])
+    ('< 0.001', '12', 'yes', 'd1, d2')
+    """
+    value = plain(value)
+    if is_missing(value):
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) and abs(value) >= _LARGEST_WHOLE:
+        return whole(value)
+    if isinstance(value, int | float):
+        return _format_of(name)(value)
+    return shortened(_told(value), longest)
+
+
+def plain(value: object) -> object:
+    """The Python value of a NumPy scalar; anything else as it is."""
+    return value.item() if isinstance(value, np.number | np.bool_ | np.str_) else value
+
+
+def is_missing(value: object) -> bool:
+    """Whether a plain value stands for nothing: None, NaN, NA or NaT.
+
+    Examples
+    --------
+    >>> is_missing(float("nan")), is_missing(0.0)
+    (True, False)
+    """
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or value is pd.NA or value is pd.NaT
+
+
+def _format_of(name: str) -> Callable[[float], str]:
+    if name.startswith("pvalue") or name.endswith("_pvalue"):
+        return pvalue
+    if name in SIGNED:
+        return signed
+    if name in COUNTS or name.startswith("n_"):
+        return count
+    return _int_or_float
+
+
+def _int_or_float(value: float) -> str:
+    return whole(value) if isinstance(value, int) else number(value)
+
+
+def _decimals_of_ends(low: float, high: float) -> int:
+    decimals = _decimals(max((abs(end) for end in (low, high) if math.isfinite(end)), default=0.0))
+    if _NOISE <= high - low < _NARROW:
+        return max(decimals, min(_for_two_digits(high - low), _MOST_DECIMALS))
+    return decimals
+
+
+def _for_two_digits(size: float) -> int:
+    return 1 - math.floor(math.log10(size))
+
+
+def _decimals(size: float) -> int:
+    if _NOISE <= size < _SMALL:
+        return _for_two_digits(size)
+    fitting = (places for limit, places in _DECIMALS if round(size, places) < limit)
+    return next(fitting, 0)
+
+
+def _fixed(value: float, decimals: int) -> str:
+    if not math.isfinite(value):
+        return f"{value:g}"
+    if abs(value) >= _LARGEST_FLOAT:
+        return f"{float(value):.3e}"
+    if decimals > _MOST_DECIMALS:
+        return f"{value:.1e}"
+    told = f"{value:.{decimals}f}"
+    return told.lstrip("-") if float(told) == 0.0 else told
+
+
+def _told(value: object, depth: int = 0) -> str:
+    """Lists and dicts without quotes; what is nested in them stands in brackets."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
+    if isinstance(value, Mapping):
+        pairs = (f"{_told(key, _DEEPEST)}: {_item(value[key], depth)}" for key in value)
+        return _joined(pairs, len(value)) or "{}"
+    if isinstance(value, list | tuple):
+        return _joined((_item(part, depth) for part in value), len(value)) or "[]"
+    return str(value)
+
+
+def _item(value: object, depth: int) -> str:
+    value = plain(value)
+    if not isinstance(value, Mapping | list | tuple | set | frozenset | np.ndarray):
+        return cell(value, longest=_LONGEST_ITEM)
+    return f"[{_told(value, depth + 1)}]" if depth < _DEEPEST else ELLIPSIS
+
+
+def _joined(parts: Iterable[str], n: int) -> str:
+    return ", ".join([*islice(parts, _MOST_ITEMS), *([ELLIPSIS] if n > _MOST_ITEMS else [])])

@@ -1,0 +1,134 @@
+"""A result as data for other programs: JSON and delimited text. Nothing is rounded or cut."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.render.cells import is_missing, plain
+from rageval_report.results import Result
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_FORMULA = re.compile("[=+\\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+
+
+def render_json(result: Result) -> str:
+    """Everything that the result holds, as JSON; NaN and infinities are null.
+
+    Parameters
+    ----------
+    result : Result
+        What is written.
+
+    Examples
+    --------
+    >>> text = render_json(Result("Means", pd.DataFrame({"mean": [0.1, float("nan")]})))
+    >>> json.loads(text)["rows"]
+    [{'mean': 0.1}, {'mean': None}]
+    """
+    text = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2)
+    # Half a character cannot be written as UTF-8; its escape is the same text to every parser.
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def render_csv(result: Result, *, delimiter: str = ",", neutralise_formulas: bool = False) -> str:
+    """The whole table as delimited text at full precision, the named index first.
+
+    Every number comes back as the same number; nothing stands for a missing value; lists and
+    dicts are written as JSON. Lines end in a line feed.
+
+    Parameters
+    ----------
+    result : Result
+        Its frame is written; title, notes and settings are not.
+    delimiter : str
+        One character.
+    neutralise_formulas : bool
+        Whether texts that a spreadsheet would compute, because they open with ``=``, ``+``,
+        ``-`` or ``@``, get an apostrophe in front. Numbers stay.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"query_id": ["q1"], "score": [0.1], "answer": ["=1+1"]})
+    >>> print(render_csv(Result("Scores", frame), neutralise_formulas=True), end="")
+    query_id,score,answer
+    q1,0.1,'=1+1
+    """
+    names, columns = _named_columns(result.frame)
+    if neutralise_formulas:
+        names = [_neutralised(name) for name in names]
+        columns = [[_neutralised(value) for value in column] for column in columns]
+    lines = _Lines()
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator=_Lines.end)
+    writer.writerow(names)
+    writer.writerows(zip(*columns, strict=True))
+    return "".join(lines.written)
+
+
+render_tsv = partial(render_csv, delimiter="\t")
+
+
+class _Lines:
+    """What a csv writer writes into.
+
+    The writer quotes the characters of its own line end, so that both kinds of line break are
+    quoted within a field; what it puts at the end of a row then becomes a line feed.
+    """
+
+    end = "\r\n"
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def write(self, line: str) -> None:
+        self.written.append(line.removesuffix(self.end) + "\n")
+
+
+def _named_columns(frame: pd.DataFrame) -> tuple[list[str], list[list[Any]]]:
+    """The levels of the index that have names, then the columns, as a csv writer takes them."""
+    levels = [level for level, name in enumerate(frame.index.names) if name is not None]
+    names = [str(frame.index.names[level]) for level in levels]
+    columns = [
+        *(frame.index.get_level_values(level) for level in levels),
+        *(frame.iloc[:, place] for place in range(frame.shape[1])),
+    ]
+    fields = [[_field(value) for value in column.tolist()] for column in columns]
+    return [*names, *map(str, frame.columns)], fields
+
+
+def _field(value: object) -> Any:
+    if isinstance(value, str | float | int):  # nearly every cell, so it comes first
+        return value if value == value else None
+    value = plain(value)
+    if is_missing(value):
+        return None
+    if isinstance(value, Mapping | list | tuple | set | frozenset | np.ndarray):
+        return json.dumps(_jsonable(value), ensure_ascii=False)
+    return value
+
+
+def _jsonable(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _jsonable(part) for key, part in value.items()}
+    if isinstance(value, set | frozenset):
+        return [_jsonable(part) for part in sorted(value, key=str)]
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_jsonable(part) for part in value]
+    value = plain(value)
+    if is_missing(value):
+        return None
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def _neutralised(value: Any) -> Any:
+    if not isinstance(value, str) or not _FORMULA.match(value) or _NUMBER.fullmatch(value):
+        return value
+    return f"'{value}"

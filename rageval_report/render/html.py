@@ -1,0 +1,225 @@
+"""A result as HTML: a small fragment for notebooks, and a page that stands alone.
+
+The fragment has inline styles only, because notebooks and code-hosting sites strip style sheets
+and scripts, and no colour of its own, so that it reads in light and dark themes. It stays below
+30 kB whatever the data: first texts get shorter, then there are fewer rows and columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import islice
+
+from rageval_report.render.cells import LONGEST_TOLD
+from rageval_report.render.display import shortened
+from rageval_report.render.table import NO_ROWS, Column, Group, Table, table_of
+from rageval_report.results import Result
+
+MOST_BYTES = 30_000
+MOST_ROWS = 50
+
+_LONGEST_HEADING = 120
+
+_LEFT = "text-align:left"
+_RIGHT = "text-align:right"
+_RULE = "border-bottom:1px solid currentColor"
+_TABLE = (
+    "border-collapse:separate;border-spacing:.9em .2em;margin:.4em -.9em;"
+    "font-variant-numeric:tabular-nums"
+)
+_CAPTION = f"caption-side:top;{_LEFT};font-weight:bold;padding:0 .9em .2em"
+_LIST = "margin:.4em 0;padding-left:1.4em"
+_QUIET = "margin:.4em 0;opacity:.75"
+_NO_BREAK = "\u00a0"
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+</head>
+<body style="font-family:system-ui,sans-serif;line-height:1.4;margin:2em auto;max-width:72em;\
+padding:0 1em">
+{fragment}
+</body>
+</html>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """How much of a result is shown; None is all of it."""
+
+    rows: int | None
+    columns: int | None
+    longest: int
+    texts: int | None
+    longest_text: int
+
+
+# From the fullest to the barest, which fits whatever the data.
+_EXTENTS = (
+    _Extent(MOST_ROWS, 40, 120, 40, LONGEST_TOLD),
+    _Extent(MOST_ROWS, 40, 60, 20, 400),
+    _Extent(MOST_ROWS, 30, 30, 20, 200),
+    _Extent(30, 30, 30, 10, 200),
+    _Extent(20, 20, 20, 10, 200),
+    _Extent(10, 20, 20, 5, 200),
+    _Extent(5, 10, 20, 3, 100),
+    _Extent(3, 5, 12, 1, 60),
+)
+_EVERYTHING = _Extent(None, None, 1000, None, LONGEST_TOLD)
+
+
+def render(
+    result: Result, *, columns: Sequence[str] | None = None, max_rows: int = MOST_ROWS
+) -> str:
+    """The result as a fragment of HTML for notebooks, below 30 kB.
+
+    Parameters
+    ----------
+    result : Result
+        What is shown.
+    columns : sequence of str, optional
+        The columns to show, in order; the headline where None.
+    max_rows : int
+        How many rows are shown at most; fewer where they would not fit.
+
+    Raises
+    ------
+    UnknownNameError
+        If `columns` names one that the result does not have.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> fragment = render(Result("Means", pd.DataFrame({"metric": ["<b>"], "mean": [0.5]})))
+    >>> '<th scope="row"' in fragment, "<b>" in fragment, "<script" in fragment
+    (True, False, False)
+    """
+    fragment = ""
+    for extent in _EXTENTS:
+        fragment = _fragment(result, columns, extent, max_rows)
+        if len(fragment.encode()) < MOST_BYTES:
+            break
+    return fragment
+
+
+def page(result: Result, *, columns: Sequence[str] | None = None) -> str:
+    """The result as a page of its own, with every row and column.
+
+    Parameters
+    ----------
+    result : Result
+        What is shown.
+    columns : sequence of str, optional
+        The columns to show, in order; the headline where None.
+
+    Raises
+    ------
+    UnknownNameError
+        If `columns` names one that the result does not have.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> text = page(Result("Means", pd.DataFrame({"metric": ["mrr"], "mean": [0.5]})))
+    >>> "<title>Means</title>" in text
+    True
+    """
+    fragment = _fragment(result, columns, _EVERYTHING, None)
+    title = escape(shortened(result.title, LONGEST_TOLD))
+    return _PAGE.format(title=title, fragment=fragment)
+
+
+def _fragment(
+    result: Result, columns: Sequence[str] | None, extent: _Extent, max_rows: int | None
+) -> str:
+    limits = [most for most in (extent.rows, max_rows) if most is not None]
+    table = table_of(
+        result,
+        columns=columns,
+        max_rows=min(limits, default=None),
+        max_columns=extent.columns,
+        longest=extent.longest,
+    )
+    parts = [
+        _listed(_some(result.sentences, extent)),
+        *_body(result, table, extent),
+        _listed(_some([f"Note: {note}" for note in result.notes], extent)),
+        _element("div", f"<small><code>{_told(result.signature, extent)}</code></small>", _QUIET),
+    ]
+    return "<div>\n" + "\n".join(part for part in parts if part) + "\n</div>"
+
+
+def _some(texts: Sequence[str], extent: _Extent) -> list[str]:
+    """The first texts, escaped, and how many more there are."""
+    shown = [_told(text, extent) for text in islice(texts, extent.texts)]
+    left_out = len(texts) - len(shown)
+    return [*shown, *([f"... and {left_out} more"] if left_out else [])]
+
+
+def _told(text: str, extent: _Extent) -> str:
+    return escape(shortened(text, extent.longest_text))
+
+
+def _listed(texts: Iterable[str]) -> str:
+    items = "\n".join(f"<li>{text}</li>" for text in texts)
+    return f'<ul style="{_LIST}">\n{items}\n</ul>' if items else ""
+
+
+def _element(tag: str, content: str, style: str) -> str:
+    return f'<{tag} style="{style}">{content}</{tag}>'
+
+
+def _body(result: Result, table: Table, extent: _Extent) -> Iterator[str]:
+    title = _told(result.title, extent)
+    if not table.columns or not len(result.frame):
+        yield _element("p", f"<strong>{title}</strong>", "margin:.4em 0")
+        yield "" if len(result.frame) else f"<p>{NO_ROWS}</p>"
+        return
+    yield _element("div", "\n".join(_table(table, title)), "overflow-x:auto")
+    yield _element("div", f"... and {table.left_out}", _QUIET) if table.left_out else ""
+
+
+def _table(table: Table, title: str) -> Iterator[str]:
+    yield f'<table style="{_TABLE}">'
+    yield _element("caption", title, _CAPTION)
+    heads = "".join(
+        f'<th scope="col" style="{_side(column)};{_RULE}">{escape(column.heading)}</th>'
+        for column in table.columns
+    )
+    yield f"<thead><tr>{heads}</tr></thead>"
+    for group in table.groups:
+        yield from _rows(table, group)
+    yield "</table>"
+
+
+def _rows(table: Table, group: Group) -> Iterator[str]:
+    yield "<tbody>"
+    if group.heading:
+        yield (
+            f'<tr><th scope="rowgroup" colspan="{len(table.columns)}" style="{_LEFT}">'
+            f"{escape(shortened(group.heading, _LONGEST_HEADING))}</th></tr>"
+        )
+    for place in range(group.start, group.stop):
+        label, *cells = (_cell(column, place) for column in table.columns)
+        yield f'<tr><th scope="row" {label}</th>{"".join(f"<td {c}</td>" for c in cells)}</tr>'
+    yield "</tbody>"
+
+
+def _cell(column: Column, place: int) -> str:
+    """The attributes and the text of a cell; a text goes in its own direction."""
+    text = escape(column.cells[place])
+    if column.is_numeric:
+        return f'style="{_RIGHT}">{text.replace(" ", _NO_BREAK)}'
+    return f'dir="auto" style="{_LEFT}">{text}'
+
+
+def _side(column: Column) -> str:
+    return _RIGHT if column.is_numeric else _LEFT

@@ -1,0 +1,102 @@
+"""A result as plain text, at most 100 columns wide, for terminals and logs.
+
+The lines are laid out here rather than by tabulate, whose widths of Chinese, Japanese and Korean
+texts depend on whether another package is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from rageval_report.errors import DataError
+from rageval_report.render.cells import LONGEST, LONGEST_TOLD
+from rageval_report.render.display import SETTINGS, clean, shortened, wrapped
+from rageval_report.render.layout import NARROWEST, table_lines
+from rageval_report.render.table import NO_ROWS, Table, table_of
+from rageval_report.results import Result
+
+WIDTH = 100
+
+
+def render(
+    result: Result,
+    *,
+    width: int = WIDTH,
+    columns: Sequence[str] | None = None,
+    max_rows: int | None = 200,
+    max_columns: int | None = 40,
+    longest: int = LONGEST,
+) -> str:
+    """The result as plain text: title, verdicts, table, notes, signature.
+
+    A table that is too wide has its texts wrapped, then cut; then its columns are split into
+    several blocks that each repeat the first.
+
+    Parameters
+    ----------
+    result : Result
+        What is shown.
+    width : int
+        No line is wider, in columns of a terminal.
+    columns : sequence of str, optional
+        The columns to show, in order; the headline where None.
+    max_rows, max_columns : int, optional
+        How many rows and columns are shown at most; all where None.
+    longest : int
+        The width to which texts are cut.
+
+    Raises
+    ------
+    DataError
+        If `width` leaves no room for a table.
+    UnknownNameError
+        If `columns` names one that the result does not have.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"metric": ["recall", "mrr"], "n": [200, 198], "mean": [0.5, 0.25]})
+    >>> text = render(Result("Means", frame, notes=("2 queries unscored",)))
+    >>> print(text.partition("version")[0].rstrip())
+    Means
+    <BLANKLINE>
+    metric    n   mean
+    ------  ---  -----
+    recall  200  0.500
+    mrr     198  0.250
+    <BLANKLINE>
+    Note: 2 queries unscored
+    """
+    if width < NARROWEST:
+        raise DataError(f"a page must be at least {NARROWEST} columns wide; got {width}")
+    table = table_of(
+        result, columns=columns, max_rows=max_rows, max_columns=max_columns, longest=longest
+    )
+    parts = [
+        _paragraphs([result.title], width),
+        _paragraphs(
+            [f"- {sentence}" for sentence in result.sentences[:max_rows]], width, hanging=2
+        ),
+        _body(result, table, width),
+        _paragraphs([f"Note: {note}" for note in result.notes], width, hanging=6),
+        wrapped(clean(result.signature), width, at=SETTINGS),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if any(lines))
+
+
+whole = partial(render, max_rows=None, max_columns=None)
+
+
+def _paragraphs(texts: Sequence[str], width: int, *, hanging: int = 0) -> list[str]:
+    told = (shortened(text, LONGEST_TOLD) for text in texts)
+    return [line for text in told for line in wrapped(text, width, hanging=hanging)]
+
+
+def _body(result: Result, table: Table, width: int) -> list[str]:
+    if not len(result.frame):
+        return [NO_ROWS]
+    if not table.columns:
+        return []
+    more = [f"... and {table.left_out}"] if table.left_out else []
+    return [*table_lines(table, width), *more]
