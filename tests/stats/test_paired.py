@@ -214,7 +214,7 @@ def test_every_interval_can_be_asked_for_by_name(method):
 @given(gains=st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=14, unique=True))
 def test_the_default_interval_excludes_zero_exactly_when_the_test_rejects(gains):
     after = np.round(gains, 6)
-    result = paired_test(np.zeros(after.size), after, test="sign-flip")
+    result = paired_test(np.zeros(after.size), after)
     interval = paired_interval(np.zeros(after.size), after)
     if abs(result.pvalue - 0.05) > 1e-4:
         assert (interval.low > 0 or interval.high < 0) == (result.pvalue <= 0.05)

@@ -56,13 +56,12 @@ def test_counts_of_rate_zero_are_zero():
 @pytest.mark.parametrize("rate", [0.2, 0.7, 0.97])
 def test_the_two_parts_of_the_poisson_distribution_add_up_to_it(rate):
     counts = resampling._PoissonCounts(rate)
-    edges = np.concatenate(([0], counts._thresholds, [2**16])).astype(float)
-    common = np.zeros(24)
-    common[: edges.size - 1] = np.diff(edges) / 2**16
-    rest = np.diff(counts._rest, prepend=0.0)
-    mixed = counts._share * common + (1 - counts._share) * rest
-    assert mixed == pytest.approx(scipy.stats.poisson.pmf(np.arange(24), rate), abs=1e-15)
-    assert 1 - counts._share < 1e-3
+    edges = counts.edges.astype(float)
+    by_bytes = np.zeros(24)
+    by_bytes[: edges.size] = np.diff(edges, prepend=0.0) / 256
+    left_over = (256 - edges[-1]) / 256 * np.diff(counts.rest, prepend=0.0)
+    expected = scipy.stats.poisson.pmf(np.arange(24), rate)
+    assert by_bytes + left_over == pytest.approx(expected, abs=1e-15)
 
 
 def test_every_column_sees_the_same_resamples():
@@ -112,7 +111,7 @@ def test_the_seed_decides(draw):
 
 @pytest.mark.parametrize("draw", [bootstrap_means, sign_flip_means])
 def test_all_resamples_come_whatever_the_size_of_a_block(draw, monkeypatch):
-    monkeypatch.setattr(resampling, "_BLOCK", 64)
+    monkeypatch.setattr(resampling, "_TILE", (7, 11))
     means = draw(np.random.default_rng(0).random((30, 2)), n_resamples=501)
     assert means.shape == (501, 2)
     assert np.isfinite(means).all()

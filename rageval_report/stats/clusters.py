@@ -1,0 +1,331 @@
+"""Scores that hang together: questions about a document, turns of a conversation, repeated runs.
+
+Such scores carry less information than their number says. The standard error is made from the sums
+of a cluster's deviations instead of the deviations themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.stats.base import TIE_TOLERANCE, FloatArray, Interval, check_level
+from rageval_report.stats.spread import rounding, standard_deviation
+
+IntArray = npt.NDArray[np.intp]
+
+KINDS = ("CR0", "CR1", "CR2")
+
+# How far beyond a bound a score may lie, relative to the range, and still be rounding.
+BOUNDS_SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredStandardError:
+    """The standard error of a mean of clustered scores.
+
+    Parameters
+    ----------
+    standard_error : float
+        NaN if there is only one cluster.
+    df : float
+        Degrees of freedom of the t distribution to use it with; 0 if there is only one cluster.
+    n_clusters : int
+        Clusters with at least one score.
+    kind : str
+        "CR0", "CR1" or "CR2".
+    estimate : float
+        The mean of the scores.
+    design_effect : float
+        The square of this standard error over that of as many independent scores; NaN if all
+        scores are equal.
+    """
+
+    standard_error: float
+    df: float
+    n_clusters: int
+    kind: str
+    estimate: float
+    design_effect: float
+
+
+def clustered_standard_error(
+    values: npt.ArrayLike, clusters: npt.ArrayLike, kind: str = "CR2"
+) -> ClusteredStandardError:
+    """Standard error of a mean whose scores come in clusters.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_queries,)
+        Scores, or paired differences; NaN are left out.
+    clusters : array-like of shape (n_queries,)
+        The cluster of each query: texts, numbers or any other labels.
+    kind : {"CR0", "CR1", "CR2"}
+        "CR2" corrects each cluster for its weight and comes with Bell and McCaffrey's degrees of
+        freedom. "CR0" is the plain sum and "CR1" scales it by G / (G - 1); both have G - 1.
+
+    Returns
+    -------
+    ClusteredStandardError
+
+    Raises
+    ------
+    DataError
+        If a query has no cluster, or none has a score.
+    UnknownNameError
+        If there is no such kind.
+
+    References
+    ----------
+    .. [1] Bell, McCaffrey (2002). Bias reduction in standard errors for linear regression with
+           multi-stage samples. Survey Methodology 28:169-181.
+
+    Examples
+    --------
+    >>> from rageval_report.stats import clustered_standard_error
+    >>> result = clustered_standard_error([1, 1, 0, 0, 1, 0], ["a", "a", "b", "b", "c", "c"])
+    >>> round(result.standard_error, 4), round(result.df, 4)
+    (0.2887, 2.0)
+    """
+    if kind not in KINDS:
+        raise UnknownNameError("clustered standard error", kind, KINDS)
+    scores, codes = _scores_and_codes(values, clusters)
+    estimate = float(scores.mean())
+    sizes: FloatArray = np.bincount(codes).astype(np.float64)
+    if sizes.size == 1:
+        return ClusteredStandardError(math.nan, 0.0, 1, kind, estimate, math.nan)
+    deviations = _sums(scores - estimate, codes)
+    standard_error = math.sqrt(_variance(deviations, sizes, kind))
+    deviation = standard_deviation(scores, rounding(scores))
+    return ClusteredStandardError(
+        standard_error,
+        _bell_mccaffrey(sizes) if kind == "CR2" else sizes.size - 1.0,
+        sizes.size,
+        kind,
+        estimate,
+        standard_error**2 * scores.size / deviation**2 if deviation > 0.0 else math.nan,
+    )
+
+
+def clustered_interval(
+    values: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    confidence_level: float = 0.95,
+    bounds: tuple[float, float] | None = None,
+) -> Interval:
+    """Interval of a mean whose scores come in clusters, from the CR2 standard error.
+
+    Without bounds it is the t interval on Bell and McCaffrey's degrees of freedom. With bounds it
+    is Wilson's interval for the number of independent answers that would have the same standard
+    error, with the t quantile in place of the normal one; it stays within the bounds and, with few
+    clusters, covers where the t interval does not.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_queries,)
+        Scores, or paired differences; NaN are left out.
+    clusters : array-like of shape (n_queries,)
+        The cluster of each query: texts, numbers or any other labels.
+    confidence_level : float
+        Between 0 and 1.
+    bounds : (float, float), optional
+        The smallest and the largest score that can be, as (0, 1).
+
+    Returns
+    -------
+    Interval
+        Limits are NaN, with a note, if there is only one cluster.
+
+    Raises
+    ------
+    DataError
+        If a query has no cluster, none has a score, or a score lies outside the bounds.
+
+    Examples
+    --------
+    >>> from rageval_report.stats.clusters import clustered_interval
+    >>> answers, documents = [1, 1, 0, 0, 1, 0, 1, 1], ["a", "a", "b", "b", "c", "c", "d", "d"]
+    >>> interval = clustered_interval(answers, documents, bounds=(0, 1))
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.118, 0.954)
+    """
+    level = check_level(confidence_level)
+    if bounds is not None:
+        values = _within(np.asarray(values, dtype=np.float64), bounds)
+    spread = clustered_standard_error(values, clusters)
+    estimate, standard_error = spread.estimate, spread.standard_error
+    if spread.n_clusters == 1:
+        nan = math.nan
+        return Interval(estimate, nan, nan, nan, "cr2", level, ("one cluster: no interval",))
+    quantile = float(stdtrit(spread.df, 0.5 + level / 2))
+    agree = standard_error <= TIE_TOLERANCE * max(1.0, abs(estimate))
+    if bounds is None:
+        low, high = estimate - quantile * standard_error, estimate + quantile * standard_error
+    else:
+        effective = _effective_number(spread, bounds, agree)
+        low, high = _wilson(estimate, effective, quantile, bounds)
+    notes = ("all clusters have the same mean: they show no spread",) if agree else ()
+    return Interval(estimate, low, high, standard_error, "cr2", level, notes)
+
+
+def cluster_sums(differences: npt.ArrayLike, clusters: npt.ArrayLike) -> FloatArray:
+    """The sum of each cluster's differences.
+
+    Flipping the sign of a sum flips all queries of its cluster together, so that the sign-flip test
+    of these sums against zeros is the test that clusters need.
+
+    Parameters
+    ----------
+    differences : array-like of shape (n_queries,)
+        Paired differences; NaN are left out.
+    clusters : array-like of shape (n_queries,)
+        The cluster of each query: texts, numbers or any other labels.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        In the order in which the clusters first appear.
+
+    Raises
+    ------
+    DataError
+        If a query has no cluster, or none has a difference.
+
+    Examples
+    --------
+    >>> from rageval_report.stats.clusters import cluster_sums
+    >>> cluster_sums([0.1, 0.2, -0.1], ["b", "a", "b"])
+    array([0. , 0.2])
+    """
+    scores, codes = _scores_and_codes(differences, clusters)
+    return _sums(scores, codes)
+
+
+def _sums(scores: FloatArray, codes: IntArray) -> FloatArray:
+    return np.bincount(codes, weights=scores).astype(np.float64, copy=False)
+
+
+def _variance(deviations: FloatArray, sizes: FloatArray, kind: str) -> float:
+    n = sizes.sum()
+    if kind == "CR2":
+        return float((deviations**2 / (1.0 - sizes / n)).sum() / n**2)
+    plain = float((deviations**2).sum() / n**2)
+    return plain * sizes.size / (sizes.size - 1) if kind == "CR1" else plain
+
+
+def _bell_mccaffrey(sizes: FloatArray) -> float:
+    """Degrees of freedom of CR2: of a chi-square with the mean and variance of the estimate.
+
+    The clusters' weights are squared sizes over one less their share; for a mean the matrix of the
+    general formula has a closed form.
+    """
+    n = float(sizes.sum())
+    weights = sizes**2 / (1.0 - sizes / n)
+    crossed = float(weights.sum() ** 2 - (weights**2).sum())
+    return n**2 / (float((sizes**2).sum()) + crossed / n**2)
+
+
+def _effective_number(
+    spread: ClusteredStandardError, bounds: tuple[float, float], agree: bool
+) -> float:
+    """How many independent right or wrong answers would have this standard error.
+
+    Clusters that agree to the last digit would make it infinite; then each counts as one answer.
+    """
+    low, high = bounds
+    share = (spread.estimate - low) / (high - low)
+    if agree:
+        return float(spread.n_clusters)
+    return share * (1.0 - share) / (spread.standard_error / (high - low)) ** 2
+
+
+def _wilson(
+    estimate: float, n: float, quantile: float, bounds: tuple[float, float]
+) -> tuple[float, float]:
+    low, high = bounds
+    share = (estimate - low) / (high - low)
+    ratio = quantile**2 / n
+    centre = (share + ratio / 2) / (1 + ratio)
+    reach = math.sqrt(ratio * max(0.0, share * (1 - share)) + ratio**2 / 4) / (1 + ratio)
+    scale = high - low
+    return low + scale * max(0.0, centre - reach), low + scale * min(1.0, centre + reach)
+
+
+def _within(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+    """The scores, which must lie within the bounds but for rounding."""
+    low, high = bounds
+    if not -math.inf < low < high < math.inf:
+        raise DataError(f"bounds are the smallest and the largest score, as (0, 1); got {bounds}")
+    slack = BOUNDS_SLACK * (high - low)
+    outside = values[(values < low - slack) | (values > high + slack)]
+    if outside.size:
+        raise DataError(
+            f"scores must lie within the bounds {low} and {high}; {outside.size} do not, "
+            f"as {float(outside[0])}"
+        )
+    return np.clip(values, low, high)
+
+
+def _scores_and_codes(
+    values: npt.ArrayLike, clusters: npt.ArrayLike
+) -> tuple[FloatArray, IntArray]:
+    """The scores that are there, and the number of each one's cluster by first appearance."""
+    scores = np.asarray(values, dtype=np.float64)
+    labels = _labels(clusters)
+    if scores.ndim != 1 or scores.shape != labels.shape:
+        raise DataError(
+            "expected one score and one cluster a query, two arrays of equal length; "
+            f"got shapes {scores.shape} and {labels.shape}"
+        )
+    if np.isinf(scores).any():
+        raise DataError(f"scores must be finite or NaN; {int(np.isinf(scores).sum())} are infinite")
+    scored = ~np.isnan(scores)
+    if not scored.any():
+        raise DataError("no query has a score: there is no mean")
+    return scores[scored], _codes(labels[scored])
+
+
+def _labels(clusters: npt.ArrayLike) -> npt.NDArray[Any]:
+    """The labels as an array, checked for missing ones."""
+    # NumPy would turn ["a", None] and ["a", nan] into arrays in which None and nan are texts.
+    labels = clusters if isinstance(clusters, np.ndarray) else np.asarray(clusters, dtype=object)
+    missing = np.flatnonzero(_missing(labels.ravel()))
+    if missing.size:
+        raise DataError(
+            f"every query needs a cluster; {missing.size} have none, the first at position "
+            f"{int(missing[0])}. Give each of them a cluster of its own, or leave them out."
+        )
+    return labels
+
+
+def _missing(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    if labels.dtype.kind in "fmM":  # numbers and times, of which only the nameless ones differ
+        return np.asarray(labels != labels, dtype=bool)
+    if labels.dtype.kind in "iub":
+        return np.zeros(labels.shape, dtype=bool)
+    return np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
+
+
+def _is_missing(label: object) -> bool:
+    """None, blank text, or what does not equal itself: NaN, NaT, and an NA that will not say."""
+    if label is None or (isinstance(label, str) and not label.strip()):
+        return True
+    try:
+        return bool(label != label)
+    except TypeError:
+        return True
+
+
+def _codes(labels: npt.NDArray[Any]) -> IntArray:
+    numbers: dict[object, int] = {}
+    try:
+        return np.array([numbers.setdefault(label, len(numbers)) for label in labels.tolist()])
+    except TypeError as exc:
+        raise DataError(f"clusters must be texts, numbers or other plain labels: {exc}") from exc

@@ -1,0 +1,211 @@
+"""P-values of a family of tests, adjusted for how many there are.
+
+Each member of ``CORRECTIONS`` takes p-values without NaN and gives adjusted ones in the same order;
+an adjusted value is compared with the level itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from rageval_report.errors import DataError
+from rageval_report.stats import CORRECTIONS
+from rageval_report.stats.base import FloatArray
+
+
+def adjust_pvalues(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
+    """Adjust the p-values of a family for their number.
+
+    Parameters
+    ----------
+    pvalues : array-like
+        Of any shape; all of it is one family. NaN is a test that was not made: it stays NaN and
+        does not count.
+    method : str
+        A member of ``CORRECTIONS``: "holm" and "hochberg" and "bonferroni" hold the chance of a
+        single false finding, "bh" and "by" the expected share of false ones among the findings,
+        "none" nothing.
+
+    Returns
+    -------
+    ndarray
+        Adjusted p-values, in the shape of `pvalues`.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such method.
+    DataError
+        If a p-value lies outside 0 to 1.
+
+    Examples
+    --------
+    >>> from rageval_report.stats import adjust_pvalues
+    >>> adjust_pvalues([0.01, 0.04, float("nan"), 0.03])
+    array([0.03, 0.06,  nan, 0.06])
+    """
+    member = CORRECTIONS[method]
+    family = np.array(pvalues, dtype=np.float64)
+    made = ~np.isnan(family)
+    outside = family[made & ~((family >= 0.0) & (family <= 1.0))]
+    if outside.size:
+        raise DataError(f"p-values must lie between 0 and 1, or be NaN; got {float(outside[0])}")
+    family[made] = member(family[made])
+    return family
+
+
+def uncorrected(pvalues: FloatArray) -> FloatArray:
+    """The p-values as they are; a table that shows them should say so.
+
+    Parameters
+    ----------
+    pvalues : ndarray of shape (n_tests,)
+
+    Returns
+    -------
+    ndarray of shape (n_tests,)
+
+    Examples
+    --------
+    >>> uncorrected(np.array([0.01, 0.04]))
+    array([0.01, 0.04])
+    """
+    return pvalues.copy()
+
+
+def bonferroni(pvalues: FloatArray) -> FloatArray:
+    """Each p-value times the number of tests.
+
+    Parameters
+    ----------
+    pvalues : ndarray of shape (n_tests,)
+
+    Returns
+    -------
+    ndarray of shape (n_tests,)
+
+    Examples
+    --------
+    >>> bonferroni(np.array([0.01, 0.04, 0.6]))
+    array([0.03, 0.12, 1.  ])
+    """
+    return np.minimum(1.0, pvalues.size * pvalues)
+
+
+def holm(pvalues: FloatArray) -> FloatArray:
+    """Bonferroni's correction step by step: the smallest p-value times n, the next times n - 1.
+
+    As safe as Bonferroni's under any dependence, and never less powerful.
+
+    Parameters
+    ----------
+    pvalues : ndarray of shape (n_tests,)
+
+    Returns
+    -------
+    ndarray of shape (n_tests,)
+
+    References
+    ----------
+    .. [1] Holm (1979). A simple sequentially rejective multiple test procedure. Scandinavian
+           Journal of Statistics 6:65-70.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.06, 0.06])
+    """
+    order = np.argsort(pvalues)
+    steps = np.arange(pvalues.size, 0, -1) * pvalues[order]
+    return _in_order(np.minimum(1.0, np.maximum.accumulate(steps)), order)
+
+
+def hochberg(pvalues: FloatArray) -> FloatArray:
+    """Holm's factors from the largest p-value down; for independent or positively dependent tests.
+
+    Parameters
+    ----------
+    pvalues : ndarray of shape (n_tests,)
+
+    Returns
+    -------
+    ndarray of shape (n_tests,)
+
+    References
+    ----------
+    .. [1] Hochberg (1988). A sharper Bonferroni procedure for multiple tests of significance.
+           Biometrika 75:800-802.
+
+    Examples
+    --------
+    >>> hochberg(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.04, 0.04])
+    """
+    order = np.argsort(pvalues)
+    steps = np.arange(pvalues.size, 0, -1) * pvalues[order]
+    return _in_order(_smallest_from_here(steps), order)
+
+
+def benjamini_hochberg(pvalues: FloatArray) -> FloatArray:
+    """False discovery rate, for independent or positively dependent tests.
+
+    Parameters
+    ----------
+    pvalues : ndarray of shape (n_tests,)
+
+    Returns
+    -------
+    ndarray of shape (n_tests,)
+
+    References
+    ----------
+    .. [1] Benjamini, Hochberg (1995). Controlling the false discovery rate. Journal of the Royal
+           Statistical Society B 57:289-300.
+
+    Examples
+    --------
+    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.04, 0.04])
+    """
+    order = np.argsort(pvalues)
+    steps = pvalues.size / np.arange(1, pvalues.size + 1) * pvalues[order]
+    return _in_order(_smallest_from_here(steps), order)
+
+
+def benjamini_yekutieli(pvalues: FloatArray) -> FloatArray:
+    """False discovery rate under any dependence: Benjamini and Hochberg's times 1 + 1/2 + ... 1/n.
+
+    Parameters
+    ----------
+    pvalues : ndarray of shape (n_tests,)
+
+    Returns
+    -------
+    ndarray of shape (n_tests,)
+
+    References
+    ----------
+    .. [1] Benjamini, Yekutieli (2001). The control of the false discovery rate in multiple testing
+           under dependency. Annals of Statistics 29:1165-1188.
+
+    Examples
+    --------
+    >>> benjamini_yekutieli(np.array([0.01, 0.04]))
+    array([0.03, 0.06])
+    """
+    price = float((1.0 / np.arange(1, pvalues.size + 1)).sum())
+    order = np.argsort(pvalues)
+    steps = price * pvalues.size / np.arange(1, pvalues.size + 1) * pvalues[order]
+    return _in_order(_smallest_from_here(steps), order)
+
+
+def _smallest_from_here(steps: FloatArray) -> FloatArray:
+    """At each place the smallest value from there to the end, at most 1."""
+    return np.minimum(1.0, np.minimum.accumulate(steps[::-1])[::-1])
+
+
+def _in_order(ascending: FloatArray, order: npt.NDArray[np.intp]) -> FloatArray:
+    adjusted = np.empty_like(ascending)
+    adjusted[order] = ascending
+    return adjusted

@@ -1,0 +1,140 @@
+"""Differences that are whole multiples of a step, as ratings, counts and shares of a few are.
+
+On such data many patterns of signs give the same sum, so ties with the observed sum have a weight
+of their own: a test must know about them, and must not let rounding as in 0.1 + 0.2 hide them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rageval_report.stats.base import FloatArray
+
+# Steps 1/D of everyday scores: shares of up to twelve, reciprocal ranks to ten, rounded decimals.
+DENOMINATORS = np.array([*range(1, 13), 60, 100, 840, 1000, 2520, 10_000], dtype=np.float64)
+# Finer steps than this, relative to the largest difference, are as good as continuous.
+MOST_STEPS = 50_000
+# What is taken for rounding, relative to the largest difference: float32 scores must still be seen.
+NOISE = 1e-6
+# ... and relative to the step, so that a fine step does not fit anything.
+MISFIT = 0.05
+_SAMPLE = 64
+_MOST_ROUNDS = 8
+
+
+def lattice_step(differences: FloatArray) -> float | None:
+    """The largest step of which all differences are whole multiples, if there is one that matters.
+
+    Parameters
+    ----------
+    differences : ndarray of shape (n,)
+        Paired differences; zeros and signs do not matter.
+
+    Returns
+    -------
+    float or None
+        None if there is no such step, or one so fine that sums need not coincide: with m
+        differences that are K steps in total, 2**m patterns of signs share K + 1 sums, so some
+        patterns must tie if 2**m > K + 1.
+
+    Examples
+    --------
+    >>> lattice_step(np.array([0.5, -1.0, 0.5, 0.0]))
+    0.5
+    >>> round(lattice_step(np.array([0.1 + 0.2, -0.4, 0.2, 0.1, 0.5])), 12)
+    0.1
+    >>> lattice_step(np.array([0.12345, -0.98765, 0.55555])) is None
+    True
+    """
+    magnitudes = np.abs(differences)
+    if not magnitudes.all():
+        magnitudes = magnitudes[magnitudes > 0]
+    if magnitudes.size < 2:
+        return None
+    step = _common_step(magnitudes)
+    if step is None:
+        return None
+    total = round(float(magnitudes.sum()) / step)
+    return step if magnitudes.size > math.log2(total + 1) else None
+
+
+def is_lattice(differences: FloatArray) -> bool:
+    """Whether some sums of the differences must tie: then the test counts ties half (mid-p).
+
+    True if all differences are whole multiples of a step and there are more patterns of signs than
+    possible sums. Rounding noise is no obstacle, in double and in single precision.
+
+    Parameters
+    ----------
+    differences : ndarray of shape (n,)
+        Paired differences, finite.
+
+    Examples
+    --------
+    >>> is_lattice(np.array([1.0, -2.0, 1.0, 0.0, 1.0]))
+    True
+    >>> is_lattice(np.array([0.31, -0.123, 0.05]))  # thousandths, but sums need not tie
+    False
+    """
+    return lattice_step(differences) is not None
+
+
+def multiples(differences: FloatArray, step: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The differences in whole steps."""
+    return np.rint(differences / step).astype(np.int64)
+
+
+def _common_step(magnitudes: FloatArray) -> float | None:
+    top = float(magnitudes.max())
+    step = _everyday_step(magnitudes, top) or _euclid_step(magnitudes, top)
+    if step is None:
+        return None
+    steps = np.flatnonzero(np.bincount(multiples(magnitudes, step)))
+    return step * int(np.gcd.reduce(steps))
+
+
+def _everyday_step(magnitudes: FloatArray, top: float) -> float | None:
+    """The first of the usual steps that fits; a sample is asked first, as most do not."""
+    denominators = DENOMINATORS[DENOMINATORS * top <= MOST_STEPS]
+    sample = magnitudes[:: 1 + magnitudes.size // _SAMPLE, np.newaxis] * denominators
+    misfits = np.abs(sample - np.rint(sample)).max(axis=0)
+    for denominator in denominators[misfits <= _allowed(1.0 / denominators, top)]:
+        if _fits(magnitudes, 1.0 / float(denominator), top):
+            return 1.0 / float(denominator)
+    return None
+
+
+def _allowed(step: FloatArray | float, top: float) -> FloatArray | float:
+    """How far from a whole number of steps a difference may lie, in steps."""
+    return np.minimum(NOISE * top / step, MISFIT)
+
+
+def _fits(magnitudes: FloatArray, step: float, top: float) -> bool:
+    steps = magnitudes / step
+    return bool((np.abs(steps - np.rint(steps)) <= _allowed(step, top)).all())
+
+
+def _euclid_step(magnitudes: FloatArray, top: float) -> float | None:
+    """Euclid's algorithm on numbers with noise; what the sample does not show is folded in."""
+    step = 0.0
+    rest = magnitudes[:: 1 + magnitudes.size // _SAMPLE]
+    for _ in range(_MOST_ROUNDS):
+        for value in np.unique(rest)[:_SAMPLE].tolist():
+            step = _common_divisor(step, value, NOISE * top)
+            if step * MOST_STEPS < top:
+                return None
+        steps = magnitudes / step
+        rest = magnitudes[np.abs(steps - np.rint(steps)) > _allowed(step, top)]
+        if not rest.size:
+            return step
+    return None
+
+
+def _common_divisor(a: float, b: float, noise: float) -> float:
+    """The greatest common divisor of two numbers, up to noise."""
+    while b > noise:
+        remainder = math.fmod(a, b)
+        a, b = b, min(remainder, b - remainder)
+    return a

@@ -1,0 +1,222 @@
+"""Planning a paired comparison: its power, the queries it needs, the difference it can show.
+
+For scores in general the paired t test stands in for the sign-flip test, whose power is nearly the
+same; for scores of 0 and 1 the power of McNemar's mid-p test is summed exactly.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import chdtr, nctdtr, ndtr, ndtri, stdtrit
+
+from rageval_report.errors import DataError
+from rageval_report.stats._checks import check_probability, check_queries
+from rageval_report.stats.base import FloatArray
+from rageval_report.stats.discordant import binomial_cdf, coin_midp
+
+# From here on the t distributions and the normal ones differ by less than doubles can show.
+MANY_DEGREES = 1e12
+
+# The effect size below which the number of queries is beyond what a double holds.
+NO_EFFECT = 1e-150
+
+
+def power(d_z: float, n: int, *, alpha: float = 0.05) -> float:
+    """Probability that the two-sided paired t test finds a difference of this effect size.
+
+    Parameters
+    ----------
+    d_z : float
+        The mean difference over the standard deviation of the differences; the sign is ignored.
+    n : int
+        Paired queries, at least 2.
+    alpha : float
+        The level of significance.
+
+    Returns
+    -------
+    float
+        Between `alpha` and 1.
+
+    Examples
+    --------
+    >>> from rageval_report.stats.planning import power
+    >>> round(power(0.5, 34), 3)
+    0.808
+    """
+    check_probability("alpha", alpha)
+    return _power(_effect(d_z) * math.sqrt(check_queries(n)), n, alpha)
+
+
+def required_n(d_z: float, power: float = 0.8, *, alpha: float = 0.05) -> int:
+    """The smallest number of paired queries that gives the two-sided paired t test this power.
+
+    Parameters
+    ----------
+    d_z : float
+        The mean difference over the standard deviation of the differences; not 0.
+    power : float
+        The probability with which the difference should be found.
+    alpha : float
+        The level of significance.
+
+    Returns
+    -------
+    int
+        At least 2.
+
+    Raises
+    ------
+    DataError
+        If `d_z` is 0, which no number of queries shows, or so small that no count can be given.
+
+    Examples
+    --------
+    >>> from rageval_report.stats.planning import required_n
+    >>> required_n(0.5)
+    34
+    """
+    effect = _effect(d_z)
+    check_probability("alpha", alpha)
+    check_probability("power", power)
+    if effect < NO_EFFECT:
+        raise DataError(f"no number of queries shows an effect of nothing; d_z is {d_z}")
+    too_few, enough = 1, max(2, math.ceil(((ndtri(1 - alpha / 2) + ndtri(power)) / effect) ** 2))
+    while _power(effect * math.sqrt(enough), enough, alpha) < power:
+        too_few, enough = enough, 2 * enough
+    while enough - too_few > 1:
+        middle = (enough + too_few) // 2
+        if _power(effect * math.sqrt(middle), middle, alpha) < power:
+            too_few = middle
+        else:
+            enough = middle
+    return enough
+
+
+def minimum_detectable_difference(
+    sd_difference: float, n: int, *, power: float = 0.8, alpha: float = 0.05
+) -> float:
+    """The mean difference that the two-sided paired t test finds with this power.
+
+    Parameters
+    ----------
+    sd_difference : float
+        The standard deviation of the paired differences.
+    n : int
+        Paired queries, at least 2.
+    power : float
+        The probability with which the difference should be found.
+    alpha : float
+        The level of significance.
+
+    Returns
+    -------
+    float
+        In the unit of the scores; 0 if the power asked for is not above `alpha`, with which a
+        difference of nothing is found.
+
+    Examples
+    --------
+    >>> from rageval_report.stats.planning import minimum_detectable_difference
+    >>> round(minimum_detectable_difference(0.25, 40), 3)
+    0.114
+    """
+    n = check_queries(n)
+    check_probability("alpha", alpha)
+    check_probability("power", power)
+    if not 0.0 <= sd_difference < math.inf:
+        raise DataError(f"sd_difference must be a finite number, 0 or more; got {sd_difference}")
+    if power <= alpha:
+        return 0.0
+    above = 4.0
+    while _power(above, n, alpha) < power:
+        above *= 2.0
+    shift = brentq(lambda shift: _power(shift, n, alpha) - power, 0.0, above, rtol=1e-14)
+    return float(shift) / math.sqrt(n) * float(sd_difference)
+
+
+def _effect(d_z: float) -> float:
+    if not math.isfinite(d_z):
+        raise DataError(f"d_z must be a finite number; got {d_z}")
+    return abs(float(d_z))
+
+
+def _power(shift: float, n: int, alpha: float) -> float:
+    """Both tails of the t statistic, moved by `shift`, beyond the critical value."""
+    degrees = float(n) - 1.0
+    if degrees > MANY_DEGREES:
+        critical = float(ndtri(1 - alpha / 2))
+        return float(ndtr(shift - critical) + ndtr(-shift - critical))
+    critical = float(stdtrit(degrees, 1 - alpha / 2))
+    below = float(nctdtr(degrees, shift, critical))
+    if math.isnan(below):  # SciPy gives up on some shifts above 35, where shift / t is a chi
+        ratio = shift / critical
+        return float(chdtr(degrees, degrees * ratio * ratio))
+    far_side = float(nctdtr(degrees, shift, -critical))  # NaN only where below 1e-12
+    return 1.0 - below + (0.0 if math.isnan(far_side) else far_side)
+
+
+def mcnemar_power(p10: float, p01: float, n: int, *, alpha: float = 0.05) -> float:
+    """Probability that McNemar's two-sided mid-p test finds a difference between two shares.
+
+    Parameters
+    ----------
+    p10, p01 : float
+        The share of queries that only the baseline, only the candidate gets right.
+    n : int
+        Paired queries, at least 2.
+    alpha : float
+        The level of significance.
+
+    Returns
+    -------
+    float
+        Summed over all numbers of discordant pairs. It is not quite monotone in `n`.
+
+    Raises
+    ------
+    DataError
+        If the shares are not shares of one whole.
+
+    Examples
+    --------
+    >>> from rageval_report.stats.planning import mcnemar_power
+    >>> round(mcnemar_power(0.05, 0.15, 150), 3)
+    0.795
+    """
+    n = check_queries(n)
+    check_probability("alpha", alpha)
+    if not (p10 >= 0.0 and p01 >= 0.0 and p10 + p01 <= 1.0 + 1e-12):
+        raise DataError(
+            "p10 and p01 are shares of all queries, at least 0 and together at most 1; "
+            f"got {p10} and {p01}"
+        )
+    discordant = min(1.0, p10 + p01)
+    if discordant == 0.0:
+        return 0.0
+    pairs = _likely_counts(n, discordant)
+    chance = binomial_cdf(pairs, n, discordant) - binomial_cdf(pairs - 1.0, n, discordant)
+    most = _largest_rejected(pairs, alpha)
+    share = min(1.0, p01 / discordant)
+    found = binomial_cdf(most, pairs, share) + binomial_cdf(most, pairs, 1.0 - share)
+    return float((chance * found).sum())
+
+
+def _likely_counts(n: int, share: float) -> FloatArray:
+    """The numbers of successes but for those with a probability below rounding."""
+    reach = 9.0 * math.sqrt(n * share * (1.0 - share)) + 20.0
+    low, high = max(0, math.floor(n * share - reach)), min(n, math.ceil(n * share + reach))
+    return np.arange(low, high + 1, dtype=np.float64)
+
+
+def _largest_rejected(pairs: FloatArray, alpha: float) -> FloatArray:
+    """For each number of discordant pairs the largest lesser count that is significant, or -1."""
+    low, high = np.full_like(pairs, -1.0), np.floor(pairs / 2)
+    while (high > low).any():
+        middle = np.ceil((low + high) / 2)
+        rejected = 2.0 * coin_midp(pairs - middle, middle) <= alpha
+        low, high = np.where(rejected, middle, low), np.where(rejected, high, middle - 1.0)
+    return low

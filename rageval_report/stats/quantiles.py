@@ -1,0 +1,118 @@
+"""Quantiles and the intervals that order statistics give them."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from rageval_report.errors import DataError
+from rageval_report.stats.base import FloatArray, Interval, check_level, finite_values
+
+_METHOD = "order-statistics"
+# A probability that meets the level but for rounding meets it.
+_ROUNDING = 1.0 + 1e-12
+
+
+def quantile_interval(
+    values: npt.ArrayLike, quantile: float, *, confidence_level: float = 0.95
+) -> Interval:
+    """A quantile of the scores with limits that are scores themselves.
+
+    Nothing is assumed of the distribution: the limits are order statistics, and the binomial
+    distribution tells which (with ties the coverage can only be larger).
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        The scores; NaN is unscored and is left out.
+    quantile : float
+        Which quantile, between 0 and 1, as 0.95.
+    confidence_level : float
+        The nominal coverage; what is left is shared equally between both sides.
+
+    Returns
+    -------
+    Interval
+        The estimate interpolates linearly; a limit that no order statistic gives is NaN, and a
+        note says how many scores it would take. There is no standard error.
+
+    Raises
+    ------
+    DataError
+        If the quantile or the level does not lie between 0 and 1, or a score is infinite.
+
+    References
+    ----------
+    .. [1] Conover (1999). Practical nonparametric statistics, 3rd ed., section 3.2. Wiley.
+
+    Examples
+    --------
+    >>> latency = [120, 80, 95, 400, 101, 99, 130, 88, 92, 110]
+    >>> interval = quantile_interval(latency, 0.5)
+    >>> interval.estimate, interval.low, interval.high
+    (100.0, 88.0, 130.0)
+    """
+    scores = finite_values(values)
+    level = check_level(confidence_level)
+    share = _check_quantile(quantile)
+    if not scores.size:
+        nothing = ("nothing scored",)
+        return Interval(math.nan, math.nan, math.nan, math.nan, _METHOD, level, nothing)
+    ordered = np.sort(scores)
+    lower, upper = _ranks(scores.size, share, (1.0 - level) / 2.0)
+    return Interval(
+        estimate=float(np.quantile(ordered, share)),
+        low=_order_statistic(ordered, lower),
+        high=_order_statistic(ordered, upper),
+        standard_error=math.nan,
+        method=_METHOD,
+        confidence_level=level,
+        notes=_what_is_missing(scores.size, lower, upper, share, (1.0 - level) / 2.0),
+    )
+
+
+def _check_quantile(quantile: float) -> float:
+    if not 0.0 < quantile < 1.0:
+        hint = f"; did you mean {quantile / 100}?" if 1 < quantile < 100 else ""
+        raise DataError(f"quantile must lie between 0 and 1, as 0.95; got {quantile}{hint}")
+    return float(quantile)
+
+
+def _ranks(n: int, share: float, tail: float) -> tuple[int, int]:
+    """The ranks, from 1, of the limits: 0 and n + 1 where there is none.
+
+    The lower is the largest rank l with P(Bin(n, share) < l) <= tail, the upper the smallest rank
+    u with P(Bin(n, share) >= u) <= tail.
+    """
+    allowed = tail * _ROUNDING
+    lower = bisect_right(range(n), allowed, key=lambda k: float(special.bdtr(k, n, share)))
+    upper = bisect_left(range(n), -allowed, key=lambda k: -float(special.bdtrc(k, n, share)))
+    return lower, upper + 1
+
+
+def _order_statistic(ordered: FloatArray, rank: int) -> float:
+    return float(ordered[rank - 1]) if 1 <= rank <= ordered.size else math.nan
+
+
+def _what_is_missing(n: int, lower: int, upper: int, share: float, tail: float) -> tuple[str, ...]:
+    """A note for each limit that the scores are too few to give."""
+    notes = []
+    if lower < 1:
+        notes.append(_too_few("lower", n, _needed(1.0 - share, tail), share))
+    if upper > n:
+        notes.append(_too_few("upper", n, _needed(share, tail), share))
+    return tuple(notes)
+
+
+def _needed(beyond: float, tail: float) -> int:
+    """How many scores until all of them lie on one side with at most the probability `tail`."""
+    return math.ceil(math.log(tail * _ROUNDING) / math.log(beyond))
+
+
+def _too_few(side: str, n: int, needed: int, share: float) -> str:
+    scores = "score gives" if n == 1 else "scores give"
+    return f"{n} {scores} no {side} limit of the {share:g} quantile; it takes {needed}"

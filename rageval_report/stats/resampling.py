@@ -1,0 +1,231 @@
+"""Monte Carlo resampling of many columns at once.
+
+A resample is drawn once and used for every column, as a row of weights; the means of a whole block
+of resamples are one matrix product. Blocks are small: nothing but the means grows with the number
+of resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from rageval_report.errors import DataError
+from rageval_report.stats.base import FloatArray, check_resamples, check_seed
+
+IntArray = npt.NDArray[np.int64]
+UIntArray = npt.NDArray[np.uint8]
+
+# Resamples and queries of a tile: its weights stay in the cache on their way from draw to product.
+_TILE = (64, 1024)
+# How many standard deviations the Poisson counts stay below n draws; the rest is drawn singly.
+_RESERVE = 2.0
+_BYTES = 256
+
+
+def bootstrap_means(
+    columns: npt.ArrayLike, *, n_resamples: int = 9999, seed: int = 0
+) -> FloatArray:
+    """Means of bootstrap resamples of the rows, the same resamples for every column.
+
+    Parameters
+    ----------
+    columns : array-like of shape (n, k) or (n,)
+        A row a query, a column a metric. NaN is left out: the mean of a column is taken over its
+        scored rows in the resample, and is NaN where there are none.
+    n_resamples : int
+        The number of resamples.
+    seed : int
+        The seed of the random numbers.
+
+    Returns
+    -------
+    ndarray of shape (n_resamples, k)
+        Row by row the means of one resample.
+
+    Notes
+    -----
+    The weights of a resample are multinomial. They are drawn as independent Poisson counts of a
+    slightly smaller total, which given their total are multinomial, and topped up to n by single
+    draws; a resample whose counts are too many is drawn again.
+
+    Examples
+    --------
+    >>> bootstrap_means([[0.0, 5.0], [1.0, 5.0]], n_resamples=3, seed=1).shape
+    (3, 2)
+    """
+    scores = _matrix(columns)
+    resamples = check_resamples(n_resamples)
+    rng = np.random.default_rng(check_seed(seed))
+    scored = ~np.isnan(scores)
+    if scored.all():
+        offset = scores.mean(axis=0)  # sums of centred scores lose no digits
+        means: FloatArray = _bootstrap_sums(scores - offset, resamples, rng) / len(scores) + offset
+        return means
+    offset = _means_of_scored(scores, scored)
+    centred = np.where(scored, scores - offset, 0.0)
+    sums = _bootstrap_sums(np.hstack((centred, scored.astype(np.float64))), resamples, rng)
+    width = scores.shape[1]
+    counts = np.rint(sums[:, width:])
+    counts[counts == 0] = np.nan
+    return sums[:, :width] / counts + offset
+
+
+def sign_flip_means(
+    differences: npt.ArrayLike, *, n_resamples: int = 9999, seed: int = 0
+) -> FloatArray:
+    """Mean differences after random flips of sign, the same flips for every column.
+
+    Parameters
+    ----------
+    differences : array-like of shape (n, k) or (n,)
+        A row a query, a column a metric; NaN is a missing pair and is left out.
+    n_resamples : int
+        The number of random sign patterns.
+    seed : int
+        The seed of the random numbers.
+
+    Returns
+    -------
+    ndarray of shape (n_resamples, k)
+        Row by row the mean differences under one pattern; NaN in a column without a pair.
+
+    Examples
+    --------
+    >>> means = sign_flip_means([0.25, -0.75], n_resamples=200, seed=0)
+    >>> np.unique(means)
+    array([-0.5 , -0.25,  0.25,  0.5 ])
+    """
+    scores = _matrix(differences)
+    resamples = check_resamples(n_resamples)
+    rng = np.random.default_rng(check_seed(seed))
+    scored = ~np.isnan(scores)
+    present = np.where(scored, scores, 0.0)
+    pairs = scored.sum(axis=0).astype(np.float64)
+    pairs[pairs == 0] = np.nan
+    result = np.zeros((resamples, scores.shape[1]))
+    for rows in _pieces(resamples, len(scores)):
+        for part in _tiles(len(scores)):
+            result[rows] += _flipped_sums(rng, rows.stop - rows.start, present[part])
+    result /= pairs
+    return result
+
+
+def _matrix(columns: npt.ArrayLike) -> FloatArray:
+    """The columns as a matrix with a row a query; infinities raise."""
+    array = np.asarray(columns, dtype=np.float64)
+    matrix = array[:, np.newaxis] if array.ndim == 1 else array
+    if matrix.ndim != 2 or not matrix.size:
+        raise DataError(
+            "expected a row a query and a column a metric, at least one of each; "
+            f"got an array of shape {array.shape}"
+        )
+    if np.isinf(matrix).any():
+        raise DataError(f"scores must be finite or NaN; {int(np.isinf(matrix).sum())} are infinite")
+    return matrix
+
+
+def _means_of_scored(scores: FloatArray, scored: npt.NDArray[np.bool_]) -> FloatArray:
+    """The mean of each column over its scored rows, 0 where there are none."""
+    counts = np.maximum(scored.sum(axis=0), 1)
+    means: FloatArray = np.where(scored, scores, 0.0).sum(axis=0) / counts
+    return means
+
+
+def _tiles(n: int) -> Iterator[slice]:
+    """The queries, tile by tile."""
+    for start in range(0, n, _TILE[1]):
+        yield slice(start, min(start + _TILE[1], n))
+
+
+def _rows_of_tile(n: int) -> int:
+    """How many resamples a tile holds: more than usual where the queries do not fill it."""
+    return max(_TILE[0], _TILE[0] * _TILE[1] // n)
+
+
+def _pieces(resamples: int, n: int) -> Iterator[slice]:
+    """The resamples, a tile's height at a time."""
+    height = _rows_of_tile(n)
+    for start in range(0, resamples, height):
+        yield slice(start, min(start + height, resamples))
+
+
+def _flipped_sums(rng: np.random.Generator, rows: int, columns: FloatArray) -> FloatArray:
+    """Sums of rows under random signs."""
+    n = len(columns)
+    packed = rng.integers(0, _BYTES, size=(rows, -(-n // 8)), dtype=np.uint8)
+    signs = np.unpackbits(packed, axis=1, count=n).astype(np.float64)
+    signs *= 2.0
+    signs -= 1.0
+    return signs @ columns
+
+
+def _bootstrap_sums(columns: FloatArray, resamples: int, rng: np.random.Generator) -> FloatArray:
+    """Sums over n draws of rows with replacement, a row a resample."""
+    n = len(columns)
+    counts = _PoissonCounts(max(0.0, 1.0 - _RESERVE / np.sqrt(n)))
+    result = np.empty((resamples, columns.shape[1]))
+    done = 0
+    while done < resamples:
+        rows = min(_rows_of_tile(n), resamples - done)
+        sums, drawn = _poisson_sums(columns, counts, rows, rng)
+        kept = drawn < n
+        if kept.any():
+            complete = sums[kept] + _sums_of_draws(columns, n - drawn[kept], rng)
+            result[done : done + len(complete)] = complete
+            done += len(complete)
+    return result
+
+
+def _poisson_sums(
+    columns: FloatArray, counts: _PoissonCounts, rows: int, rng: np.random.Generator
+) -> tuple[FloatArray, IntArray]:
+    """Sums of the columns with Poisson weights, and the sums of the weights themselves."""
+    sums = np.zeros((rows, columns.shape[1]))
+    drawn = np.zeros(rows, dtype=np.int64)
+    for part in _tiles(len(columns)):
+        weights = counts.draw(rng, rows, part.stop - part.start)
+        drawn += weights.sum(axis=1, dtype=np.uint32)
+        sums += weights.astype(np.float64) @ columns[part]
+    return sums, drawn
+
+
+def _sums_of_draws(columns: FloatArray, draws: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Sums over single draws of rows; each resample has its own number of them, at least one."""
+    rows = columns[rng.integers(0, len(columns), size=int(draws.sum()))]
+    sums: FloatArray = np.add.reduceat(rows, np.cumsum(draws) - draws, axis=0)
+    return sums
+
+
+class _PoissonCounts:
+    """Independent Poisson counts from eight random bits each, exact in distribution.
+
+    As many of the 256 bytes stand for a count as its probability has whole 256ths; the few bytes
+    that are left over send to the distribution of what was cut off.
+    """
+
+    def __init__(self, rate: float):
+        counts = np.arange(24)
+        factorials = np.cumprod(np.maximum(counts, 1), dtype=np.float64)
+        bytes_due = _BYTES * np.exp(-rate) * rate**counts / factorials
+        whole = np.floor(bytes_due)
+        left = bytes_due - whole
+        self.rest = np.cumsum(left) / max(float(left.sum()), np.finfo(float).tiny)
+        edges = np.unique(np.cumsum(whole))
+        self.edges = edges[edges < _BYTES].astype(np.uint8)  # a byte at or above counts one more
+
+    def draw(self, rng: np.random.Generator, rows: int, n: int) -> UIntArray:
+        """A matrix of counts."""
+        size = rows * n
+        words = rng.integers(0, 2**64 - 1, size=-(-size // 8), dtype=np.uint64, endpoint=True)
+        drawn = words.view(np.uint8)[:size]
+        counts = np.zeros(size, dtype=np.uint8)
+        for edge in self.edges:
+            counts += (drawn >= edge).view(np.uint8)
+        if self.edges.size:
+            cut_off = np.flatnonzero(drawn >= self.edges[-1])
+            draws = rng.random(cut_off.size)
+            counts[cut_off] = np.searchsorted(self.rest, draws, side="right")
+        return counts.reshape(rows, n)

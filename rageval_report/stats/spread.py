@@ -1,0 +1,58 @@
+"""How far scores lie apart, with rounding kept out of it.
+
+Ten differences of 0.1 that were computed from floats differ in the seventeenth digit. Their
+standard deviation is zero and their ranks are tied, whatever the seventeenth digit says.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rageval_report.stats.base import TIE_TOLERANCE, FloatArray
+
+
+def rounding(*scores: FloatArray) -> float:
+    """The difference of scores of this size up to which two of them count as equal.
+
+    Examples
+    --------
+    >>> rounding(np.array([0.5, 1.0]), np.array([200.0]))
+    2e-10
+    """
+    largest = max((float(np.abs(side).max()) for side in scores if side.size), default=0.0)
+    return TIE_TOLERANCE * max(1.0, largest)
+
+
+def standard_deviation(values: FloatArray, tolerance: float) -> float:
+    """The sample standard deviation: exactly 0 if all are equal but for rounding, NaN for one.
+
+    Examples
+    --------
+    >>> standard_deviation(np.array([0.1, 0.3 - 0.2, 0.4 - 0.3]), 1e-12)
+    0.0
+    >>> standard_deviation(np.array([1.0, 2.0, 3.0]), 1e-12)
+    1.0
+    """
+    if values.size < 2:
+        return float("nan")
+    if float(values.max() - values.min()) <= 2.0 * tolerance:
+        return 0.0
+    return float(values.std(ddof=1))
+
+
+def tie_magnitudes(differences: FloatArray, tolerance: float) -> FloatArray:
+    """The same differences, with magnitudes that differ by rounding only made equal.
+
+    Examples
+    --------
+    >>> tied = tie_magnitudes(np.array([0.2, 0.1 - 0.3, 0.5]), 1e-12)
+    >>> bool(tied[0] == -tied[1])
+    True
+    """
+    magnitudes = np.abs(differences)
+    order = np.argsort(magnitudes)
+    ascending = magnitudes[order]
+    first_of_tie = np.concatenate(([True], np.diff(ascending) > tolerance))
+    tied = np.empty_like(magnitudes)
+    tied[order] = ascending[first_of_tie][np.cumsum(first_of_tie) - 1]
+    return np.copysign(tied, differences)
