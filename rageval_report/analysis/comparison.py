@@ -23,7 +23,7 @@ from rageval_report.analysis.slices import slice_comparison
 from rageval_report.analysis.verdicts import Finding, verdict
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
-from rageval_report.scores import Metric, Scored, resolver
+from rageval_report.scores import Metric, Scored, beside, resolver
 from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pvalues
 from rageval_report.stats.base import FloatArray, check_level, check_resamples, check_seed
 from rageval_report.stats.maxt import westfall_young
@@ -149,7 +149,7 @@ class Comparison(Result):
             },
             index=pairing.alignment.ids[order].rename("query_id"),
         )
-        return frame.join(_both_details(pairing, frame.index), rsuffix="_detail")
+        return beside(frame, _both_details(pairing, frame.index))
 
     def _pair(self, metric: str, candidate: str | None) -> tuple[Pairing, Metric, Metric]:
         pairing = self._pairing(candidate)

@@ -125,7 +125,8 @@ def slice_comparison(
         One row a metric, a candidate and a group: ``metric``, ``candidate``, the groups' column,
         ``n``, ``n_dropped``, both means, ``difference``, ``ci_low``, ``ci_high``, ``test``,
         ``pvalue``, ``pvalue_adjusted``, ``wins``, ``ties``, ``losses``, and, of the whole metric,
-        ``heterogeneity_pvalue`` (Cochran's Q: do the groups differ?) and ``crossing_pvalue``
+        ``heterogeneity_pvalue`` (Welch's form of Cochran's Q: do
+        the groups differ?) and ``crossing_pvalue``
         (Gail & Simon: do they point different ways?).
 
     Raises

@@ -15,7 +15,7 @@ from rageval_report.analysis.choose import (
     threshold_value,
 )
 from rageval_report.results import Result
-from rageval_report.scores import Metric, Scored, normalised
+from rageval_report.scores import Metric, Scored, beside, normalised
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
 from rageval_report.stats.describe import percentiles_of
 
@@ -100,10 +100,9 @@ def below_threshold(evaluation: Scored, metric: str, threshold: float | str) -> 
 
 def _rows(evaluation: Scored, metric: Metric, wanted: np.ndarray) -> pd.DataFrame:
     """Scores and details, the metric first, the worst on top; equal scores keep their order."""
-    scores, details = evaluation.scores[wanted], evaluation.details[wanted]
-    first = scores.pop(metric.name)
-    clash = {column: f"{column}_detail" for column in details if column in evaluation.scores}
-    rows = pd.concat([first, scores, details.rename(columns=clash)], axis=1)
+    scores = evaluation.scores[wanted]
+    first = scores[[metric.name, *(name for name in scores if name != metric.name)]]
+    rows = beside(first, evaluation.details[wanted])
     return rows.sort_values(metric.name, ascending=metric.greater_is_better, kind="stable")
 
 
