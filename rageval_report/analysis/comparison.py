@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.findings import DEFAULT_PLAN, Plan, Row, tested
+from rageval_report.analysis.findings import DEFAULT_PLAN, Margin, Plan, Row, tested
 from rageval_report.analysis.pairs import (
     MISSING,
     Clusters,
@@ -20,7 +20,7 @@ from rageval_report.analysis.pairs import (
     pair_runs,
 )
 from rageval_report.analysis.slices import slice_comparison
-from rageval_report.analysis.verdicts import Finding, verdict
+from rageval_report.analysis.verdicts import Adjusted, Finding, verdict
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, beside, resolver
@@ -200,7 +200,7 @@ def compare(
     clusters: Clusters | None = None,
     seed: int = 0,
     interval: str = "auto",
-    margin: float | None = None,
+    margin: Margin | None = None,
     n_resamples: int = 9999,
 ) -> Comparison:
     """Compare candidates with a baseline, query by query.
@@ -233,8 +233,9 @@ def compare(
     interval : str
         "auto" is the inversion of the test (for 0/1 scores Bonett–Price); else a name of the table
         ``rageval_report.stats.PAIRED_INTERVALS``.
-    margin : float, optional
-        A difference too small to matter: "equivalent" is said only against it.
+    margin : float or mapping of str to float, optional
+        A difference too small to matter, for all metrics or by metric: "equivalent" is said only
+        against it.
     n_resamples : int
         For tests and intervals that resample.
 
@@ -264,14 +265,14 @@ def compare(
         interval=_checked("interval of a paired difference", interval, PAIRED_INTERVALS),
         confidence_level=check_level(confidence_level),
         missing=_checked_missing(missing),
-        margin=_checked_margin(margin),
+        margin=_checked_margin(margin, baseline),
         n_resamples=check_resamples(n_resamples),
         seed=check_seed(seed),
     )
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in candidates)
     rows = [row for pairing in pairings for row in _rows(pairing, plan, clusters)]
     adjusted = _adjusted(rows, correction, plan, len(baseline.scores))
-    frame = _frame(rows, adjusted, correction, plan, n_candidates=len(candidates))
+    frame = _frame(rows, adjusted, plan, n_candidates=len(candidates))
     settings = {**plan.settings(), "correction": correction, "family_size": _family(rows)}
     if clusters is not None:
         settings["clusters"] = clusters if isinstance(clusters, str) else "given"
@@ -311,10 +312,17 @@ def _checked_missing(missing: Missing) -> Missing:
     return missing
 
 
-def _checked_margin(margin: float | None) -> float | None:
-    if margin is not None and not (np.isfinite(margin) and margin > 0):
+def _checked_margin(margin: Margin | None, baseline: Scored) -> Margin | None:
+    if isinstance(margin, Mapping):
+        resolve = resolver(baseline.metrics)
+        return {resolve(name): _margin_above_zero(one) for name, one in margin.items()}
+    return None if margin is None else _margin_above_zero(margin)
+
+
+def _margin_above_zero(margin: float) -> float:
+    if not (np.isfinite(margin) and margin > 0):
         raise DataError(f"a margin must be a number above 0; got {margin}")
-    return margin
+    return float(margin)
 
 
 def _rows(pairing: Pairing, plan: Plan, clusters: Clusters | None) -> list[Row]:
@@ -326,11 +334,24 @@ def _family(rows: list[Row]) -> int:
     return sum(np.isfinite(row.test.pvalue) for row in rows)
 
 
-def _adjusted(rows: list[Row], correction: str, plan: Plan, n_queries: int) -> FloatArray:
-    pvalues = np.array([row.test.pvalue for row in rows])
-    if correction != WESTFALL_YOUNG:
-        _checked("correction", correction, [*CORRECTIONS, WESTFALL_YOUNG])
-        return adjust_pvalues(pvalues, method=correction)
+def _adjusted(rows: list[Row], correction: str, plan: Plan, n_queries: int) -> list[Adjusted]:
+    """The p-values of all rows after correction: of difference, and of equivalence."""
+    _checked("correction", correction, [*CORRECTIONS, WESTFALL_YOUNG])
+    by_step = "holm" if correction == WESTFALL_YOUNG else correction
+    pvalues = adjust_pvalues([row.test.pvalue for row in rows], method=by_step)
+    if correction == WESTFALL_YOUNG:
+        pvalues = _by_max_t(rows, plan, n_queries)
+    equivalence = [np.nan if row.equivalence is None else row.equivalence.pvalue for row in rows]
+    within = adjust_pvalues(equivalence, method=by_step)
+    family = _family(rows)
+    return [
+        Adjusted(float(one), float(other), correction, family)
+        for one, other in zip(pvalues, within, strict=True)
+    ]
+
+
+def _by_max_t(rows: list[Row], plan: Plan, n_queries: int) -> FloatArray:
+    """Signs are flipped query by query, the same for all metrics and candidates."""
     differences = np.zeros((n_queries, len(rows)), order="F")
     for column, row in enumerate(rows):
         differences[row.places, column] = row.differences
@@ -338,24 +359,27 @@ def _adjusted(rows: list[Row], correction: str, plan: Plan, n_queries: int) -> F
 
 
 def _frame(
-    rows: list[Row], adjusted: FloatArray, correction: str, plan: Plan, *, n_candidates: int
+    rows: list[Row], adjusted: list[Adjusted], plan: Plan, *, n_candidates: int
 ) -> pd.DataFrame:
-    family = _family(rows)
-    records = []
-    for row, pvalue_adjusted in zip(rows, adjusted, strict=True):
-        finding = row.finding(float(pvalue_adjusted), correction, family, plan)
-        told = _addressed(finding, n_candidates)
-        records.append(
-            {
-                **row.numbers,
-                "pvalue_adjusted": pvalue_adjusted,
-                "verdict": told,
-                "fragile": finding.fragile,
-            }
-        )
+    records = [
+        _record(row, one, plan, n_candidates) for row, one in zip(rows, adjusted, strict=True)
+    ]
     frame = pd.DataFrame(records)
     rest = [column for column in frame.columns if column not in _COLUMNS]
     return frame[[*_COLUMNS, *rest]]
+
+
+def _record(row: Row, adjusted: Adjusted, plan: Plan, n_candidates: int) -> dict[str, object]:
+    finding = row.finding(adjusted, plan)
+    told: dict[str, object] = {
+        **row.numbers,
+        "pvalue_adjusted": adjusted.pvalue,
+        "verdict": _addressed(finding, n_candidates),
+        "fragile": finding.fragile,
+    }
+    if plan.margin is not None:
+        told["equivalence_pvalue_adjusted"] = adjusted.equivalence_pvalue
+    return told
 
 
 def _addressed(finding: Finding, n_candidates: int) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rageval_report.analysis.pairs import Missing, Pairing, extreme_differences, filled
-from rageval_report.analysis.verdicts import Finding
+from rageval_report.analysis.verdicts import Adjusted, Finding
 from rageval_report.analysis.wording import number
 from rageval_report.scores import Metric, is_binary
 from rageval_report.stats import (
@@ -22,6 +23,11 @@ from rageval_report.stats.base import FloatArray, Interval, PairedResult, paired
 from rageval_report.stats.clusters import cluster_sums, clustered_interval
 from rageval_report.stats.equivalence import EquivalenceResult
 from rageval_report.stats.paired import fragile
+
+_Pairs = tuple[FloatArray, FloatArray]
+
+# One difference that is too small to matter, or one a metric.
+Margin = float | Mapping[str, float]
 
 # A larger share of dropped pairs than this is worth a note.
 _MANY_DROPPED = 0.05
@@ -38,7 +44,7 @@ class Plan:
     interval: str = "auto"
     confidence_level: float = 0.95
     missing: Missing = "drop"
-    margin: float | None = None
+    margin: Margin | None = None
     n_resamples: int = 9999
     seed: int = 0
 
@@ -53,6 +59,12 @@ class Plan:
         if self.interval != "auto":
             return self.interval
         return _INTERVAL_OF_TEST.get(self.test, "auto")
+
+    def margin_of(self, metric: Metric) -> float | None:
+        """The difference in a metric that is too small to matter, where the user gave one."""
+        if isinstance(self.margin, Mapping):
+            return self.margin.get(metric.name)
+        return self.margin
 
     def settings(self) -> dict[str, object]:
         """What the signature tells; the seed only where something may be drawn."""
@@ -85,13 +97,12 @@ class Row:
     detectable: float
     numbers: dict[str, object]
     notes: tuple[str, ...]
+    equivalence: EquivalenceResult | None
     clustered: bool
 
-    def finding(
-        self, pvalue_adjusted: float, correction: str, family_size: int, plan: Plan
-    ) -> Finding:
-        """What the verdict speaks of, once the p-value is adjusted."""
-        shown = pvalue_adjusted <= plan.alpha
+    def finding(self, adjusted: Adjusted, plan: Plan) -> Finding:
+        """What the verdict speaks of, once the p-values are adjusted."""
+        shown = adjusted.pvalue <= plan.alpha
         return Finding(
             metric=self.metric.name,
             baseline=self.names[0],
@@ -99,13 +110,11 @@ class Row:
             greater_is_better=self.metric.greater_is_better,
             test=self.test,
             interval=self.interval,
-            pvalue_adjusted=pvalue_adjusted,
-            correction=correction,
-            family_size=family_size,
+            adjusted=adjusted,
             sd_difference=self.sd_difference,
             min_detectable_difference=self.detectable,
-            fragile=shown and self._is_fragile(pvalue_adjusted, plan),
-            equivalence=self._equivalence(plan),
+            fragile=shown and self._is_fragile(adjusted.pvalue, plan),
+            equivalence=self.equivalence,
             alpha=plan.alpha,
             unit="clusters" if self.clustered else "paired queries",
         )
@@ -114,11 +123,6 @@ class Row:
         """Whether one more pair against it would undo it, at the error rate left by correction."""
         share = self.test.pvalue / pvalue_adjusted if pvalue_adjusted > 0 else 1.0
         return fragile(*self.pairs, test=plan.test, alpha=plan.alpha * share)
-
-    def _equivalence(self, plan: Plan) -> EquivalenceResult | None:
-        if plan.margin is None or self.test.n < 2 or self.clustered:
-            return None
-        return equivalence_test(*self.pairs, plan.margin, alpha=plan.alpha)
 
 
 def tested(
@@ -168,8 +172,16 @@ def tested(
             *_told(ours, interval),
             *_ratio_notes(pairing, ours, pairs, plan),
         ),
+        equivalence=None if labels is not None else _equivalence(pairs, ours, plan),
         clustered=labels is not None,
     )
+
+
+def _equivalence(pairs: _Pairs, metric: Metric, plan: Plan) -> EquivalenceResult | None:
+    margin = plan.margin_of(metric)
+    if margin is None or pairs[0].size < 2:
+        return None
+    return equivalence_test(*pairs, margin, alpha=plan.alpha)
 
 
 def _places(pairing: Pairing, complete: np.ndarray) -> np.ndarray:
@@ -184,9 +196,6 @@ def _within_bounds(interval: Interval, metric: Metric) -> Interval:
         return interval
     widest = metric.bounds[1] - metric.bounds[0]
     return replace(interval, low=max(interval.low, -widest), high=min(interval.high, widest))
-
-
-_Pairs = tuple[FloatArray, FloatArray]
 
 
 def _tested(

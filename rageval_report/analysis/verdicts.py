@@ -14,6 +14,28 @@ FEWEST_FOR_A_TEST = 6
 _MOST_QUERIES_SAID = 1_000_000
 
 
+@dataclass(frozen=True)
+class Adjusted:
+    """P-values of one row after correction for all rows of its table.
+
+    Parameters
+    ----------
+    pvalue : float
+        Of the difference.
+    equivalence_pvalue : float
+        Of equivalence within the margin; NaN where no margin was given.
+    correction : str
+        The correction's name.
+    family_size : int
+        How many tests of a difference it counted.
+    """
+
+    pvalue: float
+    equivalence_pvalue: float
+    correction: str
+    family_size: int
+
+
 @dataclass(frozen=True, eq=False)
 class Finding:
     """All that a verdict speaks of.
@@ -28,12 +50,8 @@ class Finding:
         The test of the mean difference.
     interval : Interval
         Its interval.
-    pvalue_adjusted : float
-        The p-value after correction.
-    correction : str
-        The correction's name.
-    family_size : int
-        How many tests the correction counted.
+    adjusted : Adjusted
+        The p-values after correction.
     sd_difference : float
         The standard deviation of the paired differences.
     min_detectable_difference : float
@@ -54,9 +72,7 @@ class Finding:
     greater_is_better: bool
     test: PairedResult
     interval: Interval
-    pvalue_adjusted: float
-    correction: str
-    family_size: int
+    adjusted: Adjusted
     sd_difference: float
     min_detectable_difference: float
     fragile: bool
@@ -67,7 +83,12 @@ class Finding:
     @property
     def is_shown(self) -> bool:
         """Whether a difference is shown, after correction."""
-        return self.pvalue_adjusted <= self.alpha
+        return self.adjusted.pvalue <= self.alpha
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether the difference is shown to be smaller than the margin, after correction."""
+        return self.adjusted.equivalence_pvalue <= self.alpha
 
 
 def verdict(finding: Finding) -> str:
@@ -84,7 +105,7 @@ def verdict(finding: Finding) -> str:
         return _too_few(finding)
     if finding.is_shown:
         return _shown(finding)
-    if finding.equivalence is not None and finding.equivalence.equivalent:
+    if finding.equivalence is not None and finding.is_equivalent:
         return _equivalent(finding, finding.equivalence)
     return _not_shown(finding)
 
@@ -97,7 +118,7 @@ def _shown(finding: Finding) -> str:
         f"{number(abs(difference))} ({_magnitude(finding)}), {_pvalue(finding)}, "
         f"{finding.test.n} {finding.unit}"
     )
-    if finding.equivalence is not None and finding.equivalence.equivalent:
+    if finding.equivalence is not None and finding.is_equivalent:
         sentence += f", but by less than the margin of {number(finding.equivalence.margin)}"
     if finding.fragile:
         sentence += "; fragile: one more query against it, as large as the largest, would undo it"
@@ -106,10 +127,11 @@ def _shown(finding: Finding) -> str:
 
 def _equivalent(finding: Finding, equivalence: EquivalenceResult) -> str:
     level = f"{100 * (1 - 2 * finding.alpha):g} % CI"
+    told = pvalue_text(finding.adjusted.equivalence_pvalue)
     return (
         f"{finding.candidate} and {finding.baseline} are equivalent on {finding.metric} within "
         f"±{number(equivalence.margin)} ({level} {number(equivalence.low)} to "
-        f"{number(equivalence.high)}, equivalence p {pvalue_text(equivalence.pvalue)})"
+        f"{number(equivalence.high)}, equivalence p {told})"
     )
 
 
@@ -164,12 +186,13 @@ _CORRECTION_NAMES = {
 
 
 def _pvalue(finding: Finding) -> str:
-    told = pvalue_text(finding.pvalue_adjusted)
-    if finding.correction == "none":
+    told = pvalue_text(finding.adjusted.pvalue)
+    if finding.adjusted.correction == "none":
         return f"uncorrected p {told}"
-    if finding.family_size == 1:
+    if finding.adjusted.family_size == 1:
         return f"p {told}"
-    return f"{_CORRECTION_NAMES.get(finding.correction, finding.correction)} p {told}"
+    name = finding.adjusted.correction
+    return f"{_CORRECTION_NAMES.get(name, name)} p {told}"
 
 
 def _short(unit: str) -> str:

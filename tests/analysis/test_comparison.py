@@ -350,3 +350,14 @@ def test_the_interval_and_the_pvalue_never_contradict_each_other(before, data):
         excludes_zero = row["ci_low"] > 0 or row["ci_high"] < 0
         assert not (excludes_zero and row["pvalue"] > 0.05)
         assert not (row["ci_low"] < 0 < row["ci_high"] and row["pvalue"] <= 0.05)
+
+
+def test_a_margin_can_be_told_by_metric_and_is_corrected_over_the_table():
+    rng = np.random.default_rng(0)
+    before, slow = rng.random(400), rng.lognormal(6, 0.5, 400)
+    a = run("a", recall=before, latency_ms=slow)
+    b = run("b", recall=np.clip(before + rng.normal(0, 0.01, 400), 0, 1), latency_ms=slow + 1)
+    comparison = compare(a, b, margin={"Recall": 0.02, "latency_ms": 50})
+    assert "equivalent on recall within ±0.020" in comparison.frame["verdict"].iloc[0]
+    assert "less than the margin of 50" in comparison.frame["verdict"].iloc[1]
+    assert (comparison.frame["equivalence_pvalue_adjusted"] <= 0.05).all()
