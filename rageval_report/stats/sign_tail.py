@@ -8,7 +8,7 @@ The ladder, from the top:
 4. the Fourier series along the line through the saddlepoint, which is some thirty terms and one
    pass over the data where no value dominates, and more terms where one does;
 5. where the series finds that too many sums lie too close to the threshold to be told apart:
-   more terms, then the signs of the values that cause it are listed;
+   lists up to 2**38 sums, or else more terms, or else the signs of the values that cause it;
 6. a tail below 1e-10 by the saddlepoint formula.
 
 Nothing is drawn at random on any of them.
@@ -42,6 +42,7 @@ _FAR_TAIL = 1e-10
 # The share of the tail that the series may leave undecided; it is off by half of that at most.
 _UNDECIDED = 5e-4
 _MORE_TERMS = 8.0
+_MOST_SUMS_AT_LAST = 38.0  # 150 ms
 # Values closer than this, relative to the largest, are tied.
 _TIED = 1e-11
 _SAMPLE = 1000
@@ -100,7 +101,9 @@ def lattice_tail(steps: npt.NDArray[np.int64], counts: FloatArray, threshold: in
     line = _line(sums, reached, step)
     if line.smallest < _FAR_TAIL:
         return _far_tail(sums, reached, 2 * step)
-    series = _settled_series(sums, reached, line)
+    series = tail_series(sums, np.array([reached]), line)
+    if _is_undecided(series):
+        series = _longer_series(sums, reached, line)
     return Tail(float(series.at_least[0]), float(series.equal[0]))
 
 
@@ -147,8 +150,9 @@ def _tail(values: FloatArray, counts: FloatArray | None, threshold: float, effor
         return listed_tail(values, counts, threshold)
     if counts is not None and counts.max() == 1:
         counts = None
-    squares = np.square(values)
-    unit = math.sqrt(float(squares.sum() if counts is None else squares @ counts))
+    top = float(values.max())
+    squares = np.square(values / top)  # neither too small nor too large to be squared
+    unit = top * math.sqrt(float(squares.sum() if counts is None else squares @ counts))
     sums, reached = SignSums(values / unit, counts), threshold / unit
     last = sums.total - 2 * float(sums.values.min())
     if reached >= last - SAME_SUM * sums.total:  # the next sum is out of reach
@@ -169,26 +173,30 @@ def _line(sums: SignSums, threshold: float, step: float | None) -> Line:
 
 
 def _smooth_tail(sums: SignSums, threshold: float, line: Line, unit: float) -> Tail:
-    """The series; if it cannot tell enough sums apart, the signs of some values are listed."""
-    series = _settled_series(sums, threshold, line)
+    """The series, and what to do if it cannot tell enough sums apart."""
+    counts = np.ones(sums.values.size) if sums.counts is None else sums.counts
+    series = tail_series(sums, np.array([threshold]), line)
+    if _is_undecided(series):
+        if log2_sums(counts) <= _MOST_SUMS_AT_LAST:
+            return listed_tail(sums.values, counts, threshold)
+        series = _longer_series(sums, threshold, line)
     at_least, near = float(series.at_least[0]), abs(float(series.near[0]))
-    if near <= _UNDECIDED * at_least:
+    if not _is_undecided(series):
         return Tail(at_least, 0.0)
-    values = sums.values if sums.counts is None else np.repeat(sums.values, sums.counts.astype(int))
-    question = Question(values * unit, threshold * unit, line.tilt / unit, line.smallest)
-    piled = piled_tail(question)
+    values = np.repeat(sums.values, counts.astype(np.int64)) * unit
+    piled = piled_tail(Question(values, threshold * unit, line.tilt / unit, line.smallest))
     if piled is not None:
         return Tail(piled, 0.0)
     return Tail(at_least + near / 2, near)  # what cannot be told apart is tied
 
 
-def _settled_series(sums: SignSums, threshold: float, line: Line) -> Series:
-    """The series, with more terms if it does not tell enough sums apart."""
-    series = tail_series(sums, np.array([threshold]), line)
-    if abs(series.near[0]) > _UNDECIDED * series.at_least[0]:
-        further = replace(line, far=_MORE_TERMS * line.far)
-        series = tail_series(sums, np.array([threshold]), further)
-    return series
+def _is_undecided(series: Series) -> bool:
+    return bool(abs(series.near[0]) > _UNDECIDED * series.at_least[0])
+
+
+def _longer_series(sums: SignSums, threshold: float, line: Line) -> Series:
+    further = replace(line, far=_MORE_TERMS * line.far)
+    return tail_series(sums, np.array([threshold]), further)
 
 
 def _far_tail(sums: SignSums, threshold: float, spacing: float) -> Tail:

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats import selection
 from rageval_report.stats.describe import describe, percentiles_of
 
 NAN = math.nan
@@ -88,22 +87,6 @@ def test_equal_scores_have_exactly_no_spread():
     assert (found.moments.mean, found.moments.std) == (0.1, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        ([0, 1, 1], True),
-        ([0, 0, NAN], True),
-        ([1], True),
-        ([0, 0.5, 1], False),
-        ([0, 1, 2], False),
-        ([], False),
-        (np.append(np.zeros(100_000), [0.5, 1.0]), False),
-    ],
-)
-def test_scores_are_binary_if_all_are_zero_or_one(scores, expected):
-    assert describe([scores])[0].moments.is_binary is expected
-
-
 def test_the_columns_are_left_as_they_were():
     scores = np.random.default_rng(0).random(70_000)
     before = scores.copy()
@@ -136,23 +119,6 @@ def test_an_unknown_method_is_met_with_the_nearest():
         percentiles_of([1.0], method="liner")
 
 
-def test_a_sample_that_misleads_does_not_change_the_percentiles():
-    n = 4 * selection.SHORT
-    scores = np.random.default_rng(0).random(n)
-    stride = n // selection._SAMPLE
-    scores[::stride] = 0.9  # all that the sample sees
-    wanted = np.arange(0, 101, 10)
-    assert np.array_equal(percentiles_of(scores, wanted), np.percentile(scores, wanted))
-
-
-def test_a_sample_without_a_score_does_not_change_the_percentiles():
-    n = 4 * selection.SHORT
-    scores = np.random.default_rng(0).random(n)
-    scores[:: n // selection._SAMPLE] = NAN
-    (found,) = describe([scores])
-    assert found.percentiles == tuple(np.nanpercentile(scores, (25, 50, 75)))
-
-
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=50), st.randoms(use_true_random=False))
 def test_the_order_of_the_queries_does_not_matter(scores, random):
@@ -160,14 +126,3 @@ def test_the_order_of_the_queries_does_not_matter(scores, random):
     one, other = (describe([order])[0] for order in (scores, shuffled))
     assert one.percentiles == other.percentiles
     assert one.moments.mean == pytest.approx(other.moments.mean, abs=1e-12)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.data())
-def test_long_columns_of_few_values_are_selected_as_if_sorted(data):
-    values = data.draw(st.lists(st.integers(0, 6), min_size=1, max_size=7))
-    weights = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=7, max_size=7)))
-    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    chances = weights[: len(values)] / weights[: len(values)].sum()
-    scores = rng.choice(np.array(values, dtype=float), size=70_000, p=chances)
-    assert np.array_equal(percentiles_of(scores, PERCENTILES), np.percentile(scores, PERCENTILES))

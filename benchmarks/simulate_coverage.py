@@ -1,0 +1,228 @@
+"""How often the intervals hold the truth, and how often the tests see what is not there.
+
+    OMP_NUM_THREADS=1 python benchmarks/simulate_coverage.py -o docs/coverage.md
+
+Writes the whole page, or prints it. It takes a few minutes, and the same seed gives the same page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import special
+from timing import markdown
+
+from rageval_report.stats import mean_interval, paired_test
+
+SIZES = (10, 30, 100)
+RESAMPLES = 999
+UNIT = (0.0, 1.0)
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+DrawPair = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+
+PAGE = """# Coverage of the intervals, false alarms of the tests
+
+A 95 % interval should hold the true mean in 95 of 100 evaluations, whatever the metric looks like.
+Below, {datasets:,} evaluations of each kind were drawn from a distribution whose mean is known, and
+counted: how often does the interval hold it? `wilson` is the default for metrics of 0 and 1,
+`bounded` for other metrics with a smallest and a largest score, `studentised` for those without
+(here with {resamples} resamples; it hands over to t where too many of them have no spread). The t
+interval and the percentile bootstrap, which most reports use, fall far short on metrics near their
+ceiling with few queries. No interval can know of failures rarer than about 3 in n; on long tails
+that leaves all of them short.
+
+A paired test at the 5 % level should reject in 5 of 100 comparisons of two pipelines of equal mean.
+The default, the sign-flip test (McNemar's mid-p test on 0 and 1), does so, or less often, where the
+differences are symmetric. Where rare large losses balance frequent small gains ("lopsided") no test
+is safe with 30 queries; with 100 those of the mean are nearly right, while Wilcoxon's test, which
+does not ask about the mean, is wrong the more often the more queries there are. Behind ± stands the
+Monte Carlo standard error, in percentage points.
+
+```
+{command}
+```
+
+## Coverage of 95 % intervals of one mean, in per cent
+
+{coverage}
+
+## Rejections of a true null hypothesis at the 5 % level, in per cent
+
+{rejections}
+"""
+
+
+METHODS = ("wilson", "bounded", "t", "percentile", "studentised")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A metric: how its scores are drawn, their true mean, and its default interval."""
+
+    draw: Draw
+    mean: float
+    default: str
+    bounds: tuple[float, float] | None = UNIT
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return METHODS[min(METHODS.index(self.default), 2) :]
+
+
+TESTS = {"default": "auto", "paired t": "t", "Wilcoxon": "wilcoxon"}
+
+RATINGS, RATED = np.arange(1.0, 6.0), np.array([0.05, 0.10, 0.15, 0.40, 0.30])
+RECIPROCAL_RANKS = np.array([1 / rank for rank in range(1, 11)] + [0.0])
+FOUND = np.append(0.4 * 0.6 ** np.arange(10), 0.6**10)
+
+
+def share(p: float) -> Scores:
+    return Scores(lambda rng, n: (rng.random(n) < p).astype(float), p, "wilson")
+
+
+def of_values(values: np.ndarray, chances: np.ndarray) -> Scores:
+    def draw(rng: np.random.Generator, n: int) -> np.ndarray:
+        return rng.choice(values, size=n, p=chances)
+
+    return Scores(draw, float(values @ chances), "bounded", (values.min(), values.max()))
+
+
+def one_inflated(rng: np.random.Generator, n: int) -> np.ndarray:
+    return np.where(rng.random(n) < 0.7, 1.0, rng.beta(4, 2, n))
+
+
+METRICS: Mapping[str, Scores] = {
+    "binary, p = 0.95": share(0.95),
+    "binary, p = 0.5": share(0.5),
+    "Beta(8, 2)": Scores(lambda rng, n: rng.beta(8, 2, n), 0.8, "bounded"),
+    "70 % ones, else Beta(4, 2)": Scores(one_inflated, 0.9, "bounded"),
+    "ratings 1 to 5": of_values(RATINGS, RATED),
+    "reciprocal rank": of_values(RECIPROCAL_RANKS, FOUND),
+    "lognormal, sigma 1": Scores(
+        lambda rng, n: rng.lognormal(size=n), math.exp(0.5), "studentised", None
+    ),
+}
+
+
+def mixed(p_gain: float, gain: tuple[float, float], loss: tuple[float, float]) -> DrawPair:
+    """Three in ten queries differ: gains with a probability, uniform in a range, else losses."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        kind = rng.random(n)
+        gained = np.where(kind < p_gain, rng.uniform(*gain, n), 0.0)
+        lost = np.where((kind >= p_gain) & (kind < 0.3), rng.uniform(*loss, n), 0.0)
+        return lost, gained
+
+    return draw
+
+
+def coupled(a: tuple[float, float], b: tuple[float, float]) -> DrawPair:
+    """Two beta scores of a query, coupled by a normal copula of correlation 1/2."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        common, own, other = rng.normal(size=(3, n))
+        first, second = (special.ndtr((common + each) / math.sqrt(2)) for each in (own, other))
+        return special.betaincinv(*a, first), special.betaincinv(*b, second)
+
+    return draw
+
+
+def discordant(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Each pipeline alone is right on a tenth of the queries, both on six tenths."""
+    cell = rng.random(n)
+    both = cell < 0.6
+    return (both | (cell >= 0.9)).astype(float), (both | ((cell >= 0.6) & (cell < 0.7))).astype(
+        float
+    )
+
+
+PAIRS: Mapping[str, DrawPair] = {
+    "binary, 10 % won, 10 % lost": discordant,
+    "70 % ties, symmetric": mixed(0.15, (0.0, 0.6), (0.0, 0.6)),
+    "70 % ties, lopsided": mixed(0.24, (0.0, 0.3), (0.2, 1.0)),
+    "Beta(8, 2) twice": coupled((8, 2), (8, 2)),
+    "Beta(16, 4), Beta(1.6, 0.4)": coupled((16, 4), (1.6, 0.4)),
+}
+
+
+def coverage(metric: Scores, n: int, datasets: int, rng: np.random.Generator) -> list[str]:
+    """A cell a method: the share of intervals that hold the true mean; and the width against t."""
+    held, width = dict.fromkeys(metric.methods, 0), dict.fromkeys(metric.methods, 0.0)
+    for dataset in range(datasets):
+        scores = metric.draw(rng, n)
+        for method in held:
+            interval = mean_interval(
+                scores, method=method, bounds=metric.bounds, n_resamples=RESAMPLES, seed=dataset
+            )
+            held[method] += interval.low <= metric.mean <= interval.high
+            width[method] += interval.high - interval.low
+    cells = [per_cent(held[each], datasets) if each in held else "" for each in METHODS]
+    return [*cells, f"{width[metric.default] / width['t']:.2f}"]
+
+
+def rejections(draw: DrawPair, n: int, datasets: int, rng: np.random.Generator) -> list[str]:
+    """A cell a test: the share of p-values up to 0.05."""
+    rejected = dict.fromkeys(TESTS.values(), 0)
+    for _ in range(datasets):
+        baseline, candidate = draw(rng, n)
+        for test in rejected:
+            rejected[test] += paired_test(baseline, candidate, test=test).pvalue <= 0.05
+    return [per_cent(count, datasets) for count in rejected.values()]
+
+
+def per_cent(count: int, of: int) -> str:
+    """A share and its standard error, from one imagined hit and miss so that it is never zero."""
+    smoothed = (count + 1) / (of + 2)
+    error = math.sqrt(smoothed * (1 - smoothed) / of)
+    return f"{100 * count / of:.1f} ± {100 * error:.1f}"
+
+
+def table(
+    kinds: Mapping[str, object],
+    cells: Callable[..., list[str]],
+    header: Sequence[str],
+    options: argparse.Namespace,
+) -> str:
+    """A row a kind of data and number of queries, each from a random stream of its own."""
+    rows = []
+    for number, (name, kind) in enumerate(kinds.items()):
+        for n in SIZES:
+            rng = np.random.default_rng([options.seed, number, n])
+            rows.append([name, str(n), *cells(kind, n, options.datasets, rng)])
+    return markdown(["data", "n", *header], rows)
+
+
+def page(options: argparse.Namespace) -> str:
+    widths = [*METHODS, "width, default / t"]
+    return PAGE.format(
+        datasets=options.datasets,
+        resamples=RESAMPLES,
+        command=(
+            "OMP_NUM_THREADS=1 python benchmarks/simulate_coverage.py "
+            f"--datasets {options.datasets} --seed {options.seed} -o docs/coverage.md"
+        ),
+        coverage=table(METRICS, coverage, widths, options),
+        rejections=table(PAIRS, rejections, list(TESTS), options),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--datasets", type=int, default=1_000, help="datasets a cell")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-o", "--output", type=Path, help="a file; without it the page is printed")
+    options = parser.parse_args()
+    text = page(options)
+    if options.output is None:
+        print(text)
+    else:
+        options.output.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""CPU time of contenders in one process, in turns: a busy machine slows all of them alike."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+Contenders = Mapping[str, Callable[[], object]]
+
+
+def cpu_times(contenders: Contenders, rounds: int) -> dict[str, float]:
+    """The median CPU seconds of each contender, all threads counted, after a round to warm up."""
+    spent: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds + 1):
+        for name, run in contenders.items():
+            start = time.process_time()
+            run()
+            spent[name].append(time.process_time() - start)
+    return {name: statistics.median(times[1:]) for name, times in spent.items()}
+
+
+def score_columns(n: int, seed: int = 0) -> list[np.ndarray]:
+    """Ten metrics as evaluations have them: three binary, three of few values, four continuous."""
+    rng = np.random.default_rng(seed)
+    return [
+        *((rng.random(n) < share).astype(float) for share in (0.5, 0.8, 0.95)),
+        rng.integers(0, 6, n) / 5,
+        rng.integers(1, 6, n).astype(float),
+        1 / np.minimum(rng.geometric(0.4, n), 10),
+        rng.beta(8, 2, n),
+        rng.beta(0.5, 0.5, n),
+        np.where(rng.random(n) < 0.7, 1.0, rng.beta(4, 2, n)),
+        rng.lognormal(size=n),
+    ]
+
+
+def seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 1 else f"{1000 * value:.3g} ms"
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table, the first column to the left, numbers to the right."""
+    rule = ["---"] + ["---:"] * (len(header) - 1)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
