@@ -165,6 +165,9 @@ def tested(
             "min_detectable_difference": detectable,
             "improvement": _mean(differences) * (1 if ours.greater_is_better else -1),
             "ci_method": interval.method,
+            "title": ours.title,
+            "kind": ours.kind,
+            "greater_is_better": ours.greater_is_better,
             **_extremes(before, after, ours, plan),
         },
         notes=(

@@ -40,6 +40,10 @@ class Compared(Protocol):
         """What was compared."""
 
     @property
+    def frame(self) -> pd.DataFrame:
+        """What was found."""
+
+    @property
     def settings(self) -> Mapping[str, object]:
         """How."""
 
@@ -85,7 +89,8 @@ def slice_summary(
     for label, rows in _groups(labels):
         subset = _subset(evaluation, rows)
         part = summarise(subset, metrics=metrics, **settings)  # type: ignore[arg-type]
-        part.frame.insert(1, by, label)
+        column = _column_for(by, part.frame)
+        part.frame.insert(1, column, label)
         parts.append(part)
     frame = pd.concat([part.frame for part in parts], ignore_index=True)
     order = frame["metric"].map({name: i for i, name in enumerate(parts[0].frame["metric"])})
@@ -93,9 +98,20 @@ def slice_summary(
     return Result(
         f"{evaluation.name} by {by}",
         frame,
-        {**parts[0].settings, "by": by},
+        {**parts[0].settings, "by": column},
         _label_notes(labels, by),
-        headline=(by, "n", "n_unscored", "mean", "ci_low", "ci_high", "std", "min", "p50", "max"),
+        headline=(
+            column,
+            "n",
+            "n_unscored",
+            "mean",
+            "ci_low",
+            "ci_high",
+            "std",
+            "min",
+            "p50",
+            "max",
+        ),
         grouped_by="title",
     )
 
@@ -136,6 +152,7 @@ def slice_comparison(
     """
     records: list[dict[str, object]] = []
     notes: list[str] = []
+    column = _column_for(by, comparison.frame)
     for pairing in comparison.pairings:
         labels = group_labels(pairing.baseline, by).reindex(pairing.alignment.ids)
         notes += _label_notes(labels, by)
@@ -145,7 +162,7 @@ def slice_comparison(
                 (label, tested(_restricted(pairing, rows), ours, theirs, None, comparison.plan))
                 for label, rows in _groups(labels)
             ]
-            records += _records(groups, by)
+            records += _records(groups, column)
             notes += _disagreements(whole, groups, by)
     frame = pd.DataFrame(records)
     frame.insert(
@@ -158,10 +175,10 @@ def slice_comparison(
     return Result(
         f"{comparison.title}, by {by}",
         frame,
-        {**comparison.settings, "by": by, "correction": correction, "family_size": len(frame)},
+        {**comparison.settings, "by": column, "correction": correction, "family_size": len(frame)},
         (*dict.fromkeys(notes), f"p-values are adjusted ({correction}) over {len(frame)} rows"),
         headline=(
-            *(by, *middle, "n", "baseline_mean", "candidate_mean", "difference", "ci_low"),
+            *(column, *middle, "n", "baseline_mean", "candidate_mean", "difference", "ci_low"),
             *("ci_high", "pvalue_adjusted", "wins", "ties", "losses"),
         ),
         grouped_by="metric",
@@ -180,6 +197,11 @@ def group_labels(evaluation: Scored, by: str) -> pd.Series:
             f"the first is {labels.iloc[0][:40]!r}"
         )
     return labels
+
+
+def _column_for(by: str, frame: pd.DataFrame) -> str:
+    """The column that tells the groups: named like the details' one, unless that name is taken."""
+    return f"{by}_slice" if by in frame else by
 
 
 def _groups(labels: pd.Series) -> Iterator[tuple[str, np.ndarray]]:
@@ -223,16 +245,16 @@ def _label_notes(labels: pd.Series, by: str) -> tuple[str, ...]:
     return (f"{n_without} queries have no {by}",) if n_without else ()
 
 
-def _records(groups: list[tuple[str, Row]], by: str) -> list[dict[str, object]]:
+def _records(groups: list[tuple[str, Row]], column: str) -> list[dict[str, object]]:
     spread = heterogeneity_test([row.differences for _, row in groups if row.differences.size])
     told = {"heterogeneity_pvalue": spread.pvalue, "crossing_pvalue": spread.crossing_pvalue}
-    return [_record(label, row, by) | told for label, row in groups]
+    return [_record(label, row, column) | told for label, row in groups]
 
 
-def _record(label: str, row: Row, by: str) -> dict[str, object]:
+def _record(label: str, row: Row, column: str) -> dict[str, object]:
     numbers = dict(row.numbers)
     head = {name: numbers.pop(name) for name in ("metric", "candidate")}
-    return {**head, by: label, **numbers}
+    return {**head, column: label, **numbers}
 
 
 def _disagreements(whole: Row, groups: list[tuple[str, Row]], by: str) -> list[str]:

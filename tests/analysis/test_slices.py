@@ -82,3 +82,10 @@ def test_groups_of_many_metrics_stand_under_each_metric():
     data = {"query_id": ids, "recall": [1, 0, 1, 1], "precision": [0.5, 1, 1, 0], "t": list("xxyy")}
     frame = RAGPipelineEvaluation("a", data).slices("t").frame
     assert frame["metric"].tolist() == ["recall", "recall", "precision", "precision"]
+
+
+def test_a_column_named_like_one_of_the_report_keeps_the_report_whole():
+    data = {"query_id": list("abcd"), "recall": [1, 0, 1, 1], "group": list("xxyy")}
+    result = RAGPipelineEvaluation("a", data).slices("group")
+    assert result.frame["group_slice"].tolist() == ["x", "y"]
+    assert result.settings["by"] == "group_slice"

@@ -1,0 +1,83 @@
+"""Pictures as files: drawn without pyplot, and the same bytes each time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from rageval_report._files import write_with
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.plots import plot
+from rageval_report.plots.style import FittedAxes
+
+# What a file says of its making is left out, so that the same picture is the same file.
+_UNDATED: dict[str, dict[str, None]] = {
+    ".pdf": {"CreationDate": None},
+    ".png": {"Software": None},
+    ".svg": {"Date": None},
+}
+
+
+def draw_figure(subject: Any, kind: str, *args: Any, **options: Any) -> Figure:
+    """A plot on a figure of its own that pyplot does not know, of the size that the plot asks for.
+
+    Parameters
+    ----------
+    subject, kind, *args, **options
+        As in `rageval_report.plots.plot`.
+
+    Returns
+    -------
+    Figure
+    """
+    if "ax" in options:
+        raise DataError("a figure of its own has its own Axes; leave ax= out")
+    figure = Figure(layout="constrained")
+    FigureCanvasAgg(figure)
+    plot(subject, kind, *args, ax=figure.add_subplot(axes_class=FittedAxes), **options)
+    return figure
+
+
+def save_plot(
+    subject: Any, kind: str, path: str | Path, *args: Any, dpi: float = 150, **options: Any
+) -> Path:
+    """Draw a subject into a file.
+
+    Parameters
+    ----------
+    subject, kind, *args, **options
+        As in `rageval_report.plots.plot`, without ``ax=``.
+    path : str or Path
+        The suffix chooses the format: .png, .svg, .pdf.
+    dpi : float
+        Dots per inch, of .png.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    UnknownNameError
+        If the suffix stands for no format.
+    DataError
+        If the file cannot be written, or there is nothing to draw.
+
+    Notes
+    -----
+    Pyplot is not used, so nothing is left behind and no window opens; the same picture is the same
+    file, byte for byte, with one version of matplotlib.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in _UNDATED:
+        raise UnknownNameError("format of a picture", suffix or str(path), _UNDATED)
+    figure = draw_figure(subject, kind, *args, **options)
+    with mpl.rc_context({"svg.hashsalt": "rageval_report"}):
+        return write_with(
+            path,
+            lambda temporary: figure.savefig(temporary, dpi=dpi, metadata=_UNDATED[suffix]),
+        )

@@ -1,0 +1,361 @@
+"""How two things go together: a metric with another, a pipeline with another, all metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+
+from rageval_report.errors import DataError
+from rageval_report.plots.style import (
+    BETTER,
+    BETTER_MARKER,
+    BLUE,
+    EQUAL,
+    EQUAL_MARKER,
+    GREY,
+    VERMILLION,
+    WORSE,
+    WORSE_MARKER,
+    FloatArray,
+    axes_for,
+    count_text,
+    ink,
+    note_below,
+    number,
+    opacity,
+    padded,
+    plain,
+    shortened,
+    tidy,
+    words_above,
+)
+from rageval_report.plots.subjects import (
+    Evaluation,
+    MetricNames,
+    axis_text,
+    chosen,
+    data_limits,
+    direction_note,
+    evaluation_of,
+    one_metric,
+    told_title,
+)
+from rageval_report.scores import Metric
+from rageval_report.scores.align import align
+
+_DIVERGING = LinearSegmentedColormap.from_list(
+    "rageval_report_diverging", [VERMILLION, "#F7F7F7", BLUE]
+)
+# Areas in square points; all dots together cover no more than a part of the axes.
+_LARGEST_DOT, _SMALLEST_DOT, _ALL_DOTS = 600.0, 8.0, 15_000.0
+# Fewer places than this share of the queries: dots would hide each other.
+_SHARED = 0.8
+_TIED = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """The points: either side's scores where both are there, and of how many queries."""
+
+    x: FloatArray
+    y: FloatArray
+    total: int
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How many queries share each place."""
+        return np.unique(np.column_stack([self.x, self.y]), axis=0, return_counts=True)[1]
+
+    @property
+    def shares_places(self) -> bool:
+        """Whether so many queries share a place that dots would hide each other."""
+        return self.counts.size < _SHARED * self.x.size
+
+    @property
+    def area_of_one(self) -> float:
+        """The area of a dot for each query it stands for; the largest leaves room for others."""
+        largest = min(_LARGEST_DOT, _ALL_DOTS / self.counts.size)
+        return largest / float(self.counts.max())
+
+    @property
+    def margin(self) -> float:
+        """The room around the data, in shares of their range, so that large dots are whole."""
+        return 0.075 if self.shares_places else 0.04
+
+    @property
+    def key(self) -> str:
+        """What the size of the dots means."""
+        return "Area of a dot: queries at that place." if self.shares_places else ""
+
+
+def scatter(
+    subject: Evaluation,
+    x: str | None = None,
+    y: str | None = None,
+    *,
+    other: Evaluation | None = None,
+    ax: Axes | None = None,
+    **style: Any,
+) -> Axes:
+    """Draw one metric against another, or one pipeline against another on the same metric.
+
+    Parameters
+    ----------
+    subject : RAGPipelineEvaluation
+        A pipeline's scores.
+    x, y : str, optional
+        Two metrics by any of their names; the two there are where there are only two. With
+        `other`, `x` alone, the metric.
+    other : RAGPipelineEvaluation, optional
+        The pipeline on the y-axis; paired by query id, with the line of equal scores.
+    ax : Axes, optional
+        Where to draw; a new figure where not given.
+    **style
+        For the dots.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    UnknownNameError
+        If a metric is not known.
+    DataError
+        If no query has both scores, or it is not clear which metrics are meant.
+
+    Notes
+    -----
+    Where many queries share a place, one dot stands there, its area their number.
+    """
+    evaluation = evaluation_of(subject)
+    if other is not None:
+        return _against(evaluation, evaluation_of(other), x or y, ax, style)
+    first, second = _two_metrics(evaluation, x, y)
+    cloud = _paired(
+        evaluation.scores[first.name].to_numpy(dtype=np.float64),
+        evaluation.scores[second.name].to_numpy(dtype=np.float64),
+        f"{first.name!r} and {second.name!r}",
+    )
+    made = axes_for(ax, 5.6, 5.0)
+    _draw_cloud(made, cloud, np.ones(cloud.x.size, dtype=bool), BLUE, "o", style)
+    made.set_xlim(*padded(*data_limits(cloud.x, [first]), cloud.margin))
+    made.set_ylim(*padded(*data_limits(cloud.y, [second]), cloud.margin))
+    made.set_xlabel(plain(axis_text(first)))
+    made.set_ylabel(plain(axis_text(second)))
+    correlation_told = f"Spearman correlation {number(_spearman(cloud), signed=True)}"
+    note_below(made, f"{correlation_told}, {count_text(cloud.x.size, cloud.total)}.", cloud.key)
+    tidy(made, f"{first.title} and {second.title} — {evaluation.name}")
+    made.grid(visible=True, color=GREY, alpha=0.3, linewidth=0.6)
+    return made
+
+
+def _two_metrics(evaluation: Evaluation, x: str | None, y: str | None) -> tuple[Metric, Metric]:
+    names = [name for name in (x, y) if name is not None]
+    if not names and len(evaluation.metrics) == 2:
+        names = list(evaluation.metrics)
+    if len(names) != 2:
+        raise DataError(
+            "a scatter plot needs two metrics, or one metric and other=pipeline; metrics: "
+            f"{', '.join(evaluation.metrics)}"
+        )
+    first, second = chosen(evaluation.metrics, names)
+    return first, second
+
+
+def _paired(x: FloatArray, y: FloatArray, names: str) -> Cloud:
+    both = ~(np.isnan(x) | np.isnan(y))
+    if not both.any():
+        raise DataError(f"nothing to draw: no query is scored on both {names}")
+    return Cloud(x[both], y[both], x.size)
+
+
+def _spearman(cloud: Cloud) -> float:
+    """The correlation of the ranks; NaN where one side is constant."""
+    ranks = pd.DataFrame({"x": cloud.x, "y": cloud.y}).rank().to_numpy()
+    if cloud.x.size < 2 or np.ptp(ranks, axis=0).min() == 0:
+        return float("nan")
+    return float(np.corrcoef(ranks.T)[0, 1])
+
+
+def _draw_cloud(
+    ax: Axes, cloud: Cloud, shown: np.ndarray, hue: str, marker: str, style: dict[str, Any]
+) -> None:
+    """One dot a query; or one dot a place, its area the queries that share it."""
+    points = np.column_stack([cloud.x[shown], cloud.y[shown]])
+    look = {"color": hue, "marker": marker, "linewidth": 0, **style}
+    if not cloud.shares_places:
+        n = cloud.x.size
+        dots = {"s": 34 if n <= 200 else 14, "alpha": opacity(n), **look}
+        ax.scatter(points[:, 0], points[:, 1], rasterized=n > 2000, **dots)
+    elif len(points):
+        places, counts = np.unique(points, axis=0, return_counts=True)
+        areas = np.maximum(_SMALLEST_DOT, counts * cloud.area_of_one)
+        ax.scatter(places[:, 0], places[:, 1], **{"s": areas, "alpha": 0.75, **look})
+
+
+# -- one pipeline against another
+
+
+def _against(
+    evaluation: Evaluation,
+    other: Evaluation,
+    metric: str | None,
+    ax: Axes | None,
+    style: dict[str, Any],
+) -> Axes:
+    known = one_metric(evaluation.metrics, metric)
+    theirs = chosen(other.metrics, known.name)[0]
+    pairs = align(evaluation.scores.index, other.scores.index)
+    cloud = _paired(
+        pairs.baseline(evaluation.scores[known.name]),
+        pairs.candidate(other.scores[theirs.name]),
+        f"{evaluation.name!r} and {other.name!r} ({known.name})",
+    )
+    made = axes_for(ax, 5.6, 5.4)
+    both = np.concatenate([cloud.x, cloud.y])
+    limits = padded(*data_limits(both, [known]), cloud.margin)
+    made.axline((limits[0], limits[0]), slope=1, color=GREY, linewidth=1.0, zorder=0)
+    made.set_xlim(*limits)
+    made.set_ylim(*limits)
+    made.set_aspect("equal")
+    made.set_xlabel(plain(f"{shortened(evaluation.name)} ({_way(known)} is better)"))
+    made.set_ylabel(plain(shortened(other.name)))
+    note_below(made, f"{count_text(cloud.x.size, cloud.total)} in both.", cloud.key)
+    tidy(made, f"{known.title}: {other.name} against {evaluation.name}")
+    _draw_outcomes(made, cloud, known, style)
+    return made
+
+
+def _way(metric: Metric) -> str:
+    return "higher" if metric.greater_is_better else "lower"
+
+
+def _draw_outcomes(ax: Axes, cloud: Cloud, metric: Metric, style: dict[str, Any]) -> None:
+    """Better, worse and equal queries, each with its own marker, and how many they are."""
+    difference = cloud.y - cloud.x
+    gain = difference if metric.greater_is_better else -difference
+    outlined = {"edgecolors": GREY, "linewidth": 0.6, **style}
+    equal, worse, better = np.abs(gain) <= _TIED, gain < -_TIED, gain > _TIED
+    _draw_cloud(ax, cloud, equal, EQUAL, EQUAL_MARKER, outlined)
+    _draw_cloud(ax, cloud, worse, WORSE, WORSE_MARKER, style)
+    _draw_cloud(ax, cloud, better, BETTER, BETTER_MARKER, style)
+    words = (
+        (f"better: {better.sum():,}", BETTER),
+        (f"equal: {equal.sum():,}", ink()),
+        (f"worse: {worse.sum():,}", WORSE),
+    )
+    # The better half of the picture lies above the line, or below it where lower is better.
+    words_above(ax, words if metric.greater_is_better else words[::-1])
+
+
+# -- all metrics with each other
+
+
+def correlation(
+    subject: Evaluation, metrics: MetricNames = None, *, ax: Axes | None = None, **style: Any
+) -> Axes:
+    """Draw how the metrics go together over the queries: Spearman's rank correlations.
+
+    Parameters
+    ----------
+    subject : RAGPipelineEvaluation
+        A pipeline's scores.
+    metrics : str or iterable of str, optional
+        At least two, by any of their names; all where not given. Ranks need no common scale.
+    ax : Axes, optional
+        Where to draw; a new figure where not given.
+    **style
+        For the coloured cells.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    UnknownNameError
+        If a metric is not known.
+    DataError
+        If there are fewer than two metrics, or nothing is scored.
+
+    Notes
+    -----
+    Each cell uses the queries that both of its metrics scored. A dash stands where a metric is
+    constant, or fewer than three queries have both.
+    """
+    evaluation = evaluation_of(subject)
+    drawn = chosen(evaluation.metrics, metrics)
+    if len(drawn) < 2:
+        raise DataError("correlations need at least two metrics; this is one: " + drawn[0].name)
+    scores = evaluation.scores[[metric.name for metric in drawn]]
+    if not scores.notna().to_numpy().any():
+        raise DataError(f"nothing to draw: no query of {evaluation.name!r} is scored")
+    values, counts = rank_correlations(scores)
+    size = 0.52 * len(drawn)
+    made = axes_for(ax, 3.0 + size, 2.2 + size)
+    _draw_cells(made, values, style)
+    _label_cells(made, drawn)
+    told = f"Spearman's rank correlation, {_pairs_told(counts, len(scores))}."
+    note_below(made, told, direction_note(drawn))
+    tidy(made, f"Correlations of the metrics — {evaluation.name}")
+    made.spines[:].set_visible(False)
+    return made
+
+
+def rank_correlations(scores: pd.DataFrame) -> tuple[FloatArray, np.ndarray]:
+    """Spearman's correlation of each pair of columns over its complete rows, and their number."""
+    columns = [scores[name].to_numpy(dtype=np.float64) for name in scores]
+    values = np.full((len(columns), len(columns)), np.nan)
+    counts = np.zeros(values.shape, dtype=np.int64)
+    for row, first in enumerate(columns):
+        for column, second in enumerate(columns[:row]):
+            both = ~(np.isnan(first) | np.isnan(second))
+            counts[row, column] = both.sum()
+            if counts[row, column] >= 3:
+                values[row, column] = _spearman(Cloud(first[both], second[both], both.size))
+    return values, counts
+
+
+def _draw_cells(ax: Axes, values: FloatArray, style: dict[str, Any]) -> None:
+    """The lower triangle, each cell with its number."""
+    shown = values[1:, :-1]
+    look = {"cmap": _DIVERGING, "vmin": -1.0, "vmax": 1.0, **style}
+    ax.pcolormesh(np.ma.masked_invalid(shown), edgecolors=ax.get_facecolor(), linewidth=1.5, **look)
+    for row in range(shown.shape[0]):
+        for column in range(row + 1):
+            value = shown[row, column]
+            told = f"{round(value, 2) + 0.0:.2f}".replace("-", "−") if np.isfinite(value) else "–"
+            dark = np.isfinite(value) and abs(value) > 0.65
+            ax.text(
+                column + 0.5,
+                row + 0.5,
+                told,
+                ha="center",
+                va="center",
+                fontsize="small",
+                color="white" if dark else "black",
+            )
+    ax.set_ylim(shown.shape[0], 0)
+    ax.set_aspect("equal")
+
+
+def _label_cells(ax: Axes, drawn: list[Metric]) -> None:
+    n = len(drawn) - 1
+    titles = [plain(shortened(told_title(metric), 26)) for metric in drawn]
+    ax.set_yticks(np.arange(n) + 0.5, titles[1:])
+    ax.set_xticks(np.arange(n) + 0.5, titles[:-1], rotation=40, ha="right", rotation_mode="anchor")
+    ax.tick_params(length=0)
+
+
+def _pairs_told(counts: np.ndarray, total: int) -> str:
+    pairs = counts[np.tril_indices(len(counts), -1)]
+    if pairs.min() == pairs.max():
+        return count_text(int(pairs.min()), total)
+    return f"n = {pairs.min():,} to {pairs.max():,} of {total:,} scored on both"

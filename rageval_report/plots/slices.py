@@ -1,0 +1,241 @@
+"""Groups of queries: a dot and its interval a group, and a line where all queries together lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.plots.rows import Row, height_of, lay_rows
+from rageval_report.plots.style import (
+    BLUE,
+    GREY,
+    axes_for,
+    ink,
+    interval_text,
+    level_text,
+    note_below,
+    padded,
+    plain,
+    pvalue_text,
+    tidy,
+)
+from rageval_report.plots.subjects import (
+    Evaluation,
+    MetricNames,
+    axis_text,
+    chosen,
+    direction_note,
+    left_out_note,
+    of_one_scale,
+    slices_of,
+    told_title,
+)
+from rageval_report.results import Result
+from rageval_report.scores import Catalogue, Metric
+
+_MOST_GROUPS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The groups of one metric (and candidate), the largest first."""
+
+    heading: str
+    frame: pd.DataFrame
+    n_hidden: int
+
+
+def slices(
+    subject: Result | Evaluation,
+    metrics: MetricNames = None,
+    *,
+    by: str | None = None,
+    candidate: str | None = None,
+    ax: Axes | None = None,
+    **style: Any,
+) -> Axes:
+    """Draw a dot and an interval for each group of queries.
+
+    Parameters
+    ----------
+    subject : Result of slices, or RAGPipelineEvaluation or Comparison with `by`
+        Means by group, or the differences of a comparison by group.
+    metrics : str or iterable of str, optional
+        By any of their names. Where none is named, the largest group of metrics that shares an
+        axis, and a line under the axis that says what is left out.
+    by : str, optional
+        The column of the details, where the subject is not sliced yet.
+    candidate : str, optional
+        Only this one, where several were compared.
+    ax : Axes, optional
+        Where to draw; a new figure where not given.
+    **style
+        For the dots.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    UnknownNameError
+        If a metric or the candidate is not known.
+    DataError
+        If the metrics named share no axis, nothing is scored, or the subject has no groups.
+
+    Notes
+    -----
+    The dashed line is the mean over all queries of the groups. Of a comparison, a filled dot says
+    that a difference is shown in that group, after correction. The thirty largest groups are drawn.
+    """
+    result = slices_of(subject, by, metrics)
+    known = _known_metrics(subject, result.frame)
+    asked = chosen(known, metrics)
+    drawn, left_out = of_one_scale(asked, asked=metrics is not None)
+    estimate = "difference" if "difference" in result.frame else "mean"
+    blocks = _blocks(_of_candidate(result.frame, candidate), drawn)
+    if not any(block.frame[estimate].notna().any() for block in blocks):
+        raise DataError("nothing to draw: no query of these groups is scored")
+    rows = [row for block in blocks for row in _rows(block, result, estimate, len(blocks) > 1)]
+    made = axes_for(ax, 8.2, height_of(rows))
+    places = lay_rows(made, rows, _heads(result, estimate))
+    for block in blocks:
+        _draw_block(made, block, estimate, places[: len(block.frame)], _alpha(result), style)
+        places = places[len(block.frame) :]
+    _finish(made, result, blocks, drawn, estimate, left_out)
+    return made
+
+
+def _known_metrics(subject: object, frame: pd.DataFrame) -> dict[str, Metric]:
+    """What is known of the metrics of the frame: from the evaluation, else from frame and names."""
+    names = list(dict.fromkeys(frame["metric"]))
+    held = getattr(subject, "metrics", None)
+    if isinstance(held, Mapping):
+        return {name: held[name] for name in names}
+    catalogue = Catalogue()
+    first = frame.drop_duplicates("metric").set_index("metric")
+    return {name: _metric_of(name, first.loc[name], catalogue) for name in names}
+
+
+def _metric_of(name: str, row: pd.Series, catalogue: Catalogue) -> Metric:
+    known = catalogue.find(name) or Metric(name)
+    told = {field: row[field] for field in ("title", "kind") if field in row}
+    if "greater_is_better" in row:
+        told["greater_is_better"] = bool(row["greater_is_better"])
+    shares = told.get("kind") in ("binary", "proportion")
+    return replace(known, bounds=known.bounds or ((0.0, 1.0) if shares else None), **told)
+
+
+def _of_candidate(frame: pd.DataFrame, candidate: str | None) -> pd.DataFrame:
+    if candidate is None:
+        return frame
+    names = list(frame["candidate"].unique()) if "candidate" in frame else []
+    if candidate not in names:
+        raise UnknownNameError("candidate", candidate, names)
+    return frame[frame["candidate"] == candidate]
+
+
+def _blocks(frame: pd.DataFrame, metrics: Sequence[Metric]) -> list[Block]:
+    candidates = list(frame["candidate"].unique()) if "candidate" in frame else [None]
+    blocks = []
+    for metric in metrics:
+        for candidate in candidates:
+            mine = frame[frame["metric"] == metric.name]
+            mine = mine if candidate is None else mine[mine["candidate"] == candidate]
+            several = f" — {candidate}" if len(candidates) > 1 else ""
+            largest = mine.head(_MOST_GROUPS)
+            blocks.append(Block(told_title(metric) + several, largest, len(mine) - len(largest)))
+    return blocks
+
+
+def _rows(block: Block, result: Result, estimate: str, several: bool) -> list[Row]:
+    rows = []
+    for _, row in block.frame.iterrows():
+        numbers = (float(row[name]) for name in (estimate, "ci_low", "ci_high"))
+        cells = [interval_text(*numbers, signed=estimate == "difference")]
+        if estimate == "difference":
+            cells.append(pvalue_text(float(row["pvalue_adjusted"])))
+        cells.append(f"{int(row['n']):,}")
+        label = str(row[str(result.settings["by"])])
+        rows.append(Row(label, tuple(cells), block.heading if several else ""))
+    return rows
+
+
+def _heads(result: Result, estimate: str) -> tuple[str, ...]:
+    level = level_text(result.settings.get("confidence_level", 0.95))
+    middle = ("adj. p",) if estimate == "difference" else ()
+    return (f"{estimate} [{level}]", *middle, "n")
+
+
+def _alpha(result: Result) -> float:
+    return round(1.0 - float(str(result.settings.get("confidence_level", 0.95))), 12)
+
+
+def _draw_block(
+    ax: Axes,
+    block: Block,
+    estimate: str,
+    places: Sequence[float],
+    alpha: float,
+    style: dict[str, Any],
+) -> None:
+    weights = block.frame["n"].to_numpy(dtype=np.float64)
+    values = block.frame[estimate].to_numpy(dtype=np.float64)
+    there = ~np.isnan(values)
+    if there.any() and not block.n_hidden:
+        whole = float(np.average(values[there], weights=weights[there]))
+        ends = places[0] - 0.45, places[-1] + 0.45
+        ax.vlines(whole, *ends, color=GREY, linewidth=1.2, linestyle="--", zorder=1)
+    for (_, row), place in zip(block.frame.iterrows(), places, strict=True):
+        filled = estimate == "mean" or float(row["pvalue_adjusted"]) <= alpha
+        if np.isfinite([row["ci_low"], row["ci_high"]]).all():
+            ax.hlines(place, row["ci_low"], row["ci_high"], color=BLUE, linewidth=1.8, zorder=2)
+        look = {
+            "marker": "o",
+            "markersize": 7,
+            "color": BLUE,
+            "markerfacecolor": BLUE if filled else ax.get_facecolor(),
+            "linestyle": "none",
+            **style,
+        }
+        ax.plot(row[estimate], place, zorder=3, **look)
+
+
+def _finish(
+    ax: Axes,
+    result: Result,
+    blocks: Sequence[Block],
+    drawn: Sequence[Metric],
+    estimate: str,
+    left_out: Sequence[Metric],
+) -> None:
+    values = np.concatenate(
+        [
+            block.frame[[estimate, "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
+            for block in blocks
+        ]
+    )
+    finite = values[np.isfinite(values)]
+    if estimate == "difference":
+        ax.axvline(0, color=ink(), linewidth=1.0, zorder=1)
+        finite = np.append(finite, 0.0)
+    ax.set_xlim(*padded(float(finite.min()), float(finite.max()), 0.06))
+    alone = f" — {axis_text(drawn[0])}" if len(drawn) == 1 else ""
+    ax.set_xlabel(plain(estimate + alone))
+    hidden = sum(block.n_hidden for block in blocks)
+    shown = f"Filled: difference shown, adjusted p ≤ {_alpha(result):g}."
+    note_below(
+        ax,
+        f"Dashed: all queries together. {shown if estimate == 'difference' else ''}".strip(),
+        direction_note(drawn),
+        f"{hidden} smaller groups are not drawn." if hidden else "",
+        left_out_note(left_out),
+    )
+    head = f"{drawn[0].title} — " if len(blocks) == 1 else ""
+    tidy(ax, f"{head}{result.title}", grid="x")

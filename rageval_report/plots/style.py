@@ -1,0 +1,288 @@
+"""What all pictures share: colours, sizes, how numbers and counts are told.
+
+The hues are those of Okabe and Ito, told apart by people with any colour vision. No meaning rests
+on hue alone: it is doubled by a marker, a line style, a hatch or a place, so that a picture printed
+in grey says the same. Text and lines take the caller's own colours, so dark styles work.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+FloatArray = npt.NDArray[np.float64]
+
+BLUE = "#0072B2"
+VERMILLION = "#D55E00"
+GREEN = "#009E73"
+ORANGE = "#E69F00"
+SKY = "#56B4E9"
+PURPLE = "#CC79A7"
+GREY = "#999999"
+PALE = "#D0D0D0"
+
+HUES = (BLUE, VERMILLION, GREEN, ORANGE, SKY, PURPLE)
+LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
+
+BETTER, WORSE, EQUAL = BLUE, VERMILLION, PALE
+BETTER_MARKER, WORSE_MARKER, EQUAL_MARKER = "^", "v", "o"
+WORSE_HATCH = "//"
+
+SMALL = "small"
+# Letters in an inch, of titles and of small text.
+_TITLE_LETTERS, _NOTE_LETTERS = 12.0, 15.0
+_ROUNDING = 1e-12
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+
+class FittedAxes(Axes):
+    """Axes alone in a figure, which takes the size that the plot asks for."""
+
+
+def axes_for(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
+    """The Axes to draw on.
+
+    Parameters
+    ----------
+    ax : Axes or None
+        The caller's, left at their size; a new pyplot figure where None, because that is what a
+        notebook shows.
+    width, height : float
+        Of a new figure, in inches.
+    """
+    if ax is None:
+        _, made = plt.subplots(figsize=(width, height), layout="constrained")
+        return made
+    if isinstance(ax, FittedAxes) and isinstance(ax.figure, Figure):
+        ax.figure.set_size_inches(width, height)
+    return ax
+
+
+def ink() -> str:
+    """The colour of text in the style that the caller has chosen."""
+    return str(mpl.rcParams["text.color"])
+
+
+def tidy(ax: Axes, title: str, *, grid: str = "") -> None:
+    """Title, no frame on top and at the right, a pale grid along one axis if asked for."""
+    ax.set_title(plain(_filled(ax, title, _TITLE_LETTERS)))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_axisbelow(True)
+    if grid == "x":
+        ax.grid(visible=True, axis="x", color=GREY, alpha=0.3, linewidth=0.6)
+    elif grid == "y":
+        ax.grid(visible=True, axis="y", color=GREY, alpha=0.3, linewidth=0.6)
+
+
+def inches_wide(ax: Axes) -> float:
+    """How wide the axes are, as far as that is known before the figure is laid out."""
+    return float(ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi)
+
+
+def _filled(ax: Axes, text: str, letters: float) -> str:
+    """Text in lines as long as the axes are wide, of so many letters an inch."""
+    width = max(int(letters * inches_wide(ax)), 20)
+    return textwrap.fill(text, width, break_on_hyphens=False)
+
+
+def note_below(ax: Axes, *sentences: str) -> None:
+    """Small text under the label of the x-axis: what a reader must know of this picture."""
+    told = [_filled(ax, sentence, _NOTE_LETTERS) for sentence in sentences if sentence]
+    if not told:
+        return
+    ax.annotate(
+        plain("\n".join(told)),
+        xy=(0.5, 0.0),
+        xycoords=ax.xaxis.label,
+        xytext=(0, -5),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize=SMALL,
+        color=ink(),
+        alpha=0.75,
+        annotation_clip=False,
+    )
+
+
+def words_above(ax: Axes, words: Sequence[tuple[str, str]]) -> None:
+    """Three words with their colours between the title and the axes: left, middle, right."""
+    for (told, hue), place, side in zip(
+        words, (0.0, 0.5, 1.0), ("left", "center", "right"), strict=True
+    ):
+        ax.annotate(
+            plain(told),
+            (place, 1.0),
+            xycoords="axes fraction",
+            xytext=(0, 4),
+            textcoords="offset points",
+            ha=side,
+            va="bottom",
+            color=hue,
+            fontsize=SMALL,
+            fontweight="bold",
+        )
+    ax.set_title(ax.get_title(), pad=20)
+
+
+def plain(text: str) -> str:
+    r"""Text that matplotlib does not take for a formula.
+
+    Examples
+    --------
+    >>> print(plain("cost in $"))
+    cost in \$
+    """
+    return text.replace("$", r"\$")
+
+
+def shortened(text: str, most: int = 34) -> str:
+    """A label that leaves room for the picture.
+
+    Examples
+    --------
+    >>> shortened("questions about the annual report", 12)
+    'questions a…'
+    """
+    one_line = " ".join(str(text).split())
+    return one_line if len(one_line) <= most else one_line[: most - 1].rstrip() + "…"
+
+
+def number(value: float, *, signed: bool = False) -> str:
+    """A number as a picture tells it: three decimals for shares, fewer for large values.
+
+    Examples
+    --------
+    >>> number(0.62), number(12.345), number(1234.5), number(-0.0432, signed=True)
+    ('0.620', '12.3', '1234', '−0.043')
+    """
+    if not math.isfinite(value):
+        return "–"
+    size = abs(value)
+    if size < _ROUNDING:
+        value, size, signed = 0.0, 0.0, False
+    digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1.5 else 3
+    if 0 < size < 0.001:
+        told = f"{value:+.1g}" if signed else f"{value:.1g}"
+    else:
+        told = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+    return told.replace("-", "−")
+
+
+def interval_text(value: float, low: float, high: float, *, signed: bool = False) -> str:
+    """An estimate and its interval.
+
+    Examples
+    --------
+    >>> interval_text(0.5, 0.25, 0.75)
+    '0.500 [0.250, 0.750]'
+    """
+    told = number(value, signed=signed)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return told
+    return f"{told} [{number(low, signed=signed)}, {number(high, signed=signed)}]"
+
+
+def pvalue_text(pvalue: float) -> str:
+    """A p-value in a column of them.
+
+    Examples
+    --------
+    >>> pvalue_text(0.0123), pvalue_text(1e-9)
+    ('0.012', '< 0.001')
+    """
+    if not math.isfinite(pvalue):
+        return "–"
+    return "< 0.001" if pvalue < 0.001 else f"{pvalue:.3f}"
+
+
+def count_text(n: int, total: int) -> str:
+    """How many queries the picture stands on.
+
+    Examples
+    --------
+    >>> count_text(198, 200), count_text(200, 200)
+    ('n = 198 of 200 scored', 'n = 200')
+    """
+    return f"n = {n:,}" if n == total else f"n = {n:,} of {total:,} scored"
+
+
+def level_text(level: object) -> str:
+    """The name of an interval.
+
+    Examples
+    --------
+    >>> level_text(0.95)
+    '95 % CI'
+    """
+    return f"{100 * float(str(level)):g} % CI"
+
+
+def jitter(n: int) -> FloatArray:
+    """Evenly spread offsets between -0.5 and 0.5, the same every time; nothing is drawn at random.
+
+    Examples
+    --------
+    >>> jitter(3).round(2).tolist()
+    [0.12, -0.26, 0.35]
+    """
+    steps = np.arange(1, n + 1, dtype=np.float64)
+    return np.mod(steps * _GOLDEN, 1.0) - 0.5
+
+
+def opacity(n: int) -> float:
+    """How opaque one dot of `n` is, so that many of them still show where they are dense.
+
+    Examples
+    --------
+    >>> opacity(50), opacity(5000) < 0.3
+    (0.85, True)
+    """
+    return float(np.clip(8.0 / math.sqrt(max(n, 1)), 0.08, 0.85))
+
+
+def padded(low: float, high: float, share: float = 0.04) -> tuple[float, float]:
+    """Limits a little outside of the data.
+
+    Examples
+    --------
+    >>> padded(0.0, 1.0)
+    (-0.04, 1.04)
+    """
+    room = (high - low) * share or max(abs(high), 1.0) * share
+    return low - room, high + room
+
+
+def levels_without_overlap(
+    centres: Sequence[float], widths: Sequence[float], most: int = 3
+) -> list[int]:
+    """The line on which each label stands, so that neighbours do not run into each other.
+
+    Parameters
+    ----------
+    centres, widths : sequence of float
+        Of the labels, from left to right, in shares of the axis.
+    most : int
+        No more lines than this; what fits on none stands on the last.
+
+    Examples
+    --------
+    >>> levels_without_overlap([0.1, 0.15, 0.5], [0.1, 0.1, 0.1])
+    [0, 1, 0]
+    """
+    ends = [-math.inf] * most
+    levels = []
+    for centre, width in zip(centres, widths, strict=True):
+        free = [level for level in range(most) if ends[level] <= centre - width / 2]
+        level = free[0] if free else most - 1
+        ends[level] = centre + width / 2
+        levels.append(level)
+    return levels

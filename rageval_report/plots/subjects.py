@@ -1,0 +1,339 @@
+"""What can be drawn, and which of its metrics are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.plots.style import FloatArray, interval_text, level_text
+from rageval_report.results import Result
+from rageval_report.scores import Metric, Scored, resolver
+
+MetricNames = str | Iterable[str] | None
+
+
+class Evaluation(Scored, Protocol):
+    """A pipeline's scores that can be asked for means, thresholds, slices, comparisons."""
+
+    def evaluation_report(self, **settings: Any) -> Result:
+        """The means and their intervals."""
+
+    def find_thresholds(self, metrics: MetricNames, percentiles: Sequence[float]) -> Result:
+        """The percentiles."""
+
+    def comparative_summary(self, other: Any, **options: Any) -> Result:
+        """Itself as the baseline against another."""
+
+    def slices(self, by: str, metrics: MetricNames = None) -> Result:
+        """The means by group."""
+
+
+class Pair(Protocol):
+    """Two runs side by side."""
+
+    @property
+    def baseline(self) -> Scored:
+        """What stands now."""
+
+    @property
+    def candidate(self) -> Scored:
+        """What might replace it."""
+
+    @property
+    def metrics(self) -> Sequence[tuple[Metric, Metric]]:
+        """What both have, as either knows it."""
+
+
+class Compared(Protocol):
+    """Candidates against a baseline."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a metric and a candidate."""
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """How the numbers were made."""
+
+    @property
+    def pairings(self) -> Sequence[Pair]:
+        """The runs."""
+
+    def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
+        """The paired differences by query id."""
+
+
+def evaluation_of(subject: object) -> Evaluation:
+    """The subject, if it is an evaluation.
+
+    Raises
+    ------
+    DataError
+        If it is something else.
+    """
+    if isinstance(subject, Result) or not hasattr(subject, "scores"):
+        raise DataError(
+            "this plot draws a pipeline's scores (RAGPipelineEvaluation); got "
+            f"{type(subject).__name__}"
+        )
+    return cast("Evaluation", subject)
+
+
+def comparison_of(subject: object, other: object, metrics: MetricNames = None) -> Compared:
+    """The subject, if it is a comparison; the subject against another, if both are evaluations.
+
+    Raises
+    ------
+    DataError
+        If it is something else, or there is nothing to compare with.
+    """
+    if isinstance(subject, Result) and hasattr(subject, "pairings"):
+        return cast("Compared", subject)
+    if not hasattr(subject, "comparative_summary"):
+        raise DataError(
+            "this plot draws a comparison: compare(baseline, candidate); got "
+            f"{type(subject).__name__}"
+        )
+    if other is None:
+        raise DataError(
+            "this plot draws two pipelines: say which other one with other=, or hand in "
+            "compare(baseline, candidate)"
+        )
+    made = cast("Evaluation", subject).comparative_summary(other, metrics=metrics)
+    return cast("Compared", made)
+
+
+def slices_of(subject: object, by: str | None, metrics: MetricNames) -> Result:
+    """The subject, if it is a result of slices; else its slices by a column.
+
+    Raises
+    ------
+    DataError
+        If it has no slices, or `by` is missing.
+    """
+    if isinstance(subject, Result) and "by" in subject.settings:
+        return subject
+    if not hasattr(subject, "slices"):
+        raise DataError(
+            "this plot draws the result of slices, as evaluation.slices('topic'); got "
+            f"{type(subject).__name__}"
+        )
+    if by is None:
+        raise DataError("slices need a column of the details: by='topic'")
+    return cast("Evaluation", subject).slices(by, metrics)
+
+
+def chosen(known: Mapping[str, Metric], metrics: MetricNames) -> list[Metric]:
+    """The metrics asked for, by any of their names; all of them where nothing is asked.
+
+    Raises
+    ------
+    UnknownNameError
+        If a name is not one of them.
+    """
+    if metrics is None:
+        return list(known.values())
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    resolve = resolver(known)
+    return [known[resolve(name)] for name in names]
+
+
+def one_metric(known: Mapping[str, Metric], metric: str | None) -> Metric:
+    """The metric asked for; where nothing is asked, the only one there is.
+
+    Raises
+    ------
+    DataError
+        If there are several and none is named.
+    """
+    if metric is None and len(known) > 1:
+        raise DataError(f"say which metric to draw: {', '.join(known)}")
+    return chosen(known, metric)[0]
+
+
+def metrics_compared(comparison: Compared) -> dict[str, Metric]:
+    """What is known of each metric of a comparison, in the order of its frame."""
+    known = {ours.name: ours for pair in comparison.pairings for ours, _ in pair.metrics}
+    return {name: known[name] for name in dict.fromkeys(comparison.frame["metric"])}
+
+
+def one_candidate(comparison: Compared, candidate: str | None) -> Pair:
+    """The pair of the candidate asked for; where nothing is asked, the only one there is.
+
+    Raises
+    ------
+    DataError
+        If there are several and none is named.
+    UnknownNameError
+        If none has that name.
+    """
+    by_name = {pair.candidate.name: pair for pair in comparison.pairings}
+    if candidate is None and len(by_name) > 1:
+        raise DataError(f"several candidates; say which: {', '.join(by_name)}")
+    if candidate is not None and candidate not in by_name:
+        raise UnknownNameError("candidate", candidate, by_name)
+    return by_name[candidate] if candidate is not None else comparison.pairings[0]
+
+
+def scored_values(evaluation: Scored, metric: Metric) -> FloatArray:
+    """The scores that are there.
+
+    Raises
+    ------
+    DataError
+        If none is.
+    """
+    values = evaluation.scores[metric.name].to_numpy(dtype=np.float64)
+    present: FloatArray = values[~np.isnan(values)]
+    if not present.size:
+        raise DataError(
+            f"nothing to draw: none of the {values.size} queries of {evaluation.name!r} is scored "
+            f"on {metric.name!r}"
+        )
+    return present
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a report says of one metric."""
+
+    n: int
+    mean: float
+    low: float
+    high: float
+    quartiles: tuple[float, float, float]
+    level: str
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the data could give one."""
+        return bool(np.isfinite([self.low, self.high]).all())
+
+    @property
+    def text(self) -> str:
+        """The mean and its interval."""
+        return interval_text(self.mean, self.low, self.high)
+
+
+def described(evaluation: Evaluation, metrics: Sequence[Metric]) -> dict[str, Described]:
+    """What the evaluation's own report says of each metric, in the order of the report."""
+    report = evaluation.evaluation_report(
+        metrics=[metric.name for metric in metrics], percentiles=(25, 50, 75)
+    )
+    level = level_text(report.settings.get("confidence_level", 0.95))
+    columns = ["n", "mean", "ci_low", "ci_high", "p25", "p50", "p75"]
+    numbers = report.frame[columns].to_numpy(dtype=np.float64).tolist()
+    return {
+        str(name): Described(int(n), mean, low, high, (p25, p50, p75), level)
+        for name, (n, mean, low, high, p25, p50, p75) in zip(
+            report.frame["metric"], numbers, strict=True
+        )
+    }
+
+
+def scale_of(metric: Metric) -> str:
+    """The axis on which a metric may stand beside others: nothing is ever rescaled to fit.
+
+    Examples
+    --------
+    >>> scale_of(Metric("recall", bounds=(0, 1))), scale_of(Metric("similarity", bounds=(-1, 1)))
+    ('0 to 1', '0 to 1')
+    >>> scale_of(Metric("rating", bounds=(1, 5))), scale_of(Metric("latency_ms"))
+    ('1 to 5', 'latency_ms')
+    """
+    if metric.bounds is None:
+        return metric.name
+    low, high = metric.bounds
+    # A similarity between -1 and 1 is a share of agreement too, and is seldom below 0.
+    return "0 to 1" if low >= -1.0 and high <= 1.0 else f"{low:g} to {high:g}"
+
+
+def of_one_scale(
+    metrics: Sequence[Metric], *, asked: bool, instead: str = ""
+) -> tuple[list[Metric], list[Metric]]:
+    """The metrics that share an axis, and those left out.
+
+    Parameters
+    ----------
+    metrics : sequence of Metric
+        What might be drawn.
+    asked : bool
+        Whether the caller named them; then nothing may be left out.
+    instead : str
+        What else the caller may do, for the error message.
+
+    Raises
+    ------
+    DataError
+        If the caller named metrics that do not share an axis.
+    """
+    by_scale: dict[str, list[Metric]] = {}
+    for metric in metrics:
+        by_scale.setdefault(scale_of(metric), []).append(metric)
+    if asked and len(by_scale) > 1:
+        told = "; ".join(
+            f"{scale}: {', '.join(metric.name for metric in group)}"
+            for scale, group in by_scale.items()
+        )
+        raise DataError(f"these metrics share no axis ({told}); choose some of one scale{instead}")
+    most = max(by_scale, key=lambda scale: (len(by_scale[scale]), scale == "0 to 1"))
+    return by_scale[most], [metric for metric in metrics if scale_of(metric) != most]
+
+
+def left_out_note(left_out: Sequence[Metric], instead: str = "") -> str:
+    """What is not in the picture, and how to see it."""
+    if not left_out:
+        return ""
+    names = ", ".join(metric.title for metric in left_out[:8])
+    more = f" and {len(left_out) - 8} more" if len(left_out) > 8 else ""
+    return f"Not drawn, on other scales: {names}{more}; name one with metrics={instead}."
+
+
+def told_title(metric: Metric) -> str:
+    """A metric's title, with an arrow where less is better.
+
+    Examples
+    --------
+    >>> told_title(Metric("recall")), told_title(Metric("latency", greater_is_better=False))
+    ('Recall', 'Latency ↓')
+    """
+    return metric.title if metric.greater_is_better else f"{metric.title} ↓"
+
+
+def direction_note(metrics: Iterable[Metric]) -> str:
+    """What the arrow means, where there is one."""
+    return "" if all(metric.greater_is_better for metric in metrics) else "↓ lower is better."
+
+
+def axis_text(metric: Metric) -> str:
+    """A metric on its axis.
+
+    Examples
+    --------
+    >>> axis_text(Metric("latency", greater_is_better=False))
+    'Latency (lower is better)'
+    """
+    way = "higher" if metric.greater_is_better else "lower"
+    return f"{metric.title} ({way} is better)"
+
+
+def data_limits(values: FloatArray, metrics: Sequence[Metric]) -> tuple[float, float]:
+    """Where the axis begins and ends: at the bounds, and no further than the data need below 0.
+
+    Examples
+    --------
+    >>> data_limits(np.array([0.2, 0.7]), [Metric("similarity", bounds=(-1, 1))])
+    (0.0, 1.0)
+    """
+    low, high = float(values.min()), float(values.max())
+    bounds = [metric.bounds for metric in metrics if metric.bounds is not None]
+    if len(bounds) < len(metrics):
+        return low, high
+    if scale_of(metrics[0]) == "0 to 1":
+        return min(low, 0.0), 1.0
+    return min(b[0] for b in bounds), max(b[1] for b in bounds)

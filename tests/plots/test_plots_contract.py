@@ -1,0 +1,205 @@
+"""What holds for every plot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from rageval_report import DataError, UnknownNameError, compare
+from rageval_report.plots import PLOTS, plot
+from rageval_report.plots.style import BLUE, HUES, VERMILLION
+
+CALLS = {
+    "box": ("bm25", (), {}),
+    "correlation": ("bm25", (), {}),
+    "differences": ("comparison", ("recall@5",), {}),
+    "distribution": ("bm25", ("faithfulness",), {}),
+    "ecdf": ("bm25", ("faithfulness",), {}),
+    "forest": ("comparison", (), {}),
+    "outcomes": ("comparison", (), {}),
+    "scatter": ("bm25", ("recall@5", "latency_ms"), {}),
+    "slices": ("bm25", ("recall@5",), {"by": "topic"}),
+}
+
+
+@pytest.fixture(params=sorted(CALLS))
+def call(request):
+    """Draw one kind on the small pipelines."""
+    kind = request.param
+    name, args, options = CALLS[kind]
+    subject = request.getfixturevalue(name)
+    return lambda **more: plot(subject, kind, *args, **options, **more)
+
+
+def test_every_plot_is_called_here():
+    assert set(CALLS) == set(PLOTS)
+
+
+def test_the_axes_given_are_drawn_on_and_given_back(call):
+    figure, ax = plt.subplots()
+    assert call(ax=ax) is ax
+    assert ax.has_data()
+    assert ax.figure is figure
+
+
+def test_no_figure_is_made_where_axes_are_given(call):
+    figure = Figure()
+    call(ax=figure.add_subplot())
+    assert plt.get_fignums() == []
+
+
+def test_one_figure_that_a_notebook_shows_is_made_where_none_are_given(call):
+    ax = call()
+    assert plt.get_fignums() == [ax.figure.number]
+    assert ax.figure.axes == [ax]
+
+
+def test_the_current_axes_stay_current(call):
+    _, mine = plt.subplots()
+    call(ax=Figure().add_subplot())
+    assert plt.gca() is mine
+
+
+def test_no_setting_of_matplotlib_is_changed(call):
+    before = dict(mpl.rcParams)
+    call().figure.canvas.draw()
+    assert dict(mpl.rcParams) == before
+
+
+def test_the_size_of_the_callers_figure_is_kept(call):
+    figure, ax = plt.subplots(figsize=(5, 3))
+    call(ax=ax)
+    assert figure.get_size_inches().tolist() == [5, 3]
+
+
+@pytest.mark.parametrize("kind", ["box", "scatter"])
+def test_the_same_picture_twice_is_the_same_to_the_last_pixel(bm25, kind):
+    def pixels():
+        ax = plot(bm25, kind, *CALLS[kind][1])
+        ax.figure.canvas.draw()
+        return np.asarray(ax.figure.canvas.buffer_rgba())
+
+    np.testing.assert_array_equal(pixels(), pixels())
+
+
+def test_words_lie_inside_the_figure(call):
+    ax = call()
+    ax.figure.canvas.draw()
+    inside = ax.figure.bbox
+    for text in (*ax.texts, ax.title, ax.xaxis.label, ax.yaxis.label, *_labels_in_view(ax)):
+        box = text.get_window_extent()
+        if text.get_text() and box.width:
+            assert box.x0 >= inside.x0 - 1, text.get_text()
+            assert box.x1 <= inside.x1 + 1, text.get_text()
+            assert box.y0 >= inside.y0 - 1, text.get_text()
+            assert box.y1 <= inside.y1 + 1, text.get_text()
+
+
+def _labels_in_view(ax):
+    low, high = sorted(ax.get_ylim())
+    return [
+        label
+        for place, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)
+        if low <= place <= high
+    ]
+
+
+def test_every_plot_has_a_title_that_names_the_pipeline(call):
+    assert "bm25" in call().get_title()
+
+
+def test_names_with_dollars_are_no_formulas(bm25, many):
+    odd = many("run $x^2$ and $y_", 8, 2, 1)
+    ax = plot(odd, "distribution", "faithfulness")
+    ax.figure.canvas.draw()
+    assert r"\$x^2\$" in ax.get_title()
+
+
+def test_an_unknown_kind_names_the_nearest(bm25):
+    with pytest.raises(UnknownNameError, match="Did you mean 'forest'"):
+        plot(bm25, "forrest")
+
+
+@pytest.mark.parametrize("kind", ["box", "correlation", "distribution", "ecdf"])
+def test_an_unknown_metric_names_the_nearest(bm25, kind):
+    with pytest.raises(UnknownNameError, match="Did you mean 'faithfulness'"):
+        plot(bm25, kind, ["faithfulnes", "recall@5"])
+
+
+@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes"])
+def test_an_unknown_metric_of_a_comparison_names_the_nearest(comparison, kind):
+    with pytest.raises(UnknownNameError, match="Did you mean 'faithfulness'"):
+        plot(comparison, kind, "faithfulnes")
+
+
+@pytest.mark.parametrize("kind", ["box", "correlation", "distribution", "ecdf", "scatter"])
+def test_a_comparison_is_not_a_pipeline(comparison, kind):
+    with pytest.raises(DataError, match="RAGPipelineEvaluation"):
+        plot(comparison, kind)
+
+
+@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes"])
+def test_one_pipeline_is_not_a_comparison(bm25, kind):
+    with pytest.raises(DataError, match="other="):
+        plot(bm25, kind)
+
+
+@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes", "slices"])
+def test_a_report_is_neither_comparison_nor_slices(bm25, kind):
+    with pytest.raises(DataError, match="got EvaluationReport"):
+        plot(bm25.evaluation_report(), kind)
+
+
+@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes"])
+def test_two_pipelines_are_compared_on_the_way(bm25, hyde, kind):
+    ax = plot(bm25, kind, "recall@5", other=hyde)
+    assert "hyde against bm25" in ax.get_title()
+
+
+@pytest.mark.parametrize(("n", "n_metrics"), [(1, 1), (1, 12), (8, 1), (8, 12), (1500, 12)])
+def test_any_number_of_queries_and_metrics_is_drawn(n, n_metrics, many):
+    one, other = many("one", n, n_metrics, 1), many("other", n, n_metrics, 2)
+    compared = compare(one, other, test="t", interval="t")
+    drawn = [
+        plot(one, "distribution"),
+        plot(one, "box"),
+        plot(one, "ecdf", "faithfulness", other=other),
+        plot(one, "scatter", "faithfulness", other=other),
+        plot(compared, "differences", "faithfulness"),
+        plot(compared, "forest"),
+        plot(compared, "outcomes"),
+    ]
+    if n >= 8:
+        drawn.append(plot(one, "slices", by="topic"))
+    if n_metrics > 1:
+        drawn.append(plot(one, "correlation"))
+    for ax in drawn:
+        ax.figure.draw_without_rendering()
+        assert ax.has_data()
+
+
+def test_there_are_at_most_six_hues():
+    assert len(set(HUES)) <= 6
+
+
+def test_better_and_worse_differ_in_more_than_hue(comparison):
+    ax = plot(comparison, "differences", "recall@5")
+    dots = [c for c in ax.collections if type(c).__name__ == "PathCollection"]
+    shapes = {to_hex(c.get_facecolor()[0]): c.get_paths()[0].vertices.tolist() for c in dots}
+    assert shapes[BLUE.lower()] != shapes[VERMILLION.lower()]
+
+
+def test_the_table_of_plots_is_light_to_import():
+    code = (
+        "import sys, rageval_report.plots; "
+        "print('matplotlib' in sys.modules, 'scipy' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["False", "False"]
