@@ -24,7 +24,7 @@ from rageval_report.analysis.thresholds import below_threshold, failures, find_t
 from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.readers import ScoreFile, read
 from rageval_report.results import Result
-from rageval_report.scores import Correct, Metric, correctness, resolver, score_table
+from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.scores.write import save_scores
 
@@ -81,13 +81,18 @@ class RAGPipelineEvaluation:
         correct: Correct | None = None,
         duplicates: Duplicates = "error",
     ):
+        table = score_table(data, query_id=query_id, metrics=metrics, duplicates=duplicates)
+        self._hold(name, table, correct)
+
+    def _hold(self, name: str, table: ScoreTable, correct: Correct | None) -> Self:
         if not isinstance(name, str) or not name.strip():
             raise DataError(f"an evaluation needs a name, as 'baseline'; got {name!r}")
         self._name = name
         self._correct = correct
-        self._table = score_table(data, query_id=query_id, metrics=metrics, duplicates=duplicates)
+        self._table = table
         if correct is not None:
             correctness(self, correct)  # a rule that makes no sense is told now, not later
+        return self
 
     @classmethod
     def load(
@@ -114,17 +119,17 @@ class RAGPipelineEvaluation:
         DataError
             If it holds several pipelines and none is picked.
         """
+        pipeline = options.pop("pipeline", None)
         ours, theirs = _parted(options)
-        pipeline = theirs.pop("pipeline", None)
         found = read(path, reader=reader, **theirs)
         return cls._of(name, _picked(found, pipeline, path), **ours)
 
     @classmethod
-    def _of(cls, name: str | None, found: ScoreFile, **options: Any) -> Self:
-        options["metrics"] = options.get("metrics") or found.metrics or None
-        evaluation = cls(name or found.pipeline, found.frame, **options)
-        evaluation._table = evaluation._table.noting(*found.notes)
-        return evaluation
+    def _of(
+        cls, name: str | None, found: ScoreFile, correct: Correct | None = None, **options: Any
+    ) -> Self:
+        table = score_table(found.frame, known=found.metrics, **options).noting(*found.notes)
+        return cls.__new__(cls)._hold(name or found.pipeline, table, correct)
 
     # -- what it holds
 
@@ -421,9 +426,12 @@ _OURS = ("query_id", "metrics", "correct", "duplicates")
 
 
 def _parted(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options of the evaluation, and those of the reader."""
+    """The options of the evaluation, and those of the reader; both need to know the ids."""
     ours = {name: value for name, value in options.items() if name in _OURS}
-    return ours, {name: value for name, value in options.items() if name not in _OURS}
+    theirs = {name: value for name, value in options.items() if name not in _OURS}
+    if "query_id" in ours:
+        theirs["query_id"] = ours["query_id"]
+    return ours, theirs
 
 
 def _picked(found: list[ScoreFile], pipeline: str | None, path: str | Path) -> ScoreFile:

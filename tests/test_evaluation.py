@@ -191,7 +191,9 @@ def test_the_rows_given_are_kept_and_never_changed():
 
 
 def test_numbers_in_the_columns_of_texts_are_no_metrics():
-    evaluation = RAGPipelineEvaluation("a", {"query_id": ["a", "b"], "answer": [7, 8], "f1": [1, 0]})
+    evaluation = RAGPipelineEvaluation(
+        "a", {"query_id": ["a", "b"], "answer": [7, 8], "f1": [1, 0]}
+    )
     assert list(evaluation.scores) == ["f1"]
     assert list(evaluation.details) == ["answer"]
 
@@ -201,3 +203,11 @@ def test_a_comparative_summary_takes_this_one_for_the_baseline(evaluation):
     row = evaluation.comparative_summary(other).frame.iloc[0]
     assert (row["baseline"], row["candidate"]) == ("a", "b")
     assert row["difference"] == pytest.approx(np.mean([0.2, 0.0]))
+
+
+def test_what_the_file_says_of_a_metric_holds_under_what_the_caller_says(real_data):
+    path = real_data("mtrag_human_eval") / "reference_subset_with_human_evaluations.json"
+    metric = next(iter(next(iter(read_scores(path).values())).scores))
+    (run, *_) = read_scores(path, metrics=[metric]).values()
+    assert list(run.scores) == [metric]
+    assert run.metrics[metric] == next(iter(read_scores(path).values())).metrics[metric]

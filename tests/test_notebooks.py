@@ -15,7 +15,9 @@ NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 def test_the_notebook_runs_and_shows_pictures(path):
     notebook = nbformat.read(path, as_version=4)
     kept = [_texts(cell) for cell in notebook.cells if cell.cell_type == "code"]
-    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(path.parent)}}).execute()
+    NotebookClient(
+        notebook, timeout=120, resources={"metadata": {"path": str(path.parent)}}
+    ).execute()
     fresh = [_texts(cell) for cell in notebook.cells if cell.cell_type == "code"]
     assert fresh == kept
     assert any(_has_picture(cell) for cell in notebook.cells if cell.cell_type == "code")

@@ -56,12 +56,11 @@ class Pairing:
             if len(ids):
                 verb = "query is" if len(ids) == 1 else "queries are"
                 told.append(f"{len(ids)} {verb} in {run.name!r} only: {named(ids)}")
-        matched = (
-            {ours.name for ours, _ in self.metrics},
-            {theirs.name for _, theirs in self.metrics},
-        )
-        for run, known in zip((self.baseline, self.candidate), matched, strict=True):
-            alone = [name for name in run.metrics if name not in known]
+        for run, other in (
+            (self.baseline, self.candidate),
+            (self.candidate, self.baseline),
+        ):
+            alone = [metric.name for metric in run.metrics.values() if not _twin(metric, other)]
             if alone:
                 told.append(f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}")
         return tuple(told)
@@ -91,11 +90,9 @@ def pair_runs(
 def _shared_metrics(
     baseline: Scored, candidate: Scored, metrics: str | Iterable[str] | None
 ) -> list[tuple[Metric, Metric]]:
-    theirs_by_name = dict(candidate.metrics)
-    theirs_by_meaning = {metric.known_as: metric for metric in candidate.metrics.values()}
     shared, alone = [], []
     for ours in chosen_metrics(baseline, metrics):
-        theirs = theirs_by_name.get(ours.name) or theirs_by_meaning.get(ours.known_as)
+        theirs = _twin(ours, candidate)
         if theirs is None:
             alone.append(ours.name)
         else:
@@ -108,6 +105,12 @@ def _shared_metrics(
             f"{named(baseline.metrics)}, of the other: {named(candidate.metrics)}"
         )
     return shared
+
+
+def _twin(metric: Metric, other: Scored) -> Metric | None:
+    """The same metric of another run: by its name, else by its meaning."""
+    by_meaning = {theirs.known_as: theirs for theirs in other.metrics.values()}
+    return other.metrics.get(metric.name) or by_meaning.get(metric.known_as)
 
 
 def _check_directions(shared: list[tuple[Metric, Metric]]) -> None:

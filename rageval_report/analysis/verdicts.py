@@ -159,9 +159,9 @@ def _needed(finding: Finding) -> str:
 
 
 def _too_few(finding: Finding) -> str:
-    smallest = 2.0 ** (1 - finding.test.n)
+    smallest, unit = 2.0 ** (1 - finding.test.n), _short(finding.unit)
     return (
-        f"too few queries for a test on {finding.metric}: {finding.test.n} in common, and p cannot "
+        f"too few {unit} for a test on {finding.metric}: {finding.test.n} in common, and p cannot "
         f"fall below {number(smallest)}; at least {FEWEST_FOR_A_TEST} are needed" + _needed(finding)
     )
 

@@ -1,4 +1,4 @@
-"""Witnesses: SciPy (ttest_rel, binomtest, permutation_test), statsmodels-free arithmetic by hand."""
+"""Witnesses: SciPy 1.17 (ttest_rel, binom, permutation_test), and arithmetic by hand."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,13 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report import AlignmentError, DataError, RAGPipelineEvaluation, UnknownNameError, compare
+from rageval_report import (
+    AlignmentError,
+    DataError,
+    RAGPipelineEvaluation,
+    UnknownNameError,
+    compare,
+)
 
 COLUMNS = [
     *("metric", "baseline", "candidate", "n", "n_dropped", "baseline_mean", "candidate_mean"),
@@ -152,7 +158,8 @@ def test_equivalence_is_said_only_against_a_margin():
     b = np.clip(a + rng.normal(0, 0.01, 400), 0, 1)
     runs = run("a", recall=a), run("b", recall=b)
     assert "equivalent" not in compare(*runs).frame["verdict"].iloc[0]
-    assert "equivalent on recall within ±0.020" in compare(*runs, margin=0.02).frame["verdict"].iloc[0]
+    verdict = compare(*runs, margin=0.02).frame["verdict"].iloc[0]
+    assert "equivalent on recall within ±0.020" in verdict
 
 
 def test_identical_runs_have_p_one_and_difference_zero():
@@ -327,7 +334,7 @@ def test_runs_that_disagree_on_direction_are_refused():
 
 def test_the_signature_tells_the_settings(two):
     signature = compare(*two).signature
-    for part in ("test:auto", "correction:holm", "confidence_level:0.95", "missing:drop", "version:"):
+    for part in ("test:auto", "correction:holm", "confidence_level:0.95", "missing:drop"):
         assert part in signature
 
 
@@ -361,3 +368,15 @@ def test_a_margin_can_be_told_by_metric_and_is_corrected_over_the_table():
     assert "equivalent on recall within ±0.020" in comparison.frame["verdict"].iloc[0]
     assert "less than the margin of 50" in comparison.frame["verdict"].iloc[1]
     assert (comparison.frame["equivalence_pvalue_adjusted"] <= 0.05).all()
+
+
+def test_metrics_that_were_not_asked_for_are_not_said_to_be_alone(two):
+    notes = " ".join(compare(*two, metrics="faithfulness").notes)
+    assert "only, not compared" not in notes
+
+
+def test_too_few_clusters_are_told_as_clusters():
+    a = run("a", recall=[0.1] * 8, document=list("xxxxyyyy"))
+    b = run("b", recall=[0.5, 0.6, 0.7, 0.55, 0.62, 0.71, 0.8, 0.49])
+    verdict = compare(a, b, clusters="document").frame["verdict"].iloc[0]
+    assert verdict.startswith("too few clusters for a test on recall: 2 in common")

@@ -1,0 +1,136 @@
+"""The command that compares a baseline with candidates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import rageval_report
+from rageval_report._registry import load
+from rageval_report.cli.group import examples
+from rageval_report.cli.options import (
+    confidence_option,
+    correct_option,
+    drawn_options,
+    limit_option,
+    loading_options,
+    metric_option,
+    output_options,
+)
+from rageval_report.cli.output import Output
+from rageval_report.cli.sources import Loading
+
+if TYPE_CHECKING:
+    from rageval_report import RAGPipelineEvaluation, Result
+
+
+@click.command(
+    epilog=examples(
+        "rageval-report compare bm25.csv hybrid.csv",
+        "rageval-report compare old=bm25.csv new=hybrid.csv --metric recall@5 --margin 0.02",
+        "rageval-report compare bm25.csv hybrid.csv --by question_type --metric exact_match",
+        "rageval-report compare bm25.csv hybrid.csv --regressions exact_match --limit 5",
+        "rageval-report compare bm25.csv hybrid.csv --outcomes --correct 'faithfulness>=0.8'",
+    )
+)
+@click.argument("baseline", metavar="BASELINE")
+@click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATE...")
+@metric_option
+@click.option(
+    "--by", metavar="COLUMN", help="Compare in each group of this column of the baseline instead."
+)
+@click.option("--regressions", metavar="METRIC", help="List the queries that got worse instead.")
+@click.option("--improvements", metavar="METRIC", help="List the queries that got better instead.")
+@click.option(
+    "--outcomes",
+    is_flag=True,
+    help="List the queries that both, one or none answer correctly instead; see --correct.",
+)
+@correct_option
+@limit_option
+@click.option(
+    "--test",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help='"auto" is the exact sign-flip test of the mean difference; t, wilcoxon, sign, ...',
+)
+@click.option(
+    "--interval",
+    default="auto",
+    show_default=True,
+    metavar="METHOD",
+    help='"auto" belongs to the test; t, percentile, bca, ...',
+)
+@click.option(
+    "--correction",
+    default="holm",
+    show_default=True,
+    metavar="NAME",
+    help="For all tests of the table: holm, bh, by, hochberg, bonferroni, westfall-young, none.",
+)
+@confidence_option
+@click.option(
+    "--missing",
+    type=click.Choice(["drop", "worst", "bounds"]),
+    default="drop",
+    show_default=True,
+    help="What an unscored query becomes.",
+)
+@click.option("--clusters", metavar="COLUMN", help="Queries of one label here are not independent.")
+@click.option(
+    "--margin", type=float, metavar="D", help="A difference too small to matter: for equivalence."
+)
+@drawn_options
+@loading_options
+@output_options
+def compare(
+    baseline: str,
+    candidates: tuple[str, ...],
+    metrics: tuple[str, ...],
+    by: str | None,
+    regressions: str | None,
+    improvements: str | None,
+    outcomes: bool,
+    limit: int | None,
+    loading: Loading,
+    output: Output,
+    **settings: Any,
+) -> None:
+    """Compare candidates with a baseline, query by query.
+
+    XX
+    """
+    if sum(map(bool, (by, regressions, improvements, outcomes))) > 1:
+        raise click.UsageError("Choose one of --by, --regressions, --improvements and --outcomes.")
+    asked = regressions or improvements
+    chosen = (asked,) if asked else metrics
+    runs = loading.load_all([baseline, *candidates], chosen)
+    notes = [f"{run.name}: {note}" for run in runs for note in run.notes]
+    if outcomes:
+        tables = {one.name: _outcomes(runs[0], one).with_notes(*notes) for one in runs[1:]}
+        output.write({name: output.shown(one, limit) for name, one in tables.items()}, "candidate")
+        return
+    comparison = rageval_report.compare(runs[0], *runs[1:], metrics=chosen or None, **settings)
+    if asked:
+        changed_queries = load("rageval_report.cli.changes:changed_queries")
+        found = changed_queries(comparison, asked, better=regressions is None)
+        shown = {name: output.shown(one.with_notes(*notes), limit) for name, one in found.items()}
+        output.write(shown, "candidate")
+    elif by is not None:
+        by_group = comparison.slices(by, correction=settings["correction"])
+        output.write({by: by_group.with_notes(*notes)})
+    else:
+        output.write({comparison.title: comparison.with_notes(*notes)})
+
+
+def _outcomes(baseline: RAGPipelineEvaluation, candidate: RAGPipelineEvaluation) -> Result:
+    table = baseline.comparative_detailed_summary(candidate)
+    counts = ", ".join(f"{n} {name}" for name, n in table.notna().sum().items())
+    return rageval_report.Result(
+        f"Which queries {baseline.name} and {candidate.name} answer correctly",
+        table,
+        {"baseline": baseline.name, "candidate": candidate.name},
+        (counts,),
+    )

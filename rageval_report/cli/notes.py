@@ -1,0 +1,50 @@
+"""What is said beside the result, on standard error: a line each."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from rageval_report._registry import load
+
+# The library's advice is written for Python; here it is for this command line.
+_ADVICE = (
+    (r"metrics=\{.*?: \{'bounds': \(low, high\)\}\}", "--bounds NAME=LOW:HIGH"),
+    (r"metrics=\{'(.+?)': '(lower|higher)'\}", r"--\2 \1"),
+    (r"metrics=\[\.\.\.\]", "--metric NAME"),
+    (r"correct=\('(.+?)', \.\.\.\)", r"--correct with \1, <= or >=, and a number"),
+    (
+        r"Say what a correct answer is: correct=.*",
+        "Say what a correct answer is: --correct exact_match, --correct 'faithfulness>=0.8', "
+        "several with commas between, or a column of booleans.",
+    ),
+    (r"query_id=\.\.\.", "--query-id COLUMN"),
+    (r"reader=\.\.\.", "--reader NAME"),
+    (r"reader='(\w+)'", r"--reader \1"),
+    (r"(delimiter|encoding|sheet)=", r"--option \1="),
+    (r'duplicates="mean"', "--duplicates mean"),
+    (r"missing='drop'", "--missing drop"),
+    (r"bounds=\(0, 1\)", "--bounds NAME=0:1"),
+    (r"pick one with pipeline=, or read all with read_scores", "pick one as FILE::PIPELINE"),
+    (r"give each its own name$", "give each its own name, as NAME=FILE"),
+)
+
+
+def note(text: str) -> None:
+    """Say something that is not an error, unless the user wants it quiet."""
+    context = click.get_current_context(silent=True)
+    if context is None or not context.params.get("quiet"):
+        click.echo(f"note: {_one_line(text)}", err=True)
+
+
+def complain(text: str) -> None:
+    """Say what is wrong and what to do."""
+    for pattern, advice in _ADVICE:
+        text = re.sub(pattern, advice, text)
+    click.echo(f"rageval-report: {_one_line(text)}", err=True)
+
+
+def _one_line(text: str) -> str:
+    told: str = load("rageval_report.render.display:clean")(text)
+    return told

@@ -1,0 +1,142 @@
+"""What a user names on the command line, NAME=FILE::PIPELINE, becomes evaluations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rageval_report
+from rageval_report.cli.rules import check_directions, correct_rule, metrics_in
+from rageval_report.errors import DataError
+
+if TYPE_CHECKING:
+    from rageval_report import RAGPipelineEvaluation
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One pipeline's scores: a file, and what they are called.
+
+    Parameters
+    ----------
+    path : str
+        The file; "-" is standard input.
+    name : str, optional
+        What to call the pipeline; as its file does where not given.
+    pipeline : str, optional
+        Which of several in the file.
+    """
+
+    path: str
+    name: str | None = None
+    pipeline: str | None = None
+
+    @property
+    def stem(self) -> str:
+        """The file's name without folder and suffixes."""
+        plain = Path(self.path.removesuffix(".gz"))
+        return self.pipeline or plain.stem
+
+    @property
+    def long_stem(self) -> str:
+        """The same with the folder before it, for files of one name."""
+        return f"{Path(self.path).absolute().parent.name}/{self.stem}"
+
+
+def source_of(told: str) -> Source:
+    """FILE, NAME=FILE, FILE::PIPELINE or both; a file that is there is taken as it is.
+
+    Examples
+    --------
+    >>> source_of("new=runs/b.json::dense")
+    Source(path='runs/b.json', name='new', pipeline='dense')
+    """
+    if told == STANDARD_INPUT or Path(told).exists():
+        return Source(told)
+    name, equals, path = told.partition("=")
+    if equals and name.strip():
+        return replace(source_of(path), name=name.strip())
+    path, colons, pipeline = told.rpartition("::")
+    return Source(path, pipeline=pipeline) if colons and path and pipeline else Source(told)
+
+
+def sources_of(told: Sequence[str]) -> list[Source]:
+    """The sources, with longer names for files of one name in different folders."""
+    found = [source_of(one) for one in told]
+    if sum(source.path == STANDARD_INPUT for source in found) > 1:
+        raise DataError("standard input can be read once only; name files for the other pipelines")
+    unnamed = Counter(source.stem for source in found if source.name is None)
+    return [
+        replace(source, name=source.long_stem)
+        if source.name is None and unnamed[source.stem] > 1
+        else source
+        for source in found
+    ]
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How files are to be read.
+
+    Parameters
+    ----------
+    reader : str, optional
+        The name of a reader; recognised where not given.
+    correct : str, optional
+        What a correct answer is, as the user wrote it.
+    overrides : dict of str to dict
+        What the user knows better of a metric.
+    options : dict of str to object
+        What else `RAGPipelineEvaluation.load` takes.
+    """
+
+    reader: str | None = None
+    correct: str | None = None
+    overrides: dict[str, dict[str, Any]] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def load(self, source: Source, metrics: Sequence[str] = ()) -> RAGPipelineEvaluation:
+        """The evaluation of one source; only some of its metrics where they are named."""
+        rule = None if self.correct is None else correct_rule(self.correct)
+        chosen = {"pipeline": source.pipeline} if source.pipeline is not None else {}
+        evaluation = rageval_report.RAGPipelineEvaluation.load(
+            source.name,
+            source.path,
+            reader=self.reader,
+            metrics=self.overrides or self._needed(metrics) or None,
+            correct=rule,
+            **chosen,
+            **self.options,
+        )
+        if self.correct is not None:
+            check_directions(self.correct, evaluation.metrics)
+        return evaluation
+
+    def _needed(self, metrics: Sequence[str]) -> list[str]:
+        """The metrics asked for, and those that tell what is correct; others may hold anything."""
+        return [*metrics, *metrics_in(self.correct)] if metrics else []
+
+    def load_all(
+        self, told: Sequence[str], metrics: Sequence[str] = (), *, name: str | None = None
+    ) -> list[RAGPipelineEvaluation]:
+        """The evaluations of all that was named, each with a name of its own.
+
+        Raises
+        ------
+        DataError
+            If two have one name.
+        """
+        sources = sources_of(told)
+        if name is not None:
+            sources = [replace(source, name=name) for source in sources]
+        evaluations = [self.load(source, metrics) for source in sources]
+        names = Counter(evaluation.name for evaluation in evaluations)
+        twice = [one for one, n in names.items() if n > 1]
+        if twice:
+            raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
+        return evaluations

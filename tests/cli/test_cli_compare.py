@@ -1,0 +1,186 @@
+"""compare: verdicts, groups, queries that changed, and what cannot be compared."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report.cli.output import FORMATS
+
+COMPARE = "compare old.csv new.csv"
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture
+def runs(folder):
+    return [RAGPipelineEvaluation.load(name, f"{name}.csv") for name in ("old", "new")]
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize(
+    "view", ["", " --by topic", " --regressions recall@5", " --improvements em", " --outcomes"]
+)
+def test_each_view_comes_in_each_format(folder, run, view, format_name):
+    result = run(f"{COMPARE}{view} --format {format_name}")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.strip()
+
+
+def test_compare_says_what_python_says(runs, run):
+    told = json.loads(run(f"{COMPARE} --format json").stdout)
+    assert told == compare(*runs).to_dict()
+
+
+def test_compare_opens_with_a_verdict_for_each_metric(folder, run):
+    told = run(COMPARE).stdout
+    assert told.startswith("new against old\n")
+    assert sum(line.startswith("- ") for line in told.splitlines()) == 4
+
+
+def test_compare_pairs_by_query_and_lists_what_it_drops(folder, run):
+    told = run(COMPARE).stdout
+    assert "1 query is in 'old' only: 'q1'" in told
+    assert "1 query is in 'new' only: 'q9'" in told
+
+
+def test_a_difference_by_hand(folder, run):
+    [row] = rows_of(run(f"{COMPARE} --metric recall@5 --format csv").stdout)
+    assert float(row["difference"]) == pytest.approx((1 + 0.5 + 0 + 0.5 + 0 + 0 + 0) / 7)
+    assert (row["n"], row["wins"], row["ties"], row["losses"]) == ("7", "3", "4", "0")
+
+
+def test_pipelines_can_be_named(folder, run):
+    [row] = rows_of(run("compare a=old.csv b=new.csv --metric em --format csv").stdout)
+    assert (row["baseline"], row["candidate"]) == ("a", "b")
+
+
+def test_files_of_one_name_are_named_with_their_folders(folder, run):
+    for name in ("old", "new"):
+        Path(name).mkdir()
+        Path(f"{name}.csv").rename(Path(name) / "run.csv")
+    [row] = rows_of(run("compare old/run.csv new/run.csv --metric em --format csv").stdout)
+    assert (row["baseline"], row["candidate"]) == ("old/run", "new/run")
+
+
+def test_one_side_may_come_from_standard_input(folder, run):
+    data = Path("new.csv").read_bytes()
+    piped = run("compare old.csv new=- --format json", stdin=data).stdout
+    assert piped == run(f"{COMPARE} --format json").stdout
+
+
+def test_several_candidates_are_a_row_each(folder, run):
+    told = rows_of(run("compare old.csv new.csv again=new.csv --metric em --format csv").stdout)
+    assert [row["candidate"] for row in told] == ["new", "again"]
+
+
+@pytest.mark.parametrize(
+    ("option", "setting", "value"),
+    [
+        ("--test t", "test", "t"),
+        ("--correction bh", "correction", "bh"),
+        ("--interval percentile", "interval", "percentile"),
+        ("--confidence-level 0.9", "confidence_level", 0.9),
+        ("--metric em --missing worst", "missing", "worst"),
+        ("--margin 0.1", "margin", 0.1),
+        ("--clusters topic", "clusters", "topic"),
+        ("--seed 7", "seed", 7),
+        ("--n-resamples 99", "n_resamples", 99),
+    ],
+)
+def test_each_setting_reaches_the_comparison(folder, run, option, setting, value):
+    result = run(f"{COMPARE} {option} --format json")
+    assert json.loads(result.stdout)["settings"][setting] == value
+
+
+def test_by_group_is_a_row_a_group(folder, run):
+    told = rows_of(run(f"{COMPARE} --by topic --metric recall@5 --format csv").stdout)
+    assert {row["topic"]: float(row["difference"]) for row in told} == {"high": 0.1, "low": 0.75}
+
+
+def test_by_group_takes_the_correction_that_is_asked_for(folder, run):
+    told = json.loads(run(f"{COMPARE} --by topic --correction bonferroni --format json").stdout)
+    assert told["settings"]["correction"] == "bonferroni"
+
+
+def test_regressions_are_the_queries_that_got_worse(folder, run):
+    told = rows_of(run(f"{COMPARE} --regressions faithfulness --format csv").stdout)
+    assert [row["query_id"] for row in told] == ["q4"]
+    assert (told[0]["old_faithfulness"], told[0]["new_faithfulness"]) == ("1.0", "0.75")
+    assert told[0]["question"] == "What is four?"
+
+
+def test_improvements_come_with_the_largest_first(folder, run):
+    told = rows_of(run(f"{COMPARE} --improvements groundedness --format csv").stdout)
+    assert [row["query_id"] for row in told] == ["q6", "q2", "q5", "q7"]
+
+
+def test_lower_is_better_turns_regressions_around(folder, run):
+    told = run(f"{COMPARE} --regressions latency_ms --format csv").stdout
+    assert len(rows_of(told)) == 7
+
+
+def test_changes_are_limited_for_people(folder, run):
+    told = run(f"{COMPARE} --regressions latency_ms --limit 2").stdout
+    assert "new is worse on 7 of 7 common queries; the largest change first" in told
+    assert "the first 2 of 7 rows are shown" in told
+
+
+def test_changes_of_several_candidates_are_told_apart(folder, run):
+    told = run("compare old.csv new.csv b=new.csv --regressions latency_ms --format csv").stdout
+    assert {row["candidate"] for row in rows_of(told)} == {"new", "b"}
+
+
+def test_changes_show_the_texts_of_both_runs(demo_folder, run):
+    told = run("compare bm25.csv hybrid.csv --regressions faithfulness --limit 1").stdout
+    assert all(word in told for word in ("question", "bm25_answer", "hybrid_answer", "_reason"))
+    assert "latency" not in told
+    assert told.count("hybrid_answer") == 1
+
+
+def test_outcomes_are_haystacks_split(runs, run):
+    told = rows_of(run(f"{COMPARE} --outcomes --format csv").stdout)
+    table = runs[0].comparative_detailed_summary(runs[1])
+    assert [row["both_correct"] or None for row in told] == table["both_correct"].tolist()
+    assert [row["only_new_correct"] for row in told if row["only_new_correct"]] == [
+        *("q2", "q4", "q8")
+    ]
+
+
+def test_outcomes_by_another_rule(folder, run):
+    told = run("compare", "old.csv", "new.csv", "--outcomes", "--correct", "recall@5>=1").stdout
+    assert "3 both_correct, 2 both_incorrect, 0 only_old_correct, 2 only_new_correct" in told
+
+
+BAD = {
+    "one file": ("compare old.csv", "Missing argument 'CANDIDATE...'"),
+    "equal names": ("compare a=old.csv a=new.csv", "give each its own name, as NAME=FILE"),
+    "one file twice": ("compare old.csv old.csv", "give each its own name, as NAME=FILE"),
+    "no common query": ("compare old.csv other.csv", "share no query"),
+    "no common metric": ("compare old.csv metric.csv", "share no metric"),
+    "an unknown metric": (f"{COMPARE} --metric recal@5", "Did you mean 'recall@5'?"),
+    "an unknown test": (f"{COMPARE} --test wilcoxn", "Did you mean 'wilcoxon'?"),
+    "an unknown correction": (f"{COMPARE} --correction hom", "Did you mean 'holm'?"),
+    "confidence level 95": (f"{COMPARE} --confidence-level 95", "95"),
+    "no resamples": (f"{COMPARE} --n-resamples 0", "0"),
+    "a margin below 0": (f"{COMPARE} --margin -0.1", "above 0"),
+    "an unknown column": (f"{COMPARE} --by topik", "Did you mean 'topic'?"),
+    "unknown clusters": (f"{COMPARE} --clusters topik", "topik"),
+    "two views": (f"{COMPARE} --by topic --outcomes", "Choose one of"),
+    "nothing correct": ("compare bare.csv b=bare.csv --outcomes", "--correct exact_match"),
+}
+
+
+@pytest.mark.parametrize(("command", "part"), BAD.values(), ids=BAD)
+def test_bad_input_is_told_in_one_line(folder, refused, command, part):
+    Path("other.csv").write_text("query_id,recall@5\nx1,1\nx2,0\n")
+    Path("metric.csv").write_text("query_id,toxicity\nq1,1\nq2,0\n")
+    Path("bare.csv").write_text("query_id,recall\nq1,1\nq2,0\n")
+    assert part in refused(command)

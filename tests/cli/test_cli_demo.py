@@ -1,0 +1,93 @@
+"""demo: what it shows is what the commands show, and what it proposes works."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rageval_report.cli import rageval_report
+
+PICTURES = ("distribution.png", "forest.png", "differences.png")
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory) -> tuple[Path, Result]:
+    """The folder in which the demo ran once, and what it showed."""
+    folder = tmp_path_factory.mktemp("demo")
+    with contextlib.chdir(folder):
+        return folder, CliRunner().invoke(rageval_report, ["demo"])
+
+
+@pytest.fixture
+def shown(first_run, monkeypatch) -> str:
+    folder, result = first_run
+    monkeypatch.chdir(folder)
+    return result.stdout
+
+
+def test_the_demo_runs_without_a_note(first_run):
+    _, result = first_run
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_the_demo_shows_report_failures_comparison_and_groups(shown):
+    commands = re.findall(r"^\$ rageval-report (\w+)", shown, flags=re.MULTILINE)
+    assert commands == ["report", "failures", "compare", "compare"]
+
+
+def test_what_the_demo_shows_is_what_its_commands_show(shown, run):
+    steps = re.split(r"^\$ rageval-report (.+)\n\n", shown.partition("\nWritten to")[0], flags=re.M)
+    for command, output in zip(steps[1::2], steps[2::2], strict=True):
+        assert run(*shlex.split(command)).stdout.rstrip() == output.rstrip()
+
+
+def test_what_the_demo_proposes_works(shown, run):
+    Path("mine.csv").write_text("query_id,recall\nq1,0.5\nq2,1\n")
+    _, _, proposed = shown.partition("Try next:")
+    lines = [line.strip() for line in proposed.splitlines() if line.strip()]
+    assert len(lines) == 2
+    for line in lines:
+        words = shlex.split(line.replace("YOUR_SCORES.csv", "mine.csv"))
+        assert words[0] == "rageval-report"
+        assert run(*words[1:]).exit_code == 0
+
+
+def test_the_demo_says_which_files_it_wrote(shown):
+    [told] = re.findall(r"^Written to (\S+): (.+)$", shown, flags=re.MULTILINE)
+    assert told[0] == "rageval-demo"
+    assert told[1].split(", ") == ["bm25.csv", "hybrid.csv", *PICTURES]
+    assert {path.name for path in Path("rageval-demo").iterdir()} == set(told[1].split(", "))
+
+
+def test_the_demo_fits_a_hundred_columns(shown):
+    lines = [line for line in shown.splitlines() if not line.startswith("$ ")]
+    assert max(map(len, lines)) <= 100
+
+
+def test_the_demo_has_verdicts_of_several_kinds(shown):
+    assert " is better on " in shown
+    assert " is worse on latency_ms " in shown
+    assert "no difference shown on " in shown
+
+
+def test_the_demo_can_be_run_again(shown, run):
+    before = {path: path.read_bytes() for path in Path("rageval-demo").iterdir()}
+    assert run("demo").stdout == shown
+    assert {path: path.read_bytes() for path in Path("rageval-demo").iterdir()} == before
+
+
+def test_the_demo_writes_where_it_is_told_and_is_quiet(folder, run):
+    result = run("demo --output some/where --quiet")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Written to some/where: ")
+    assert all(Path("some/where", name).stat().st_size > 0 for name in PICTURES)
+    assert not Path("rageval-demo").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told_in_one_line(folder, refused):
+    assert refused("demo -o old.csv/demo").startswith("old.csv/demo cannot be made")

@@ -1,0 +1,99 @@
+"""Whatever stands on the command line or in the file: an answer, or one line that says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report.cli import rageval_report
+from rageval_report.cli.rules import correct_rule, metrics_in
+
+COMMANDS = ("report", "thresholds", "failures", "compare")
+SCORES = "query_id,recall,latency_ms,topic\n" + "".join(
+    f"q{i},{i % 4 / 4},{100 + i},{'ab'[i % 2]}\n" for i in range(9)
+)
+OPTIONS = (
+    *("--metric", "--by", "--percentiles", "--interval", "--confidence-level", "--threshold"),
+    *("--correct", "--lower", "--bounds", "--test", "--correction", "--missing", "--margin"),
+    *("--clusters", "--regressions", "--limit", "--query-id", "--seed", "--reader", "--option"),
+)
+VALUES = (
+    *("recall", "latency_ms", "topic", "mrr", "", "-1", "0", "0.5", "95", "nan", "inf", "1e400"),
+    *("p25", "p200", "mean", "25,50", "recall>=0.5", "latency_ms<=1e9", "recall=0:1", "recall=1:0"),
+    *("t", "auto", "wilson", "holm", "none", "drop", "worst", "csv", "delimiter=,", "topic=a", "é"),
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("fuzz")
+    (folder / "a.csv").write_text(SCORES)
+    (folder / "b.csv").write_text(SCORES.replace(",0.25,", ",0.75,"))
+    with chdir(folder):
+        yield folder
+
+
+def assert_an_answer_or_one_line(words: list[str], stdin: bytes | None = None) -> None:
+    result = CliRunner().invoke(rageval_report, words, input=stdin)
+    assert result.exit_code in (0, 2), (words, result.output)
+    if result.exit_code == 2:
+        complaints = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
+        assert len(complaints) == 1, (words, result.output)
+        assert complaints[0].startswith("rageval-report: ")
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    command=st.sampled_from(COMMANDS),
+    pairs=st.lists(st.tuples(st.sampled_from(OPTIONS), st.sampled_from(VALUES)), max_size=3),
+)
+def test_any_options_are_answered_or_refused(place, command, pairs):
+    files = ["a.csv", "b.csv"] if command == "compare" else ["a.csv"]
+    needed = ["--metric", "recall", "--threshold", "0.5"] if command == "failures" else []
+    assert_an_answer_or_one_line(
+        [command, *files, *needed, *(word for pair in pairs for word in pair)]
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(content=st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
+def test_any_bytes_are_read_or_refused(place, content):
+    assert_an_answer_or_one_line(["report", "-", "--quiet"], stdin=content)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    cells=st.lists(
+        st.tuples(
+            st.sampled_from(["q1", "q2", "q3", "", "NA", "1", "1.0"]),
+            st.sampled_from(["0", "1", "0.5", "", "nan", "inf", "5", "x", "(Failed)", "true", "é"]),
+        ),
+        max_size=4,
+    )
+)
+def test_any_table_is_read_or_refused(place, cells):
+    rows = "".join(f"{query},{score}\n" for query, score in cells)
+    assert_an_answer_or_one_line(["report", "-"], stdin=f"query_id,recall\n{rows}".encode())
+
+
+@given(
+    thresholds=st.dictionaries(
+        st.text(
+            st.characters(exclude_characters=",<>=", exclude_categories=["Z", "C"]), min_size=1
+        ),
+        st.floats(allow_nan=False, allow_infinity=False),
+        min_size=1,
+        max_size=4,
+    ),
+    sign=st.sampled_from([">=", "<=", " >= "]),
+)
+def test_a_rule_is_read_as_it_was_written(thresholds, sign):
+    told = ",".join(f"{metric}{sign}{threshold!r}" for metric, threshold in thresholds.items())
+    assert correct_rule(told) == thresholds
+    assert metrics_in(told) == list(thresholds)
