@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, named
+from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.scores.columns import Columns, classified, numbers_of, resolver
+from rageval_report.scores.fingerprints import all_different
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.metric import (
     Metric,
@@ -22,15 +21,15 @@ from rageval_report.scores.metric import (
     normalised,
     overridden,
 )
-from rageval_report.scores.texts import QUESTION
-
-QUERY_ID = "query_id"
+from rageval_report.scores.query_ids import QUERY_ID, first_named, query_ids
+from rageval_report.scores.query_ids import id_column_of as id_column_of
+from rageval_report.scores.query_ids import question_text as question_text
 
 # A score this far outside its bounds is rounding, and is moved to the bound.
 _ROUNDING = 1e-9
-_ID_NAMES = ("query_id", "queryid", "qid", "question_id", "sample_id", "example_id", "id", "_id")
 
 Duplicates = Literal["error", "mean"]
+_DUPLICATES: tuple[Duplicates, ...] = ("error", "mean")
 MetricsArgument = Iterable[str] | Mapping[str, Override] | None
 
 
@@ -89,6 +88,7 @@ def score_table(
     query_id: str = QUERY_ID,
     metrics: MetricsArgument = None,
     duplicates: Duplicates = "error",
+    known: Mapping[str, Override] | None = None,
 ) -> ScoreTable:
     """Check the rows and part them into scores and details.
 
@@ -102,6 +102,8 @@ def score_table(
         An iterable names the columns that are metrics; a mapping says what is known of some.
     duplicates : {"error", "mean"}
         What to do where a query has several rows: raise, or take the mean of its scores.
+    known : mapping of str to Metric, dict, "higher" or "lower", optional
+        What the file says of its metrics; what the caller says in `metrics` goes before it.
 
     Raises
     ------
@@ -115,150 +117,82 @@ def score_table(
     >>> list(table.scores), list(table.details)
     (['recall'], ['question'])
     """
-    frame = to_pandas(data)
-    if not len(frame):
+    if duplicates not in _DUPLICATES:
+        raise UnknownNameError("way with duplicate ids", str(duplicates), _DUPLICATES)
+    data = to_pandas(data)
+    if not len(data):
         raise DataError("expected one row a query; the table is empty")
-    ids, id_column, notes = _ids(frame, query_id)
-    columns = classified(frame, ids, id_column=id_column, wanted=_wanted(metrics))
+    frame = _with_names_of_text(data)
+    ids, id_column, notes = query_ids(frame, query_id)
+    told = {name: one for name, one in (known or {}).items() if name in frame}
+    columns = _parted(frame, ids, id_column, metrics, told)
     block = _score_block(columns, len(frame))
-    known, kind_notes = _known_metrics(columns, block, metrics)
-    _check_scores(block, known, ids)
+    of_metrics, kind_notes = _known_metrics(columns, block, metrics, told)
+    _check_scores(block, of_metrics, ids)
     index = pd.Index(ids, name=QUERY_ID)
-    scores = pd.DataFrame(block, index=index, columns=list(known), copy=False)
+    scores = pd.DataFrame(block, index=index, columns=list(of_metrics), copy=False)
     details = frame[columns.details].set_axis(index, axis=0)
-    table = ScoreTable(frame, scores, details, known, (*notes, *columns.notes, *kind_notes))
-    if duplicates == "mean":
-        return _with_means_of_repeats(table)
-    _check_unique(index)
-    return table
+    table = ScoreTable(data, scores, details, of_metrics, (*notes, *columns.notes, *kind_notes))
+    if all_different(index):
+        return table
+    if duplicates == "error":
+        raise DataError(_seen_twice(index))
+    return _with_means_of_repeats(table)
 
 
-def question_text(frame: pd.DataFrame) -> str | None:
-    """The column that holds the question's text, if there is one."""
-    return _first_present(frame, QUESTION)
+def beside(scores: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
+    """Scores and details in one frame; a detail named like a score gets the ending "_detail"."""
+    clash = {column: f"{column}_detail" for column in details if column in scores}
+    return pd.concat([scores, details.rename(columns=clash)], axis=1)
 
 
-def id_column_of(columns: Iterable[str]) -> str | None:
-    """The column that holds the query ids, by its name; None where no name says so.
-
-    Examples
-    --------
-    >>> id_column_of(["question", "Sample ID", "recall"])
-    'Sample ID'
-    """
-    return _first_named(columns, _ID_NAMES)
-
-
-def _first_present(frame: pd.DataFrame, names: Iterable[str]) -> str | None:
-    return _first_named(frame.columns, names)
+def _with_names_of_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, its columns named by different texts."""
+    if not all(isinstance(label, str) for label in frame.columns):
+        frame = frame.set_axis([str(label) for label in frame.columns], axis=1)
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()].unique().tolist()
+        raise DataError(f"column names must be unique; seen more than once: {named(twice)}")
+    return frame
 
 
-def _first_named(columns: Iterable[str], names: Iterable[str]) -> str | None:
-    by_name = {normalised(str(column)): column for column in reversed(list(columns))}
-    return next((by_name[name] for name in names if name in by_name), None)
+def _parted(
+    frame: pd.DataFrame,
+    ids: pd.Series,
+    id_column: str | None,
+    metrics: MetricsArgument,
+    told: Mapping[str, Override],
+) -> Columns:
+    """Metrics and details, by what the caller says of them, else by names and cells."""
+    if metrics is None or isinstance(metrics, Mapping):
+        return classified(frame, ids, id_column=id_column, also=(*told, *(metrics or ())))
+    only = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    return classified(frame, ids, id_column=id_column, only=only)
 
 
-# -- ids
+# -- repeated ids
 
 
-def _ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None, tuple[str, ...]]:
-    """The ids as text, the column they came from, and what was guessed."""
-    column = _first_present(frame, (normalised(query_id),))
-    if column is not None:
-        return _as_text(frame[column]), column, ()
-    if query_id != QUERY_ID:
-        raise DataError(f"no column is named {query_id!r}; columns: {named(frame.columns, 12)}")
-    if frame.index.name is not None or not isinstance(frame.index, pd.RangeIndex):
-        return _as_text(frame.index.to_series()), None, ()
-    column = _first_present(frame, _ID_NAMES)
-    if column is not None:
-        return _as_text(frame[column]), column, (f"query ids are taken from column {column!r}",)
-    column = question_text(frame)
-    if column is not None:
-        note = f"query ids are derived from the text of column {column!r}"
-        return _ids_of_questions(frame[column]), None, (note,)
-    raise DataError(
-        "no column of query ids: expected 'query_id' (or query_id=... naming one), an index of "
-        f"ids, or a column of questions; columns: {named(frame.columns, 12)}"
+def _seen_twice(index: pd.Index) -> str:
+    twice = index[index.duplicated()].unique().tolist()
+    return (
+        f"query ids must be unique; seen more than once: {named(twice)}. Repeated runs of "
+        'one pipeline are averaged with duplicates="mean"'
     )
 
 
-def _as_text(column: pd.Series) -> pd.Series:
-    missing = column.isna().to_numpy()
-    if missing.any():
-        rows = np.flatnonzero(missing)
-        raise DataError(f"every row needs a query id; rows {named(rows.tolist())} have none")
-    text = _text_of(column)
-    blank = (text.str.strip() == "").to_numpy()
-    if blank.any():
-        rows = np.flatnonzero(blank)
-        raise DataError(f"every row needs a query id; rows {named(rows.tolist())} have a blank one")
-    return text
-
-
-def _text_of(column: pd.Series) -> pd.Series:
-    if pd.api.types.is_float_dtype(column.dtype):
-        whole = column == column.round()
-        if not whole.all():
-            raise DataError(
-                f"query ids must be texts or whole numbers; got {named(column[~whole].tolist())}"
-            )
-        return column.astype("int64").astype(str)
-    if pd.api.types.infer_dtype(column, skipna=False) == "string":
-        return column
-    text = column.astype(str)
-    if text.nunique() < column.nunique():
-        twice = sorted(set(text[text.duplicated()]))
-        raise DataError(
-            f"query ids of different types that read alike, as 1 and '1': {named(twice)}; "
-            "make them all texts"
-        )
-    return text
-
-
-def _ids_of_questions(questions: pd.Series) -> pd.Series:
-    """A stable id a question: equal texts get a visible "#2", "#3", ..."""
-    missing = questions.isna().to_numpy()
-    if missing.any():
-        rows = np.flatnonzero(missing)
-        raise DataError(f"no query ids, and rows {named(rows.tolist())} have no question either")
-    ids = pd.Series([_id_of_question(str(text)) for text in questions])
-    seen = ids.groupby(ids).cumcount()
-    return ids.where(seen == 0, ids + "#" + (seen + 1).astype(str))
-
-
-def _id_of_question(text: str) -> str:
-    plain = " ".join(unicodedata.normalize("NFKC", text).split())
-    return "q-" + blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
-
-
-def _check_unique(index: pd.Index) -> None:
-    if index.has_duplicates:
-        twice = index[index.duplicated()].unique().tolist()
-        raise DataError(
-            f"query ids must be unique; seen more than once: {named(twice)}. Repeated runs of "
-            'one pipeline are averaged with duplicates="mean".'
-        )
-
-
 def _with_means_of_repeats(table: ScoreTable) -> ScoreTable:
-    rows = len(table.scores)
     scores = table.scores.groupby(level=0, sort=False).mean()
     details = table.details[~table.details.index.duplicated()]
-    if len(scores) == rows:
-        return table
-    note = f"{rows} rows of {len(scores)} queries: each query's score is the mean of its rows"
-    return replace(table, scores=scores, details=details, notes=(*table.notes, note))
+    known = {name: _as_scored(metric, scores[name]) for name, metric in table.metrics.items()}
+    note = (
+        f"{len(table.scores)} rows of {len(scores)} queries: each query's score is the mean of its "
+        "rows, its details are those of its first row"
+    )
+    return replace(table, scores=scores, details=details, metrics=known, notes=(*table.notes, note))
 
 
 # -- metrics and scores
-
-
-def _wanted(metrics: MetricsArgument) -> list[str] | None:
-    """The columns that the caller says are metrics; None leaves it to the data."""
-    if metrics is None or isinstance(metrics, Mapping):
-        return None
-    return [metrics] if isinstance(metrics, str) else list(metrics)
 
 
 def _score_block(columns: Columns, n_queries: int) -> np.ndarray:
@@ -270,22 +204,37 @@ def _score_block(columns: Columns, n_queries: int) -> np.ndarray:
 
 
 def _known_metrics(
-    columns: Columns, block: np.ndarray, metrics: MetricsArgument
+    columns: Columns, block: np.ndarray, metrics: MetricsArgument, told: Mapping[str, Override]
 ) -> tuple[dict[str, Metric], list[str]]:
-    """What is known of each metric: by the catalogue, else by its values; then by the caller."""
-    known, notes = {}, []
-    for position, (name, metric) in enumerate(columns.known.items()):
-        known[name] = metric or inferred(name, block[:, position])
-        if metric is None and not known[name].greater_is_better:
-            notes.append(f"{name!r} is not a known metric; by its name, lower is taken as better")
-    if isinstance(metrics, Mapping):
-        resolve = resolver(known)
-        for name, change in metrics.items():
-            known[resolve(name)] = overridden(known[resolve(name)], change)
+    """What is known of each metric: by catalogue or values, then by the file, then the caller."""
+    known = {
+        name: metric or inferred(name, block[:, position])
+        for position, (name, metric) in enumerate(columns.known.items())
+    }
+    guessed = {name for name, metric in columns.known.items() if metric is None}
+    by_caller = metrics if isinstance(metrics, Mapping) else {}
+    by_file = {name: one for name, one in told.items() if normalised(name) in known}
+    for name, change in (*by_file.items(), *by_caller.items()):
+        column = resolver(known)(name)
+        known[column] = overridden(known[column], change)
+        guessed.discard(column)
+    notes = [
+        f"{name!r} is not a known metric; by its name, lower is taken as better"
+        for name in known
+        if name in guessed and not known[name].greater_is_better
+    ]
     for position, (name, metric) in enumerate(known.items()):
-        if metric.kind == "binary" and not is_binary(block[:, position]):
-            known[name] = replace(metric, kind="proportion")
+        known[name] = _as_scored(metric, block[:, position])
+        if known[name].kind != metric.kind:
+            notes.append(f"{name!r} should be 0 or 1, but there are scores between: read as shares")
     return known, notes
+
+
+def _as_scored(metric: Metric, values: pd.Series | np.ndarray) -> Metric:
+    """The metric, a binary one as a proportion where there are scores between 0 and 1."""
+    if metric.kind != "binary" or is_binary(np.asarray(values)):
+        return metric
+    return replace(metric, kind="proportion")
 
 
 def _check_scores(block: np.ndarray, metrics: dict[str, Metric], ids: pd.Series) -> None:
@@ -326,5 +275,5 @@ def _check_bounds(column: np.ndarray, metric: Metric, ids: pd.Series) -> None:
 
 def detail(details: pd.DataFrame, *names: str) -> Any:
     """The first of the named detail columns that is there, or None."""
-    column = _first_present(details, names)
+    column = first_named(details.columns, names)
     return None if column is None else details[column]
