@@ -1,0 +1,141 @@
+"""A file of scores becomes a frame: recognise by content, then read.
+
+`READERS` is the table of all formats; one more is one small file here and one line there. A reader
+hands over a `ScoreFile` for each pipeline in the file; whoever asked makes a checked table of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rageval_report._registry import Registry
+from rageval_report.errors import DataError, named
+from rageval_report.readers._shapes import ShapeError
+from rageval_report.readers.base import ACCEPTED, Reader, ScoreFile
+from rageval_report.readers.source import Source
+
+__all__ = ["READERS", "Reader", "ScoreFile", "Source", "read", "recognise"]
+
+_HERE = __name__
+_MOST_NEAREST = 3
+
+READERS: Registry[Reader] = Registry(
+    "reader",
+    {
+        "csv": f"{_HERE}.delimited:CSV",
+        "tsv": f"{_HERE}.delimited:TSV",
+        "json": f"{_HERE}.json_table:JSON",
+        "jsonl": f"{_HERE}.jsonl:JSONL",
+        "parquet": f"{_HERE}.parquet:PARQUET",
+        "excel": f"{_HERE}.excel:EXCEL",
+        "promptfoo": f"{_HERE}.promptfoo:PROMPTFOO",
+        "inspector_raget": f"{_HERE}.inspector_raget:INSPECTOR_RAGET",
+    },
+    group="rageval_report.readers",
+)
+
+
+def recognise(source: Source) -> str:
+    """The name of the reader that knows the content of a file.
+
+    Parameters
+    ----------
+    source : Source
+        The file; its name plays no part.
+
+    Raises
+    ------
+    ReaderError
+        If no reader knows it, or two know it equally well.
+    """
+    marks = {name: float(READERS[name].recognise(source)) for name in READERS}
+    best = max(marks.values())
+    if best < ACCEPTED:
+        raise source.error(_unknown(source, marks))
+    winners = [name for name, mark in marks.items() if mark == best]
+    if len(winners) > 1:
+        raise source.error(
+            f"this may be read by {named(winners)}; say by which: reader={winners[0]!r}"
+        )
+    return winners[0]
+
+
+def _unknown(source: Source, marks: dict[str, float]) -> str:
+    by_mark = sorted(marks, key=lambda name: -marks[name])
+    near = [name for name in by_mark if marks[name] > 0][:_MOST_NEAREST]
+    told = "; ".join(f"{name} ({READERS[name].sentence})" for name in near)
+    nearest = f"Nearest: {told}. " if near else ""
+    return (
+        f"no reader knows this file; it looks like {source.looks_like}. {nearest}"
+        f"Choose with reader=..., one of {', '.join(marks)}"
+    )
+
+
+def read(
+    path: str | Path,
+    *,
+    reader: str | Reader | None = None,
+    query_id: str | None = None,
+    **options: Any,
+) -> list[ScoreFile]:
+    r"""Read a file of scores.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, gzipped or not; "-" is standard input.
+    reader : str or Reader, optional
+        A name of the table `READERS`; recognised by the content where not given.
+    query_id : str, optional
+        The column of ids, whose cells are then texts whatever they look like; readers of formats
+        that fix their ids pass over it.
+    **options
+        The reader's own, as ``columns=``, ``delimiter=``, ``encoding=``, ``sheet=``.
+
+    Returns
+    -------
+    list of ScoreFile
+        One a pipeline; their names differ.
+
+    Raises
+    ------
+    ReaderError
+        If the file cannot be read: the file, the line, what to do.
+    DataError
+        If the reader has no such option.
+    UnknownNameError
+        If no reader has that name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "hybrid.csv"
+    ...     _ = path.write_text("query_id;recall\n001;0,5\n002;NA\n")
+    ...     [found] = read(path)
+    >>> found.pipeline, found.frame["query_id"].tolist()
+    ('hybrid', ['001', '002'])
+    """
+    source = Source(path, encoding=options.get("encoding"))
+    chosen = reader if isinstance(reader, Reader) else READERS[reader or recognise(source)]
+    _check_options(chosen, options)
+    options.pop("encoding", None)  # the source's own business
+    if query_id is not None and "query_id" in chosen.options:
+        options["query_id"] = query_id
+    try:
+        found = chosen.read(source, **options)
+    except ShapeError as exc:
+        raise source.error(str(exc)) from exc
+    return [replace(one, notes=(*source.notes, *one.notes)) for one in found]
+
+
+def _check_options(reader: Reader, options: Iterable[str]) -> None:
+    unknown = [option for option in options if option not in reader.options]
+    if unknown:
+        known = ", ".join(reader.options) or "none"
+        raise DataError(
+            f"the {reader.name} reader has no option {named(unknown)}; its options: {known}"
+        )

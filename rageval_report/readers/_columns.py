@@ -1,0 +1,106 @@
+"""Columns of Python values become a frame in which nothing changed its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from rageval_report.readers.base import id_columns
+
+# Where frameworks keep the scores of a row one level down.
+_NESTS = ("metrics", "scores")
+_SCORE_KEYS = ("score", "value")
+
+
+def frame_of(columns: Mapping[str, Sequence[Any]], query_id: str | None = None) -> pd.DataFrame:
+    """A frame of the columns; ids stay the Python values they are, because 1 and "1" may differ.
+
+    Examples
+    --------
+    >>> frame_of({"id": [1, "1"], "recall": [0.5, None]}).dtypes.astype(str).tolist()
+    ['object', 'float64']
+    """
+    ids = set(id_columns(columns, query_id))
+    made = {
+        name: pd.Series(cells, dtype=object if name in ids else None)
+        for name, cells in columns.items()
+    }
+    return pd.DataFrame(made)
+
+
+def columns_of(records: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The records turned into columns, in the order in which their keys first appear.
+
+    Examples
+    --------
+    >>> columns_of([{"a": 1}, {"b": 2}])
+    {'a': [1, None], 'b': [None, 2]}
+    """
+    columns: dict[str, list[Any]] = {}
+    for n_before, record in enumerate(records):
+        for key, value in record.items():
+            if key not in columns:
+                columns[key] = [None] * n_before
+            columns[key].append(value)
+        if len(record) < len(columns):
+            for cells in columns.values():
+                if len(cells) == n_before:
+                    cells.append(None)
+    return columns
+
+
+def with_nested_scores(columns: Mapping[str, list[Any]]) -> tuple[dict[str, list[Any]], list[str]]:
+    """The columns with scores that were one level down as columns of their own, and a note.
+
+    ``{"metrics": {"f1": {"score": 0.5, "reason": "..."}}}`` becomes ``f1`` and ``f1_reason``, and
+    ``{"scores": {"f1": 0.5}}`` becomes ``f1``. What else stands beside a score is kept as a dict
+    in ``f1_details``.
+
+    Examples
+    --------
+    >>> with_nested_scores({"scores": [{"f1": 0.5}, None]})[0]
+    {'f1': [0.5, None]}
+    """
+    found: dict[str, list[Any]] = {}
+    notes = []
+    for name, cells in columns.items():
+        if name not in _NESTS or not _are_scores(cells):
+            found[name] = cells
+            continue
+        flat = columns_of(_flat(cell or {}) for cell in cells)
+        taken = [column for column in flat if column in columns]
+        flat = {f"{name}.{column}" if column in taken else column: flat[column] for column in flat}
+        found |= flat
+        notes.append(f"the scores within {name!r} became columns: {', '.join(flat)}")
+    return found, notes
+
+
+def _are_scores(cells: list[Any]) -> bool:
+    nests = [cell for cell in cells if cell is not None]
+    return any(nests) and all(
+        isinstance(nest, dict) and all(map(_may_be_score, nest.values())) for nest in nests
+    )
+
+
+def _may_be_score(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(key in value for key in _SCORE_KEYS)
+    return not isinstance(value, list)
+
+
+def _flat(nest: Mapping[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for metric, value in nest.items():
+        if not isinstance(value, dict):
+            flat[metric] = value
+            continue
+        rest = dict(value)
+        flat[metric] = rest.pop(next(key for key in _SCORE_KEYS if key in value))
+        reason = rest.pop("reason", None)
+        if reason is not None:
+            flat[f"{metric}_reason"] = reason
+        if rest:
+            flat[f"{metric}_details"] = rest
+    return flat

@@ -1,0 +1,206 @@
+"""What bytes are: text in which encoding, or a binary format of which kind."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import NamedTuple
+
+_CHUNK = 1 << 20
+
+# The longer mark first: UTF-32's begins with UTF-16's.
+_MARKS: tuple[tuple[bytes, str], ...] = (
+    (b"\xff\xfe\x00\x00", "utf-32-le"),
+    (b"\x00\x00\xfe\xff", "utf-32-be"),
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+_BINARY: tuple[tuple[bytes, str], ...] = (
+    (b"PAR1", "a Parquet file"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"PK\x05\x06", "an empty zip archive"),
+    (b"\x1f\x8b", "a gzip file within a gzip file"),
+    (b"BZh", "a bzip2 file"),
+    (b"\xfd7zXZ", "an xz file"),
+    (b"\x28\xb5\x2f\xfd", "a zstd file"),
+    (b"7z\xbc\xaf", "a 7z archive"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook (.xls) or a password-protected one"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"ARROW1", "a Feather or Arrow file"),
+    (b"ORC", "an ORC file"),
+    (b"Obj\x01", "an Avro file"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"\x93NUMPY", "a NumPy array file"),
+    (b"\x80\x02", "a Python pickle, which is code and is not read"),
+    (b"\x80\x03", "a Python pickle, which is code and is not read"),
+    (b"\x80\x04", "a Python pickle, which is code and is not read"),
+    (b"\x80\x05", "a Python pickle, which is code and is not read"),
+    (b"%PDF", "a PDF"),
+    (b"\x89PNG", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"\x7fELF", "a program"),
+)
+# Control characters that no table of scores holds; tab, line ends and form feed are none of them.
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x19\x1b-\x1f\x7f]")
+
+
+class NotTextError(ValueError):
+    """Bytes cannot be read as text.
+
+    Parameters
+    ----------
+    message : str
+        Why not.
+    line : int, optional
+        The line, counted from 1.
+    """
+
+    def __init__(self, message: str, line: int | None = None):
+        self.line = line
+        super().__init__(message)
+
+
+class Decoded(NamedTuple):
+    """A text as UTF-8, and what was guessed."""
+
+    utf8: bytes
+    note: str | None = None
+
+
+def binary_kind(head: bytes, encoding: str | None = None) -> str | None:
+    """The binary format of a file that begins with `head`; None where it may be text.
+
+    Examples
+    --------
+    >>> binary_kind(b"%PDF-1.7"), binary_kind(b"query_id,recall")
+    ('a PDF', None)
+    """
+    for magic, kind in _BINARY:
+        if head.startswith(magic) and not (magic.isascii() and magic.isalnum() and _is_text(head)):
+            return kind
+    if b"\x00" in head and encoding is None and _mark(head) is None:
+        return "binary data, or UTF-16 without a byte order mark (then pass encoding='utf-16-le')"
+    return None
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether bytes that open like a magic word are text all the same, as "ORCID,recall" is."""
+    return _CONTROLS.search(head) is None and head.isascii()
+
+
+def text_kind(head: bytes) -> str:
+    """What a text seems to be, in words."""
+    text = head_text(head).lstrip()
+    if text.startswith("<"):
+        return "HTML or XML"
+    if text.startswith(("{", "[")):
+        return "JSON"
+    line = text.splitlines()[0][:60] if text else ""
+    return f"text that begins {line!r}" if line else "text without anything in it"
+
+
+def head_text(head: bytes) -> str:
+    """The first bytes as text, where a cut character does not matter."""
+    mark = _mark(head)
+    if mark is None:
+        return head.decode("utf-8", "replace")
+    magic, encoding = mark
+    return head[len(magic) :].decode(encoding, "replace")
+
+
+def _mark(data: bytes) -> tuple[bytes, str] | None:
+    return next((mark for mark in _MARKS if data.startswith(mark[0])), None)
+
+
+def decoded(data: bytes, encoding: str | None = None) -> Decoded:
+    """The text of a file.
+
+    Parameters
+    ----------
+    data : bytes
+        The whole file.
+    encoding : str, optional
+        Without it: the byte order mark decides, then UTF-8, then Windows-1252 with a note.
+
+    Raises
+    ------
+    NotTextError
+        If the encoding is unknown or does not fit, the file is cut, or it is binary.
+
+    Examples
+    --------
+    >>> decoded("é".encode("utf-16")).utf8.decode()
+    'é'
+    """
+    if encoding is not None:
+        return Decoded(_without_nul(_recoded(data, encoding)))
+    mark = _mark(data)
+    if mark is not None:
+        magic, marked = mark
+        rest = data[len(magic) :]
+        return Decoded(
+            _without_nul(rest if _is_valid_utf8(rest, marked) else _recoded(rest, marked))
+        )
+    fault = _utf8_fault(data)
+    if fault is None:
+        return Decoded(_without_nul(data))
+    if fault.reason == "unexpected end of data":
+        raise NotTextError("the file ends in the middle of a character; is it cut?")
+    return _in_windows_encoding(data)
+
+
+def _is_valid_utf8(data: bytes, encoding: str) -> bool:
+    return encoding == "utf-8" and _utf8_fault(data) is None
+
+
+def _utf8_fault(data: bytes) -> UnicodeDecodeError | None:
+    """What is wrong with the UTF-8, found in steps so that the text is never there twice."""
+    if data.isascii():
+        return None
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, len(data), _CHUNK):
+            decoder.decode(data[start : start + _CHUNK], final=start + _CHUNK >= len(data))
+    except UnicodeDecodeError as exc:
+        return exc
+    return None
+
+
+def _recoded(data: bytes, encoding: str) -> bytes:
+    try:
+        text = data.decode(encoding)
+    except LookupError as exc:
+        raise NotTextError(
+            f"no encoding is named {encoding!r}; usual ones are utf-8, cp1252"
+        ) from exc
+    except UnicodeDecodeError as exc:
+        if exc.reason in ("truncated data", "unexpected end of data"):
+            raise NotTextError("the file ends in the middle of a character; is it cut?") from exc
+        line = 1 + data[: exc.start].count(b"\n")
+        raise NotTextError(f"this is not {encoding}: {exc.reason}", line) from exc
+    return text.removeprefix("\ufeff").encode("utf-8", "surrogatepass")
+
+
+def _in_windows_encoding(data: bytes) -> Decoded:
+    control = _CONTROLS.search(data)
+    if control is not None:
+        raise NotTextError("expected text; this looks like binary data")
+    encoding = "cp1252"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        encoding = "latin-1"
+        text = data.decode(encoding)
+    note = (
+        f"the file is not UTF-8; it was read as {encoding} (pass encoding= if letters look wrong)"
+    )
+    return Decoded(text.encode("utf-8"), note)
+
+
+def _without_nul(utf8: bytes) -> bytes:
+    place = utf8.find(b"\x00")
+    if place >= 0:
+        line = 1 + utf8[:place].count(b"\n")
+        raise NotTextError("expected text; a NUL character says that this is binary", line)
+    return utf8

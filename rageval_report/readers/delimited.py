@@ -1,0 +1,287 @@
+"""Tables of delimited text: CSV, TSV, and the same with semicolons or bars."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from io import BytesIO
+from itertools import islice, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import DataError, named
+from rageval_report.readers._decimals import with_decimal_points
+from rageval_report.readers._fields import (
+    Counted,
+    FieldCountError,
+    cell_text,
+    count_rows,
+    line_ends,
+    rows,
+)
+from rageval_report.readers.base import (
+    Reader,
+    ScoreFile,
+    check_names,
+    kept_columns,
+    single_pipeline,
+    text_columns,
+)
+from rageval_report.readers.source import Source
+
+DELIMITERS = (",", ";", "\t", "|")
+_SAMPLE, _HEAD = 50, 1 << 16
+_DECIMAL = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
+_WHOLE = re.compile(r"[-+]?\d+")
+
+_POWERS_OF_TEN = 10 ** np.arange(19)
+
+# Before 3.1 pandas rounds the last digit of some numbers wrongly unless told not to.
+_EXACT: dict[str, Any] = (
+    {"float_precision": "round_trip"}
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+    else {}
+)
+
+
+class _Fit(NamedTuple):
+    """How well a delimiter splits: the share of rows as wide as the header, and that width."""
+
+    agreement: float
+    width: int
+
+
+def _fit(text: bytes, delimiter: str) -> _Fit:
+    ends = line_ends(text[:_HEAD], delimiter)
+    sample = list(islice(rows(text, delimiter, ends=ends), _SAMPLE + 1))
+    if not sample or len(sample[0].cells) < 2:
+        return _Fit(0.0, 0)
+    width = len(sample[0].cells)
+    alike = [len(row.cells) == width for row in sample[1:]]
+    return _Fit(sum(alike) / len(alike) if alike else 1.0, width)
+
+
+def best_delimiters(text: bytes) -> list[str]:
+    r"""The delimiters that split a text best; none where it has no columns, several where they tie.
+
+    Examples
+    --------
+    >>> best_delimiters(b"id;recall\nq1;0,5\n"), best_delimiters(b"one column")
+    ([';'], [])
+    """
+    fits = {delimiter: _fit(text, delimiter) for delimiter in DELIMITERS}
+    best = max(fits.values())
+    return [delimiter for delimiter, fit in fits.items() if fit == best and fit.width > 1]
+
+
+def _mark(source: Source, delimiters: Iterable[str]) -> float:
+    if not source.is_text or source.starts_like_json:
+        return 0.0
+    best = [one for one in best_delimiters(source.utf8) if one in delimiters]
+    if not best:
+        return 0.0
+    agreement = _fit(source.utf8, best[0]).agreement
+    return 0.5 + 0.4 * agreement if agreement >= 0.5 else 0.3
+
+
+def _recognise_csv(source: Source) -> float:
+    return _mark(source, (",", ";", "|"))
+
+
+def _recognise_tsv(source: Source) -> float:
+    return _mark(source, ("\t",))
+
+
+# -- reading
+
+
+def read_delimited(
+    source: Source,
+    *,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    columns: Iterable[str] | None = None,
+    query_id: str | None = None,
+) -> list[ScoreFile]:
+    """Read a table of delimited text.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    delimiter : str, optional
+        One character; found by trying where not given.
+    decimal : {".", ","}, optional
+        The decimal sign. Without it, and where the delimiter is no comma, columns whose cells look
+        like 0,83 are read as numbers.
+    columns : iterable of str, optional
+        Which columns to read besides the ids.
+    query_id : str, optional
+        The column of ids.
+
+    Raises
+    ------
+    ReaderError
+        If the header has a name twice, looks like data, or a row has another number of fields.
+    """
+    delimiter = _checked_delimiter(delimiter) or _found_delimiter(source)
+    ends = line_ends(source.utf8, delimiter)
+    header, start = _header(source, delimiter, ends)
+    try:
+        counted = count_rows(source.utf8, delimiter, len(header), start, ends)
+    except FieldCountError as exc:
+        raise source.error(str(exc), line=source.line_of(exc.offset)) from exc
+    if not counted.n_rows:
+        raise source.error("it names columns, but holds no row")
+    table = _Table(source, delimiter, ends, header, start, counted)
+    frame = table.parsed(kept_columns(header, columns, query_id), query_id)
+    frame, notes = with_decimal_points(source, frame, delimiter=delimiter, decimal=decimal)
+    return single_pipeline(source, frame, notes)
+
+
+def _checked_delimiter(delimiter: str | None) -> str | None:
+    if delimiter is None:
+        return None
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise DataError(
+            f"delimiter must be one ASCII character, as ',' or '\\t'; got {delimiter!r}"
+        )
+    return delimiter
+
+
+def _found_delimiter(source: Source) -> str:
+    best = best_delimiters(source.utf8)
+    if len(best) > 1:
+        raise source.error(
+            f"{named(best)} split the table equally well; say which it is: delimiter={best[0]!r}"
+        )
+    return best[0] if best else ","
+
+
+def _header(source: Source, delimiter: str, ends: bytes) -> tuple[list[str], int]:
+    """The names of the columns, and where the first row begins."""
+    first_rows = list(islice(rows(source.utf8, delimiter, ends=ends), 2))
+    if not first_rows:
+        raise source.error("expected a header and rows; the file holds only blanks")
+    header = first_rows[0]
+    line = source.line_of(header.offset)
+    if not header.is_closed:
+        raise source.error("a quote in the header is never closed; is the file cut?", line=line)
+    names = [cell_text(cell).strip() for cell in header.cells]
+    named_all = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
+    if _looks_like_data(names):
+        raise source.error(
+            f"expected names of columns; found numbers, as {_first_number(names)!r}. Add a header.",
+            line=line,
+        )
+    check_names(source, named_all, line)
+    return named_all, first_rows[1].offset if len(first_rows) > 1 else len(source.utf8)
+
+
+def _looks_like_data(names: list[str]) -> bool:
+    """Whether a first line is a row: it holds a score, or whole numbers that do not count up."""
+    if any(_DECIMAL.fullmatch(name) for name in names):
+        return True
+    whole = [int(name) for name in names if _WHOLE.fullmatch(name)]
+    counts_up = all(one < other for one, other in pairwise(whole))
+    return len(whole) > 1 and 2 * len(whole) >= len(names) - 1 and not counts_up
+
+
+def _first_number(names: list[str]) -> str:
+    return next(name for name in names if _DECIMAL.fullmatch(name) or _WHOLE.fullmatch(name))
+
+
+class _Table(NamedTuple):
+    """A table whose rows are known to be as wide as its header."""
+
+    source: Source
+    delimiter: str
+    ends: bytes
+    header: list[str]
+    start: int
+    counted: Counted
+
+    def parsed(self, kept: list[str], query_id: str | None) -> pd.DataFrame:
+        """The columns to keep, ids and answers as the texts that they are."""
+        frame = self._parsed_by_pandas(kept)
+        texts = {
+            name: self._text_of(name, frame[name])
+            for name in text_columns(kept, query_id)
+            if not _is_text(frame[name])
+        }
+        return frame.assign(**texts) if texts else frame
+
+    def _text_of(self, name: str, cells: pd.Series) -> pd.Series:
+        """Texts that pandas took for numbers, as they are written."""
+        is_first_and_whole = name == self.header[0] and cells.dtype == np.int64
+        if is_first_and_whole and self._is_written_plainly(cells.to_numpy()):
+            return cells.astype(str)
+        # Parsing them as texts in the first place would cost more: pandas then cannot go through
+        # the file in steps.
+        return self._parsed_by_pandas([name], dtype=str)[name]
+
+    def _is_written_plainly(self, numbers: np.ndarray) -> bool:
+        """Whether each row opens with its number in the one usual way, not as 007 or +7.
+
+        It does if the delimiter stands right after as many characters as the number has digits.
+        """
+        starts = self.counted.starts
+        if starts is None or len(starts) != len(numbers) or numbers.min() < 0:
+            return False
+        text = np.frombuffer(self.source.utf8, np.uint8)
+        n_digits = np.maximum(np.searchsorted(_POWERS_OF_TEN, numbers, side="right"), 1)
+        after = np.minimum(starts + n_digits, len(text) - 1)
+        return bool((text[after] == ord(self.delimiter)).all())
+
+    def _parsed_by_pandas(self, kept: list[str], dtype: type[str] | None = None) -> pd.DataFrame:
+        """A blank cell is missing and nothing else is: an answer "None" is an answer."""
+        content = BytesIO(self.source.utf8)
+        content.seek(self.start)
+        try:
+            frame: pd.DataFrame = pd.read_csv(
+                content,
+                sep=self.delimiter,
+                lineterminator="\n" if self.ends == b"\n" else None,
+                header=None,
+                names=self.header,
+                usecols=kept,
+                index_col=False,
+                dtype=dtype,
+                keep_default_na=False,
+                na_values=[""],
+                low_memory=dtype is not None,
+                encoding="utf-8",
+                **_EXACT,
+            )
+        except (pd.errors.ParserError, ValueError, OverflowError) as exc:
+            raise self.source.error(f"the table cannot be parsed: {exc}") from exc
+        if len(frame) != self.counted.n_rows and len(self.header) > 1:
+            raise self.source.error(
+                f"its rows cannot be told apart: {self.counted.n_rows} by the line ends, "
+                f"{len(frame)} by the cells"
+            )
+        return frame
+
+
+def _is_text(column: pd.Series) -> bool:
+    return pd.api.types.infer_dtype(column, skipna=True) == "string"
+
+
+_OPTIONS = ("columns", "decimal", "delimiter", "encoding", "query_id")
+
+CSV = Reader(
+    "csv",
+    "a table of text with a header, split at commas, semicolons or bars",
+    _recognise_csv,
+    read_delimited,
+    _OPTIONS,
+)
+TSV = Reader(
+    "tsv",
+    "a table of text with a header, split at tabs",
+    _recognise_tsv,
+    read_delimited,
+    _OPTIONS,
+)

@@ -1,0 +1,172 @@
+"""Excel workbooks (.xlsx)."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterable
+from io import BytesIO
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+from rageval_report._registry import load
+from rageval_report.errors import DataError, UnknownNameError, named
+from rageval_report.readers._columns import frame_of
+from rageval_report.readers.base import (
+    Reader,
+    ScoreFile,
+    check_names,
+    kept_columns,
+    single_pipeline,
+)
+from rageval_report.readers.source import Source
+
+_ZIP = b"PK\x03\x04"
+_FAULTS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"))
+
+# A workbook of numbers unpacks to about ten times its size.
+_LARGEST_SWELLING = 300
+_HARMLESS = 1 << 28
+
+
+def _recognise(source: Source) -> float:
+    if not source.head.startswith(_ZIP):
+        return 0.0
+    try:
+        return 1.0 if any(name.startswith("xl/") for name in _members(source)) else 0.1
+    except zipfile.BadZipFile:  # cut; said when it is read
+        return 0.6 if b"xl/" in source.data or b"[Content_Types].xml" in source.head else 0.1
+
+
+def _members(source: Source) -> list[str]:
+    with zipfile.ZipFile(source.opened()) as archive:
+        return archive.namelist()
+
+
+def read_excel(
+    source: Source,
+    *,
+    sheet: str | int | None = None,
+    columns: Iterable[str] | None = None,
+    query_id: str | None = None,
+) -> list[ScoreFile]:
+    """Read a sheet of a workbook: its first filled row is the header.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    sheet : str or int, optional
+        The sheet's name, or its place counted from 0; the first one where not given.
+    columns : iterable of str, optional
+        Which columns to keep besides the ids.
+    query_id : str, optional
+        The column of ids.
+
+    Raises
+    ------
+    ReaderError
+        If it is no workbook, cut, or the sheet is empty.
+    UnknownNameError
+        If there is no such sheet.
+    MissingDependencyError
+        If openpyxl is not installed.
+    """
+    library = load("openpyxl")
+    _check_archive(source)
+    faults = (
+        *(zipfile.BadZipFile, ParseError, OSError, ValueError, KeyError, TypeError),
+        *(IndexError, AttributeError, zlib.error),
+        library.utils.exceptions.InvalidFileException,
+    )
+    try:
+        content = BytesIO(source.data)  # of a path it would want the right suffix
+        book = library.load_workbook(content, read_only=True, data_only=True)
+        chosen = _chosen_sheet(book.sheetnames, sheet)
+        rows = [list(row) for row in book[chosen].iter_rows(values_only=True)]
+        book.close()
+    except (DataError, UnknownNameError):
+        raise
+    except faults as exc:
+        raise source.error(f"this workbook cannot be read; is it cut? ({exc})") from exc
+    header, cells = _parted(source, rows, chosen)
+    found = dict(zip(header, cells, strict=True))
+    kept = kept_columns(header, columns, query_id)
+    notes = _notes(book.sheetnames, chosen if sheet is None else None, found)
+    frame = frame_of({name: _without_faults(found[name]) for name in kept}, query_id)
+    return single_pipeline(source, frame, notes)
+
+
+def _check_archive(source: Source) -> None:
+    try:
+        with zipfile.ZipFile(source.opened()) as archive:
+            sizes = [(member.file_size, member.compress_size) for member in archive.infolist()]
+    except (zipfile.BadZipFile, OSError) as exc:
+        raise source.error(f"this is no workbook, or a cut one ({exc})") from exc
+    unpacked, packed = (sum(size) for size in zip(*sizes, strict=True)) if sizes else (0, 0)
+    if unpacked > max(_HARMLESS, _LARGEST_SWELLING * packed):
+        raise source.error(
+            f"the workbook swells to more than {_LARGEST_SWELLING} times its size; save it as CSV"
+        )
+
+
+def _chosen_sheet(names: list[str], sheet: str | int | None) -> str:
+    if sheet is None:
+        return names[0]
+    if isinstance(sheet, int):
+        if not 0 <= sheet < len(names):
+            raise DataError(f"sheet must be from 0 to {len(names) - 1}; got {sheet}")
+        return names[sheet]
+    if sheet not in names:
+        raise UnknownNameError("sheet", sheet, names)
+    return sheet
+
+
+def _parted(source: Source, rows: list[list[Any]], sheet: str) -> tuple[list[str], list[list[Any]]]:
+    """The header and the columns, without rows and columns that hold nothing."""
+    filled = [row for row in rows if any(cell is not None for cell in row)]
+    if not filled:
+        raise source.error(f"the sheet {sheet!r} is empty; choose another with sheet=")
+    width = max(len(row) for row in filled)
+    padded = [row + [None] * (width - len(row)) for row in filled]
+    columns = [list(column) for column in zip(*padded, strict=True)]
+    named_columns = [
+        (_header_text(cells[0], place), cells[1:])
+        for place, cells in enumerate(columns)
+        if any(cell is not None for cell in cells)
+    ]
+    header = [name for name, _ in named_columns]
+    check_names(source, header)
+    return header, [cells for _, cells in named_columns]
+
+
+def _header_text(cell: object, place: int) -> str:
+    return f"Unnamed: {place}" if cell is None else str(cell).strip()
+
+
+def _without_faults(cells: list[Any]) -> list[Any]:
+    return [None if isinstance(cell, str) and cell in _FAULTS else cell for cell in cells]
+
+
+def _notes(sheets: list[str], chosen: str | None, found: dict[str, list[Any]]) -> list[str]:
+    notes = []
+    others = [name for name in sheets if name != chosen]
+    if chosen is not None and others:
+        notes.append(f"read from sheet {chosen!r}; there are also {named(others)}")
+    faulty = {
+        name: sum(1 for cell in cells if isinstance(cell, str) and cell in _FAULTS)
+        for name, cells in found.items()
+    }
+    notes += [
+        f"{n} cells of {name!r} hold a formula's error: unscored" for name, n in faulty.items() if n
+    ]
+    return notes
+
+
+EXCEL = Reader(
+    "excel",
+    "a sheet of an Excel workbook, .xlsx (needs the extra excel)",
+    _recognise,
+    read_excel,
+    ("columns", "query_id", "sheet"),
+)

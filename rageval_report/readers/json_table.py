@@ -1,0 +1,227 @@
+"""Tables in one JSON document: records, columns, or what pandas writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from rageval_report.errors import named
+from rageval_report.readers._columns import columns_of, frame_of, with_nested_scores
+from rageval_report.readers._shapes import ShapeError, is_records, kind_of
+from rageval_report.readers.base import (
+    Reader,
+    ScoreFile,
+    kept_columns,
+    repeated,
+    single_pipeline,
+)
+from rageval_report.readers.source import Source
+from rageval_report.scores.table import id_column_of
+
+Columns = dict[str, list[Any]]
+
+# Row labels of a table that has an id column are kept under this name, as a detail.
+_LABELS = "index"
+_SHAPES = (
+    "expected a list of one object a query, an object of columns, or the columns, index and data "
+    "that pandas writes"
+)
+
+
+def _recognise(source: Source) -> float:
+    if not source.starts_like_json:
+        return 0.0
+    document = source.document_or_none()
+    if document is None:  # broken, or more than one: said when it is read
+        return 0.5
+    return 0.7 if is_table(document) else 0.5
+
+
+def is_table(document: object) -> bool:
+    """Whether a JSON document is a table in one of the shapes that are known.
+
+    Examples
+    --------
+    >>> is_table([{"query_id": "q1", "recall": 0.5}]), is_table({"recall": 0.5})
+    (True, False)
+    """
+    try:
+        _shape(document)
+    except ShapeError:
+        return False
+    return True
+
+
+def read_json(
+    source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
+) -> list[ScoreFile]:
+    """Read a table from one JSON document.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    columns : iterable of str, optional
+        Which columns to keep besides the ids.
+    query_id : str, optional
+        The column of ids.
+
+    Raises
+    ------
+    ReaderError
+        If the document is broken.
+    ShapeError
+        If it is no table; `read` tells of which file.
+    """
+    found, notes = _shape(source.document)(source.document)
+    return table_of(source, found, columns=columns, query_id=query_id, notes=notes)
+
+
+def table_of(
+    source: Source,
+    found: Columns,
+    *,
+    columns: Iterable[str] | None,
+    query_id: str | None,
+    notes: Iterable[str] = (),
+) -> list[ScoreFile]:
+    """What JSON readers hand over: the columns asked for, with nested scores brought up."""
+    if not found:
+        raise source.error("the records are empty")
+    flat, nest_notes = with_nested_scores(found)
+    kept = {name: flat[name] for name in kept_columns(flat, columns, query_id)}
+    return single_pipeline(source, frame_of(kept, query_id), (*notes, *nest_notes))
+
+
+# -- shapes
+
+
+def _shape(document: object) -> Callable[[Any], tuple[Columns, list[str]]]:
+    """The function that makes columns of a document like this one."""
+    if isinstance(document, list):
+        return _of_records
+    if not isinstance(document, dict) or not document:
+        raise ShapeError(f"{_SHAPES}; got {kind_of(document)}")
+    if {"columns", "data"} <= set(document) <= {"columns", "data", "index", *_NAMES_OF_AXES}:
+        return _of_split
+    if _are_columns(document):
+        return _of_lists
+    if sum(map(is_records, document.values())) == 1:
+        return _of_single_table
+    if all(isinstance(value, list) for value in document.values()):
+        raise ShapeError(f"the columns must be of equal length; {_lengths(document)}")
+    if all(isinstance(value, dict) for value in document.values()):
+        return _of_dicts
+    raise ShapeError(f"{_SHAPES}; got an object with {_described(document)}")
+
+
+def _short(names: Iterable[str]) -> str:
+    return named([name[:30] for name in names])
+
+
+def _are_columns(document: Mapping[str, Any]) -> bool:
+    cells = document.values()
+    return (
+        all(isinstance(column, list) for column in cells)
+        and len({len(column) for column in cells}) == 1
+        and not all(map(is_records, cells))
+    )
+
+
+def _lengths(document: Mapping[str, list[Any]]) -> str:
+    return ", ".join(f"{name!r} has {len(cells)}" for name, cells in list(document.items())[:8])
+
+
+_NAMES_OF_AXES = ("index_names", "column_names")
+
+
+def _described(document: Mapping[str, Any]) -> str:
+    keys = [f"{key[:30]} ({kind_of(value)})" for key, value in list(document.items())[:8]]
+    return ", ".join(keys) + (", ..." if len(document) > len(keys) else "")
+
+
+def _of_records(records: list[Any]) -> tuple[Columns, list[str]]:
+    if not records:
+        raise ShapeError("the list of records is empty")
+    wrong = [place for place, record in enumerate(records, 1) if not isinstance(record, dict)]
+    if wrong:
+        raise ShapeError(
+            f"expected a list of one object a query; entry {wrong[0]} is "
+            f"{kind_of(records[wrong[0] - 1])}"
+        )
+    return columns_of(records), []
+
+
+def _of_single_table(document: Mapping[str, Any]) -> tuple[Columns, list[str]]:
+    [key] = [key for key, value in document.items() if is_records(value)]
+    others = [other for other in document if other != key]
+    note = f"the rows are those of {key!r}" + (f"; left out: {named(others)}" if others else "")
+    return columns_of(document[key]), [note]
+
+
+def _of_lists(document: Mapping[str, list[Any]]) -> tuple[Columns, list[str]]:
+    return dict(document), []
+
+
+def _of_split(document: Mapping[str, Any]) -> tuple[Columns, list[str]]:
+    names, data = document["columns"], document["data"]
+    if not isinstance(names, list) or not isinstance(data, list):
+        raise ShapeError(f"{_SHAPES}; 'columns' and 'data' must be lists")
+    _check_split_rows(data, len(names))
+    texts = [str(name) for name in names]
+    if repeated(texts):
+        twice = named(repeated(texts))
+        raise ShapeError(f"column names must be unique; seen more than once: {twice}")
+    labels = document.get("index") or list(range(len(data)))
+    if not isinstance(labels, list) or len(labels) != len(data):
+        raise ShapeError(f"'index' must be a list of {len(data)} labels, one a row of 'data'")
+    columns = {name: [row[place] for row in data] for place, name in enumerate(texts)}
+    return _with_labels(columns, labels)
+
+
+def _check_split_rows(data: list[Any], width: int) -> None:
+    for place, row in enumerate(data, 1):
+        if not isinstance(row, list) or len(row) != width:
+            found = f"{len(row)} cells" if isinstance(row, list) else kind_of(row)
+            raise ShapeError(
+                f"row {place} of 'data' must be a list of {width} cells, one a column; got {found}"
+            )
+
+
+def _of_dicts(document: Mapping[str, Mapping[str, Any]]) -> tuple[Columns, list[str]]:
+    """``{column: {row: cell}}``, as pandas writes it.
+
+    Without row numbers or a column of ids nothing tells rows from statistics: ``{"recall":
+    {"mean": 0.5, "std": 0.1}}`` has the same shape.
+    """
+    labels = list(dict.fromkeys(label for cells in document.values() for label in cells))
+    is_numbered = all(label.isdigit() for label in labels)
+    if not is_numbered and id_column_of(document) is None:
+        raise ShapeError(
+            f"it is an object of objects: {_short(document)} hold {_short(labels)}, which may be "
+            "queries, pipelines or statistics. Write a list of objects with a query_id each, as "
+            "pandas does with orient='records'"
+        )
+    return _with_labels(
+        {name: [cells.get(label) for label in labels] for name, cells in document.items()}, labels
+    )
+
+
+def _with_labels(found: Columns, labels: list[Any]) -> tuple[Columns, list[str]]:
+    """Row labels that are no mere row numbers are the ids, where there is no column of ids."""
+    if [str(label) for label in labels] == [str(row) for row in range(len(labels))]:
+        return found, []
+    if id_column_of(found) is None and not all(str(label).isdigit() for label in labels):
+        return {"query_id": labels, **found}, ["the row labels are taken for query ids"]
+    if _LABELS in found:
+        return found, []
+    return {_LABELS: labels, **found}, []
+
+
+JSON = Reader(
+    "json",
+    "one JSON document: a list of records, an object of columns, or pandas' split form",
+    _recognise,
+    read_json,
+    ("columns", "encoding", "query_id"),
+)

@@ -1,0 +1,85 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from rageval_report._registry import load
+from rageval_report.readers.base import (
+    Reader,
+    ScoreFile,
+    check_names,
+    kept_columns,
+    single_pipeline,
+)
+from rageval_report.readers.source import Source
+
+_MAGIC = b"PAR1"
+
+
+def _recognise(source: Source) -> float:
+    return 1.0 if source.head.startswith(_MAGIC) and not source.is_text else 0.0
+
+
+def read_parquet(
+    source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
+) -> list[ScoreFile]:
+    """Read a Parquet file; only the columns asked for leave the disk.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    columns : iterable of str, optional
+        Which columns to read besides the ids.
+    query_id : str, optional
+        The column of ids.
+
+    Raises
+    ------
+    ReaderError
+        If it is no Parquet file, damaged, or cut.
+    MissingDependencyError
+        If pyarrow is not installed.
+    """
+    arrow = load("pyarrow")
+    faults = (arrow.ArrowException, OSError, ValueError, KeyError, TypeError)
+    try:
+        schema = load("pyarrow.parquet").read_schema(source.opened())
+    except faults as exc:
+        raise source.error(
+            f"this Parquet file cannot be opened; is it cut? Copy it again ({_first_line(exc)})"
+        ) from exc
+    check_names(source, schema.names)
+    kept = kept_columns(schema.names, columns, query_id)
+    try:
+        frame: pd.DataFrame = pd.read_parquet(source.opened(), columns=kept, engine="pyarrow")
+    except faults as exc:
+        raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
+    return single_pipeline(source, _with_plain_numbers(frame, schema, arrow))
+
+
+def _first_line(exc: BaseException) -> str:
+    return str(exc).strip().partition("\n")[0][:120]
+
+
+def _with_plain_numbers(frame: pd.DataFrame, schema: Any, arrow: Any) -> pd.DataFrame:
+    """Decimals, which databases write for 0.5, as numbers."""
+    decimals = [
+        name
+        for name in frame.columns
+        if name in schema.names and arrow.types.is_decimal(schema.field(name).type)
+    ]
+    return frame.astype(dict.fromkeys(decimals, "float64")) if decimals else frame
+
+
+PARQUET = Reader(
+    "parquet",
+    "a Parquet file (needs the extra parquet)",
+    _recognise,
+    read_parquet,
+    ("columns", "query_id"),
+)

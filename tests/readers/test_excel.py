@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+from rageval_report.errors import (
+    DataError,
+    MissingDependencyError,
+    ReaderError,
+    UnknownNameError,
+)
+from rageval_report.readers import Source, read, recognise
+
+openpyxl = pytest.importorskip("openpyxl")
+
+ROWS = [
+    ["query_id", "answer", "recall"],
+    ["001", "None", 0.5],
+    ["NA", "NA", None],
+    ["null", None, 1],
+]
+
+
+def workbook_bytes(**sheets):
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    buffer = io.BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
+
+
+def test_a_sheet_is_read_with_its_texts_as_they_are(write):
+    path = write(workbook_bytes(scores=ROWS), "scores")
+    assert recognise(Source(path)) == "excel"
+    [found] = read(path)
+    assert found.frame["query_id"].tolist() == ["001", "NA", "null"]
+    assert found.frame["answer"].tolist()[:2] == ["None", "NA"]
+    assert np.array_equal(found.frame["recall"], [0.5, np.nan, 1], equal_nan=True)
+    assert found.notes == ()
+
+
+def test_numbers_as_ids_keep_their_text(write):
+    rows = [["id", "recall"], [12, 1], [7, 0]]
+    assert list(map(str, read(write(workbook_bytes(a=rows)))[0].frame["id"])) == ["12", "7"]
+
+
+def test_the_first_of_several_sheets_is_read_with_a_note(write):
+    [found] = read(write(workbook_bytes(a=ROWS, b=ROWS[:2])))
+    assert len(found.frame) == 3
+    assert found.notes == ("read from sheet 'a'; there are also 'b'",)
+
+
+@pytest.mark.parametrize("sheet", ["b", 1])
+def test_a_sheet_may_be_chosen(write, sheet):
+    [found] = read(write(workbook_bytes(a=ROWS, b=ROWS[:2])), sheet=sheet)
+    assert len(found.frame) == 1
+    assert found.notes == ()
+
+
+def test_a_sheet_that_is_not_there_is_named(write):
+    path = write(workbook_bytes(scores=ROWS))
+    with pytest.raises(UnknownNameError, match=r"no sheet is named 'score'\. Did you mean"):
+        read(path, sheet="score")
+    with pytest.raises(DataError, match="from 0 to 0; got 1"):
+        read(path, sheet=1)
+
+
+def test_blank_rows_and_columns_are_passed_over(write):
+    rows = [[], [None, "id", None, "recall"], [], [None, "a", None, 1], []]
+    assert read(write(workbook_bytes(a=rows)))[0].frame.to_dict("list") == {
+        "id": ["a"],
+        "recall": [1],
+    }
+
+
+def test_errors_of_formulas_are_missing_with_a_note(write):
+    rows = [["id", "recall"], ["a", 1], ["b", "#DIV/0!"], ["c", "#N/A"]]
+    [found] = read(write(workbook_bytes(a=rows)))
+    assert np.array_equal(found.frame["recall"], [1, np.nan, np.nan], equal_nan=True)
+    assert found.notes == ("2 cells of 'recall' hold a formula's error: unscored",)
+
+
+def test_only_the_columns_asked_for_are_kept(write):
+    path = write(workbook_bytes(a=ROWS))
+    assert list(read(path, columns=["recall"])[0].frame) == ["query_id", "recall"]
+
+
+def test_names_of_columns_that_are_there_twice_are_refused(write):
+    with pytest.raises(ReaderError, match="seen more than once: 'recall'"):
+        read(write(workbook_bytes(a=[["id", "recall", "recall"], ["a", 1, 2]])))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [([], "the sheet 'a' is empty"), ([["id", "recall"]], "names columns, but holds no row")],
+)
+def test_an_empty_sheet_is_refused(write, rows, message):
+    with pytest.raises(ReaderError, match=message):
+        read(write(workbook_bytes(a=rows)))
+
+
+def test_gzip_around_it_is_unpacked(write):
+    assert len(read(write(gzip.compress(workbook_bytes(a=ROWS))))[0].frame) == 3
+
+
+@pytest.mark.parametrize("share", [0.4, 0.9])
+def test_a_cut_workbook_is_called_cut(write, share):
+    data = workbook_bytes(a=ROWS)
+    with pytest.raises(ReaderError, match=r"cut|no reader knows this file"):
+        read(write(data[: int(len(data) * share)]))
+
+
+def test_a_workbook_with_a_broken_sheet_is_refused(write):
+    with zipfile.ZipFile(io.BytesIO(workbook_bytes(a=ROWS))) as whole:
+        members = {name: whole.read(name) for name in whole.namelist()}
+    members["xl/worksheets/sheet1.xml"] = members["xl/worksheets/sheet1.xml"][:200]
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as broken:
+        for name, content in members.items():
+            broken.writestr(name, content)
+    with pytest.raises(ReaderError, match=r"cannot be read; is it cut"):
+        read(write(buffer.getvalue()))
+
+
+def test_another_zip_archive_is_no_workbook(write):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("scores.csv", "query_id,recall\n")
+    with pytest.raises(ReaderError, match="it looks like a zip archive"):
+        read(write(buffer.getvalue()))
+    with pytest.raises(ReaderError, match="cannot be read"):
+        read(write(buffer.getvalue()), reader="excel")
+
+
+def test_a_workbook_that_swells_beyond_measure_is_refused(write, monkeypatch):
+    monkeypatch.setattr("rageval_report.readers.excel._HARMLESS", 1 << 16)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", b"0" * (1 << 22))
+    with pytest.raises(ReaderError, match="swells to more than 300 times"):
+        read(write(buffer.getvalue()))
+
+
+def test_an_old_workbook_is_called_by_its_name(write):
+    with pytest.raises(ReaderError, match=r"looks like an old Excel workbook \(\.xls\)"):
+        read(write(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 100))
+
+
+def test_a_missing_openpyxl_names_the_extra(write, monkeypatch):
+    path = write(workbook_bytes(a=ROWS))
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingDependencyError, match=r'pip install "rageval-report\[excel\]"'):
+        read(path)

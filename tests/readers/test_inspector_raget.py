@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from rageval_report.errors import ReaderError
+from rageval_report.readers import Source, read, recognise
+from rageval_report.scores import score_table
+
+LIKERT = [{"value": str(step), "numeric_value": step} for step in (1, 2, 3, 4)]
+
+
+def said(**values):
+    """What each annotator said."""
+    return {who: {"value": value} for who, value in values.items()}
+
+
+def document(**changes):
+    """A file of the first schema: one model, two tasks, a metric of each kind."""
+    return {
+        "models": [{"model_id": "gpt", "name": "GPT"}],
+        "metrics": [
+            {"name": "naturalness", "type": "categorical", "author": "human", "values": LIKERT},
+            {"name": "RougeL", "type": "numerical", "author": "algorithm", "range": [0, 1, 0.1]},
+            {"name": "errors", "type": "numerical", "range": [0, 9], "order": "descending"},
+            {"name": "comment", "type": "text", "author": "human"},
+        ],
+        "documents": [{"document_id": "d1", "text": "one"}, {"document_id": "d2", "text": "two"}],
+        "tasks": [
+            {
+                "task_id": "t<::>1",
+                "input": [
+                    {"speaker": "user", "text": "first"},
+                    {"speaker": "agent", "text": "ok"},
+                    {"speaker": "user", "text": "last"},
+                ],
+                "contexts": [{"document_id": "d2"}, {"document_id": "d1"}],
+                "targets": [{"speaker": "agent", "text": "gold"}],
+                "Answerability": ["ANSWERABLE"],
+                "Question Type": ["Factoid", "Opinion"],
+                "Multi-Turn": [],
+                "# Relevant Passages": 2,
+            },
+            {"task_id": "t<::>2", "input": [{"speaker": "user", "text": "only"}]},
+        ],
+        "evaluations": [
+            {
+                "task_id": "t<::>1",
+                "model_id": "gpt",
+                "model_response": "an answer",
+                "annotations": {
+                    "naturalness": said(a="4", b="2", c="3"),
+                    "RougeL": said(system=0.25),
+                    "errors": said(system=3),
+                    "comment": said(a="fine"),
+                },
+            },
+            {
+                "task_id": "t<::>2",
+                "model_id": "gpt",
+                "model_response": "none",
+                "annotations": {"naturalness": said(a="1"), "RougeL": said(system=1.0000002)},
+            },
+        ],
+        **changes,
+    }
+
+
+@pytest.fixture
+def read_document(write):
+    def read_document_(**changes):
+        return read(write(json.dumps(document(**changes))))
+
+    return read_document_
+
+
+@pytest.fixture
+def found(read_document):
+    [one] = read_document()
+    return one
+
+
+def checked(found):
+    """The table of scores, of the columns that the reader calls metrics."""
+    return score_table(found.frame[["query_id", *found.metric_columns]], metrics=found.metrics)
+
+
+def test_the_file_is_recognised(write):
+    assert recognise(Source(write(json.dumps(document())))) == "inspector_raget"
+
+
+def test_a_score_is_the_mean_over_the_annotators(found):
+    assert found.frame["naturalness"].tolist() == [3.0, 1.0]
+    note = "the mean over several annotators is the score of 'naturalness'"
+    assert found.notes == (note,)
+
+
+def test_what_each_annotator_said_is_kept(found):
+    assert found.frame["naturalness_annotations"].tolist() == [
+        {"a": "4", "b": "2", "c": "3"},
+        {"a": "1"},
+    ]
+
+
+def test_task_ids_are_the_query_ids(found):
+    assert found.frame["query_id"].tolist() == ["t<::>1", "t<::>2"]
+
+
+def test_scales_and_directions_are_those_of_the_file(found):
+    metrics = checked(found).metrics
+    assert metrics["naturalness"].bounds == (1.0, 4.0)
+    assert metrics["naturalness"].kind == "ordinal"
+    assert metrics["rougel"].kind == "proportion"
+    assert metrics["errors"].bounds == (0.0, 9.0)
+    assert not metrics["errors"].greater_is_better
+    assert metrics["naturalness"].greater_is_better
+
+
+def test_single_precision_does_not_put_a_score_outside_its_scale(found):
+    assert checked(found).scores["rougel"].tolist() == [0.25, 1.0]
+
+
+def test_a_metric_without_annotation_is_unscored(found):
+    assert np.array_equal(checked(found).scores["errors"], [3, np.nan], equal_nan=True)
+
+
+def test_texts_of_the_task_are_details(found):
+    first = found.frame.iloc[0]
+    assert first["question"] == "last"
+    assert len(first["conversation"]) == 3
+    assert first["reference"] == "gold"
+    assert first["answer"] == "an answer"
+    assert first["contexts"] == ["two", "one"]
+    assert first["retrieved"] == ["d2", "d1"]
+
+
+def test_labels_of_the_task_are_texts_to_group_by(found):
+    first = found.frame.iloc[0]
+    assert first["Answerability"] == "ANSWERABLE"
+    assert first["Question Type"] == "Factoid, Opinion"
+    assert found.frame["Multi-Turn"].isna().all()
+
+
+def test_numbers_of_the_task_and_comments_are_no_metrics(found):
+    assert found.metric_columns == ("naturalness", "RougeL", "errors")
+    assert found.frame["# Relevant Passages"].tolist()[0] == 2
+
+
+def test_each_model_is_a_pipeline(read_document):
+    evaluations = document()["evaluations"]
+    others = [one | {"model_id": "llama"} for one in evaluations]
+    found = read_document(evaluations=others + evaluations)
+    assert [one.pipeline for one in found] == ["llama", "gpt"]
+
+
+def test_the_second_schema_is_read(read_document):
+    results = [
+        {
+            "task_id": one["task_id"],
+            "model_id": one["model_id"],
+            "output": [{"role": "assistant", "content": one["model_response"]}],
+            "scores": one["annotations"],
+        }
+        for one in document()["evaluations"]
+    ]
+    [found] = read_document(evaluations=None, results=results, schema_version=2)
+    assert found.frame["naturalness"].tolist() == [3.0, 1.0]
+    assert found.frame["answer"].tolist() == ["an answer", "none"]
+
+
+def test_an_evaluation_of_a_task_that_is_not_listed_is_noted(read_document):
+    [found] = read_document(tasks=document()["tasks"][:1])
+    assert found.notes[-1] == "1 evaluations are of tasks that are not listed: 't<::>2'"
+    assert len(found.frame) == 2
+
+
+def test_a_judgement_outside_its_scale_is_refused_with_its_task(read_document):
+    evaluations = document()["evaluations"]
+    evaluations[0]["annotations"]["naturalness"] = said(a="very")
+    with pytest.raises(ReaderError, match=r"'naturalness' of task 't<::>1' is judged 'very'"):
+        read_document(evaluations=evaluations)
+
+
+@pytest.mark.parametrize("value", [None, "", "N/A"])
+def test_a_judgement_that_was_not_given_does_not_count(read_document, value):
+    evaluations = document()["evaluations"]
+    evaluations[0]["annotations"]["naturalness"] = said(a="4", b=value)
+    [found] = read_document(evaluations=evaluations)
+    assert found.frame["naturalness"].tolist()[0] == 4.0
+
+
+def test_another_document_is_refused(write):
+    with pytest.raises(ReaderError, match="expected models, metrics, tasks and evaluations"):
+        read(write('{"models": []}'), reader="inspector_raget")

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from rageval_report.errors import ReaderError
+from rageval_report.readers import Source, read, recognise
+from rageval_report.scores import score_table
+
+
+def row(query, *, provider="gpt", success=True, score=1.0, named=None, **more):
+    """A result of version 3, with the fields that are always there."""
+    return {
+        "provider": {"id": f"openai:{provider}", "label": ""},
+        "prompt": {"raw": f"Answer: {query}", "label": "Answer: {{question}}"},
+        "promptIdx": 0,
+        "vars": {"question": query},
+        "response": {"output": f"about {query}"},
+        "success": success,
+        "score": score,
+        "namedScores": named or {},
+        "failureReason": 0 if success else 1,
+        "latencyMs": 120,
+        "gradingResult": {"pass": success, "score": score, "reason": "as graded"},
+        **more,
+    }
+
+
+def error_row(query, **more):
+    return row(query, success=False, score=0, failureReason=2, error="timeout", **more) | {
+        "gradingResult": None,
+        "response": None,
+        "latencyMs": 0,
+    }
+
+
+@pytest.fixture
+def read_rows(write):
+    def read_rows_(rows, **summary):
+        document = {"evalId": "e", "results": {"version": 3, "results": rows, **summary}}
+        return read(write(json.dumps(document)))
+
+    return read_rows_
+
+
+def test_the_output_is_recognised_before_the_plain_json_table(write):
+    document = {"evalId": "e", "results": {"version": 3, "results": [row("a")]}}
+    assert recognise(Source(write(json.dumps(document)))) == "promptfoo"
+    assert recognise(Source(write(json.dumps({"results": [row("a")]})))) == "promptfoo"
+
+
+def test_each_provider_is_a_pipeline(read_rows):
+    rows = [row("a"), row("a", provider="llama"), row("b"), row("b", provider="llama")]
+    assert [one.pipeline for one in read_rows(rows)] == ["openai:gpt", "openai:llama"]
+
+
+def test_pipelines_stand_in_the_order_of_the_file_not_of_finishing(read_rows):
+    prompts = [{"provider": "openai:gpt"}, {"provider": "openai:llama"}]
+    found = read_rows([row("a", provider="llama"), row("a")], prompts=prompts)
+    assert [one.pipeline for one in found] == ["openai:gpt", "openai:llama"]
+
+
+def test_a_label_names_the_pipeline(read_rows):
+    [found] = read_rows([row("a") | {"provider": {"id": "openai:gpt", "label": "hyde"}}])
+    assert found.pipeline == "hyde"
+
+
+def test_a_provider_with_two_prompts_is_two_pipelines(read_rows):
+    found = read_rows([row("a"), row("a", promptIdx=1), row("b"), row("b", promptIdx=1)])
+    assert [one.pipeline for one in found] == ["openai:gpt (prompt 1)", "openai:gpt (prompt 2)"]
+
+
+def test_named_scores_and_the_row_s_own_measures_are_the_metrics(read_rows):
+    [found] = read_rows([row("a", score=0.5, named={"Faithfulness": 0.25}, cost=0.002)])
+    expected = ("score", "passed", "latency_ms", "cost_usd", "Faithfulness")
+    assert found.metric_columns == expected
+    assert found.frame[list(expected)].to_numpy().tolist() == [[0.5, 1.0, 120.0, 0.002, 0.25]]
+
+
+def test_tokens_are_metrics_where_they_were_counted(read_rows):
+    usage = {"prompt": 10, "completion": 5, "total": 15}
+    [found] = read_rows([row("a", response={"output": "x", "tokenUsage": usage})])
+    assert {"prompt_tokens", "completion_tokens", "total_tokens"} <= set(found.metric_columns)
+
+
+def test_variables_answer_and_reason_are_details(read_rows):
+    [found] = read_rows([row("a", vars={"question": "a", "k": 5})])
+    details = found.frame[["question", "k", "answer", "reason"]]
+    assert details.to_numpy().tolist() == [["a", 5, "about a", "as graded"]]
+
+
+def test_a_row_that_ended_in_an_error_is_unscored_not_zero(read_rows):
+    [found] = read_rows([row("a", named={"f1": 1}), error_row("b"), row("c", named={"f1": 0})])
+    scores = score_table(found.frame[["question", *found.metric_columns]]).scores
+    assert scores.isna().to_numpy()[1].all()
+    assert not scores.isna().to_numpy()[[0, 2]].any()
+    assert found.frame["error"].tolist()[1] == "timeout"
+    assert found.notes == ("1 of 3 rows ended in an error and are unscored",)
+
+
+def test_a_row_that_failed_an_assertion_is_scored(read_rows):
+    [found] = read_rows([row("a", success=False, score=0.2, error="expected more")])
+    assert found.frame[["score", "passed"]].to_numpy().tolist() == [[0.2, 0.0]]
+    assert "error" not in found.frame
+
+
+def test_older_files_tell_an_error_by_a_missing_grading(read_rows):
+    rows = [error_row("a"), row("b", success=False, score=0.5, error="Precision: 0")]
+    for one in rows:
+        del one["failureReason"]
+    [found] = read_rows(rows)
+    assert np.array_equal(found.frame["score"], [np.nan, 0.5], equal_nan=True)
+
+
+def test_snake_case_scores_of_python_assertions_are_found_in_the_components(read_rows):
+    parts = [
+        {"pass": True, "score": 1, "reason": "both", "componentResults": [{"named_scores": {}}]},
+        {"pass": True, "score": 0.5, "reason": "half of it", "named_scores": {"Recall": 0.5}},
+    ]
+    grading = {"pass": True, "score": 0.75, "reason": "ok", "componentResults": parts}
+    [found] = read_rows([row("a", gradingResult=grading)])
+    assert found.frame["Recall"].tolist() == [0.5]
+    assert found.frame["Recall_reason"].tolist() == ["half of it"]
+
+
+def test_a_failed_judge_is_no_zero(read_rows):
+    part = {
+        "pass": False,
+        "score": 0,
+        "reason": "could not parse",
+        "assertion": {"type": "llm-rubric", "metric": "Tone"},
+        "metadata": {"graderError": True},
+    }
+    grading = {"pass": False, "score": 0.5, "reason": "no", "componentResults": [part]}
+    rows = [
+        row("a", named={"Tone": 0, "Length": 1}, gradingResult=grading),
+        row("b", named={"Tone": 1, "Length": 0}),
+    ]
+    [found] = read_rows(rows)
+    assert np.array_equal(found.frame["Tone"], [np.nan, 1], equal_nan=True)
+    assert np.array_equal(found.frame["score"], [np.nan, 1], equal_nan=True)
+    assert found.frame["Length"].tolist() == [1, 0]
+    assert found.frame["error"].tolist()[0] == "could not parse"
+
+
+def test_rows_stand_in_the_order_of_the_tests(read_rows):
+    [found] = read_rows([row("c", testIdx=2), row("a", testIdx=0), row("b", testIdx=1)])
+    assert found.frame["question"].tolist() == ["a", "b", "c"]
+
+
+def test_tests_without_a_question_are_told_apart_by_their_variables(read_rows):
+    rows = [row("a") | {"vars": {"topic": "x", "style": "y"}}, row("b") | {"vars": {}}]
+    [found] = read_rows(rows)
+    assert found.frame["question"].tolist() == ['{"topic": "x", "style": "y"}', "Answer: b"]
+
+
+def test_a_variable_named_like_a_score_is_kept_beside_it(read_rows):
+    [found] = read_rows([row("a") | {"vars": {"question": "a", "score": "high"}}])
+    assert found.frame["vars.score"].tolist() == ["high"]
+    assert found.frame["score"].tolist() == [1.0]
+
+
+def test_another_document_is_refused(write):
+    with pytest.raises(ReaderError, match="expected a promptfoo output"):
+        read(write('{"results": {"stats": {}}}'), reader="promptfoo")

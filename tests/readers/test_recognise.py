@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import pytest
+
+from rageval_report.errors import DataError, ReaderError, UnknownNameError
+from rageval_report.readers import READERS, Reader, ScoreFile, Source, read, recognise
+
+TABLE = "query_id,recall\nq1,1\n"
+
+
+def always(mark):
+    return lambda source: mark
+
+
+def other_reader(mark, name="other"):
+    return Reader(name, "anything", always(mark), lambda source: [])
+
+
+@pytest.fixture
+def with_reader(monkeypatch):
+    """Another distribution's reader in the table, for the length of a test."""
+
+    def add(reader):
+        monkeypatch.setitem(READERS._entries, reader.name, reader)
+
+    return add
+
+
+def test_every_entry_of_the_table_is_a_reader_of_its_name():
+    for name in READERS:
+        reader = READERS[name]
+        assert isinstance(reader, Reader)
+        assert reader.name == name
+        assert reader.sentence
+
+
+def test_the_name_of_a_file_plays_no_part(write):
+    assert recognise(Source(write(TABLE, "run.parquet"))) == "csv"
+
+
+def test_the_surest_reader_wins(write, with_reader):
+    with_reader(other_reader(0.99))
+    assert recognise(Source(write(TABLE))) == "other"
+
+
+def test_two_equally_sure_readers_are_named(write, with_reader):
+    with_reader(other_reader(0.9))
+    with pytest.raises(ReaderError, match=r"may be read by 'csv', 'other'.*reader='csv'"):
+        read(write(TABLE))
+
+
+def test_a_reader_may_be_named(write):
+    assert read(write(TABLE), reader="csv")[0].pipeline == "run"
+
+
+def test_a_reader_may_be_handed_in(write):
+    frame = read(write(TABLE))[0].frame
+    reader = Reader("mine", "mine", always(0.0), lambda source: [ScoreFile(frame, "a")])
+    assert read(write(TABLE), reader=reader)[0].pipeline == "a"
+
+
+def test_an_unknown_reader_gets_the_nearest_name(write):
+    with pytest.raises(UnknownNameError, match=r"no reader is named 'cvs'\. Did you mean 'csv'"):
+        read(write(TABLE), reader="cvs")
+
+
+def test_an_unknown_option_gets_the_known_ones(write):
+    with pytest.raises(DataError, match=r"the csv reader has no option 'delimter'.*delimiter"):
+        read(write(TABLE), delimter=";")
+
+
+def test_an_option_of_another_reader_is_refused(write):
+    with pytest.raises(DataError, match="the csv reader has no option 'sheet'"):
+        read(write(TABLE), sheet=1)
+
+
+def test_the_column_of_ids_is_no_concern_of_readers_with_fixed_ids(write, with_reader):
+    with_reader(other_reader(0.99))
+    assert read(write(TABLE), query_id="ticket") == []
+
+
+def test_what_no_reader_knows_is_described_with_the_nearest(write, with_reader):
+    with_reader(other_reader(0.3))
+    with pytest.raises(ReaderError) as caught:
+        read(write("<html><body>502 Bad Gateway</body></html>", "run.json"))
+    message = str(caught.value)
+    assert "it looks like HTML or XML" in message
+    assert "Nearest: other (anything)" in message
+    assert "reader=" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "a PNG picture"),
+        (b"\x80\x04\x95\x10\x00", "a Python pickle"),
+        (bytes(range(256)), "binary data"),
+    ],
+)
+def test_binary_junk_is_described(write, content, kind):
+    with pytest.raises(ReaderError, match=f"it looks like {kind}"):
+        read(write(content))
+
+
+@pytest.mark.parametrize("reader", ["csv", "tsv", "json", "jsonl", "promptfoo", "inspector_raget"])
+def test_binary_junk_is_refused_by_each_text_reader(write, reader):
+    with pytest.raises(ReaderError, match="expected text; this looks like a PNG picture"):
+        read(write(b"\x89PNG\r\n\x1a\n\x00\x00"), reader=reader)
+
+
+@pytest.mark.parametrize("reader", ["parquet", "excel"])
+def test_text_is_refused_by_each_binary_reader(write, reader):
+    with pytest.raises(ReaderError, match="cut"):
+        read(write(TABLE), reader=reader)

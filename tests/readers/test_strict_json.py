@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_report.readers._strict_json import (
+    NotJSONError,
+    parsed,
+    starts_like_json,
+    without_half_characters,
+)
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_whatever_json_can_write_is_read_back(value):
+    assert parsed(json.dumps(value)) == value
+
+
+@given(VALUES.filter(lambda value: isinstance(value, dict | list) and bool(value)), st.data())
+def test_a_document_cut_anywhere_is_refused_as_cut(value, data):
+    text = json.dumps(value)
+    kept = data.draw(st.integers(1, len(text) - 1))
+    with pytest.raises(NotJSONError) as caught:
+        parsed(text[:kept])
+    assert caught.value.is_cut
+
+
+def test_a_fault_has_its_line():
+    with pytest.raises(NotJSONError, match=r"not JSON") as caught:
+        parsed('[\n {"a": 1},\n {"a": 2,, "b": 3}\n]')
+    assert caught.value.line == 3
+    assert not caught.value.is_cut
+
+
+def test_nan_is_read_as_nan():
+    assert math.isnan(parsed('{"recall": NaN}')["recall"])
+
+
+def test_a_key_that_is_there_twice_is_refused():
+    with pytest.raises(NotJSONError, match=r"the key 'recall' twice"):
+        parsed('{"recall": 1, "mrr": 1, "recall": 0}')
+
+
+def test_deep_nesting_is_refused_without_a_crash():
+    with pytest.raises(NotJSONError, match=r"too deeply"):
+        parsed("[" * 100_000)
+
+
+def test_a_number_of_thousands_of_digits_is_refused():
+    with pytest.raises(NotJSONError):
+        parsed("1" * 5000)
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": 1}', " [ {", "[]", "[1, 2]", '["a"]', "{}"])
+def test_objects_and_arrays_look_like_json(text):
+    assert starts_like_json(text)
+
+
+@pytest.mark.parametrize("text", ["[gpt-4] prompt,score", "{{ query }},score", "query_id,a", ""])
+def test_headers_do_not_look_like_json(text):
+    assert not starts_like_json(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "mended"),
+    [
+        (r'"\ud83d"', r'"\ufffd"'),
+        (r'"\ude00 x"', r'"\ufffd x"'),
+        (r'"\ud83d\ude00"', r'"\ud83d\ude00"'),
+        (r'"\ud83d\ud83d\ude00"', r'"\ufffd\ud83d\ude00"'),
+        (r'"C:\\ud83d"', r'"C:\\ud83d"'),
+        (r'"\\\ud83d"', r'"\\\ufffd"'),
+    ],
+)
+def test_half_characters_become_the_replacement_sign(text, mended):
+    assert without_half_characters(text)[0] == mended
+
+
+@given(st.text())
+def test_whole_texts_are_not_touched(text):
+    assert without_half_characters(json.dumps(text)) == (json.dumps(text), 0)
