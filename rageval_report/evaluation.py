@@ -128,7 +128,8 @@ class RAGPipelineEvaluation:
     def _of(
         cls, name: str | None, found: ScoreFile, correct: Correct | None = None, **options: Any
     ) -> Self:
-        table = score_table(found.frame, known=found.metrics, **options).noting(*found.notes)
+        table = score_table(found.frame, known=found.metrics, only=found.metric_columns, **options)
+        table = table.noting(*found.notes)
         return cls.__new__(cls)._hold(name or found.pipeline, table, correct)
 
     # -- what it holds

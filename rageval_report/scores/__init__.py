@@ -10,7 +10,14 @@ from rageval_report.scores import catalogue as _catalogue  # noqa: F401  (fills 
 from rageval_report.scores.columns import resolver
 from rageval_report.scores.correct import Correct, correctness
 from rageval_report.scores.metric import METRICS, Catalogue, Metric, is_binary, normalised
-from rageval_report.scores.table import Scored, ScoreTable, detail, question_text, score_table
+from rageval_report.scores.table import (
+    Scored,
+    ScoreTable,
+    beside,
+    detail,
+    question_text,
+    score_table,
+)
 
 __all__ = [
     "METRICS",
@@ -19,6 +26,7 @@ __all__ = [
     "Metric",
     "ScoreTable",
     "Scored",
+    "beside",
     "correctness",
     "detail",
     "is_binary",

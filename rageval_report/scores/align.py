@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from rageval_report.scores.fingerprints import ABSENT, places
+
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
@@ -40,7 +42,7 @@ class Alignment:
 
 def _taken(column: pd.Series, rows: np.ndarray | None) -> np.ndarray:
     values = column.to_numpy()
-    return values if rows is None else values[rows]
+    return values if rows is None else values.take(rows)
 
 
 def align(baseline: pd.Index, candidate: pd.Index) -> Alignment:
@@ -54,15 +56,14 @@ def align(baseline: pd.Index, candidate: pd.Index) -> Alignment:
     """
     if baseline.equals(candidate):
         return Alignment(baseline, None, None, baseline[:0], candidate[:0])
-    places = candidate.get_indexer(baseline)
-    common = places >= 0
-    baseline_rows = np.flatnonzero(common)
-    candidate_rows = places[common]
+    found = places(candidate, baseline)
+    common = found != ABSENT
+    candidate_rows = found[common]
     alone = np.ones(len(candidate), dtype=bool)
     alone[candidate_rows] = False
     return Alignment(
-        baseline[baseline_rows],
-        baseline_rows,
+        baseline[common],
+        np.flatnonzero(common),
         candidate_rows,
         baseline[~common],
         candidate[alone],

@@ -120,7 +120,6 @@ _CATALOGUE = (
         "Whether any relevant document was retrieved.",
         _TREC + " (success)",
         "hit_rate",
-        "hits",
         "success",
         "retrieval_hit",
     ),

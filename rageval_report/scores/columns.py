@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
+from numbers import Real
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, UnknownNameError, named
+from rageval_report.errors import MOST_NAMED, DataError, UnknownNameError, named
 from rageval_report.scores.metric import Catalogue, Metric, normalised
 from rageval_report.scores.texts import TEXTS
 
@@ -30,6 +32,9 @@ _UNSCORED_WORDS = frozenset(
     ("", "-", "(failed)", "error", "failed", "n/a", "na", "nan", "none", "null")
 )
 _WORDS = {"true": 1.0, "false": 0.0}
+
+# Whether a column of texts is meant as numbers is told from so many cells, evenly spaced.
+_SAMPLE = 1000
 
 
 @dataclass
@@ -53,76 +58,77 @@ class Columns:
     details: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def add_metric(self, name: str, cells: pd.Series, known: Metric | None) -> None:
+    def add_metric(self, label: str, cells: pd.Series, known: Metric | None) -> None:
         """Take a column as a metric, unless its name is taken."""
+        name = normalised(label)
         if name in self.sources:
             raise DataError(
-                f"two columns are spelled like the metric {name!r}; rename or drop one of them"
+                f"two columns are spelled like the metric {name!r}, {self.sources[name].name!r} "
+                f"and {label!r}; rename or drop one of them"
             )
         self.sources[name] = cells
         self.known[name] = known
 
 
 def classified(
-    frame: pd.DataFrame, ids: pd.Series, *, id_column: str | None, wanted: list[str] | None
+    frame: pd.DataFrame,
+    ids: pd.Series,
+    *,
+    id_column: str | None,
+    only: Collection[str] | None = None,
+    also: Collection[str] = (),
 ) -> Columns:
     """Part the columns into metrics and details.
 
     Parameters
     ----------
     frame : DataFrame
-        The rows as given.
+        The rows, their columns named by different texts.
     ids : Series of str
         The query ids, to say where a cell is wrong.
     id_column : str, optional
         The column that the ids came from; it is neither metric nor detail.
-    wanted : list of str, optional
-        The metrics, where the caller names them; otherwise names and cells decide.
+    only : collection of str, optional
+        The metrics, where the caller names them all; otherwise names and cells decide.
+    also : collection of str
+        Metrics that the caller knows something about, and so are metrics.
 
     Raises
     ------
     DataError
         If no column is a metric, more than a thousand are, or a metric's cell holds text.
     UnknownNameError
-        If `wanted` names a column that is not there.
+        If `only` or `also` names a column that is not there.
     """
-    _check_columns(frame)
-    columns = Columns()
     catalogue = Catalogue()
-    asked = None if wanted is None else _asked(frame, wanted, catalogue)
-    for column in frame.columns:
-        if column == id_column:
-            continue
-        known = catalogue.find(str(column))
-        if asked is None:
-            _sort_in(columns, str(column), frame[column], known, ids)
-        elif column in asked:
-            cells = _numeric_cells(frame[column], str(column), ids, columns.notes)
-            columns.add_metric(normalised(str(column)), cells, known)
+    labels = [label for label in frame.columns if label != id_column]
+    if only is None:
+        _check_count(frame)
+    resolve = resolver(labels, catalogue)
+    asked = {resolve(name) for name in (also if only is None else only)}
+    columns = Columns()
+    for label in labels:
+        cells = frame[label]
+        if label in asked:
+            numbers = _numeric_cells(cells, ids, columns.notes)
+            columns.add_metric(label, numbers, catalogue.search(label))
+        elif only is None:
+            _sort_in(columns, cells, catalogue, ids)
         else:
-            columns.details.append(column)
+            columns.details.append(label)
     if not columns.sources:
-        raise DataError(_no_metric(frame, id_column))
+        raise DataError(_no_metric(frame[labels]))
     return columns
 
 
-def _check_columns(frame: pd.DataFrame) -> None:
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()].unique().tolist()
-        raise DataError(f"column names must be unique; seen more than once: {named(twice)}")
+def _check_count(frame: pd.DataFrame) -> None:
     n_numeric = sum(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes)
     if n_numeric > MOST_METRICS:
         raise DataError(
             f"{n_numeric:,} columns hold numbers, where at most {MOST_METRICS:,} metrics are "
             "expected; is the table transposed, or does it hold vectors? Keep the columns that "
-            "are metrics."
+            "are metrics, or name them: metrics=[...]"
         )
-
-
-def _asked(frame: pd.DataFrame, wanted: list[str], catalogue: Catalogue) -> set[str]:
-    """The columns that the caller's names mean, by spelling or by alias."""
-    resolve = resolver(frame.columns, catalogue)
-    return {resolve(name) for name in wanted}
 
 
 def resolver(columns: Iterable[object], catalogue: Catalogue | None = None) -> Callable[[str], str]:
@@ -133,137 +139,157 @@ def resolver(columns: Iterable[object], catalogue: Catalogue | None = None) -> C
     >>> resolver(["reciprocal_rank", "recall@5"])("MRR")
     'reciprocal_rank'
     """
-    catalogue = catalogue or Catalogue()
-    spelled = {normalised(str(column)): str(column) for column in columns}
+    labels = [str(column) for column in columns]
+    spelled = {normalised(label): label for label in reversed(labels)}
 
     def resolve(name: str) -> str:
-        if name in spelled.values():
+        if name in labels:
             return name
         direct = spelled.get(normalised(name))
-        if direct is not None:
-            return direct
-        alike = [column for column in spelled.values() if _same(catalogue, name, column)]
-        if len(alike) == 1:
-            return alike[0]
-        raise UnknownNameError("metric", name, spelled.values())
+        return _alike(name, labels, catalogue or Catalogue()) if direct is None else direct
 
     return resolve
 
 
-def _same(catalogue: Catalogue, name: str, column: str) -> bool:
-    one, other = catalogue.find(name), catalogue.find(column)
-    return one is not None and other is not None and one.known_as == other.known_as
+def _alike(name: str, labels: list[str], catalogue: Catalogue) -> str:
+    """The one column that means the same metric."""
+    meant = catalogue.find(name)
+    alike = []
+    if meant is not None:
+        known = ((label, catalogue.find(label)) for label in labels)
+        alike = [label for label, metric in known if metric and metric.known_as == meant.known_as]
+    if len(alike) > 1:
+        raise DataError(f"{name!r} may mean any of {named(alike)}; use one of these names")
+    if not alike:
+        raise UnknownNameError("metric", name, labels)
+    return alike[0]
 
 
-def _no_metric(frame: pd.DataFrame, id_column: str | None) -> str:
-    rest = [column for column in frame.columns if column != id_column]
-    described = [f"{column} ({_example(frame[column])})" for column in rest]
+def _no_metric(frame: pd.DataFrame) -> str:
+    shown = [f"{label!r} {_example(frame[label])}" for label in frame.columns[:8]]
+    more = f" and {frame.shape[1] - 8} more" if frame.shape[1] > 8 else ""
     return (
         "no column holds scores: expected at least one column of numbers. Columns: "
-        f"{named(described, 8) if described else 'none but the ids'}. "
-        "Name the metrics with metrics=[...]."
+        f"{', '.join(shown) + more if shown else 'none but the ids'}. "
+        "Name the metrics with metrics=[...]"
     )
 
 
 def _example(column: pd.Series) -> str:
     present = column.dropna()
-    return f"as {str(present.iloc[0])[:30]!r}" if len(present) else "empty"
+    return f"(as {str(present.iloc[0])[:30]!r})" if len(present) else "(empty)"
 
 
 # -- one column
 
 
-def _sort_in(
-    columns: Columns, column: str, cells: pd.Series, known: Metric | None, ids: pd.Series
-) -> None:
-    name = normalised(column)
+def _sort_in(columns: Columns, cells: pd.Series, catalogue: Catalogue, ids: pd.Series) -> None:
+    label = str(cells.name)
+    name = normalised(label)
     if name in TEXTS or name in _METADATA or _METADATA_PATTERN.search(name):
-        columns.details.append(column)
-    elif pd.api.types.is_numeric_dtype(cells.dtype):
-        _sort_in_numbers(columns, column, cells, known)
-    elif _looks_numeric(cells, known):
-        columns.add_metric(name, _numeric_cells(cells, column, ids, columns.notes), known)
+        columns.details.append(label)
+    elif _is_of_numbers(cells):
+        _sort_in_numbers(columns, cells, catalogue.search(label))
+    elif _looks_numeric(cells, catalogue.find(label)):
+        numbers = _numeric_cells(cells, ids, columns.notes)
+        columns.add_metric(label, numbers, catalogue.search(label))
     else:
-        columns.details.append(column)
+        columns.details.append(label)
 
 
-def _sort_in_numbers(columns: Columns, column: str, cells: pd.Series, known: Metric | None) -> None:
+def _is_of_numbers(cells: pd.Series) -> bool:
+    dtype = cells.dtype
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype)
+
+
+def _sort_in_numbers(columns: Columns, cells: pd.Series, known: Metric | None) -> None:
     if known is None and bool(cells.isna().all()):
-        columns.details.append(column)
-        columns.notes.append(f"column {column!r} is empty and is kept among the details")
+        columns.details.append(str(cells.name))
+        columns.notes.append(f"column {cells.name!r} is empty and is kept among the details")
         return
-    columns.add_metric(normalised(column), cells, known)
+    columns.add_metric(str(cells.name), cells, known)
 
 
 def _looks_numeric(cells: pd.Series, known: Metric | None) -> bool:
-    """Whether a column of other cells is meant as numbers: by its name, or by most of them.
+    """Whether a column that is not of numbers is meant as one: many cells are, or its name says so.
 
-    Texts whose cells are mostly numbers are taken for a metric, so that the few that are not raise
-    instead of taking the column out of the report without a word.
+    Texts of which half are numbers are taken for a metric, so that those that are not raise instead
+    of taking the column out of the report without a word.
     """
-    sample = cells.dropna()
-    if not len(sample):
+    present = cells.dropna()
+    if not len(present):
         return known is not None
-    if not all(
-        isinstance(cell, str | bool | int | float | np.number) for cell in sample.iloc[:100]
-    ):
+    sample = present.iloc[:: math.ceil(len(present) / _SAMPLE)]
+    if not all(isinstance(cell, str | Real | Decimal | np.bool_) for cell in sample):
         return False
     if known is not None:
         return True
-    numbers = sample.map(_number_in)
-    scored = numbers.notna().sum()
-    return bool(scored and scored >= 0.5 * len(sample))
+    n_numbers, n_texts = _tally(sample)
+    if n_numbers == n_texts == 0:  # all of these failed: look at every cell
+        n_numbers, n_texts = _tally(present)
+    return n_numbers > 0 and n_numbers >= n_texts
+
+
+def _tally(cells: pd.Series) -> tuple[int, int]:
+    """How many cells hold numbers, and how many hold anything but numbers and "unscored"."""
+    numbers = [_number_in(cell) for cell in cells]
+    n_texts = sum(number is None for number in numbers)
+    return sum(number is not None and not math.isnan(number) for number in numbers), n_texts
 
 
 def _number_in(cell: object) -> float | None:
-    """The number a cell holds; NaN for the words that say "unscored"; None for anything else."""
-    if isinstance(cell, str):
-        word = cell.strip().lower()
-        if word in _UNSCORED_WORDS:
-            return math.nan
-        if word in _WORDS:
-            return _WORDS[word]
-        if "_" in word:  # float() takes "1_000" for a thousand
-            return None
+    """The number a cell holds; NaN where it is empty or says "unscored"; None for anything else."""
     try:
-        return float(cell)  # type: ignore[arg-type]
+        number = float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        return None
+        return _number_of_word(cell)
+    return None if isinstance(cell, str) and "_" in cell else number  # float("1_0") is 10
 
 
-def _numeric_cells(cells: pd.Series, column: str, ids: pd.Series, notes: list[str]) -> pd.Series:
-    if pd.api.types.is_numeric_dtype(cells.dtype):
+def _number_of_word(cell: object) -> float | None:
+    if cell is None or cell is pd.NA:
+        return math.nan
+    word = cell.strip().lower() if isinstance(cell, str) else None
+    return math.nan if word in _UNSCORED_WORDS else _WORDS.get(word or "")
+
+
+def _numeric_cells(cells: pd.Series, ids: pd.Series, notes: list[str]) -> pd.Series:
+    if _is_of_numbers(cells):
         return cells
-    numbers = [math.nan if _is_missing(cell) else _number_in(cell) for cell in cells]
+    numbers = [_number_in(cell) for cell in cells.tolist()]
     wrong = [row for row, number in enumerate(numbers) if number is None]
     if wrong:
-        raise DataError(_not_a_number(cells, column, ids, wrong))
-    _note_words(cells, column, notes)
-    return pd.Series(numbers, dtype=np.float64)
+        raise DataError(_not_a_number(cells, ids, wrong))
+    parsed = pd.Series(numbers, dtype=np.float64, name=cells.name)
+    _note_words(cells[parsed.isna().to_numpy()], notes)
+    return parsed
 
 
-def _is_missing(cell: object) -> bool:
-    return cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell))
-
-
-def _not_a_number(cells: pd.Series, column: str, ids: pd.Series, wrong: list[int]) -> str:
-    shown = ", ".join(f"{str(cells.iloc[row])[:40]!r} at {ids.iloc[row]!r}" for row in wrong[:5])
-    more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+def _not_a_number(cells: pd.Series, ids: pd.Series, wrong: list[int]) -> str:
+    first = wrong[:MOST_NAMED]
+    shown = ", ".join(f"{str(cells.iloc[row])[:40]!r} at {ids.iloc[row]!r}" for row in first)
+    more = f" and {len(wrong) - len(first)} more" if len(wrong) > len(first) else ""
     return (
-        f"metric {column!r} must hold numbers; got {shown}{more}. Make them numbers, leave them "
-        "empty where there is no score, or name the columns that are metrics: metrics=[...]"
+        f"metric {cells.name!r} must hold numbers; got {shown}{more}. Make them numbers, leave "
+        "them empty where there is no score, or name the columns that are metrics: metrics=[...]"
     )
 
 
-def _note_words(cells: pd.Series, column: str, notes: list[str]) -> None:
-    words = [cell for cell in cells if isinstance(cell, str)]
-    unscored = [word for word in words if word.strip().lower() in _UNSCORED_WORDS]
-    if any(word.strip() for word in unscored):
-        notes.append(
-            f"{len(unscored)} cells of {column!r} say {named(sorted(set(unscored)))}: unscored"
-        )
+def _note_words(unscored: pd.Series, notes: list[str]) -> None:
+    words = [cell.strip() for cell in unscored.tolist() if isinstance(cell, str) and cell.strip()]
+    if words:
+        told = named(sorted(set(words)))
+        notes.append(f"{len(words)} cells of {unscored.name!r} say {told}: unscored")
 
 
 def numbers_of(cells: pd.Series) -> np.ndarray:
-    """The cells as float64, NaN where there is none; no copy where they are float64 already."""
+    """The cells as float64, NaN where there is none; no copy where they are float64 already.
+
+    Examples
+    --------
+    >>> numbers_of(pd.Series([1, None], dtype="Int64"))
+    array([ 1., nan])
+    """
+    if isinstance(cells.dtype, np.dtype):
+        return cells.to_numpy(dtype=np.float64)
     return cells.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ import pandas as pd
 from rageval_report.errors import DataError
 from rageval_report.scores.columns import resolver
 from rageval_report.scores.metric import is_binary
-from rageval_report.scores.table import Scored
+from rageval_report.scores.table import Scored, beside
 
 Correct = (
     str
@@ -66,9 +68,9 @@ def _pair(correct: tuple[object, ...]) -> tuple[str, float]:
 
 
 def _threshold(threshold: object) -> float:
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.number):
-        raise DataError(f"a threshold must be a number; got {threshold!r}. {_HOW}")
-    return float(threshold)
+    if isinstance(threshold, Real) and not isinstance(threshold, bool) and math.isfinite(threshold):
+        return float(threshold)
+    raise DataError(f"a threshold must be a finite number; got {threshold!r}. {_HOW}")
 
 
 def _by_default(evaluation: Scored) -> pd.Series:
@@ -82,7 +84,7 @@ def _by_default(evaluation: Scored) -> pd.Series:
 
 def _by_name(evaluation: Scored, name: str) -> pd.Series:
     if name in evaluation.details.columns:
-        return _as_booleans(evaluation.details[name], name)
+        return _as_booleans(evaluation.details[name], name, evaluation.details.index)
     metric = evaluation.metrics[resolver(evaluation.metrics)(name)]
     if metric.bounds is None:
         raise DataError(f"{name!r} has no best score; give a threshold: correct=({name!r}, ...)")
@@ -107,23 +109,28 @@ def _by_thresholds(evaluation: Scored, thresholds: Mapping[str, float]) -> pd.Se
 
 
 def _by_function(evaluation: Scored, rule: Callable[[pd.DataFrame], object]) -> pd.Series:
-    rows = evaluation.scores.join(evaluation.details, rsuffix="_detail")
+    rows = beside(evaluation.scores, evaluation.details)
     answer = rule(rows)
-    series = answer if isinstance(answer, pd.Series) else pd.Series(np.asarray(answer))
-    if len(series) != len(rows):
+    name = getattr(rule, "__name__", "the function")
+    if isinstance(answer, pd.Series) and len(answer) == len(rows):
+        # a function may sort; where its rows are still named by query they are put back
+        is_named = answer.index.is_unique and rows.index.isin(answer.index).all()
+        return _as_booleans(answer.loc[rows.index] if is_named else answer, name, rows.index)
+    values = np.atleast_1d(np.asarray(answer))
+    if len(values) != len(rows):
         raise DataError(
             "the function that tells correct answers must give one boolean a row, "
-            f"{len(rows)}; it gave {len(series)}"
+            f"{len(rows)}; it gave {len(values)}"
         )
-    return _as_booleans(series.set_axis(rows.index), getattr(rule, "__name__", "the function"))
+    return _as_booleans(pd.Series(values), name, rows.index)
 
 
-def _as_booleans(column: pd.Series, name: str) -> pd.Series:
-    if pd.api.types.is_bool_dtype(column.dtype):
-        return column.astype("boolean").rename("correct")
+def _as_booleans(column: pd.Series, name: str, index: pd.Index) -> pd.Series:
     present = column.dropna()
     if pd.api.types.is_numeric_dtype(column.dtype) and is_binary(present.to_numpy(dtype=float)):
-        return column.astype("Float64").astype("boolean").rename("correct")
-    if present.map(lambda cell: isinstance(cell, bool | np.bool_)).all():
-        return column.astype("boolean").rename("correct")
-    raise DataError(f"{name!r} must say true or false for each query. {_HOW}")
+        told = column.astype("Float64").astype("boolean")
+    elif present.map(lambda cell: isinstance(cell, bool | np.bool_)).all():
+        told = column.astype("boolean")
+    else:
+        raise DataError(f"{name!r} must say true or false for each query. {_HOW}")
+    return told.set_axis(index).rename("correct")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import pandas as pd
 
 from rageval_report._registry import load
 from rageval_report.errors import DataError, RagevalWarning, named
+
+# From here through the constructor of an evaluation to the line that calls it.
+_USERS_LINE = 6
 
 
 def to_pandas(data: object) -> pd.DataFrame:
@@ -53,42 +57,67 @@ def _is_foreign_frame(data: object) -> bool:
 
 
 def _from_foreign(data: object) -> pd.DataFrame:
-    frame = load("narwhals:from_native")(data, eager_only=True, pass_through=True)
-    if not hasattr(frame, "iter_columns"):
-        return _from_arrow_stream(data)
-    columns = {column.name: _column_values(column) for column in frame.iter_columns()}
-    return pd.DataFrame(columns)
+    narwhals = load("narwhals")
+    frame = narwhals.from_native(data, eager_only=True, pass_through=True)
+    if not isinstance(frame, narwhals.DataFrame):
+        frame = narwhals.from_native(_collected(data))
+    columns = {column.name: _values(column, narwhals) for column in frame.iter_columns()}
+    return pd.DataFrame(columns, copy=False)
 
 
-def _column_values(column: Any) -> Any:
-    if column.dtype.is_numeric() and column.null_count() == 0:
+def _values(column: Any, narwhals: Any) -> Any:
+    """A column: numbers without a copy where that can be, texts as pandas has them, or a list."""
+    if column.dtype == narwhals.String:
+        return column.to_pandas()
+    if column.dtype.is_decimal() or (column.dtype.is_numeric() and column.null_count()):
+        return column.cast(narwhals.Float64).fill_null(math.nan).to_numpy()
+    if column.dtype.is_numeric() or (column.dtype == narwhals.Boolean and not column.null_count()):
         return column.to_numpy()
-    if column.dtype.is_float():
-        return column.cast(column.dtype).fill_null(float("nan")).to_numpy()
     return column.to_list()
 
 
-def _from_arrow_stream(data: object) -> pd.DataFrame:
-    table: pd.DataFrame = load("pyarrow:table")(data).to_pandas()
-    return table
+def _collected(data: Any) -> Any:
+    """The rows behind a stream or a query that has not run yet, as a pyarrow table."""
+    try:
+        return load("pyarrow:table")(data)
+    except (TypeError, ValueError) as exc:
+        raise DataError(
+            f"expected a frame; got {type(data).__name__}, which does not give its rows. "
+            "Collect it first"
+        ) from exc
 
 
 def _from_columns(data: Mapping[Any, Any]) -> pd.DataFrame:
     columns = {str(name): _as_list(name, values) for name, values in data.items()}
     if not columns:
         raise DataError("expected columns of scores; got an empty dict")
+    indexes = [values.index for values in columns.values() if isinstance(values, pd.Series)]
+    if not all(index.equals(indexes[0]) for index in indexes):
+        raise DataError("the columns are Series of different indexes; make one DataFrame of them")
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         columns = _split_joined_texts(columns, lengths)
-    return pd.DataFrame(columns)
+    return _framed(columns)
+
+
+def _framed(rows: Any) -> pd.DataFrame:
+    try:
+        return pd.DataFrame(rows)
+    except UnicodeEncodeError as exc:
+        raise DataError(f"texts must be valid; got {exc.object!r}: {exc.reason}") from exc
+    except (TypeError, ValueError) as exc:
+        raise DataError(f"expected one value a query in each column: {exc}") from exc
 
 
 def _as_list(name: object, values: object) -> Any:
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+    if isinstance(values, str):
+        return [values]
+    is_single = isinstance(values, bytes | Mapping) or getattr(values, "ndim", 1) == 0
+    if is_single or not isinstance(values, Iterable):
         raise DataError(
             f"column {name!r} must be a list of one value a query; got {type(values).__name__}"
         )
-    return values if hasattr(values, "__len__") else list(values)
+    return values if isinstance(values, Sized) else list(values)
 
 
 def _split_joined_texts(columns: dict[str, Any], lengths: dict[str, int]) -> dict[str, Any]:
@@ -105,7 +134,7 @@ def _split_joined_texts(columns: dict[str, Any], lengths: dict[str, int]) -> dic
             )
         mended[name] = parts
         message = f"column {name!r} is one text that holds {wanted} values; it was split at commas"
-        warnings.warn(message, RagevalWarning, stacklevel=2)
+        warnings.warn(message, RagevalWarning, stacklevel=_USERS_LINE)
     return mended
 
 
@@ -124,4 +153,4 @@ def _from_records(records: Sequence[Any]) -> pd.DataFrame:
             "expected a list of one dict a query; the entries at positions "
             f"{named(wrong)} are not dicts, the first is {type(records[wrong[0]]).__name__}"
         )
-    return pd.DataFrame.from_records(list(records))
+    return _framed([dict(record) for record in records])

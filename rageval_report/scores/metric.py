@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -18,16 +21,21 @@ GROUPS = ("retrieval", "generation", "citation", "abstention", "performance", "o
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 _GAPS = re.compile(r"[\s_\-]+")
-_CUTOFF = re.compile(r"^(?P<stem>.+?)(?:@|_at_|_cut_)(?P<k>\d+)$")
-_TREC_CUTOFF = re.compile(r"^(?P<stem>p|recall|success|map|ndcg|relative_p)_(?P<k>\d+)$")
+_CUTOFF = re.compile(r"^(?P<stem>.+?)(?:@|_at_|_cut_)(?P<k>\d{1,9})$")
+_TREC_CUTOFF = re.compile(r"^(?P<stem>p|recall|success|map|ndcg|relative_p)_(?P<k>\d{1,9})$")
 _SUFFIXES = re.compile(r"_(score|value)$")
 
-# Words in the name of an unknown metric that say that less is better.
+# Words in the name of an unknown metric that say that it counts what is spent, so less is better.
+_SPENT = frozenset("cost costs duration latency ms price seconds time tokens usd".split())
+
+# Words that say that less is better of something else.
 _LOWER_IS_BETTER = frozenset(
-    "cer cost costs distance duration error errors false hallucinated hallucination "
-    "hallucinations latency loss ms noise perplexity price seconds time tokens toxic toxicity "
-    "unsupported violations wer".split()
+    "cer distance error errors false hallucinated hallucination hallucinations loss noise "
+    "perplexity toxic toxicity unsupported violations wer".split()
 )
+
+_UNIT = (0.0, 1.0)
+_OF_THE_UNIT: tuple[Kind, ...] = ("binary", "proportion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,8 @@ class Metric:
     greater_is_better : bool
         The direction.
     bounds : (float, float), optional
-        The smallest and largest possible score; None where there is no limit.
+        The smallest and largest possible score; None where there is no limit. 0 and 1 where the
+        kind says so.
     description : str
         One sentence.
     source : str
@@ -81,6 +90,8 @@ class Metric:
             raise UnknownNameError("kind of metric", self.kind, KINDS)
         if self.bounds is not None:
             object.__setattr__(self, "bounds", _checked_bounds(self.name, self.bounds))
+        elif self.kind in _OF_THE_UNIT:
+            object.__setattr__(self, "bounds", _UNIT)
         if not self.title:
             object.__setattr__(self, "title", title_of(self.name))
         if not self.known_as:
@@ -96,13 +107,16 @@ class Metric:
         )
 
 
-def _checked_bounds(name: str, bounds: tuple[float, float]) -> tuple[float, float]:
-    low, high = (float(bound) for bound in bounds)
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise DataError(
-            f"the bounds of {name!r} must be two numbers, the lower first, as (0, 1); got {bounds}"
-        )
-    return low, high
+def _checked_bounds(name: str, bounds: object) -> tuple[float, float]:
+    try:
+        low, high = (float(bound) for bound in bounds)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if math.isfinite(low) and math.isfinite(high) and low < high:
+        return low, high
+    raise DataError(
+        f"the bounds of {name!r} must be two numbers, the lower first, as (0, 1); got {bounds!r}"
+    )
 
 
 METRICS: Registry[Metric] = Registry("metric", group="rageval_report.metrics")
@@ -149,22 +163,49 @@ class Catalogue:
     """
 
     def __init__(self) -> None:
-        self._by_alias: dict[str, Metric] = {}
-        for metric in (METRICS[name] for name in METRICS):
-            for alias in (metric.name, *metric.aliases):
-                self._by_alias.setdefault(normalised(alias), metric)
+        self._by_name = _by_any_name(tuple(METRICS.items()))
 
     def find(self, name: str) -> Metric | None:
         """The metric of that name, named as asked; None where it is not known."""
         spelled = normalised(name)
-        stem, _, cutoff = spelled.partition("@")
-        for candidate in (stem, _SUFFIXES.sub("", stem)):
-            known = self._by_alias.get(candidate)
+        stem, cutoff = _parted(spelled)
+        for candidate, k in ((spelled, None), (stem, cutoff), (_SUFFIXES.sub("", stem), cutoff)):
+            known = self._by_name.get(candidate)
             if known is not None:
-                found = replace(known, name=candidate, known_as=known.name)
-                found = found.at(int(cutoff)) if cutoff.isdigit() else found
-                return replace(found, name=spelled)
+                return replace(known if k is None else known.at(k), name=spelled)
         return None
+
+    def search(self, name: str) -> Metric | None:
+        """As `find`, but where the name is not known other distributions are asked for it."""
+        found = self.find(name)
+        if found is None:
+            _ask_other_distributions(_parted(normalised(name))[0])
+            self._by_name = _by_any_name(tuple(METRICS.items()))
+            found = self.find(name)
+        return found
+
+
+def _parted(spelled: str) -> tuple[str, int | None]:
+    """A normalised name as its stem and its cutoff."""
+    cut = _CUTOFF.match(spelled)
+    return (cut["stem"], int(cut["k"])) if cut else (spelled, None)
+
+
+@lru_cache(maxsize=4)
+def _by_any_name(known: tuple[tuple[str, Metric], ...]) -> dict[str, Metric]:
+    """The metrics by name, alias and title; a name of one goes before an alias of another."""
+    by_name = {normalised(name): metric for name, metric in known}
+    for _, metric in known:
+        for alias in (metric.name, *metric.aliases, metric.title):
+            by_name.setdefault(normalised(alias), metric)
+    return by_name
+
+
+@cache
+def _ask_other_distributions(name: str) -> None:
+    """Let the table look among the installed plug-ins; once a name, because it reads the disk."""
+    with suppress(UnknownNameError):
+        METRICS[name]
 
 
 def inferred(name: str, values: np.ndarray) -> Metric:
@@ -177,8 +218,10 @@ def inferred(name: str, values: np.ndarray) -> Metric:
     values : ndarray of shape (n_queries,)
         The scores; NaN where unscored.
     """
-    kind, bounds = _kind_of(values)
     words = set(re.split(r"[^a-z0-9]+", name))
+    if words & _SPENT:  # 0.3 seconds are no share, and 3 of them no grade
+        return Metric(name, group="performance", greater_is_better=False)
+    kind, bounds = _kind_of(values)
     return Metric(name, kind=kind, bounds=bounds, greater_is_better=not words & _LOWER_IS_BETTER)
 
 
@@ -187,7 +230,7 @@ def _kind_of(values: np.ndarray) -> tuple[Kind, tuple[float, float] | None]:
         return "real", None
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if low >= 0.0 and high <= 1.0:
-        return ("binary" if is_binary(values) else "proportion"), (0.0, 1.0)
+        return ("binary" if is_binary(values) else "proportion"), _UNIT
     if low >= 0.0 and high <= 10.0 and _all_whole(values):
         return "ordinal", None
     return "real", None
@@ -240,4 +283,11 @@ def overridden(metric: Metric, change: Override) -> Metric:
     for field in change:
         if field not in known:
             raise UnknownNameError("field of a metric", field, known)
-    return replace(metric, **dict(change))
+    changed = dict(change)
+    if "bounds" in changed and metric.kind in _OF_THE_UNIT:
+        changed.setdefault("kind", metric.kind if _is_unit(changed["bounds"]) else "real")
+    return replace(metric, **changed)
+
+
+def _is_unit(bounds: object) -> bool:
+    return isinstance(bounds, tuple | list) and tuple(bounds) == _UNIT

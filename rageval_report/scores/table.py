@@ -26,7 +26,7 @@ from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
 
 # A score this far outside its bounds is rounding, and is moved to the bound.
-_ROUNDING = 1e-9
+_ROUNDING = 1e-6
 
 Duplicates = Literal["error", "mean"]
 _DUPLICATES: tuple[Duplicates, ...] = ("error", "mean")
@@ -89,6 +89,7 @@ def score_table(
     metrics: MetricsArgument = None,
     duplicates: Duplicates = "error",
     known: Mapping[str, Override] | None = None,
+    only: Iterable[str] | None = None,
 ) -> ScoreTable:
     """Check the rows and part them into scores and details.
 
@@ -104,6 +105,8 @@ def score_table(
         What to do where a query has several rows: raise, or take the mean of its scores.
     known : mapping of str to Metric, dict, "higher" or "lower", optional
         What the file says of its metrics; what the caller says in `metrics` goes before it.
+    only : iterable of str, optional
+        The columns that the file says are metrics; a caller's iterable goes before it.
 
     Raises
     ------
@@ -125,7 +128,7 @@ def score_table(
     frame = _with_names_of_text(data)
     ids, id_column, notes = query_ids(frame, query_id)
     told = {name: one for name, one in (known or {}).items() if name in frame}
-    columns = _parted(frame, ids, id_column, metrics, told)
+    columns = _parted(frame, ids, id_column, _chosen(metrics, only), (*told, *_named(metrics)))
     block = _score_block(columns, len(frame))
     of_metrics, kind_notes = _known_metrics(columns, block, metrics, told)
     _check_scores(block, of_metrics, ids)
@@ -160,14 +163,27 @@ def _parted(
     frame: pd.DataFrame,
     ids: pd.Series,
     id_column: str | None,
-    metrics: MetricsArgument,
-    told: Mapping[str, Override],
+    only: tuple[str, ...] | None,
+    also: tuple[str, ...],
 ) -> Columns:
-    """Metrics and details, by what the caller says of them, else by names and cells."""
-    if metrics is None or isinstance(metrics, Mapping):
-        return classified(frame, ids, id_column=id_column, also=(*told, *(metrics or ())))
-    only = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    """Metrics and details, by what is said of them, else by names and cells."""
+    if only is None:
+        return classified(frame, ids, id_column=id_column, also=also)
     return classified(frame, ids, id_column=id_column, only=only)
+
+
+def _chosen(metrics: MetricsArgument, only: Iterable[str] | None) -> tuple[str, ...] | None:
+    """The columns that are metrics where somebody lists them: the caller, else the file."""
+    if isinstance(metrics, str):
+        return (metrics,)
+    if metrics is None or isinstance(metrics, Mapping):
+        return None if only is None else tuple(only)
+    return tuple(metrics)
+
+
+def _named(metrics: MetricsArgument) -> tuple[str, ...]:
+    """The columns of which the caller says what they are."""
+    return tuple(metrics) if isinstance(metrics, Mapping) else ()
 
 
 # -- repeated ids
