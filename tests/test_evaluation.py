@@ -10,8 +10,8 @@ import pytest
 
 from rageval_report import (
     DataError,
-    RAGPipelineEvaluation,
     RagevalWarning,
+    RAGPipelineEvaluation,
     UnknownNameError,
     read_scores,
 )

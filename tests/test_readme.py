@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pytest
 from click.testing import CliRunner
 
-from rageval_report.cli import main
+from rageval_report.cli import rageval_report
 from rageval_report.demo import demo_evaluations
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
@@ -35,5 +35,5 @@ def test_the_python_examples_run_one_after_the_other(capsys):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_runs(command):
     arguments = shlex.split(command, comments=True)[1:]
-    result = CliRunner().invoke(main, arguments)
+    result = CliRunner().invoke(rageval_report, arguments)
     assert result.exit_code == 0, result.output

@@ -1,4 +1,4 @@
-"""Files that nobody on the project wrote, loaded, reported and compared; skipped where they are absent.
+"""Files that nobody on the project wrote, loaded, reported, compared; skipped where absent.
 
 The means that a report must reproduce stand beside the files (``score_report_*.csv``) or were taken
 with pandas in the test.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError, UnknownNameError
@@ -133,6 +134,8 @@ def forest(
     alpha = alpha_of(comparison)
     for finding, place in zip(findings, places, strict=True):
         _draw_finding(made, finding, place, finding.is_shown(alpha), style)
+        if scale == "own":
+            _draw_margin(made, _margin_of(comparison, finding.metric), place)
     _finish(made, comparison, findings, scale, left_out)
     return made
 
@@ -238,6 +241,20 @@ def _draw_finding(
     ax.plot(finding.improvement, place, zorder=3, **look)
 
 
+def _margin_of(comparison: Compared, metric: Metric) -> float | None:
+    """The margin of equivalence in a metric, where one was given."""
+    margin = comparison.settings.get("margin")
+    told = margin.get(metric.name) if isinstance(margin, Mapping) else margin
+    return None if told is None else float(str(told))
+
+
+def _draw_margin(ax: Axes, margin: float | None, place: float) -> None:
+    if margin is not None:
+        corner = -margin, place - 0.5
+        band = Rectangle(corner, 2 * margin, 1.0, color=GREY, alpha=0.25, linewidth=0, zorder=0)
+        ax.add_patch(band)
+
+
 def _finish(
     ax: Axes,
     comparison: Compared,
@@ -248,10 +265,7 @@ def _finish(
     names = [pair.candidate.name for pair in comparison.pairings]
     baseline = comparison.pairings[0].baseline.name
     ax.axvline(0, color=ink(), linewidth=1.0, zorder=1)
-    margin = comparison.settings.get("margin")
-    if scale == "own" and margin is not None:
-        reach = float(str(margin))
-        ax.axvspan(-reach, reach, color=GREY, alpha=0.25, linewidth=0, zorder=0)
+    has_margin = any(_margin_of(comparison, finding.metric) for finding in findings)
     ax.set_xlim(*_limits(findings))
     if scale != "own":
         ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
@@ -259,7 +273,7 @@ def _finish(
     ax.set_xlabel(plain(f"← worse    improvement over {shortened(baseline, 24)}{unit}    better →"))
     note_below(
         ax,
-        _key(comparison, with_margin=scale == "own" and margin is not None),
+        _key(comparison, with_margin=scale == "own" and has_margin),
         direction_note(finding.metric for finding in findings),
         left_out_note(left_out, ', or take scale="baseline"' if scale == "own" else ""),
     )

@@ -164,3 +164,11 @@ def test_a_metric_that_no_query_has_in_both_is_said_to_be_not_compared(pipeline,
     old = pipeline("old", {"m": [0.5, NAN], "o": [0.1, 0.2]})
     new = pipeline("new", {"m": [NAN, 0.5], "o": [0.1, 0.25]})
     assert "not compared" in texts(plot(old, "forest", other=new))
+
+
+def test_margins_by_metric_are_bands_of_their_rows(bm25, hyde):
+    compared = compare(bm25, hyde, metrics=["recall@5", "faithfulness"], margin={"recall@5": 0.05})
+    ax = plot(compared, "forest")
+    (band,) = ax.patches
+    ends = band.get_extents().transformed(ax.transData.inverted()).intervalx
+    np.testing.assert_allclose(ends, [-0.05, 0.05])

@@ -1,0 +1,195 @@
+import datetime
+import decimal
+import subprocess
+import sys
+import warnings
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from rageval_report import DataError, RagevalWarning, RAGPipelineEvaluation
+from rageval_report.scores.frames import to_pandas
+
+ROWS = {
+    "query_id": ["a", "b", "c"],
+    "recall": [0.5, None, 1.0],
+    "rank": [1, None, 3],
+    "hit": [True, None, False],
+    "share": [decimal.Decimal("0.5"), None, decimal.Decimal("0.25")],
+    "contexts": [["x", "y"], [], ["z"]],
+    "asked": [datetime.date(2026, 1, 2)] * 3,
+    "answer": ["ja", None, "Füße 🦶"],
+}
+
+
+def test_a_pandas_frame_comes_back_as_it_is():
+    frame = pd.DataFrame({"recall": [1.0]})
+    assert to_pandas(frame) is frame
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table, lambda d: pa.table(d).to_reader()])
+def test_frames_of_other_libraries_keep_numbers_texts_lists_and_what_is_missing(make):
+    frame = to_pandas(make(ROWS))
+    assert list(frame) == list(ROWS)
+    for column in ("recall", "rank", "share"):
+        expected = [np.nan if cell is None else float(cell) for cell in ROWS[column]]
+        np.testing.assert_array_equal(frame[column].to_numpy(), expected)
+    assert frame["hit"].tolist() == [True, None, False]
+    assert frame["contexts"].tolist() == [["x", "y"], [], ["z"]]
+    assert frame["answer"].isna().tolist() == [False, True, False]
+    assert frame["answer"].iloc[2] == "Füße 🦶"
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
+def test_whole_numbers_stay_whole_because_they_may_be_ids(make):
+    frame = to_pandas(make({"query_id": [2**60, 2**60 + 1]}))
+    assert frame["query_id"].tolist() == [2**60, 2**60 + 1]
+
+
+def test_the_numbers_of_a_polars_frame_are_not_copied():
+    frame = pl.DataFrame({"recall": np.linspace(0, 1, 1000)})
+    assert np.shares_memory(to_pandas(frame)["recall"].to_numpy(), frame["recall"].to_numpy())
+
+
+def test_other_frames_name_the_extra_that_reads_them():
+    program = """
+import sys
+sys.modules["narwhals"] = None
+import polars
+from rageval_report.scores.frames import to_pandas
+try:
+    to_pandas(polars.DataFrame({"a": [1]}))
+except ImportError as exc:
+    print(exc)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert 'pip install "rageval-report[frames]"' in done.stdout
+
+
+def test_a_column_of_another_library_is_not_a_frame():
+    with pytest.raises(DataError, match=r"expected a frame; got Series, which does not give its r"):
+        to_pandas(pl.Series([1.0]))
+
+
+@pytest.mark.parametrize("data", [3, None, "scores.csv", b"x", iter([{}]), pl.LazyFrame({"a": 1})])
+def test_what_holds_no_rows_is_refused_by_its_type(data):
+    kind = type(data).__name__
+    with pytest.raises(DataError, match=rf"dict of lists or a list of dicts; got {kind}"):
+        to_pandas(data)
+
+
+# -- a dict of lists
+
+
+def test_a_dict_holds_lists_arrays_series_ranges_and_generators():
+    columns = {
+        "a": [1, 2],
+        "b": np.array([0.5, 1.0]),
+        "c": pd.Series([True, False]),
+        "d": range(2),
+        "e": (letter for letter in "xy"),
+        6: ("u", "v"),
+    }
+    frame = to_pandas(columns)
+    assert list(frame) == ["a", "b", "c", "d", "e", "6"]
+    assert frame.iloc[1].tolist() == [2, 1.0, False, 1, "y", "v"]
+
+
+def test_series_that_share_an_index_of_ids_keep_it():
+    ids = pd.Index(["q1", "q2"], name="query_id")
+    frame = to_pandas({"recall": pd.Series([0.1, 0.2], ids), "bleu": pd.Series([0.3, 0.4], ids)})
+    assert frame.index.equals(ids)
+
+
+def test_series_of_different_indexes_are_refused_because_joining_them_would_guess():
+    columns = {"a": pd.Series([1, 2], index=[0, 1]), "b": pd.Series([1, 2], index=[1, 0])}
+    with pytest.raises(DataError, match=r"Series of different indexes; make one DataFrame of them"):
+        to_pandas(columns)
+
+
+def test_columns_of_unequal_length_are_named_with_their_lengths():
+    columns = {"query_id": ["a", "b", "c"], "recall": [1.0, 0.5], "bleu": [0.1, 0.2, 0.3]}
+    message = (
+        r"equal length; 'query_id' has 3, 'recall' has 2, 'bleu' has 3\. "
+        r"Look at 'recall': it should have 3"
+    )
+    with pytest.raises(DataError, match=message):
+        to_pandas(columns)
+
+
+@pytest.mark.parametrize("value", [0.5, None, {"a": 1}, b"abc", np.array(0.5)])
+def test_a_column_that_is_no_list_is_named_with_its_type(value):
+    with pytest.raises(DataError, match=rf"'recall' must be a list .* got {type(value).__name__}"):
+        to_pandas({"query_id": ["a"], "recall": value})
+
+
+@pytest.mark.parametrize("value", [np.zeros((2, 2)), {1, 2}])
+def test_a_column_of_more_dimensions_or_without_order_is_refused(value):
+    with pytest.raises(DataError, match=r"expected one value a query in each column"):
+        to_pandas({"recall": value})
+
+
+def test_an_empty_dict_or_list_is_refused():
+    with pytest.raises(DataError, match=r"expected columns of scores; got an empty dict"):
+        to_pandas({})
+    with pytest.raises(DataError, match=r"expected a list of one dict a query; got an empty list"):
+        to_pandas([])
+
+
+def test_half_a_surrogate_pair_is_no_text():
+    with pytest.raises(DataError, match=r"texts must be valid; got 'a.ud83d': surrogates not all"):
+        to_pandas({"answer": ["a\ud83d"]})
+
+
+# -- one text that holds the ids
+
+
+def test_one_text_that_holds_all_ids_is_split_with_a_warning(proposal):
+    with pytest.warns(RagevalWarning, match=r"'query_id' is one text that holds 4 values; it was"):
+        frame = to_pandas(proposal)
+    assert frame["query_id"].tolist() == ["53c3b3e6", "225f87f7", "8ac473ec", "97d284ca"]
+
+
+def test_the_text_may_stand_there_without_its_list(proposal):
+    proposal["query_id"] = proposal["query_id"][0]
+    with pytest.warns(RagevalWarning, match=r"split at commas"):
+        assert len(to_pandas(proposal)) == 4
+
+
+def test_the_warning_points_at_the_line_that_made_the_evaluation(proposal):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        RAGPipelineEvaluation("hybrid", proposal)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_text_is_not_split_where_that_would_not_make_the_lengths_agree(proposal):
+    proposal["query_id"] = ["53c3b3e6, 225f87f7, 8ac473ec"]
+    with pytest.raises(DataError, match=r"Look at 'query_id': it should have 4"):
+        to_pandas(proposal)
+
+
+def test_a_single_query_with_a_comma_in_its_text_is_left_alone():
+    frame = to_pandas({"query_id": ["q1"], "recall": [1.0], "question": ["Who, when, and why?"]})
+    assert frame["question"].tolist() == ["Who, when, and why?"]
+
+
+# -- a list of dicts
+
+
+def test_a_list_of_dicts_may_lack_cells():
+    frame = to_pandas([{"query_id": "a", "recall": 1.0}, MappingProxyType({"query_id": "b"})])
+    assert frame["query_id"].tolist() == ["a", "b"]
+    np.testing.assert_array_equal(frame["recall"].to_numpy(), [1.0, np.nan])
+
+
+def test_entries_that_are_no_dicts_are_named_by_position():
+    message = r"entries at positions 1, 2 are not dicts, the first is list"
+    with pytest.raises(DataError, match=message):
+        to_pandas([{"query_id": "a"}, ["b", 1.0], 3])

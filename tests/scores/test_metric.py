@@ -1,0 +1,317 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_report import METRICS, DataError, Metric, UnknownNameError
+from rageval_report.scores import Catalogue, normalised
+from rageval_report.scores.metric import inferred, overridden, title_of
+
+NAMES = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30) | st.from_regex(
+    r"[ _-]*[A-Za-z]{1,5}([ _@-]{0,2}(at|cut)?[ _@-]{0,2}[0-9]{0,3})?[ _-]*", fullmatch=True
+)
+
+
+@pytest.fixture
+def own_metric():
+    """A metric added to the table for the length of a test."""
+    METRICS.add("steps_saved", Metric("steps_saved", title="Steps Saved", bounds=(0.0, 9.0)))
+    yield METRICS["steps_saved"]
+    METRICS._entries.pop("steps_saved")
+
+
+# -- spelling
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "reciprocal_rank",
+        "reciprocal rank",
+        "Reciprocal Rank",
+        "reciprocal-rank",
+        "reciprocalRank",
+        "ReciprocalRank",
+        " RECIPROCAL_RANK ",
+        "reciprocal  rank",
+    ],
+)
+def test_every_spelling_of_a_name_is_one_name(name):
+    assert normalised(name) == "reciprocal_rank"
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled"),
+    [
+        ("nDCG@10", "ndcg@10"),
+        ("NDCG @ 10", "ndcg@10"),
+        ("ndcg_cut_10", "ndcg@10"),
+        ("recall_at_5", "recall@5"),
+        ("Recall at 5", "recall@5"),
+        ("recall_5", "recall@5"),
+        ("P_5", "p@5"),
+        ("success_1", "success@1"),
+        ("recall@05", "recall@5"),
+    ],
+)
+def test_every_spelling_of_a_cutoff_is_one_cutoff(name, spelled):
+    assert normalised(name) == spelled
+
+
+@pytest.mark.parametrize("name", ["rouge_1", "rouge_2", "top_5", "gpt_4", "f1"])
+def test_a_number_that_is_no_cutoff_stays_in_the_name(name):
+    assert normalised(name) == name
+
+
+@given(NAMES)
+def test_the_spelling_of_a_spelling_is_itself(name):
+    assert normalised(normalised(name)) == normalised(name)
+
+
+@given(NAMES)
+def test_any_text_can_be_looked_up(name):
+    found = Catalogue().find(name)
+    assert found is None or found.name == normalised(name)
+
+
+def test_titles_are_made_of_names():
+    assert title_of("my_own_metric@5") == "My Own Metric@5"
+
+
+# -- the catalogue
+
+
+def test_an_alias_is_found_under_its_own_name_with_the_title_of_the_metric():
+    found = Catalogue().find("mrr@10")
+    assert (found.name, found.known_as) == ("mrr@10", "reciprocal_rank@10")
+    assert found.title == "Reciprocal Rank@10"
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("document_mrr", "reciprocal_rank"),  # Haystack
+        ("sas", "semantic_answer_similarity"),  # Haystack
+        ("answer_exact_match", "exact_match"),  # Haystack
+        ("llm_context_recall", "context_recall"),  # Ragas
+        ("nv_response_groundedness", "faithfulness"),  # Ragas
+        ("Contextual Relevancy", "context_relevance"),  # DeepEval
+        ("Hallucination", "hallucination"),  # DeepEval
+        ("Groundedness", "faithfulness"),  # TruLens
+        ("Answer Relevance", "answer_relevancy"),  # TruLens
+        ("recip_rank", "reciprocal_rank"),  # trec_eval
+        ("map", "average_precision"),  # trec_eval
+        ("Rprec", "r_precision"),  # trec_eval
+        ("faithfulness_score", "faithfulness"),
+    ],
+)
+def test_the_names_of_other_frameworks_are_known(alias, name):
+    assert Catalogue().find(alias).known_as == name
+
+
+def test_no_name_or_alias_means_two_metrics():
+    owner = {}
+    for metric in METRICS.values():
+        for name in (metric.name, *metric.aliases):
+            assert owner.setdefault(normalised(name), metric.name) == metric.name
+
+
+@pytest.mark.parametrize("name", list(METRICS))
+def test_each_known_metric_is_told_in_full(name):
+    metric = METRICS[name]
+    assert normalised(name) == name == metric.name == metric.known_as
+    assert metric.description.endswith(".")
+    assert metric.source
+    assert metric.group != "other"
+    assert Catalogue().find(metric.title).known_as == name
+
+
+def test_an_unknown_name_is_not_found():
+    assert Catalogue().find("vibes") is None
+    assert Catalogue().find("recall@five") is None
+    assert Catalogue().find("recall@5_of_some_kind") is None
+    assert Catalogue().find("recall@²") is None
+
+
+def test_an_unknown_metric_is_told_with_the_nearest_known_one():
+    with pytest.raises(UnknownNameError, match=r"no metric is named 'recal'\. Did you mean 'recal"):
+        METRICS["recal"]
+
+
+# -- metrics of one's own
+
+
+def test_a_metric_that_is_added_is_known_at_once_with_any_cutoff(own_metric):
+    found = Catalogue().find("Steps Saved at 5")
+    assert (found.name, found.known_as) == ("steps_saved@5", "steps_saved@5")
+    assert (found.title, found.bounds) == ("Steps Saved@5", (0.0, 9.0))
+
+
+def test_a_metric_that_is_added_goes_before_the_alias_of_another():
+    METRICS.add("em", Metric("em", title="Energy"))
+    try:
+        assert Catalogue().find("em").title == "Energy"
+        assert Catalogue().find("exact_match").title == "Exact Match"
+    finally:
+        METRICS._entries.pop("em")
+
+
+def test_a_metric_that_replaces_another_is_the_one_that_is_found():
+    known = METRICS["coherence"]
+    METRICS.add("coherence", Metric("coherence", kind="ordinal", bounds=(1.0, 5.0)))
+    try:
+        assert Catalogue().find("coherence").bounds == (1.0, 5.0)
+    finally:
+        METRICS.add("coherence", known)
+
+
+PLUGIN = """
+import json, importlib.metadata
+from rageval_report.scores import Catalogue, score_table
+
+real, asked = importlib.metadata.entry_points, []
+def entry_points(**wanted):
+    asked.append(wanted["group"])
+    return real(**wanted)
+importlib.metadata.entry_points = entry_points
+
+table = score_table({"query_id": ["a"], "recall": [1.0], "question": ["why?"], "note": ["-"]})
+before = list(asked)
+found = score_table({"query_id": ["a"], "sparkle@3": [4.0]}).metrics["sparkle@3"]
+alias = Catalogue().search("glitter")
+print(json.dumps([before, found.title, found.bounds, alias.known_as, sorted(set(asked))]))
+"""
+
+
+def test_other_distributions_offer_metrics_and_are_asked_only_for_unknown_ones(tmp_path):
+    """In a process of its own: what has been loaded once stays."""
+    (tmp_path / "sparkling.py").write_text(
+        "from rageval_report import Metric\n"
+        "SPARKLE = Metric('sparkle', title='Sparkle!', bounds=(0, 5), aliases=('glitter',))\n"
+    )
+    info = tmp_path / "sparkling-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sparkling\nVersion: 1.0\n")
+    entry = "[rageval_report.metrics]\nsparkle = sparkling:SPARKLE\n"
+    (info / "entry_points.txt").write_text(entry)
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{PLUGIN}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [
+        [],
+        "Sparkle!@3",
+        [0.0, 5.0],
+        "sparkle",
+        ["rageval_report.metrics"],
+    ]
+
+
+# -- what is inferred of a metric that nobody knows
+
+
+def metric_of(*values, name="vibes"):
+    return inferred(name, np.array(values, dtype=float))
+
+
+def test_scores_of_0_and_1_are_binary():
+    metric = metric_of(0, 1, np.nan, 1)
+    assert (metric.kind, metric.bounds) == ("binary", (0.0, 1.0))
+
+
+def test_scores_between_0_and_1_are_a_proportion():
+    metric = metric_of(0, 0.5, np.nan, 1)
+    assert (metric.kind, metric.bounds) == ("proportion", (0.0, 1.0))
+
+
+def test_whole_numbers_up_to_ten_are_steps_of_a_scale():
+    metric = metric_of(1, 5, 3, np.nan)
+    assert (metric.kind, metric.bounds) == ("ordinal", None)
+
+
+@pytest.mark.parametrize("values", [(0.5, 1.5), (-0.5, 0.5), (0, 11), (np.nan, np.nan)])
+def test_anything_else_is_a_real_number(values):
+    metric = metric_of(*values)
+    assert (metric.kind, metric.bounds) == ("real", None)
+
+
+@pytest.mark.parametrize("name", ["retrieval_seconds", "judge_cost_usd", "n_tokens", "wall_time"])
+@pytest.mark.parametrize("values", [(0.3, 0.9), (0, 1), (2, 9)])
+def test_what_is_spent_has_no_scale_however_small_the_numbers_are(name, values):
+    metric = metric_of(*values, name=name)
+    assert (metric.kind, metric.bounds, metric.group) == ("real", None, "performance")
+    assert not metric.greater_is_better
+
+
+@pytest.mark.parametrize("name", ["word_error_rate", "rate_of_false_answers", "my_toxicity@5"])
+def test_the_name_says_that_less_is_better(name):
+    assert not metric_of(0.5, 0.7, name=name).greater_is_better
+
+
+@pytest.mark.parametrize("name", ["vibes", "timeliness", "costume", "terror"])
+def test_a_part_of_a_word_says_nothing(name):
+    assert metric_of(0.5, 0.7, name=name).greater_is_better
+
+
+# -- checks and changes
+
+
+def test_a_share_lies_between_0_and_1_unless_something_else_is_said():
+    assert Metric("x", kind="proportion").bounds == (0.0, 1.0)
+    assert Metric("x", kind="binary").bounds == (0.0, 1.0)
+    assert Metric("x", kind="ordinal").bounds is None
+
+
+@pytest.mark.parametrize(
+    "bounds", [(1, 0), (0, 0), (0, np.inf), (np.nan, 1), (0,), (0, 1, 2), "01x", 5, ("a", "b")]
+)
+def test_bounds_are_two_numbers_the_lower_first(bounds):
+    with pytest.raises(DataError, match=r"the bounds of 'x' must be two numbers, the lower first"):
+        Metric("x", bounds=bounds)
+
+
+def test_an_unknown_kind_or_group_is_told_with_the_known_ones():
+    with pytest.raises(UnknownNameError, match=r"'ordnal'\. Did you mean 'ordinal'\? Known: bin"):
+        Metric("x", kind="ordnal")
+    with pytest.raises(UnknownNameError, match=r"no group of metrics is named 'speed'"):
+        Metric("x", group="speed")
+
+
+def test_the_caller_turns_the_direction():
+    assert not overridden(Metric("x"), "lower").greater_is_better
+    assert overridden(Metric("x", greater_is_better=False), "higher").greater_is_better
+
+
+def test_the_caller_changes_some_fields_and_the_rest_stays():
+    metric = overridden(Metric("x", title="X!", group="citation"), {"bounds": [1, 5]})
+    assert (metric.bounds, metric.title, metric.group) == ((1.0, 5.0), "X!", "citation")
+
+
+@pytest.mark.parametrize("bounds", [(0, 100), None])
+def test_a_share_on_another_scale_is_a_real_number(bounds):
+    metric = overridden(Metric("x", kind="proportion"), {"bounds": bounds})
+    assert (metric.kind, metric.bounds) == ("real", bounds)
+    asked = overridden(Metric("x", kind="proportion"), {"bounds": (1, 5), "kind": "ordinal"})
+    assert (asked.kind, asked.bounds) == ("ordinal", (1.0, 5.0))
+    assert overridden(Metric("x", kind="proportion"), {"bounds": [0, 1]}).kind == "proportion"
+
+
+def test_the_caller_gives_a_whole_metric_and_the_column_keeps_its_name():
+    metric = overridden(Metric("x"), Metric("answer_quality", title="Quality"))
+    assert (metric.name, metric.title, metric.known_as) == ("x", "Quality", "answer_quality")
+
+
+@pytest.mark.parametrize("change", ["up", 3, None, ("lower",)])
+def test_a_change_that_says_nothing_is_refused(change):
+    with pytest.raises(DataError, match=r"what is known of 'x' must be a Metric, a dict"):
+        overridden(Metric("x"), change)
+
+
+def test_a_field_that_a_metric_does_not_have_is_told_with_the_nearest():
+    with pytest.raises(UnknownNameError, match=r"'bound'\. Did you mean 'bounds'"):
+        overridden(Metric("x"), {"bound": (0, 1)})

@@ -1,0 +1,298 @@
+import math
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report import DataError, Metric, RagevalWarning, UnknownNameError
+from rageval_report.scores import detail, question_text, score_table
+
+IDS = ["a", "b", "c", "d"]
+
+
+def table_of(*values, name="faithfulness", **options):
+    return score_table({"query_id": IDS[: len(values)], name: list(values)}, **options)
+
+
+# -- what comes out
+
+
+def test_the_example_of_the_proposal_works_as_printed(proposal):
+    with pytest.warns(RagevalWarning, match=r"holds 4 values; it was split at commas"):
+        table = score_table(proposal)
+    assert table.scores.index.tolist() == ["53c3b3e6", "225f87f7", "8ac473ec", "97d284ca"]
+    assert table.scores.index.name == "query_id"
+    assert [metric.title for metric in table.metrics.values()] == [
+        "Reciprocal Rank",
+        "Single Hit",
+        "Multi Hit",
+        "Context Relevance",
+        "Faithfulness",
+        "Semantic Answer Similarity",
+        "Exact Match",
+    ]
+    assert table.scores["reciprocal_rank"].tolist() == proposal["reciprocal_rank"]
+    assert [m.kind for m in table.metrics.values()].count("binary") == 2
+    assert table.details.columns.empty
+
+
+def test_scores_are_float64_with_nan_for_what_is_unscored():
+    table = score_table(
+        {
+            "query_id": IDS,
+            "exact_match": [1, 0, None, 1],
+            "recall@5": [True, False, True, True],
+            "bleu": [None, 0.25, math.nan, 1],
+        }
+    )
+    assert set(table.scores.dtypes) == {np.dtype("float64")}
+    assert table.scores["exact_match"].isna().tolist() == [False, False, True, False]
+    assert table.scores["recall@5"].tolist() == [1.0, 0.0, 1.0, 1.0]
+    assert int(table.scores["bleu"].isna().sum()) == 2
+
+
+def test_texts_lists_and_metadata_are_details():
+    table = score_table(
+        {
+            "query_id": IDS[:2],
+            "question": ["?", "??"],
+            "contexts": [["x"], []],
+            "turn": [1, 2],
+            "doc_id": [7, 8],
+            "recall": [0.5, 1.0],
+        }
+    )
+    assert list(table.scores) == ["recall"]
+    assert list(table.details) == ["question", "contexts", "turn", "doc_id"]
+    assert table.details.index.equals(table.scores.index)
+
+
+def test_the_rows_stay_as_they_were_given():
+    frame = pd.DataFrame({"query_id": IDS, "Exact Match": [1, 0, 0, 1]})
+    before = frame.copy()
+    assert score_table(frame).data is frame
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_a_score_beyond_its_bound_by_rounding_is_moved_in_the_table_and_not_in_the_frame():
+    frame = pd.DataFrame({"query_id": ["a", "b"], "recall": [1 + 2e-16, -1e-12]})
+    assert score_table(frame).scores["recall"].tolist() == [1.0, 0.0]
+    assert frame["recall"].tolist() == [1 + 2e-16, -1e-12]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pd.DataFrame,
+        pl.DataFrame,
+        pa.table,
+        dict,
+        lambda columns: pd.DataFrame(columns).to_dict("records"),
+        lambda columns: pd.DataFrame(columns).convert_dtypes(),
+        lambda columns: pd.DataFrame(columns).convert_dtypes(dtype_backend="pyarrow"),
+        lambda columns: pd.DataFrame(columns).astype(object),
+        lambda columns: pd.DataFrame(columns).astype({"query_id": "category"}),
+        lambda columns: pd.DataFrame(columns).astype({"query_id": "string"}),
+        lambda columns: pd.DataFrame(columns).astype({"query_id": pd.StringDtype("python")}),
+    ],
+)
+def test_the_same_rows_in_any_form_make_the_same_table(make):
+    columns = {
+        "query_id": ["q1", "Ü2", "007"],
+        "question": ["who?", "where?", "why?"],
+        "exact_match": [True, False, True],
+        "stars": [1, 5, 3],
+        "bleu": [0.1, None, 1.0],
+    }
+    table = score_table(make(columns))
+    expected = score_table(pd.DataFrame(columns))
+    pd.testing.assert_frame_equal(table.scores, expected.scores)
+    assert table.details["question"].tolist() == columns["question"]
+    assert table.metrics == expected.metrics
+
+
+def test_nullable_columns_hold_scores_and_missing_ones():
+    frame = pd.DataFrame(
+        {
+            "query_id": pd.array(["a", "b"], dtype="string"),
+            "hit": pd.array([True, None], dtype="boolean"),
+            "stars": pd.array([4, None], dtype="Int64"),
+            "bleu": pd.array([0.5, None], dtype="Float64"),
+        }
+    )
+    scores = score_table(frame).scores
+    assert scores.loc["a"].tolist() == [1.0, 4.0, 0.5]
+    assert scores.loc["b"].isna().all()
+
+
+def test_columns_named_by_numbers_are_named_by_their_texts():
+    table = score_table(pd.DataFrame([["a", "?", 0.5], ["b", "!", 1.0]]), query_id="0")
+    assert (list(table.details), list(table.scores)) == (["1"], ["2"])
+
+
+@given(st.permutations(range(8)))
+@settings(max_examples=20)
+def test_shuffling_the_rows_moves_the_rows_and_nothing_else(order):
+    frame = pd.DataFrame(
+        {
+            "question": [f"what is {i // 2 * 2 + i % 2}?" for i in range(8)],
+            "recall": np.linspace(0, 1, 8),
+            "stars": [1, 2, 3, None, 5, 4, 3, 2],
+            "note": list("abcdefgh"),
+        }
+    )
+    table, shuffled = score_table(frame), score_table(frame.iloc[list(order)])
+    pd.testing.assert_frame_equal(shuffled.scores.loc[table.scores.index], table.scores)
+    pd.testing.assert_frame_equal(shuffled.details.loc[table.details.index], table.details)
+    assert shuffled.metrics == table.metrics
+
+
+# -- rows that stand there more than once
+
+
+def test_repeated_runs_are_averaged_on_request_and_that_is_noted():
+    table = score_table(
+        {
+            "query_id": ["b", "a", "b", "b"],
+            "recall": [1.0, 0.5, 0.0, None],
+            "exact_match": [1, 1, 0, 0],
+            "question": ["x", "y", "z", "w"],
+        },
+        duplicates="mean",
+    )
+    assert table.scores.index.tolist() == ["b", "a"]
+    assert table.scores["recall"].tolist() == [0.5, 0.5]
+    assert table.details["question"].tolist() == ["x", "y"]
+    assert table.notes[-1].startswith("4 rows of 2 queries: each query's score is the mean")
+
+
+def test_a_binary_metric_whose_runs_differ_is_a_proportion():
+    ids = ["a", "a", "b"]
+    table = score_table({"query_id": ids, "exact_match": [1, 0, 1]}, duplicates="mean")
+    assert table.metrics["exact_match"].kind == "proportion"
+
+
+def test_asking_for_means_changes_nothing_where_ids_are_unique():
+    table = table_of(0.5, 1.0, duplicates="mean")
+    assert table.scores["faithfulness"].tolist() == [0.5, 1.0]
+    assert table.notes == ()
+
+
+def test_another_way_with_duplicates_is_told_with_the_known_ones():
+    with pytest.raises(UnknownNameError, match=r"named 'avg'\. Known: error, mean"):
+        table_of(0.5, duplicates="avg")
+
+
+# -- scores that cannot be
+
+
+@pytest.mark.parametrize("data", [pd.DataFrame({"query_id": [], "recall": []}), {"recall": []}])
+def test_an_empty_table_is_refused(data):
+    with pytest.raises(DataError, match=r"expected one row a query; the table is empty"):
+        score_table(data)
+
+
+@pytest.mark.parametrize("infinite", [math.inf, -math.inf])
+@pytest.mark.parametrize("name", ["faithfulness", "latency_ms", "vibes"])
+def test_infinite_scores_are_named_with_their_query(infinite, name):
+    message = rf"must be finite, or NaN where unscored; '{name}' has -?inf at 'b'"
+    with pytest.raises(DataError, match=message):
+        table_of(0.5, infinite, name=name)
+
+
+def test_scores_outside_their_bounds_are_named_up_to_five_with_what_to_do():
+    message = (
+        r"'faithfulness' must lie between 0 and 1; got 1.5 at 'b', -0.2 at 'd'\. If its scale is "
+        r"another, say so: metrics=\{'faithfulness': \{'bounds': \(low, high\)\}\}"
+    )
+    with pytest.raises(DataError, match=message):
+        table_of(0.5, 1.5, 1.0, -0.2)
+    many = {"query_id": range(9), "recall": [5.0] * 9}
+    with pytest.raises(DataError, match=r"5 at '0', .*, 5 at '4' and 4 more\. If its"):
+        score_table(many)
+
+
+def test_the_advice_of_the_error_works():
+    table = table_of(4, 5, metrics={"faithfulness": {"bounds": (1, 5)}})
+    assert table.metrics["faithfulness"].bounds == (1.0, 5.0)
+
+
+def test_columns_of_one_name_are_refused():
+    frame = pd.DataFrame([["a", 1.0, 2.0]], columns=["query_id", "recall", "recall"])
+    with pytest.raises(DataError, match=r"names must be unique; seen more than once: 'recall'"):
+        score_table(frame)
+    with pytest.raises(DataError, match=r"names must be unique; seen more than once: '1'"):
+        score_table(pd.DataFrame([["a", 1.0, 2.0]], columns=["query_id", 1, "1"]))
+
+
+# -- what the caller says of metrics
+
+
+def test_the_caller_says_which_direction_is_better():
+    assert (
+        not table_of(1.0, metrics={"faithfulness": "lower"})
+        .metrics["faithfulness"]
+        .greater_is_better
+    )
+
+
+def test_the_caller_gives_a_metric_by_any_of_its_names():
+    table = table_of(0.2, name="mrr", metrics={"Reciprocal Rank": {"title": "First Hit"}})
+    assert table.metrics["mrr"].title == "First Hit"
+
+
+def test_a_column_that_the_caller_tells_of_is_a_metric_whatever_its_name():
+    table = table_of(3, 4, name="turn", metrics={"turn": Metric("turn", title="Turns")})
+    assert (list(table.scores), table.metrics["turn"].title) == (["turn"], "Turns")
+
+
+def test_the_caller_cannot_tell_of_a_metric_that_is_not_there():
+    with pytest.raises(UnknownNameError, match=r"named 'fathfulness'\. Did you mean 'faith"):
+        table_of(1.0, metrics={"fathfulness": "lower"})
+
+
+def test_a_guessed_direction_is_noted_and_a_told_one_is_not():
+    (note,) = table_of(0.5, name="my_error_rate").notes
+    assert note == "'my_error_rate' is not a known metric; by its name, lower is taken as better"
+    told = table_of(0.5, name="my_error_rate", metrics={"my_error_rate": "lower"})
+    assert told.notes == ()
+
+
+def test_a_binary_metric_with_other_scores_is_a_proportion_and_that_is_noted():
+    table = table_of(1.0, 0.5, name="single_hit")
+    assert table.metrics["single_hit"].kind == "proportion"
+    assert table.notes == (
+        "'single_hit' should be 0 or 1, but there are scores between: read as shares",
+    )
+
+
+# -- small helpers
+
+
+def test_a_detail_is_found_by_the_first_of_its_names():
+    details = pd.DataFrame({"Response": ["x"], "answer": ["y"]})
+    assert detail(details, "answer", "response").tolist() == ["y"]
+    assert detail(details, "response", "answer").tolist() == ["x"]
+    assert detail(details, "reference") is None
+    assert question_text(details) is None
+
+
+# -- memory
+
+
+def test_the_numbers_are_copied_once():
+    frame = pd.DataFrame(np.random.default_rng(0).random((200_000, 10))).add_prefix("metric_")
+    frame.index = pd.Index([f"query-{i}" for i in range(200_000)], name="query_id")
+    n_bytes = 200_000 * 10 * 8
+    tracemalloc.start()
+    table = score_table(frame)
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(table.scores) == 200_000
+    assert held < 1.05 * n_bytes
+    assert peak < 1.9 * n_bytes

@@ -1,0 +1,389 @@
+"""The laws of the house: imports go down, the halves do not meet, nothing loads before it is asked for.
+
+A room is a file or a folder right under the package. Each stands on a floor, and imports only from
+the floors below it. The checks are functions of a folder, so that the last tests can plant a wrong
+line in a house of their own and see it found.
+"""
+
+import ast
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rageval_report
+from rageval_report._registry import Registry
+
+PACKAGE = Path(rageval_report.__file__).parent
+
+FLOORS = (
+    {"errors", "_version"},
+    {"_registry", "_files"},
+    {"records", "scores", "results"},
+    {"stats", "render", "plots", "metrics", "readers", "datasets", "runner"},
+    {"analysis", "scorer", "judges", "golden"},
+    {"evaluation", "scale"},
+    {"__init__"},
+    {"demo"},
+    {"cli"},
+    {"__main__"},
+)
+READING = {"stats", "analysis", "results", "render", "plots"}
+MAKING = {*("records", "readers", "datasets", "runner"), *("metrics", "judges", "golden", "scorer")}
+HEAVY = {"scipy", "matplotlib", "tabulate", "dask", "duckdb", "narwhals", "polars", "click"}
+HEAVY |= {"jinja2", "tqdm", "numba", "sklearn", "statsmodels", "httpx", "openpyxl", "yaml"}
+
+
+# -- the checks
+
+
+def modules_of(root):
+    """The files of a package by dotted name, without the package's own."""
+    files = {path.relative_to(root).with_suffix(""): path for path in root.rglob("*.py")}
+    return {".".join(place.parts): path for place, path in files.items()}
+
+
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def imports_of(path, root):
+    """What a file imports: dotted names, our own without the package's."""
+    names = modules_of(root)
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}, line {node.lineno}: imports are absolute"
+            for alias in node.names:
+                yield module_behind(f"{node.module}.{alias.name}", names, root.name)
+
+
+def module_behind(name, names, package):
+    """The module that a dotted name means: itself, or what it is an attribute of."""
+    if name.partition(".")[0] != package:
+        return name.rpartition(".")[0]
+    inner = name.removeprefix(package).lstrip(".")
+    while inner and inner not in names:
+        if f"{inner}.__init__" in names:
+            return f"{inner}.__init__"
+        inner = inner.rpartition(".")[0]
+    return inner or "__init__"
+
+
+def own_imports(root):
+    """For each module of a package the modules of the package that it imports."""
+    names = modules_of(root)
+    return {
+        name: {target for target in imports_of(path, root) if target in names}
+        for name, path in names.items()
+    }
+
+
+def room_of(module):
+    return module.partition(".")[0]
+
+
+def upward_imports(root):
+    floor_of = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+    for module, targets in own_imports(root).items():
+        room = room_of(module)
+        if room not in floor_of:
+            yield f"{room} stands on no floor: give it one in FLOORS"
+            continue
+        for target in map(room_of, targets):
+            if target != room and floor_of.get(target, len(FLOORS)) >= floor_of[room]:
+                yield f"{module} imports {target}, which is not below it"
+
+
+def imports_between_halves(root):
+    for module, targets in own_imports(root).items():
+        for target in map(room_of, targets):
+            if (room_of(module) in READING and target in MAKING) or (
+                room_of(module) in MAKING and target in READING
+            ):
+                yield f"{module} imports {target} of the other half"
+
+
+def circles(root):
+    """Modules that are reached again from themselves."""
+    targets_of = own_imports(root)
+    for start in targets_of:
+        seen, waiting = set(), list(targets_of[start] - {start})
+        while waiting:
+            module = waiting.pop()
+            if module not in seen:
+                seen.add(module)
+                waiting += targets_of[module]
+        if start in seen:
+            yield f"{start} imports itself by way of others"
+
+
+def hidden_imports(root):
+    """Imports inside functions, and imports by name outside the registry."""
+    for module, path in modules_of(root).items():
+        tree = tree_of(path)
+        functions = [
+            n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        inside = [node for function in functions for node in ast.walk(function)]
+        if any(isinstance(node, ast.Import | ast.ImportFrom) for node in inside):
+            yield f"{module} imports inside a function"
+        names = {getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(tree)}
+        if names & {"import_module", "__import__"} and module != "_registry":
+            yield f"{module} imports by name"
+
+
+def undescribed(root):
+    """Public functions, classes and methods without a docstring."""
+    for module, path in modules_of(root).items():
+        tree = tree_of(path)
+        if not ast.get_docstring(tree):
+            yield module
+        yield from undescribed_in(tree, module)
+
+
+def undescribed_in(node, name):
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    for child in node.body:
+        if isinstance(child, kinds) and not child.name.startswith("_"):
+            if not ast.get_docstring(child) and not is_overload(child):
+                yield f"{name}.{child.name}"
+            if isinstance(child, ast.ClassDef):
+                yield from undescribed_in(child, f"{name}.{child.name}")
+
+
+def is_overload(node):
+    return any("overload" in ast.unparse(one) for one in node.decorator_list)
+
+
+# -- the laws
+
+
+def test_imports_go_down():
+    assert list(upward_imports(PACKAGE)) == []
+
+
+def test_the_halves_never_import_each_other():
+    assert list(imports_between_halves(PACKAGE)) == []
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    assert list(circles(PACKAGE)) == []
+
+
+def test_no_import_hides_inside_a_function():
+    assert list(hidden_imports(PACKAGE)) == []
+
+
+def test_the_statistics_know_no_frame_and_no_metric():
+    files = modules_of(PACKAGE)
+    for module in (name for name in files if room_of(name) == "stats"):
+        known = {room_of(name) for name in imports_of(files[module], PACKAGE)}
+        ours = known & {room_of(name) for name in files}
+        assert "pandas" not in known, module
+        assert ours <= {"stats", "errors", "_registry"}, module
+
+
+def test_everything_public_is_described():
+    assert list(undescribed(PACKAGE)) == []
+
+
+# -- the face
+
+
+def test_the_face_is_sorted_and_every_name_in_it_is_there():
+    names = rageval_report.__all__
+    assert names == sorted(names)
+    assert len(names) == len(set(names))
+    assert all(getattr(rageval_report, name) is not None for name in names)
+    assert dir(rageval_report) == names
+
+
+def test_type_checkers_see_the_same_face():
+    tree = tree_of(PACKAGE / "__init__.py")
+    (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = [alias.asname for node in guarded.body for alias in node.names]
+    assert sorted([*seen, "__version__"]) == rageval_report.__all__
+
+
+def test_the_face_and_a_type_checker_take_each_name_from_the_same_place():
+    tree = tree_of(PACKAGE / "__init__.py")
+    (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
+    for node in guarded.body:
+        module = importlib.import_module(node.module)
+        for alias in node.names:
+            assert getattr(rageval_report, alias.name) is getattr(module, alias.name)
+
+
+def test_a_name_that_is_not_there_is_no_attribute():
+    with pytest.raises(AttributeError, match=r"'rageval_report' has no attribute 'evaluate'"):
+        rageval_report.evaluate  # noqa: B018
+
+
+# -- what loads when
+
+
+def all_registries():
+    """Every table of the package, by the module and the name it stands under."""
+    found = {}
+    for info in pkgutil.walk_packages([str(PACKAGE)], "rageval_report."):
+        for name, thing in vars(importlib.import_module(info.name)).items():
+            if isinstance(thing, Registry):
+                found.setdefault(id(thing), (f"{info.name}:{name}", thing))
+    return dict(found.values())
+
+
+def test_every_entry_of_every_table_is_there():
+    registries = all_registries()
+    names = {place.rpartition(":")[2] for place in registries}
+    assert {
+        "METRICS",
+        "READERS",
+        "TESTS",
+        "INTERVALS",
+        "CORRECTIONS",
+        "RENDERERS",
+        "PLOTS",
+    } <= names
+    for place, registry in registries.items():
+        assert len(registry), place
+        for name in registry:
+            assert registry[name] is not None, (place, name)
+            assert not isinstance(registry[name], str), (place, name)
+
+
+def modules_after(statement):
+    program = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stdout))
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    loaded = modules_after("import rageval_report")
+    assert not HEAVY & {name.partition(".")[0] for name in loaded}
+    ours = {name for name in loaded if name.startswith("rageval_report")}
+    assert ours == {
+        *("rageval_report", "rageval_report._registry", "rageval_report._version"),
+        "rageval_report.errors",
+    }
+
+
+def test_an_evaluation_needs_no_plots_and_no_command_line():
+    loaded = modules_after("from rageval_report import RAGPipelineEvaluation")
+    assert not {"matplotlib", "tabulate", "click"} & {name.partition(".")[0] for name in loaded}
+    assert "scipy.stats" not in loaded
+
+
+# -- the checks themselves
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A house of three rooms that keeps every law."""
+    root = tmp_path / "rageval_report"
+    for place, text in {
+        "__init__.py": '"""The face."""\nfrom rageval_report.analysis.one import f as f\n',
+        "errors.py": '"""Errors."""\n',
+        "readers/__init__.py": '"""Readers."""\nfrom rageval_report import errors\n',
+        "analysis/__init__.py": '"""Analysis."""\n',
+        "analysis/one.py": '"""One."""\nimport numpy\nimport rageval_report.errors\n\n\n'
+        'def f():\n    """F."""\n',
+        "analysis/two.py": '"""Two."""\nfrom rageval_report.analysis.one import f\n',
+    }.items():
+        path = root / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+CHECKS = (upward_imports, imports_between_halves, circles, hidden_imports, undescribed)
+
+
+def found_in(house):
+    return {check.__name__: found for check in CHECKS if (found := sorted(check(house)))}
+
+
+def plant(house, place, text):
+    path = house / place
+    path.write_text(path.read_text() + text if path.exists() else text)
+
+
+def test_a_house_that_keeps_the_laws_is_not_blamed(house):
+    assert found_in(house) == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from rageval_report.analysis.one import f",
+        "from rageval_report.analysis import one",
+        "from rageval_report import analysis",
+        "import rageval_report.analysis.one",
+        "if 0:\n    from rageval_report.analysis.one import f as g",
+    ],
+)
+def test_an_import_that_goes_up_is_found_however_it_is_written(house, line):
+    plant(house, "errors.py", line + "\n")
+    assert found_in(house)["upward_imports"] == ["errors imports analysis, which is not below it"]
+
+
+def test_an_import_of_the_face_goes_up(house):
+    plant(house, "analysis/one.py", "from rageval_report import f as g\n")
+    assert found_in(house) == {
+        "upward_imports": ["analysis.one imports __init__, which is not below it"],
+        "circles": ["__init__ imports itself by way of others"]
+        + ["analysis.one imports itself by way of others"],
+    }
+
+
+def test_an_import_of_the_other_half_is_found_though_it_goes_down(house):
+    plant(house, "analysis/one.py", "from rageval_report.readers import read\n")
+    assert found_in(house) == {
+        "imports_between_halves": ["analysis.one imports readers of the other half"]
+    }
+
+
+def test_a_circle_within_a_room_is_found(house):
+    plant(house, "analysis/one.py", "from rageval_report.analysis import two\n")
+    assert [told.partition(" ")[0] for told in found_in(house)["circles"]] == [
+        *("analysis.one", "analysis.two")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("def _g():\n    import json\n", "imports inside a function"),
+        (
+            "class C:\n    '''C.'''\n    def _g(self):\n        from os import path\n",
+            "imports inside",
+        ),
+        ("async def _g():\n    import json\n", "imports inside a function"),
+        ("import importlib\n_os = importlib.import_module('os')\n", "imports by name"),
+        ("from importlib import import_module as get\n_os = __import__('os')\n", "imports by name"),
+    ],
+)
+def test_a_hidden_import_is_found(house, line, told):
+    plant(house, "analysis/one.py", line)
+    (found,) = found_in(house)["hidden_imports"]
+    assert told in found
+
+
+def test_a_room_without_a_floor_is_found(house):
+    plant(house, "cellar.py", '"""Cellar."""\n')
+    assert found_in(house)["upward_imports"] == ["cellar stands on no floor: give it one in FLOORS"]
+
+
+def test_what_is_public_and_not_described_is_found(house):
+    lines = "def g():\n    pass\n\n\nclass C:\n    def h(self):\n        pass\n\n    def _i(self): ...\n"
+    plant(house, "analysis/one.py", lines)
+    assert found_in(house)["undescribed"] == [
+        *("analysis.one.C", "analysis.one.C.h", "analysis.one.g")
+    ]
