@@ -21,7 +21,7 @@ from rageval_report.analysis.outcomes import outcome_table
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import EvaluationReport, aggregated_scores, evaluation_report
 from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
-from rageval_report.errors import DataError, UnknownNameError, named
+from rageval_report.errors import DataError, ReaderError, UnknownNameError, named
 from rageval_report.readers import ScoreFile, read
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
@@ -122,15 +122,24 @@ class RAGPipelineEvaluation:
         pipeline = options.pop("pipeline", None)
         ours, theirs = _parted(options)
         found = read(path, reader=reader, **theirs)
-        return cls._of(name, _picked(found, pipeline, path), **ours)
+        return cls._of(name, _picked(found, pipeline, path), path, **ours)
 
     @classmethod
     def _of(
-        cls, name: str | None, found: ScoreFile, correct: Correct | None = None, **options: Any
+        cls,
+        name: str | None,
+        found: ScoreFile,
+        path: str | Path,
+        correct: Correct | None = None,
+        **options: Any,
     ) -> Self:
-        table = score_table(found.frame, known=found.metrics, only=found.metric_columns, **options)
-        table = table.noting(*found.notes)
-        return cls.__new__(cls)._hold(name or found.pipeline, table, correct)
+        try:
+            table = score_table(
+                found.frame, known=found.metrics, only=found.metric_columns, **options
+            )
+        except DataError as exc:
+            raise ReaderError(str(exc), path) from exc
+        return cls.__new__(cls)._hold(name or found.pipeline, table.noting(*found.notes), correct)
 
     # -- what it holds
 
@@ -420,7 +429,7 @@ def read_scores(
     found = read(path, reader=reader, **theirs)
     if pipeline is not None:
         found = [_picked(found, pipeline, path)]
-    return {one.pipeline: RAGPipelineEvaluation._of(None, one, **ours) for one in found}
+    return {one.pipeline: RAGPipelineEvaluation._of(None, one, path, **ours) for one in found}
 
 
 _OURS = ("query_id", "metrics", "correct", "duplicates")
