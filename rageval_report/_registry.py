@@ -86,9 +86,8 @@ class Registry(Mapping[str, T], Generic[T]):
         return f"<table of {self._what}s: {', '.join(self._entries)}>"
 
     def _add_plugins(self) -> None:
-        if self._group is None:
-            return
-        for point in metadata.entry_points(group=self._group):
+        group, self._group = self._group, None  # the disk is looked at once
+        for point in metadata.entry_points(group=group) if group else ():
             self._entries.setdefault(point.name, point.value)
 
 

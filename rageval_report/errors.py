@@ -54,7 +54,11 @@ class ReaderError(DataError):
         self.path = path
         self.line = line
         place = "" if path is None else f"{path}: " if line is None else f"{path}, line {line}: "
+        self.message = message
         super().__init__(place + message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.message, self.path, self.line)
 
 
 class UnknownNameError(RagevalError, KeyError):
@@ -71,12 +75,16 @@ class UnknownNameError(RagevalError, KeyError):
     """
 
     def __init__(self, what: str, name: str, known: Iterable[str]):
+        self.what = what
         self.name = name
         self.known = sorted(known)
         near = difflib.get_close_matches(str(name).lower(), self.known, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         listed = ", ".join(self.known) or "none"
         super().__init__(f"no {what} is named {name!r}.{hint} Known: {listed}.")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.what, self.name, self.known)
 
     __str__ = Exception.__str__  # a KeyError would print its message in quotes
 
@@ -97,6 +105,9 @@ class MissingDependencyError(RagevalError, ImportError):
         self.extra = extra
         line = f'pip install "rageval-report[{extra}]"' if extra else f"pip install {package}"
         super().__init__(f"this needs the package {package!r}, which is not installed: {line}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.package, self.extra)
 
 
 class PipelineError(RagevalError, RuntimeError):

@@ -49,6 +49,13 @@ def correctness(evaluation: Scored, correct: Correct | None = None) -> pd.Series
     ------
     DataError
         If nothing is said and there is no exact match, or the rule makes no sense.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> scores = {"query_id": ["a", "b", "c"], "faithfulness": [0.9, 0.4, None]}
+    >>> correctness(RAGPipelineEvaluation("hybrid", scores), ("faithfulness", 0.8)).tolist()
+    [True, False, <NA>]
     """
     if correct is None:
         return _by_default(evaluation)

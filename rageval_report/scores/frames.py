@@ -102,7 +102,7 @@ def _from_columns(data: Mapping[Any, Any]) -> pd.DataFrame:
 
 def _framed(rows: Any) -> pd.DataFrame:
     try:
-        return pd.DataFrame(rows)
+        return pd.DataFrame(rows, copy=False)
     except UnicodeEncodeError as exc:
         raise DataError(f"texts must be valid; got {exc.object!r}: {exc.reason}") from exc
     except (TypeError, ValueError) as exc:

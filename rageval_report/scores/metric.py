@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
@@ -65,6 +65,11 @@ class Metric:
         Names under which other frameworks write the same thing.
     known_as : str, optional
         The name in the catalogue, where `name` is an alias of it.
+    compute : callable or "module:function", optional
+        How it is computed from records: a function of the view that it needs and of the cutoff,
+        which gives an array of one score a query, NaN where unscored.
+    needs : str, optional
+        The view of the records that `compute` takes, as "rankings" or "answers".
 
     Examples
     --------
@@ -82,6 +87,8 @@ class Metric:
     source: str = ""
     aliases: tuple[str, ...] = ()
     known_as: str = ""
+    compute: Callable[..., Any] | str | None = None
+    needs: str = ""
 
     def __post_init__(self) -> None:
         if self.group not in GROUPS:
@@ -217,6 +224,12 @@ def inferred(name: str, values: np.ndarray) -> Metric:
         The normalised name.
     values : ndarray of shape (n_queries,)
         The scores; NaN where unscored.
+
+    Examples
+    --------
+    >>> rate = inferred("word_error_rate", np.array([0.25, np.nan, 0.5]))
+    >>> rate.kind, rate.bounds, rate.greater_is_better
+    ('proportion', (0.0, 1.0), False)
     """
     words = set(re.split(r"[^a-z0-9]+", name))
     if words & _SPENT:  # 0.3 seconds are no share, and 3 of them no grade
@@ -268,7 +281,15 @@ def overridden(metric: Metric, change: Override) -> Metric:
     Raises
     ------
     DataError
-        If the change is none of these, or names a field that a metric does not have.
+        If the change is none of these.
+    UnknownNameError
+        If it names a field that a metric does not have.
+
+    Examples
+    --------
+    >>> stars = overridden(Metric("stars"), {"bounds": (1, 5), "title": "Stars of 5"})
+    >>> stars.bounds, stars.title
+    ((1.0, 5.0), 'Stars of 5')
     """
     if isinstance(change, Metric):
         return replace(change, name=metric.name)

@@ -22,7 +22,13 @@ _MOST_EXACT = 2.0**53
 
 
 def question_text(frame: pd.DataFrame) -> str | None:
-    """The column that holds the question's text, if there is one."""
+    """The column that holds the question's text, if there is one.
+
+    Examples
+    --------
+    >>> question_text(pd.DataFrame(columns=["recall", "User Input"]))
+    'User Input'
+    """
     return first_named(frame.columns, QUESTION)
 
 
@@ -38,7 +44,13 @@ def id_column_of(columns: Iterable[str]) -> str | None:
 
 
 def first_named(columns: Iterable[str], names: Iterable[str]) -> str | None:
-    """The first column that has one of the names, by any spelling; the names in order."""
+    """The first column that has one of the names, by any spelling; the names in order.
+
+    Examples
+    --------
+    >>> first_named(["Response", "answer"], ("answer", "response"))
+    'answer'
+    """
     by_name = {normalised(str(column)): column for column in reversed(list(columns))}
     return next((by_name[name] for name in names if name in by_name), None)
 

@@ -144,7 +144,13 @@ def score_table(
 
 
 def beside(scores: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
-    """Scores and details in one frame; a detail named like a score gets the ending "_detail"."""
+    """Scores and details in one frame; a detail named like a score gets the ending "_detail".
+
+    Examples
+    --------
+    >>> list(beside(pd.DataFrame({"bleu": [0.5]}), pd.DataFrame({"bleu": ["low"], "n": [1]})))
+    ['bleu', 'bleu_detail', 'n']
+    """
     clash = {column: f"{column}_detail" for column in details if column in scores}
     return pd.concat([scores, details.rename(columns=clash)], axis=1)
 
@@ -177,7 +183,7 @@ def _chosen(metrics: MetricsArgument, only: Iterable[str] | None) -> tuple[str, 
     if isinstance(metrics, str):
         return (metrics,)
     if metrics is None or isinstance(metrics, Mapping):
-        return None if only is None else tuple(only)
+        return None if only is None else (*only, *_named(metrics))
     return tuple(metrics)
 
 
@@ -290,6 +296,12 @@ def _check_bounds(column: np.ndarray, metric: Metric, ids: pd.Series) -> None:
 
 
 def detail(details: pd.DataFrame, *names: str) -> Any:
-    """The first of the named detail columns that is there, or None."""
+    """The first of the named detail columns that is there, or None.
+
+    Examples
+    --------
+    >>> detail(pd.DataFrame({"Response": ["yes"]}), "answer", "response").tolist()
+    ['yes']
+    """
     column = first_named(details.columns, names)
     return None if column is None else details[column]

@@ -36,6 +36,16 @@ def save_scores(evaluation: Scored, path: str | Path) -> Path:
         If the suffix stands for no format.
     DataError
         If the file cannot be written, or Parquet has no type for a column of details.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(save_scores(evaluation, folder + "/hybrid.csv").read_text(), end="")
+    query_id,recall
+    a,0.5
     """
     suffix = Path(path).suffix.lower()
     if suffix not in _WRITERS:

@@ -25,7 +25,7 @@ def _few_are_enough(monkeypatch):
 
 
 def arrow(texts):
-    return pd.Index(texts, dtype=pd.StringDtype("pyarrow", na_value=np.nan))
+    return pd.Index(texts, dtype="string[pyarrow]")
 
 
 def by_pandas(ids, wanted):
@@ -97,7 +97,7 @@ def test_ids_cut_out_of_a_longer_array_are_read_from_where_they_start():
 
 def test_ids_in_several_chunks_are_read_as_one():
     chunks = pa.chunked_array([["a", "bb"], ["ccc"], ["dddddddddd"]])
-    ids = pd.Index(pd.array(chunks, dtype=pd.StringDtype("pyarrow", na_value=np.nan)))
+    ids = pd.Index(pd.array(chunks, dtype="string[pyarrow]"))
     assert places(ids, arrow(["dddddddddd", "bb", "x"])).tolist() == [3, 1, -1]
 
 
@@ -135,7 +135,7 @@ def test_fingerprints_that_want_the_same_seat_are_all_found(prints, wanted, shif
     "ids",
     [
         pd.Index(["a", "b", "c"], dtype=object),
-        pd.Index(["a", "b", "c"], dtype=pd.StringDtype("python", na_value=np.nan)),
+        pd.Index(["a", "b", "c"], dtype="string[python]"),
         pd.Index([1, 2, 3]),
         pd.CategoricalIndex(["a", "b", "c"]),
         arrow(["a", "b", "c" * 300]),

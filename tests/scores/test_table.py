@@ -12,6 +12,11 @@ from hypothesis import strategies as st
 from rageval_report import DataError, Metric, RagevalWarning, UnknownNameError
 from rageval_report.scores import detail, question_text, score_table
 
+arrow_texts = pytest.mark.skipif(
+    getattr(pd.Series(["a"]).dtype, "storage", None) != "pyarrow",
+    reason="pandas keeps texts as Python's own",
+)
+
 IDS = ["a", "b", "c", "d"]
 
 
@@ -98,7 +103,7 @@ def test_a_score_beyond_its_bound_by_rounding_is_moved_in_the_table_and_not_in_t
         lambda columns: pd.DataFrame(columns).astype(object),
         lambda columns: pd.DataFrame(columns).astype({"query_id": "category"}),
         lambda columns: pd.DataFrame(columns).astype({"query_id": "string"}),
-        lambda columns: pd.DataFrame(columns).astype({"query_id": pd.StringDtype("python")}),
+        lambda columns: pd.DataFrame(columns).astype({"query_id": "string[python]"}),
     ],
 )
 def test_the_same_rows_in_any_form_make_the_same_table(make):
@@ -271,6 +276,29 @@ def test_a_binary_metric_with_other_scores_is_a_proportion_and_that_is_noted():
     )
 
 
+# -- what the file says of metrics
+
+
+def test_what_the_file_says_holds_where_the_caller_says_nothing():
+    known = {"vibes": Metric("vibes", title="Vibes!", bounds=(0, 9)), "absent": Metric("absent")}
+    table = table_of(7, name="vibes", known=known)
+    assert (table.metrics["vibes"].title, list(table.metrics)) == ("Vibes!", ["vibes"])
+
+
+def test_the_caller_goes_before_the_file():
+    known = {"vibes": Metric("vibes", title="Vibes!", greater_is_better=False)}
+    metric = table_of(7, name="vibes", known=known, metrics={"vibes": "higher"}).metrics["vibes"]
+    assert (metric.title, metric.greater_is_better) == ("Vibes!", True)
+
+
+def test_the_file_lists_its_metrics_and_the_caller_adds_some():
+    columns = {"query_id": ["a"], "recall": [1.0], "bleu": [0.5], "turn": [3]}
+    assert list(score_table(columns, only=["recall"]).scores) == ["recall"]
+    added = score_table(columns, only=["recall"], metrics={"turn": "lower"})
+    assert list(added.scores) == ["recall", "turn"]
+    assert list(score_table(columns, only=["recall"], metrics=["bleu"]).scores) == ["bleu"]
+
+
 # -- small helpers
 
 
@@ -285,6 +313,7 @@ def test_a_detail_is_found_by_the_first_of_its_names():
 # -- memory
 
 
+@arrow_texts
 def test_the_numbers_are_copied_once():
     frame = pd.DataFrame(np.random.default_rng(0).random((200_000, 10))).add_prefix("metric_")
     frame.index = pd.Index([f"query-{i}" for i in range(200_000)], name="query_id")

@@ -87,6 +87,6 @@ def test_no_node_that_matters_is_skipped():
     nodes = select_nodes(sums, line)
     every = np.arange(nodes.last + 1)
     skipped = np.setdiff1d(every, np.append(nodes.body, nodes.far))
-    left_out = sums.far_characteristic(line.tilt, nodes.distance, skipped)
+    left_out = sums.characteristic(line.tilt, nodes.distance, skipped)
     assert nodes.far.size
     assert np.abs(left_out).max() < 1e-8

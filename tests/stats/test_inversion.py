@@ -199,3 +199,8 @@ def test_no_difference_at_all_is_refused():
 def test_a_level_of_95_is_refused():
     with pytest.raises(DataError, match=r"0\.95"):
         sign_flip_interval([0.1, 0.2], confidence_level=95)
+
+
+def test_a_difference_that_equals_the_shift_carries_no_sign():
+    shifts = Shifts.of(np.array([0.11, 0.54, 0.73, 0.98]), None)
+    assert shifts.pvalue(0.11, half=False) == 2.0**-3  # three differences are left, all above

@@ -21,3 +21,8 @@ def test_values_off_any_lattice_are_left_to_others():
 
 def test_noise_alone_is_no_lattice():
     assert noisy_lattice_tail(np.full(50, 1e-3) + 1e-4 * np.arange(50), 0.01, 0.1) is None
+
+
+def test_a_sum_of_one_sign_only_is_left_to_others():
+    values = np.repeat([1.0, 2.0], 20) + 1e-5 * np.arange(1, 41)
+    assert noisy_lattice_tail(values, float(values.sum()), 1e-9) is None

@@ -38,14 +38,19 @@ def test_the_characteristic_function_is_the_product_of_its_factors(kind, counted
     expected = np.prod(factors ** (3 if counted else 1), axis=0)
     sums = SignSums(values, counts)
     np.testing.assert_allclose(sums.characteristic(c, 0.2, nodes), expected, atol=1e-8)
-    np.testing.assert_allclose(sums.far_characteristic(c, 0.2, nodes), expected, atol=1e-12)
 
 
-def test_far_nodes_may_be_any():
-    values, nodes = unit_values("uniform"), np.array([3, 64, 65, 1000])
+def test_nodes_may_be_any_and_far_out():
+    values, nodes = unit_values("one dominates"), np.array([3, 64, 65, 1000, 30_000])
     expected = np.prod(np.cos(np.multiply.outer(values, 0.01 * nodes)), axis=0)
-    found = SignSums(values).far_characteristic(0.0, 0.01, nodes)
-    np.testing.assert_allclose(found.real, expected, atol=1e-12)
+    found = SignSums(values).characteristic(0.0, 0.01, nodes)
+    np.testing.assert_allclose(found.real, expected, atol=1e-9)
+
+
+def test_few_values_are_large_where_few_dominate():
+    sums = SignSums(unit_values("one dominates"))
+    assert sums.n_large(sums.reach) == 0
+    assert sums.n_large(2 * sums.reach) == 1
 
 
 def test_counts_are_repeated_values():

@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from rageval_report.stats.meet_in_the_middle import lattice_law, listed_tail
+from rageval_report.stats.meet_in_the_middle import (
+    Law,
+    lattice_law,
+    listed_law,
+    listed_tail,
+    meet,
+)
 from rageval_report.stats.sign_tail import lattice_tail, rough_tail, scattered_tail
 
 # Single-hit nDCG: ten values of 1 / log2(1 + rank), tied but on no common lattice.
@@ -84,3 +90,52 @@ def test_a_tail_far_beyond_any_need_is_still_positive():
     values = np.random.default_rng(0).random(500)
     tail = scattered_tail(values, None, 0.9 * float(values.sum())).at_least
     assert 0 < tail < 1e-80
+
+
+@pytest.mark.parametrize("n_odd", [1, 3])
+def test_a_few_odd_values_among_ratings_are_exact(n_odd):
+    rng = np.random.default_rng(n_odd)
+    ratings, odd = np.repeat([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 120), 6 * rng.random(n_odd)
+    law = lattice_law(np.arange(1, 7), np.full(6, 120.0))
+    threshold = 150.0 + float(odd.sum())
+    expected = meet(law, listed_law(odd, np.ones(n_odd)), threshold, 1e-9).at_least
+    found = scattered_tail(np.append(ratings, odd), None, threshold)
+    assert found.at_least == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("wins", [2, 5])
+def test_ties_of_two_lattices_that_share_no_step_count_in_full(wins):
+    law = lattice_law(np.arange(1, 5), np.full(4, 40.0))
+    other = Law(np.pi * law.values, law.weights)
+    values = np.repeat(np.arange(1.0, 5.0), 40)
+    threshold = 10 * wins + 4 * wins * np.pi  # both parts are even, as all possible sums
+    expected = meet(law, other, threshold, 1e-9)
+    found = scattered_tail(np.append(values, np.pi * values), None, threshold)
+    assert expected.equal > 5e-4 * expected.at_least
+    assert found.at_least == pytest.approx(expected.at_least, rel=1e-4)
+    assert found.equal == pytest.approx(expected.equal, rel=0.5)  # no more than an estimate
+
+
+def test_a_fine_lattice_with_coarse_piles_is_followed_farther_out():
+    rng = np.random.default_rng(2)
+    steps = 1000 * rng.integers(1, 5, 120) + rng.integers(-3, 4, 120)
+    distinct, counts = np.unique(steps, return_counts=True)
+    total = int(np.where(rng.random(120) < 0.6, 1, -1) @ steps)
+    law = lattice_law(distinct, counts.astype(float))
+    found = lattice_tail(distinct, counts.astype(float), total)
+    assert found.at_least == pytest.approx(law.weights[law.values >= total].sum(), rel=1e-4)
+
+
+def test_the_far_tail_of_a_long_lattice_is_about_right():
+    steps, counts = np.array([1, 2]), np.array([500.0, 400.0])
+    law = lattice_law(steps, counts)
+    expected = law.weights[law.values >= 500].sum()
+    found = lattice_tail(steps, counts, 500)
+    assert expected < 1e-20
+    assert found.at_least == pytest.approx(expected, rel=1e-2)
+    assert found.equal == pytest.approx(law.weights[law.values == 500].sum(), rel=2e-2)
+
+
+def test_the_farthest_sum_of_a_long_lattice_is_one_pattern():
+    found = lattice_tail(np.array([1, 2]), np.array([500.0, 400.0]), 1300)
+    assert found.at_least == found.equal == 0.5**900

@@ -1,0 +1,147 @@
+import inspect
+import pickle
+
+import pytest
+
+import rageval_report
+from rageval_report import errors
+from rageval_report.errors import (
+    AlignmentError,
+    DataError,
+    GateError,
+    JudgeError,
+    MissingDependencyError,
+    PipelineError,
+    RagevalError,
+    RagevalWarning,
+    ReaderError,
+    UnknownNameError,
+    named,
+)
+
+BUILT_IN = {
+    DataError: ValueError,
+    AlignmentError: ValueError,
+    ReaderError: ValueError,
+    UnknownNameError: KeyError,
+    MissingDependencyError: ImportError,
+    PipelineError: RuntimeError,
+    JudgeError: RuntimeError,
+    GateError: AssertionError,
+}
+
+
+@pytest.mark.parametrize("error", BUILT_IN)
+def test_each_error_is_of_the_tree_and_the_built_in_that_a_caller_expects(error):
+    assert issubclass(error, RagevalError)
+    assert issubclass(error, BUILT_IN[error])
+
+
+def test_the_tree_is_drawn_whole_and_can_be_imported_from_the_top():
+    tree = [
+        one
+        for _, one in inspect.getmembers(errors, inspect.isclass)
+        if one.__module__ == errors.__name__
+    ]
+    for error in tree:
+        assert error.__name__ in errors.__doc__
+        assert getattr(rageval_report, error.__name__) is error
+
+
+def test_the_warning_is_no_error():
+    assert issubclass(RagevalWarning, UserWarning)
+    assert not issubclass(RagevalWarning, RagevalError)
+
+
+# -- files
+
+
+def test_a_reader_error_opens_with_the_file_and_the_line():
+    error = ReaderError("expected a number", "scores.csv", 12)
+    assert str(error) == "scores.csv, line 12: expected a number"
+    assert (error.path, error.line) == ("scores.csv", 12)
+    assert str(ReaderError("it is empty", "scores.csv")) == "scores.csv: it is empty"
+    assert str(ReaderError("it is empty")) == "it is empty"
+
+
+# -- names
+
+
+def test_an_unknown_name_is_told_with_the_nearest_and_all_known_ones():
+    error = UnknownNameError("metric", "recal", ["recall", "bleu"])
+    message = "no metric is named 'recal'. Did you mean 'recall'? Known: bleu, recall."
+    assert str(error) == message
+
+
+def test_the_nearest_name_is_found_in_any_case():
+    assert "Did you mean 'holm'?" in str(UnknownNameError("correction", "HOLM", ["holm", "bh"]))
+
+
+def test_a_name_like_no_other_gets_no_hint():
+    error = UnknownNameError("metric", "zzz", ["recall"])
+    assert str(error) == "no metric is named 'zzz'. Known: recall."
+
+
+def test_nothing_known_is_told_so():
+    assert str(UnknownNameError("reader", "csv", [])) == "no reader is named 'csv'. Known: none."
+
+
+def test_the_message_of_an_unknown_name_is_not_quoted_like_that_of_a_key_error():
+    assert str(KeyError("x")) == "'x'"
+    assert not str(UnknownNameError("metric", "x", [])).startswith(("'", '"'))
+
+
+# -- packages
+
+
+def test_a_missing_package_is_told_with_the_extra_that_brings_it():
+    error = MissingDependencyError("openpyxl", "excel")
+    assert str(error).endswith(
+        "'openpyxl', which is not installed: pip install \"rageval-report[excel]\""
+    )
+    assert (error.package, error.extra) == ("openpyxl", "excel")
+
+
+def test_a_missing_package_that_no_extra_brings_is_told_by_its_own_name():
+    assert str(MissingDependencyError("torch")).endswith("not installed: pip install torch")
+
+
+# -- lists of things
+
+
+@pytest.mark.parametrize(
+    ("things", "told"),
+    [
+        ([], ""),
+        (["a"], "'a'"),
+        ("abcde", "'a', 'b', 'c', 'd', 'e'"),
+        ("abcdef", "'a', 'b', 'c', 'd', 'e' and 1 more"),
+        (range(1000), "0, 1, 2, 3, 4 and 995 more"),
+        (iter(["it's"]), '"it\'s"'),
+    ],
+)
+def test_five_things_are_named_and_the_rest_is_counted(things, told):
+    assert named(things) == told
+
+
+def test_more_are_named_on_request():
+    assert named(range(4), most=3) == "0, 1, 2 and 1 more"
+
+
+@pytest.mark.parametrize("error", [DataError("x"), GateError("y")])
+def test_an_error_survives_the_way_from_another_process(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (type(error), str(error))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnknownNameError("metric", "recal", ["recall"]),
+        MissingDependencyError("pyarrow", "parquet"),
+        ReaderError("it is cut", "a.csv", 3),
+    ],
+)
+def test_errors_come_back_from_another_process_as_they_were(error):
+    back = pickle.loads(pickle.dumps(error))
+    assert (type(back), str(back)) == (type(error), str(error))

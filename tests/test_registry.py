@@ -1,0 +1,163 @@
+import sys
+import tomllib
+import types
+from pathlib import Path
+
+import pytest
+
+from rageval_report import MissingDependencyError, UnknownNameError
+from rageval_report._registry import EXTRAS, Registry, lazy_face, load
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """A module that is nowhere on the disk."""
+    made = types.ModuleType("made_up_module")
+    made.red = object()
+    monkeypatch.setitem(sys.modules, "made_up_module", made)
+    return made
+
+
+def package(folder, name, source, entry_points=""):
+    """A package as pip would install it, importable from a folder."""
+    (folder / f"{name}.py").write_text(source)
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entry_points)
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A folder of packages that Python finds for the length of a test."""
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+# -- tables
+
+
+def test_a_thing_is_found_by_its_name():
+    colours = Registry("colour", {"red": "#f00"})
+    assert colours["red"] == "#f00"
+    assert dict(colours) == {"red": "#f00"}
+    assert len(colours) == 1
+    assert "red" in colours
+    assert "blue" not in colours
+
+
+def test_a_text_with_a_place_becomes_the_thing_at_that_place(module):
+    colours = Registry("colour", {"red": "made_up_module:red"})
+    assert colours["red"] is module.red
+
+
+def test_a_thing_is_loaded_when_it_is_asked_for_and_not_before():
+    colours = Registry("colour", {"red": "no_such_module:red", "blue": "no_such_module:blue"})
+    assert list(colours) == ["red", "blue"]
+    assert "red" in colours
+    with pytest.raises(MissingDependencyError, match="no_such_module"):
+        colours["red"]
+
+
+def test_a_thing_is_loaded_once(module):
+    colours = Registry("colour", {"red": "made_up_module:red"})
+    first = colours["red"]
+    module.red = object()
+    assert colours["red"] is first
+
+
+def test_an_unknown_name_is_told_with_the_known_ones():
+    colours = Registry("colour", {"red": 1, "green": 2})
+    with pytest.raises(UnknownNameError, match=r"no colour is named 'gren'\. Did you mean 'green'"):
+        colours["gren"]
+    assert colours.get("gren") is None
+
+
+def test_one_more_is_one_line():
+    colours = Registry("colour", {"red": 1})
+    colours.add("blue", 2)
+    assert colours["blue"] == 2
+    colours.add("red", 3)
+    assert colours["red"] == 3
+
+
+def test_a_table_says_what_it_holds():
+    assert repr(Registry("colour", {"red": 1, "blue": 2})) == "<table of colours: red, blue>"
+
+
+def test_the_entries_of_a_table_are_its_own():
+    entries = {"red": 1}
+    Registry("colour", entries).add("blue", 2)
+    assert entries == {"red": 1}
+
+
+# -- members that other distributions bring
+
+
+def test_a_plug_in_is_found_when_the_name_is_not_built_in(site):
+    package(site, "paints", "TEAL = 'teal!'\n", "[test.colours]\nteal = paints:TEAL\n")
+    colours = Registry("colour", {"red": "#f00"}, group="test.colours")
+    assert "teal" not in colours
+    assert colours["red"] == "#f00"
+    assert "paints" not in sys.modules
+    assert colours["teal"] == "teal!"
+    assert list(colours) == ["red", "teal"]
+
+
+def test_a_plug_in_does_not_replace_what_is_built_in(site):
+    package(site, "dyes", "RED = 'other'\n", "[test.dyes]\nred = dyes:RED\nteal = dyes:RED\n")
+    colours = Registry("colour", {"red": "#f00"}, group="test.dyes")
+    assert colours["teal"] == "other"
+    assert colours["red"] == "#f00"
+
+
+def test_a_table_without_a_group_asks_nobody(site):
+    package(site, "inks", "TEAL = 1\n", "[test.inks]\nteal = inks:TEAL\n")
+    with pytest.raises(UnknownNameError):
+        Registry("colour", {"red": 1})["teal"]
+
+
+# -- loading
+
+
+def test_a_place_is_a_module_or_an_attribute_of_it(module):
+    assert load("made_up_module") is module
+    assert load("made_up_module:red") is module.red
+
+
+def test_a_package_that_is_not_installed_is_told_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingDependencyError, match=r'pip install "rageval-report\[excel\]"'):
+        load("openpyxl:load_workbook")
+
+
+def test_a_package_that_a_package_lacks_is_told_by_its_own_name(site):
+    package(site, "needy", "import surely_not_there\n")
+    with pytest.raises(MissingDependencyError, match=r"pip install surely_not_there") as caught:
+        load("needy")
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+
+
+def test_a_misspelt_module_of_our_own_is_a_bug_and_no_missing_package():
+    with pytest.raises(ModuleNotFoundError, match=r"rageval_report\.statz"):
+        load("rageval_report.statz:mean")
+
+
+def test_the_extras_are_those_of_the_project():
+    project = Path(__file__).parent.parent / "pyproject.toml"
+    extras = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert set(EXTRAS.values()) <= set(extras)
+
+
+# -- a face whose names load when asked for
+
+
+def test_a_face_gives_its_names_and_no_other(module):
+    getattr_, names = lazy_face("house", {"red": "made_up_module:red", "blue": "no.such:thing"})
+    assert names == ["blue", "red"]
+    assert getattr_("red") is module.red
+    with pytest.raises(AttributeError, match=r"module 'house' has no attribute 'green'"):
+        getattr_("green")
