@@ -24,12 +24,12 @@ _LONGEST_HEADING = 120
 
 _LEFT = "text-align:left"
 _RIGHT = "text-align:right"
+_HEADING = f"{_LEFT};padding-top:.4em;font-style:italic;font-weight:normal;opacity:.8"
 _RULE = "border-bottom:1px solid currentColor"
 _TABLE = (
     "border-collapse:separate;border-spacing:.9em .2em;margin:.4em -.9em;"
     "font-variant-numeric:tabular-nums"
 )
-_CAPTION = f"caption-side:top;{_LEFT};font-weight:bold;padding:0 .9em .2em"
 _LIST = "margin:.4em 0;padding-left:1.4em"
 _QUIET = "margin:.4em 0;opacity:.75"
 _NO_BREAK = "\u00a0"
@@ -148,9 +148,11 @@ def _fragment(
         max_columns=extent.columns,
         longest=extent.longest,
     )
+    title = _told(result.title, extent)
     parts = [
+        f'<p style="margin:.4em 0"><strong>{title}</strong></p>',
         _listed(_some(result.sentences, extent)),
-        *_body(result, table, extent),
+        *_body(result, table, title),
         _listed(_some([f"Note: {note}" for note in result.notes], extent)),
         _element("div", f"<small><code>{_told(result.signature, extent)}</code></small>", _QUIET),
     ]
@@ -177,19 +179,16 @@ def _element(tag: str, content: str, style: str) -> str:
     return f'<{tag} style="{style}">{content}</{tag}>'
 
 
-def _body(result: Result, table: Table, extent: _Extent) -> Iterator[str]:
-    title = _told(result.title, extent)
-    if not table.columns or not len(result.frame):
-        yield _element("p", f"<strong>{title}</strong>", "margin:.4em 0")
-        yield "" if len(result.frame) else f"<p>{NO_ROWS}</p>"
-        return
-    yield _element("div", "\n".join(_table(table, title)), "overflow-x:auto")
-    yield _element("div", f"... and {table.left_out}", _QUIET) if table.left_out else ""
+def _body(result: Result, table: Table, title: str) -> Iterator[str]:
+    if not len(result.frame):
+        yield f"<p>{NO_ROWS}</p>"
+    elif table.columns:
+        yield _element("div", "\n".join(_table(table, title)), "overflow-x:auto")
+        yield _element("div", f"... and {table.left_out}", _QUIET) if table.left_out else ""
 
 
 def _table(table: Table, title: str) -> Iterator[str]:
-    yield f'<table style="{_TABLE}">'
-    yield _element("caption", title, _CAPTION)
+    yield f'<table aria-label="{title}" style="{_TABLE}">'
     heads = "".join(
         f'<th scope="col" style="{_side(column)};{_RULE}">{escape(column.heading)}</th>'
         for column in table.columns
@@ -204,21 +203,22 @@ def _rows(table: Table, group: Group) -> Iterator[str]:
     yield "<tbody>"
     if group.heading:
         yield (
-            f'<tr><th scope="rowgroup" colspan="{len(table.columns)}" style="{_LEFT}">'
+            f'<tr><th scope="rowgroup" colspan="{len(table.columns)}" style="{_HEADING}">'
             f"{escape(shortened(group.heading, _LONGEST_HEADING))}</th></tr>"
         )
+    label, *columns = table.columns
     for place in range(group.start, group.stop):
-        label, *cells = (_cell(column, place) for column in table.columns)
-        yield f'<tr><th scope="row" {label}</th>{"".join(f"<td {c}</td>" for c in cells)}</tr>'
+        cells = "".join(f"<td {_cell(column, place)}</td>" for column in columns)
+        yield f'<tr><th scope="row" {_cell(label, place, ";font-weight:normal")}</th>{cells}</tr>'
     yield "</tbody>"
 
 
-def _cell(column: Column, place: int) -> str:
+def _cell(column: Column, place: int, look: str = "") -> str:
     """The attributes and the text of a cell; a text goes in its own direction."""
     text = escape(column.cells[place])
     if column.is_numeric:
-        return f'style="{_RIGHT}">{text.replace(" ", _NO_BREAK)}'
-    return f'dir="auto" style="{_LEFT}">{text}'
+        return f'style="{_RIGHT}{look}">{text.replace(" ", _NO_BREAK)}'
+    return f'dir="auto" style="{_LEFT}{look}">{text}'
 
 
 def _side(column: Column) -> str:

@@ -42,16 +42,22 @@ class Parsed(HTMLParser):
 def test_a_small_table_is_written_as_laid_out_by_hand():
     frame = pd.DataFrame({"metric": ["a<b"], "ci_low": [0.4], "ci_high": [0.5]})
     lines = render(Result("Means & more", frame)).splitlines()
-    assert lines[2].endswith('font-weight:bold;padding:0 .9em .2em">Means &amp; more</caption>')
+    assert lines[1] == '<p style="margin:.4em 0"><strong>Means &amp; more</strong></p>'
+    assert '<table aria-label="Means &amp; more"' in lines[2]
     assert lines[3] == (
         '<thead><tr><th scope="col" style="text-align:left;border-bottom:1px solid currentColor">'
         'metric</th><th scope="col" style="text-align:right;border-bottom:1px solid currentColor">'
         "CI</th></tr></thead>"
     )
     assert lines[5] == (
-        '<tr><th scope="row" dir="auto" style="text-align:left">a&lt;b</th>'
+        '<tr><th scope="row" dir="auto" style="text-align:left;font-weight:normal">a&lt;b</th>'
         '<td style="text-align:right">0.400\u00a0to\u00a00.500</td></tr>'
     )
+
+
+def test_the_title_stands_above_the_verdicts():
+    text = render(Result("Runs", pd.DataFrame({"metric": ["m"], "verdict": ["a is better"]})))
+    assert text.index("Runs") < text.index("a is better") < text.index("<table")
 
 
 def test_groups_head_bodies_of_their_own():
@@ -71,7 +77,7 @@ def test_everything_is_escaped_and_nothing_is_lost():
         assert "script" not in parsed.tags
         assert {name for _, name, _ in parsed.attributes} <= {
             *("style", "scope", "colspan", "dir", "lang", "charset", "name", "content"),
-            "http-equiv",
+            *("http-equiv", "aria-label"),
         }
         assert parsed.cells[1].startswith("<script>alert(1)</script>\" onmouseover='x' & | \\ $")
 
