@@ -21,8 +21,8 @@ from rageval_report.analysis.outcomes import outcome_table
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import EvaluationReport, aggregated_scores, evaluation_report
 from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
-from rageval_report.errors import DataError, ReaderError, UnknownNameError, named
-from rageval_report.readers import ScoreFile, read
+from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.readers import ScoreFile, picked, read
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.table import Duplicates, MetricsArgument
@@ -122,7 +122,7 @@ class RAGPipelineEvaluation:
         pipeline = options.pop("pipeline", None)
         ours, theirs = _parted(options)
         found = read(path, reader=reader, **theirs)
-        return cls._of(name, _picked(found, pipeline, path), path, **ours)
+        return cls._of(name, picked(found, pipeline, path), path, **ours)
 
     @classmethod
     def _of(
@@ -428,7 +428,7 @@ def read_scores(
     ours, theirs = _parted(options)
     found = read(path, reader=reader, **theirs)
     if pipeline is not None:
-        found = [_picked(found, pipeline, path)]
+        found = [picked(found, pipeline, path)]
     return {one.pipeline: RAGPipelineEvaluation._of(None, one, path, **ours) for one in found}
 
 
@@ -442,17 +442,3 @@ def _parted(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     if "query_id" in ours:
         theirs["query_id"] = ours["query_id"]
     return ours, theirs
-
-
-def _picked(found: list[ScoreFile], pipeline: str | None, path: str | Path) -> ScoreFile:
-    by_name = {one.pipeline: one for one in found}
-    if pipeline is not None:
-        if pipeline not in by_name:
-            raise UnknownNameError(f"pipeline in {path}", pipeline, by_name)
-        return by_name[pipeline]
-    if len(found) > 1:
-        raise DataError(
-            f"{path} holds {len(found)} pipelines: {named(by_name, 10)}; pick one with pipeline=, "
-            "or read all with read_scores"
-        )
-    return found[0]

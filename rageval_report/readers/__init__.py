@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from rageval_report._registry import Registry
-from rageval_report.errors import DataError, named
+from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.readers._shapes import ShapeError
 from rageval_report.readers.base import ACCEPTED, Reader, ScoreFile
 from rageval_report.readers.source import Source
 
-__all__ = ["READERS", "Reader", "ScoreFile", "Source", "read", "recognise"]
+__all__ = ["READERS", "Reader", "ScoreFile", "Source", "picked", "read", "recognise"]
 
 _HERE = __name__
 _MOST_NEAREST = 3
@@ -130,6 +130,38 @@ def read(
     except ShapeError as exc:
         raise source.error(str(exc)) from exc
     return [replace(one, notes=(*source.notes, *one.notes)) for one in found]
+
+
+def picked(found: list[ScoreFile], pipeline: str | None, path: str | Path) -> ScoreFile:
+    """The pipeline that is asked for, or the only one there is.
+
+    Parameters
+    ----------
+    found : list of ScoreFile
+        What `read` gave.
+    pipeline : str or None
+        A pipeline's name.
+    path : str or Path
+        The file, for the error.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no pipeline of that name.
+    DataError
+        If there are several and none is asked for.
+    """
+    by_name = {one.pipeline: one for one in found}
+    if pipeline is not None:
+        if pipeline not in by_name:
+            raise UnknownNameError(f"pipeline in {path}", pipeline, by_name)
+        return by_name[pipeline]
+    if len(found) > 1:
+        raise DataError(
+            f"{path} holds {len(found)} pipelines: {named(by_name, 10)}; pick one with pipeline=, "
+            "or read all with read_scores"
+        )
+    return found[0]
 
 
 def _check_options(reader: Reader, options: Iterable[str]) -> None:
