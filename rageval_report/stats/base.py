@@ -107,7 +107,7 @@ def check_seed(seed: int) -> int:
 
 
 def finite_values(values: npt.ArrayLike) -> FloatArray:
-    """The scores that are there, as a one-dimensional float array; NaN are left out, infinities raise."""
+    """The scores that are there, a one-dimensional array; NaN are left out, infinities raise."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise DataError(

@@ -118,12 +118,13 @@ def tail_series(sums: SignSums, thresholds: FloatArray, line: Line) -> Series:
     centre = sums.cumulant(line.tilt)
     terms = sums.characteristic(line.tilt, nodes.distance, nodes.body)
     if nodes.far.size:
-        far = sums.far_characteristic(line.tilt, nodes.distance, nodes.far)
+        far = sums.characteristic(line.tilt, nodes.distance, nodes.far)
         terms = np.append(terms, far)
     terms[0] *= 0.5  # the line is symmetric: each other term stands for two
     z = line.tilt + 1j * nodes.t
     step = line.step or 0.0
     kernel = -2 * step / np.expm1(-2 * step * z) if step else 1 / z
+    # The mean of the outer terms is nothing if they have died out, else the mass that is tied.
     outer = nodes.t > nodes.distance * (nodes.last // 2)
     beyond = 0.0 if nodes.is_all else math.pi / nodes.distance / (nodes.last - nodes.last // 2)
     sums_of = np.stack([terms * kernel, terms * 2 * step, terms * outer * beyond], axis=1)
@@ -140,8 +141,9 @@ def select_nodes(sums: SignSums, line: Line) -> Nodes:
     far = body[:0]
     if body.size <= last:
         far = _alive(sums, line, distance, body.size, last)
-    if far.size * sums.values.size > _MOST_FACTORS:
-        far = far[: _MOST_FACTORS // sums.values.size]
+    n_factors = sums.n_large(math.hypot(line.tilt, distance * last))
+    if far.size * n_factors > _MOST_FACTORS:
+        far = far[: _MOST_FACTORS // n_factors]
         last, is_all = int(np.append(body, far)[-1]), False
     return Nodes(distance, body, far, last, is_all)
 
@@ -186,8 +188,8 @@ def _alive(sums: SignSums, line: Line, distance: float, first: int, last: int) -
     spacing = math.pi / (points * width)
     end = round(distance * last / spacing) + 1
     weight = float(weights.sum())
-    length = np.sqrt(np.maximum(weight - np.fft.rfft(weights, points).real[:end], 0.0))
     slope = math.sqrt(2 * float(weights @ (centres + moved) ** 2))
+    length = np.sqrt(np.maximum(weight - np.fft.rfft(weights, points).real[:end], 0.0))
     slack = slope * spacing / 2 + math.sqrt(2 * weight) * moved * spacing * np.arange(length.size)
     dead = np.maximum(length - slack, 0.0) ** 2 >= -4 * math.log(_NEGLIGIBLE)
     if length.size == end and dead[round(distance * first / spacing) :].all():

@@ -21,7 +21,7 @@ from rageval_report.stats.sign_sums import ComplexArray, SignSums, log_cosh
 
 # The noise, added up, stays within so many of its standard deviations; peaks must not overlap.
 _WIDTH = 9.0
-_NOISIEST = 0.05
+_QUIETEST, _NOISIEST = 1e-9, 0.05  # in steps
 _ACCURACY = 16.0  # natural digits
 _MOST_FACTORS = 10**7
 _BLOCK = 2**17
@@ -83,7 +83,8 @@ def _split(values: FloatArray) -> tuple[Noisy, float] | None:
         steps = np.rint(values * denominator)
         noise = values * denominator - steps
         overlap = _WIDTH * math.sqrt(float(np.square(noise).sum()))
-        if steps.any() and 0 < np.abs(noise).max() <= _NOISIEST and overlap <= 1:
+        largest = float(np.abs(noise).max())
+        if steps.any() and _QUIETEST < largest <= _NOISIEST and overlap <= 1:
             return Noisy(steps, noise), 1 / denominator
     return None
 
@@ -95,6 +96,7 @@ def _upper_part(
     slopes = np.tanh(c * noisy.steps)
     mean = float(noisy.noise @ slopes)
     deviation = math.sqrt(float(np.square(noisy.noise) @ (1 - slopes**2)))
+    beyond = mean + float(np.clip(beyond - mean, -_WIDTH * deviation, _WIDTH * deviation))
     b = LEAST_TILT / deviation
     period = max(2 * _ACCURACY / b, abs(beyond - mean) + 8 * deviation)
     gap = 2 * math.pi / period

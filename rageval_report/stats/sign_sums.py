@@ -53,6 +53,16 @@ class Cumulant:
     variance: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What K is made of up to a radius: even power sums of the small values, and the large ones."""
+
+    radius: float
+    power_sums: FloatArray
+    large: FloatArray
+    counts: FloatArray | None
+
+
 class SignSums:
     """Magnitudes that enter a sum with random signs.
 
@@ -80,17 +90,15 @@ class SignSums:
         self.top = float(values.max())
         self.total = _total(values, counts)
         self.variance = _total(values * values, counts)
-        self.reach = _REACH / self.top
-        self._large = values[:0]
-        self._large_counts = None if counts is None else counts[:0]
-        self._extend(max(self.reach, _USUAL_RADIUS))
+        self.reach = _REACH / self.top  # up to this radius power sums alone do
+        self._parts = self._split(max(self.reach, _USUAL_RADIUS))
 
     def cumulant(self, c: float) -> Cumulant:
         """K, K' and K'' at the real point c, at least zero."""
-        if c > self._radius:
-            self._extend(1.3 * c)
-        series = _COEFFICIENTS * self._power_sums
-        large, counts = self._large, self._large_counts
+        if c > self._parts.radius:
+            self._parts = self._split(1.3 * c)
+        series = _COEFFICIENTS * self._parts.power_sums
+        large, counts = self._parts.large, self._parts.counts
         hyperbolic = np.tanh(c * large)
         return Cumulant(
             value=float(series @ c**_ORDERS) + _total(log_cosh(c * large), counts),
@@ -100,36 +108,35 @@ class SignSums:
         )
 
     def characteristic(self, c: float, distance: float, nodes: IntArray) -> ComplexArray:
-        """exp(K(c + it) - K(c)), the characteristic function of the sum tilted by c, for t near 0.
+        """exp(K(c + it) - K(c)), the characteristic function of the sum tilted by c.
 
-        ``t`` is `distance` times `nodes`.
+        It is wanted at t = `distance` times `nodes`, whole numbers in ascending order.
         """
         radius = math.hypot(c, distance * float(nodes[-1]))
-        if radius > self._radius:
-            self._extend(radius)
+        parts = self._parts if radius <= self._parts.radius else self._split(radius)
         squares = np.append(np.square(c + 1j * distance * nodes), c * c)
         series = np.zeros_like(squares)
-        for coefficient in (_COEFFICIENTS * self._power_sums)[::-1]:
+        for coefficient in (_COEFFICIENTS * parts.power_sums)[::-1]:
             series = (series + coefficient) * squares
         result: ComplexArray = np.exp(series[:-1] - series[-1])
-        if self._large.size:
-            result *= _product(self._large, self._large_counts, c, distance, nodes)
+        if parts.large.size:
+            result *= _product(parts.large, parts.counts, c, distance, nodes)
         return result
 
-    def far_characteristic(self, c: float, distance: float, nodes: IntArray) -> ComplexArray:
-        """The same for any t, factor by factor."""
-        return _product(self.values, self.counts, c, distance, nodes)
+    def n_large(self, radius: float) -> int:
+        """How many values the power sums leave over, up to this radius."""
+        return int(np.count_nonzero(self.values > _REACH / radius))
 
-    def _extend(self, radius: float) -> None:
-        """Make K good up to this radius: power sums of what is small there, a list of the rest."""
-        self._radius = radius
-        small, small_counts = self.values, self.counts
-        if radius > self.reach:
-            is_large = self.values > _REACH / radius
-            small, self._large = self.values[~is_large], self.values[is_large]
-            if self.counts is not None:
-                small_counts, self._large_counts = self.counts[~is_large], self.counts[is_large]
-        self._power_sums = _power_sums(small, small_counts)
+    def _split(self, radius: float) -> _Parts:
+        if radius <= self.reach:
+            counts = None if self.counts is None else self.counts[:0]
+            return _Parts(radius, _power_sums(self.values, self.counts), self.values[:0], counts)
+        is_large = self.values > _REACH / radius
+        small, large = self.values[~is_large], self.values[is_large]
+        if self.counts is None:
+            return _Parts(radius, _power_sums(small, None), large, None)
+        sums = _power_sums(small, self.counts[~is_large])
+        return _Parts(radius, sums, large, self.counts[is_large])
 
 
 def log_cosh(x: FloatArray) -> FloatArray:

@@ -11,7 +11,8 @@ The ladder, from the top:
    lists up to 2**38 sums, or else more terms, or else the signs of the values that cause it;
 6. a tail below 1e-10 by the saddlepoint formula.
 
-Nothing is drawn at random on any of them.
+Some rung always answers: what even the fifth cannot tell from the threshold is taken to be tied
+with it. Nothing is drawn at random on any of them.
 """
 
 from __future__ import annotations
