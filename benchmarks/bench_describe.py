@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from timing import cpu_times, markdown, score_columns, seconds
 
-from rageval_report.stats.describe import describe
-from rageval_report.stats.intervals import described_interval, mean_interval
+from rageval_report.stats.means.describe import describe
+from rageval_report.stats.means.intervals import described_interval, mean_interval
 
 PERCENTILES = (5, 25, 50, 75, 95)
 BOUNDS = [(0, 1)] * 4 + [(1, 5)] + [(0, 1)] * 4 + [None]

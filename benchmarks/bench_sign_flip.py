@@ -17,8 +17,8 @@ import numpy as np
 import scipy.stats
 from timing import cpu_times, markdown, score_columns, seconds
 
-from rageval_report.stats.inversion import sign_flip_interval
-from rageval_report.stats.signflip import sign_flip_pvalue
+from rageval_report.stats.sign_flips.inversion import sign_flip_interval
+from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
 
 RESAMPLES = 9_999
 NUMBERS_OF_SCIPY = 10_000_000  # for each column, in one batch

@@ -10,7 +10,7 @@ import numpy as np
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.stats.base import FloatArray
-from rageval_report.stats.describe import percentiles_of
+from rageval_report.stats.means.describe import percentiles_of
 
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
 

@@ -21,8 +21,8 @@ from rageval_report.stats import (
 )
 from rageval_report.stats.base import FloatArray, Interval, PairedResult, paired_differences
 from rageval_report.stats.clusters import cluster_sums, clustered_interval
-from rageval_report.stats.equivalence import EquivalenceResult
-from rageval_report.stats.paired import fragile
+from rageval_report.stats.pairs.equivalence import EquivalenceResult
+from rageval_report.stats.pairs.paired import fragile
 
 _Pairs = tuple[FloatArray, FloatArray]
 

@@ -19,9 +19,9 @@ from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.metric import GROUPS
 from rageval_report.stats.base import FloatArray, Interval
-from rageval_report.stats.describe import QUARTILES, ColumnDescription, describe
-from rageval_report.stats.intervals import described_interval
-from rageval_report.stats.quantiles import quantile_interval
+from rageval_report.stats.means.describe import QUARTILES, ColumnDescription, describe
+from rageval_report.stats.means.intervals import described_interval
+from rageval_report.stats.means.quantiles import quantile_interval
 
 
 def summarise(

@@ -17,7 +17,7 @@ from rageval_report.analysis.choose import (
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, beside, normalised
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
-from rageval_report.stats.describe import percentiles_of
+from rageval_report.stats.means.describe import percentiles_of
 
 _TEXTS = (*QUESTION, *ANSWER, *REFERENCE)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rageval_report.analysis.wording import number, pvalue_text, rounded_count
 from rageval_report.stats import required_n
 from rageval_report.stats.base import Interval, PairedResult
-from rageval_report.stats.equivalence import EquivalenceResult
+from rageval_report.stats.pairs.equivalence import EquivalenceResult
 
 FEWEST_FOR_A_TEST = 6
 _MOST_QUERIES_SAID = 1_000_000

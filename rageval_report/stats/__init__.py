@@ -19,63 +19,63 @@ if TYPE_CHECKING:
     from rageval_report.stats.base import PairedResult as PairedResult
     from rageval_report.stats.clusters import clustered_standard_error as clustered_standard_error
     from rageval_report.stats.corrections import adjust_pvalues as adjust_pvalues
-    from rageval_report.stats.effects import effect_size as effect_size
-    from rageval_report.stats.equivalence import equivalence_test as equivalence_test
-    from rageval_report.stats.heterogeneity import heterogeneity_test as heterogeneity_test
-    from rageval_report.stats.intervals import mean_interval as mean_interval
-    from rageval_report.stats.paired import paired_interval as paired_interval
-    from rageval_report.stats.paired import paired_test as paired_test
+    from rageval_report.stats.means.intervals import mean_interval as mean_interval
+    from rageval_report.stats.means.quantiles import quantile_interval as quantile_interval
+    from rageval_report.stats.pairs.effects import effect_size as effect_size
+    from rageval_report.stats.pairs.equivalence import equivalence_test as equivalence_test
+    from rageval_report.stats.pairs.heterogeneity import heterogeneity_test as heterogeneity_test
+    from rageval_report.stats.pairs.paired import paired_interval as paired_interval
+    from rageval_report.stats.pairs.paired import paired_test as paired_test
     from rageval_report.stats.planning import (
         minimum_detectable_difference as minimum_detectable_difference,
     )
     from rageval_report.stats.planning import power as power
     from rageval_report.stats.planning import required_n as required_n
-    from rageval_report.stats.quantiles import quantile_interval as quantile_interval
 
 _HERE = "rageval_report.stats"
 
 INTERVALS: Registry[MeanInterval] = Registry(
     "interval of a mean",
     {
-        "bca": f"{_HERE}.bootstrap:bca",
-        "bounded": f"{_HERE}.intervals:bounded",
-        "clopper-pearson": f"{_HERE}.intervals:clopper_pearson",
-        "jeffreys": f"{_HERE}.intervals:jeffreys",
-        "percentile": f"{_HERE}.bootstrap:percentile",
-        "studentised": f"{_HERE}.bootstrap:studentised",
-        "t": f"{_HERE}.intervals:student_t",
-        "wilson": f"{_HERE}.intervals:wilson",
+        "bca": f"{_HERE}.means.bootstrap:bca",
+        "bounded": f"{_HERE}.means.intervals:bounded",
+        "clopper-pearson": f"{_HERE}.means.intervals:clopper_pearson",
+        "jeffreys": f"{_HERE}.means.intervals:jeffreys",
+        "percentile": f"{_HERE}.means.bootstrap:percentile",
+        "studentised": f"{_HERE}.means.bootstrap:studentised",
+        "t": f"{_HERE}.means.intervals:student_t",
+        "wilson": f"{_HERE}.means.intervals:wilson",
     },
 )
 
 PAIRED_INTERVALS: Registry[PairedInterval] = Registry(
     "interval of a paired difference",
     {
-        "bca": f"{_HERE}.paired_intervals:bca",
-        "bonett-price": f"{_HERE}.paired_intervals:bonett_price",
-        "newcombe": f"{_HERE}.paired_intervals:newcombe",
-        "percentile": f"{_HERE}.paired_intervals:percentile",
-        "sign-flip": f"{_HERE}.inversion:sign_flip",
-        "studentised": f"{_HERE}.paired_intervals:studentised",
-        "t": f"{_HERE}.paired_intervals:student_t",
-        "tango": f"{_HERE}.paired_intervals:tango",
+        "bca": f"{_HERE}.pairs.paired_intervals:bca",
+        "bonett-price": f"{_HERE}.pairs.paired_intervals:bonett_price",
+        "newcombe": f"{_HERE}.pairs.paired_intervals:newcombe",
+        "percentile": f"{_HERE}.pairs.paired_intervals:percentile",
+        "sign-flip": f"{_HERE}.sign_flips.inversion:sign_flip",
+        "studentised": f"{_HERE}.pairs.paired_intervals:studentised",
+        "t": f"{_HERE}.pairs.paired_intervals:student_t",
+        "tango": f"{_HERE}.pairs.paired_intervals:tango",
     },
 )
 
 TESTS: Registry[PairedTest] = Registry(
     "paired test",
     {
-        "bootstrap": f"{_HERE}.paired_tests:bootstrap",
-        "mcnemar": f"{_HERE}.paired_tests:mcnemar",
-        "mcnemar-midp": f"{_HERE}.paired_tests:mcnemar_midp",
-        "sign": f"{_HERE}.paired_tests:sign",
-        "sign-flip": f"{_HERE}.signflip:sign_flip",
-        "sign-flip-mc": f"{_HERE}.paired_tests:sign_flip_mc",
-        "sign-flip-midp": f"{_HERE}.signflip:sign_flip_midp",
-        "t": f"{_HERE}.paired_tests:student_t",
-        "wilcoxon": f"{_HERE}.paired_tests:wilcoxon",
-        "wilcoxon-pratt": f"{_HERE}.paired_tests:wilcoxon_pratt",
-        "wilcoxon-zsplit": f"{_HERE}.paired_tests:wilcoxon_zsplit",
+        "bootstrap": f"{_HERE}.pairs.paired_tests:bootstrap",
+        "mcnemar": f"{_HERE}.pairs.paired_tests:mcnemar",
+        "mcnemar-midp": f"{_HERE}.pairs.paired_tests:mcnemar_midp",
+        "sign": f"{_HERE}.pairs.paired_tests:sign",
+        "sign-flip": f"{_HERE}.sign_flips.signflip:sign_flip",
+        "sign-flip-mc": f"{_HERE}.pairs.paired_tests:sign_flip_mc",
+        "sign-flip-midp": f"{_HERE}.sign_flips.signflip:sign_flip_midp",
+        "t": f"{_HERE}.pairs.paired_tests:student_t",
+        "wilcoxon": f"{_HERE}.pairs.paired_tests:wilcoxon",
+        "wilcoxon-pratt": f"{_HERE}.pairs.paired_tests:wilcoxon_pratt",
+        "wilcoxon-zsplit": f"{_HERE}.pairs.paired_tests:wilcoxon_zsplit",
     },
 )
 
@@ -94,14 +94,14 @@ CORRECTIONS: Registry[Correction] = Registry(
 EFFECTS: Registry[Effect] = Registry(
     "effect size",
     {
-        "cliffs_delta": f"{_HERE}.effects:cliffs_delta",
-        "d_av": f"{_HERE}.effects:d_av",
-        "d_z": f"{_HERE}.effects:d_z",
-        "hedges_g_z": f"{_HERE}.effects:hedges_g_z",
-        "odds_ratio": f"{_HERE}.effects:odds_ratio",
-        "paired_dominance": f"{_HERE}.effects:paired_dominance",
-        "rank_biserial": f"{_HERE}.effects:rank_biserial",
-        "risk_difference": f"{_HERE}.effects:risk_difference",
+        "cliffs_delta": f"{_HERE}.pairs.effects:cliffs_delta",
+        "d_av": f"{_HERE}.pairs.effects:d_av",
+        "d_z": f"{_HERE}.pairs.effects:d_z",
+        "hedges_g_z": f"{_HERE}.pairs.effects:hedges_g_z",
+        "odds_ratio": f"{_HERE}.pairs.effects:odds_ratio",
+        "paired_dominance": f"{_HERE}.pairs.effects:paired_dominance",
+        "rank_biserial": f"{_HERE}.pairs.effects:rank_biserial",
+        "risk_difference": f"{_HERE}.pairs.effects:risk_difference",
     },
 )
 
@@ -110,15 +110,15 @@ _FACE = {
     "PairedResult": f"{_HERE}.base:PairedResult",
     "adjust_pvalues": f"{_HERE}.corrections:adjust_pvalues",
     "clustered_standard_error": f"{_HERE}.clusters:clustered_standard_error",
-    "effect_size": f"{_HERE}.effects:effect_size",
-    "equivalence_test": f"{_HERE}.equivalence:equivalence_test",
-    "heterogeneity_test": f"{_HERE}.heterogeneity:heterogeneity_test",
-    "mean_interval": f"{_HERE}.intervals:mean_interval",
+    "effect_size": f"{_HERE}.pairs.effects:effect_size",
+    "equivalence_test": f"{_HERE}.pairs.equivalence:equivalence_test",
+    "heterogeneity_test": f"{_HERE}.pairs.heterogeneity:heterogeneity_test",
+    "mean_interval": f"{_HERE}.means.intervals:mean_interval",
     "minimum_detectable_difference": f"{_HERE}.planning:minimum_detectable_difference",
-    "paired_interval": f"{_HERE}.paired:paired_interval",
-    "paired_test": f"{_HERE}.paired:paired_test",
+    "paired_interval": f"{_HERE}.pairs.paired:paired_interval",
+    "paired_test": f"{_HERE}.pairs.paired:paired_test",
     "power": f"{_HERE}.planning:power",
-    "quantile_interval": f"{_HERE}.quantiles:quantile_interval",
+    "quantile_interval": f"{_HERE}.means.quantiles:quantile_interval",
     "required_n": f"{_HERE}.planning:required_n",
 }
 

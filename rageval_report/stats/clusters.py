@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats.base import TIE_TOLERANCE, FloatArray, Interval, check_level
-from rageval_report.stats.spread import rounding, standard_deviation
+from rageval_report.stats.pairs.spread import rounding, standard_deviation
 
 IntArray = npt.NDArray[np.intp]
 

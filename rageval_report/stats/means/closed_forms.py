@@ -1,0 +1,217 @@
+"""Intervals of a mean that need only its moments: shares, bounded scores, Student's t.
+
+What the methods are and where they come from stands with the members of ``INTERVALS`` in
+`rageval_report.stats.means.intervals`; here is their arithmetic, on `Moments`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeGuard
+
+from scipy import special
+
+from rageval_report.errors import DataError
+from rageval_report.stats.base import Interval
+from rageval_report.stats.means.moments import Moments
+
+Bounds = tuple[float, float]
+ClosedForm = Callable[[Moments, float, Bounds | None], Interval]
+
+# A score within this share of the range from a bound makes the sample's own spread untrustworthy.
+TOUCH = 0.02
+
+
+def wilson(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
+    """Wilson's score interval of a share.
+
+    Examples
+    --------
+    >>> interval = wilson(Moments(4, 1.0, 0.0, 1.0, 1.0, is_binary=True), 0.95, None)
+    >>> round(interval.low, 3), interval.high
+    (0.51, 1.0)
+    """
+    _successes(known, "wilson")
+    quantile = float(special.ndtri(0.5 + level / 2.0))
+    low, high = _score_limits(known.mean, known.n, quantile)
+    return Interval(known.mean, low, high, known.standard_error, "wilson", level)
+
+
+def clopper_pearson(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
+    """The exact interval of a share.
+
+    Examples
+    --------
+    >>> interval = clopper_pearson(Moments(4, 1.0, 0.0, 1.0, 1.0, is_binary=True), 0.95, None)
+    >>> round(interval.low, 3), interval.high
+    (0.398, 1.0)
+    """
+    ones = _successes(known, "clopper-pearson")
+    low, high = _beta_limits(level, (ones, known.n - ones + 1), (ones + 1, known.n - ones))
+    return Interval(known.mean, low, high, known.standard_error, "clopper-pearson", level)
+
+
+def jeffreys(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
+    """The credible interval of a share under the prior Beta(1/2, 1/2).
+
+    Examples
+    --------
+    >>> interval = jeffreys(Moments(4, 1.0, 0.0, 1.0, 1.0, is_binary=True), 0.95, None)
+    >>> round(interval.low, 3), interval.high
+    (0.555, 1.0)
+    """
+    ones = _successes(known, "jeffreys")
+    shape = (ones + 0.5, known.n - ones + 0.5)
+    low, high = _beta_limits(level, shape, shape)
+    low, high = 0.0 if ones == 0 else low, 1.0 if ones == known.n else high
+    return Interval(known.mean, low, high, known.standard_error, "jeffreys", level)
+
+
+def bounded(known: Moments, level: float, bounds: Bounds | None) -> Interval:
+    """The bounded-score interval.
+
+    Examples
+    --------
+    >>> interval = bounded(Moments(4, 3.0, 0.8, 2.0, 4.0, is_binary=False), 0.95, (1, 5))
+    >>> round(interval.low, 2), round(interval.high, 2)
+    (1.93, 4.07)
+    """
+    if not are_finite(bounds):
+        raise DataError(
+            f"the interval 'bounded' needs the smallest and largest possible score; got bounds="
+            f"{bounds}: give bounds=(0, 1), or use 't'"
+        )
+    if known.n == 1:
+        return one_score(known, "bounded", level, bounds)
+    low, high = bounds
+    lower, upper = _bounded_limits(known, level, bounds)
+    return Interval(
+        estimate=known.mean,
+        low=min(low + (high - low) * lower, known.mean),
+        high=max(low + (high - low) * upper, known.mean),
+        standard_error=known.standard_error,
+        method="bounded",
+        confidence_level=level,
+        notes=(f"all {known.n} scores are equal",) if known.is_constant else (),
+    )
+
+
+def student_t(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
+    """The t interval.
+
+    Examples
+    --------
+    >>> interval = student_t(Moments(4, 3.0, 0.8, 2.0, 4.0, is_binary=False), 0.95, None)
+    >>> round(interval.low, 2), round(interval.high, 2)
+    (1.73, 4.27)
+    """
+    if nothing := without_spread(known, "t", level):
+        return nothing
+    reach = _t_quantile(level, known.n - 1) * known.standard_error
+    low, high = known.mean - reach, known.mean + reach
+    return Interval(known.mean, low, high, known.standard_error, "t", level)
+
+
+def without_spread(known: Moments, method: str, level: float) -> Interval | None:
+    """What to say of one score, or of equal ones, where a method lives on spread; else None.
+
+    Examples
+    --------
+    >>> without_spread(Moments(2, 0.4, 0.0, 0.4, 0.4, is_binary=False), "t", 0.95).notes
+    ('all 2 scores are equal: no spread to make an interval of',)
+    """
+    if known.n == 1:
+        return one_score(known, method, level, None)
+    if not known.is_constant:
+        return None
+    note = f"all {known.n} scores are equal: no spread to make an interval of"
+    return Interval(known.mean, known.mean, known.mean, 0.0, method, level, (note,))
+
+
+def one_score(known: Moments, method: str, level: float, bounds: Bounds | None) -> Interval:
+    """One score: all that is known of the mean is the bounds, if there are any.
+
+    Examples
+    --------
+    >>> one_score(Moments(1, 0.4, math.nan, 0.4, 0.4, is_binary=False), "t", 0.95, None).notes
+    ('one score: no interval',)
+    """
+    if not are_finite(bounds):
+        note = ("one score: no interval",)
+        return Interval(known.mean, math.nan, math.nan, math.nan, method, level, note)
+    note = ("one score: the limits are the bounds",)
+    return Interval(known.mean, bounds[0], bounds[1], math.nan, method, level, note)
+
+
+def are_finite(bounds: Bounds | None) -> TypeGuard[Bounds]:
+    """Whether there are bounds, and both ends are finite.
+
+    Examples
+    --------
+    >>> are_finite((0, math.inf))
+    False
+    """
+    return bounds is not None and math.isfinite(bounds[0]) and math.isfinite(bounds[1])
+
+
+def _successes(known: Moments, method: str) -> int:
+    """How many scores are 1, if all are 0 or 1."""
+    if not known.is_binary:
+        raise DataError(
+            f"the interval {method!r} is for scores of 0 and 1; found scores from "
+            f"{known.minimum:g} to {known.maximum:g}: use 'bounded' with bounds, or 't'"
+        )
+    return round(known.mean * known.n)
+
+
+def _t_quantile(level: float, df: int) -> float:
+    return float(special.stdtrit(df, 0.5 + level / 2.0))
+
+
+def _beta_limits(
+    level: float, lower: tuple[float, float], upper: tuple[float, float]
+) -> tuple[float, float]:
+    """Equal tails of two beta distributions; a parameter of 0 puts all mass at that end."""
+    tail = (1.0 - level) / 2.0
+    low = float(special.betaincinv(*lower, tail)) if lower[0] > 0 else 0.0
+    high = float(special.betainccinv(*upper, tail)) if upper[1] > 0 else 1.0
+    return low, high
+
+
+def _score_limits(share: float, n: float, quantile: float) -> tuple[float, float]:
+    """Wilson's limits of a share of n."""
+    room = quantile * quantile / n
+    centre = (share + room / 2.0) / (1.0 + room)
+    reach = math.sqrt(room * (share * (1.0 - share) + room / 4.0)) / (1.0 + room)
+    low = 0.0 if share == 0.0 else max(0.0, centre - reach)
+    high = 1.0 if share == 1.0 else min(1.0, centre + reach)
+    return low, high
+
+
+def _bounded_limits(known: Moments, level: float, bounds: Bounds) -> tuple[float, float]:
+    """The limits on the range from 0 to 1."""
+    low, high = bounds
+    share = (known.mean - low) / (high - low)
+    if known.is_constant and 0.0 < share < 1.0:
+        return _unseen(share, known.n, level)
+    n_effective = _effective_n(known, share, bounds)
+    return _score_limits(share, n_effective, _t_quantile(level, known.n - 1))
+
+
+def _unseen(share: float, n: int, level: float) -> tuple[float, float]:
+    """Limits for n equal scores: other values as frequent as n draws may miss, at either bound."""
+    least = ((1.0 - level) / 2.0) ** (1.0 / n)
+    return least * share, least * share + 1.0 - least
+
+
+def _effective_n(known: Moments, share: float, bounds: Bounds) -> float:
+    """How many 0/1 scores of the same mean would have the same standard error."""
+    worst = share * (1.0 - share)
+    if worst == 0.0:
+        return float(known.n)
+    span = bounds[1] - bounds[0]
+    edge = TOUCH * span
+    imagined = float(known.minimum <= bounds[0] + edge or known.maximum >= bounds[1] - edge)
+    squares = (known.n - 1) * (known.std / span) ** 2 + imagined * worst
+    return known.n * worst * (known.n - 1 + imagined) / squares

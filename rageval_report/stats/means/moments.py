@@ -1,0 +1,114 @@
+"""What most intervals of a mean need to know of a column: a handful of numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rageval_report.stats.base import TIE_TOLERANCE, FloatArray, finite_values
+from rageval_report.stats.means.selection import blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Count, mean, spread and extremes of the scored queries of a column.
+
+    Parameters
+    ----------
+    n : int
+        Scored queries.
+    mean : float
+        Their mean; NaN if nothing is scored.
+    std : float
+        The standard deviation with denominator n - 1: NaN for one score, exactly 0 if all scores
+        are equal but for rounding.
+    minimum, maximum : float
+        The extremes; NaN if nothing is scored.
+    is_binary : bool
+        Whether every score is 0 or 1, and there is one.
+    """
+
+    n: int
+    mean: float
+    std: float
+    minimum: float
+    maximum: float
+    is_binary: bool
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the mean; NaN for fewer than two scores.
+
+        Examples
+        --------
+        >>> moments(np.array([1.0, 2.0, 3.0])).standard_error
+        0.577...
+        """
+        return self.std / math.sqrt(self.n) if self.n > 1 else math.nan
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether there are at least two scores and all are equal."""
+        return self.std == 0.0
+
+
+NO_MOMENTS = Moments(0, math.nan, math.nan, math.nan, math.nan, is_binary=False)
+
+
+def moments(values: FloatArray) -> Moments:
+    """The moments of a column.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        The scores; NaN is unscored and does not count.
+
+    Returns
+    -------
+    Moments
+
+    Raises
+    ------
+    DataError
+        If a score is infinite.
+
+    Examples
+    --------
+    >>> moments(np.array([0.0, 1.0, np.nan, 1.0, 1.0]))
+    Moments(n=4, mean=0.75, std=0.5, minimum=0.0, maximum=1.0, is_binary=True)
+    """
+    parts = [part for block in blocks(values) if (part := _moments_of_block(block))]
+    if not parts:
+        return NO_MOMENTS
+    sizes, means, squares, minima, maxima = np.array(parts).T
+    n, minimum, maximum = int(sizes.sum()), float(minima.min()), float(maxima.max())
+    binary = {minimum, maximum} <= {0.0, 1.0} and _only_bits(values)
+    if maximum - minimum <= TIE_TOLERANCE * max(abs(minimum), abs(maximum)):
+        return Moments(n, minimum, 0.0 if n > 1 else math.nan, minimum, maximum, binary)
+    mean = float(np.dot(sizes, means)) / n
+    square = float(squares.sum() + np.dot(sizes, (means - mean) ** 2))
+    mean = min(max(mean, minimum), maximum)
+    return Moments(n, mean, math.sqrt(square / (n - 1)), minimum, maximum, binary)
+
+
+def _moments_of_block(block: FloatArray) -> tuple[float, float, float, float, float] | None:
+    """Count, mean, sum of squared deviations, minimum and maximum; None if nothing is scored."""
+    total = float(block.sum())
+    if not math.isfinite(total):  # one NaN is enough to make the sum NaN
+        block = finite_values(block)
+        total = float(block.sum())
+    if not block.size:
+        return None
+    mean = total / block.size
+    deviation = block - mean
+    square = float(np.dot(deviation, deviation))
+    return block.size, mean, square, float(block.min()), float(block.max())
+
+
+def _only_bits(values: FloatArray) -> bool:
+    """Whether every score that is there is 0 or 1."""
+    return all(
+        bool(np.all((block == 0.0) | (block == 1.0) | np.isnan(block))) for block in blocks(values)
+    )

@@ -1,0 +1,1 @@
+"""Two pipelines, pair by pair: tests, intervals, effect sizes, equivalence."""

@@ -1,0 +1,129 @@
+"""Exact laws of sums of random signs: listed, convolved on a lattice, and two of them put together.
+
+Half the magnitudes have few enough sums to list them all, and two lists meet by binary search
+(Horowitz and Sahni 1974). Magnitudes that occur more than once enter with their binomial weights,
+so tied data may be much longer. Only positive numbers are added and multiplied here: the far tail
+is as accurate as the middle.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import binom, gammaln
+
+from rageval_report.stats.base import FloatArray
+from rageval_report.stats.sign_flips.sign_sums import Tail
+
+# Sums closer than this, relative to the sum of all magnitudes, are equal.
+SAME_SUM = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """The possible values of a sum, in any order, and their probabilities."""
+
+    values: FloatArray
+    weights: FloatArray
+
+
+def log2_sums(counts: FloatArray) -> float:
+    """The number of sums that are told apart when each value occurs so often, as a power of two.
+
+    Examples
+    --------
+    >>> log2_sums(np.array([1.0, 1.0, 3.0]))  # 2 * 2 * 4
+    4.0
+    """
+    return float(np.log2(counts + 1.0).sum())
+
+
+def listed_tail(
+    values: FloatArray, counts: FloatArray, threshold: float, same: float = SAME_SUM
+) -> Tail:
+    """The tail of the sum of all signs, by two lists; `same` is how close sums are equal.
+
+    Examples
+    --------
+    >>> listed_tail(np.array([1.0, 2.5]), np.array([2.0, 1.0]), 2.5)
+    Tail(at_least=0.375, equal=0.25)
+    """
+    first = _first_half(counts)
+    laws = listed_law(values[first], counts[first]), listed_law(values[~first], counts[~first])
+    return meet(*laws, threshold, same * float(values @ counts))
+
+
+def listed_law(values: FloatArray, counts: FloatArray) -> Law:
+    """Every sum of the signs, a weight each.
+
+    Examples
+    --------
+    >>> listed_law(np.array([2.0]), np.array([2.0]))
+    Law(values=array([-4.,  0.,  4.]), weights=array([0.25, 0.5 , 0.25]))
+    """
+    sums, weights = np.zeros(1), np.ones(1)
+    for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+        sums = np.add.outer(np.arange(-count, count + 1, 2) * value, sums).ravel()
+        weights = np.multiply.outer(binomial_weights(count), weights).ravel()
+    return Law(sums, weights)
+
+
+def lattice_law(steps: npt.NDArray[np.int64], counts: FloatArray) -> Law:
+    """The law of the sum of signed whole numbers, by one addition an integer and a possible sum.
+
+    Examples
+    --------
+    >>> lattice_law(np.array([1, 2]), np.array([1.0, 1.0]))
+    Law(values=array([-3., -1.,  1.,  3.]), weights=array([0.25, 0.25, 0.25, 0.25]))
+    """
+    total = round(float(steps @ counts))
+    weights = np.zeros(total + 1)
+    weights[0] = 1.0
+    reached = 0
+    for step in np.repeat(steps, counts.astype(np.int64)).tolist():
+        before = 0.5 * weights[: reached + 1]
+        weights[: reached + 1] = before
+        weights[step : reached + step + 1] += before
+        reached += step
+    return Law(np.arange(-total, total + 1, 2.0), weights)
+
+
+def meet(a: Law, b: Law, threshold: float, tolerance: float) -> Tail:
+    """The tail of the sum of two independent sums."""
+    order = np.argsort(b.values)
+    ordered = b.values[order]
+    reach = np.append(np.cumsum(b.weights[order][::-1])[::-1], 0.0)
+    order = np.argsort(a.values)  # the search is faster in order
+    needed, weights = threshold - a.values[order], a.weights[order]
+    at_least = float(weights @ reach[np.searchsorted(ordered, needed - tolerance)])
+    above = float(weights @ reach[np.searchsorted(ordered, needed + tolerance, side="right")])
+    return Tail(at_least, at_least - above)
+
+
+def binomial_weights(tosses: float) -> FloatArray:
+    """The probabilities of 0, 1, ... heads.
+
+    Examples
+    --------
+    >>> binomial_weights(2)
+    array([0.25, 0.5 , 0.25])
+    """
+    heads = np.arange(tosses + 1.0)
+    if tosses < 1000:  # beyond, the coefficients overflow
+        return np.asarray(binom(tosses, heads) * 0.5**tosses)
+    log_choose = gammaln(tosses + 1) - gammaln(heads + 1) - gammaln(tosses - heads + 1)
+    return np.asarray(np.exp(log_choose - tosses * math.log(2.0)))
+
+
+def _first_half(counts: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which values go into the first list, so that both get about as long."""
+    sizes = np.log2(counts + 1.0)
+    first = np.zeros(counts.size, dtype=bool)
+    balance = 0.0
+    for i in np.argsort(-sizes).tolist():
+        first[i] = balance <= 0
+        balance += sizes[i] if first[i] else -sizes[i]
+    return first

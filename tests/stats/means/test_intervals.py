@@ -1,0 +1,291 @@
+"""Second witnesses: statsmodels 0.15.0, scipy 1.17.1, published tables, enumeration."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.stats import INTERVALS, mean_interval
+from rageval_report.stats.means.intervals import described_interval
+from rageval_report.stats.means.moments import moments
+
+NAN = math.nan
+
+
+def bits(ones, n):
+    return np.repeat([1.0, 0.0], [ones, n - ones])
+
+
+def limits(interval):
+    return interval.low, interval.high
+
+
+def scores_between(low, high, *, least=1, most=40):
+    sizes = st.integers(least, most)
+    elements = st.floats(low, high, width=32)
+    return sizes.flatmap(lambda n: arrays(np.float64, n, elements=elements))
+
+
+# Newcombe (1998), Two-sided confidence intervals for the single proportion, Statistics in Medicine
+# 17, table I: methods 3 (Wilson) and 5 (Clopper-Pearson).
+NEWCOMBE = [
+    (81, 263, "wilson", 0.2553, 0.3662),
+    (15, 148, "wilson", 0.0624, 0.1605),
+    (0, 20, "wilson", 0.0, 0.1611),
+    (1, 29, "wilson", 0.0061, 0.1718),
+    (81, 263, "clopper-pearson", 0.2527, 0.3676),
+    (15, 148, "clopper-pearson", 0.0578, 0.1617),
+    (0, 20, "clopper-pearson", 0.0, 0.1684),
+    (1, 29, "clopper-pearson", 0.0009, 0.1776),
+]
+
+
+@pytest.mark.parametrize(("ones", "n", "method", "low", "high"), NEWCOMBE)
+def test_share_intervals_are_those_of_newcombes_table(ones, n, method, low, high):
+    interval = mean_interval(bits(ones, n), method=method)
+    assert limits(interval) == pytest.approx((low, high), abs=5e-5)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [("wilson", "wilson"), ("clopper-pearson", "beta")])
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
+@pytest.mark.parametrize(("ones", "n"), [(0, 5), (5, 5), (1, 1), (3, 7), (499, 500)])
+def test_share_intervals_are_those_of_statsmodels(ours, theirs, level, ones, n):
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    interval = mean_interval(bits(ones, n), method=ours, confidence_level=level)
+    expected = proportion.proportion_confint(ones, n, alpha=1 - level, method=theirs)
+    assert limits(interval) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("ones", "n"), [(1, 5), (4, 5), (3, 7), (499, 500)])
+def test_jeffreys_is_that_of_statsmodels_between_the_ends(ones, n):
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    interval = mean_interval(bits(ones, n), method="jeffreys")
+    expected = proportion.proportion_confint(ones, n, method="jeffreys")
+    assert limits(interval) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_jeffreys_holds_the_estimate_where_all_scores_are_alike(value):
+    interval = mean_interval(np.full(6, value), method="jeffreys")
+    assert value in limits(interval)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_t_is_the_interval_of_scipy(level):
+    scores = np.array([0.3, 1.8, 2.2, 0.4, 9.1])
+    interval = mean_interval(scores, method="t", confidence_level=level)
+    expected = scipy.stats.ttest_1samp(scores, 0.0).confidence_interval(level)
+    assert limits(interval) == pytest.approx((expected.low, expected.high), rel=1e-12)
+    assert interval.standard_error == pytest.approx(scipy.stats.sem(scores), rel=1e-14)
+
+
+def test_bounded_is_its_formula_by_hand_where_no_score_is_near_a_bound():
+    scores = np.array([0.2, 0.5, 0.6, 0.7])  # p = .5, s² = .14/3, no score within .02 of a bound
+    effective = 4 * 0.25 / (0.14 / 3)
+    room = scipy.stats.t.ppf(0.975, 3) ** 2 / effective
+    reach = math.sqrt(room * 0.25 + room**2 / 4) / (1 + room)
+    interval = mean_interval(scores, bounds=(0, 1))
+    assert limits(interval) == pytest.approx((0.5 - reach, 0.5 + reach), rel=1e-12)
+
+
+def test_bounded_adds_one_worst_score_where_a_score_is_near_a_bound():
+    scores = np.array([1.0, 3.0, 4.0, 4.0, 5.0])  # one to five: p = .6, squares 9.2 / 16
+    effective = 5 * 0.24 / ((9.2 / 16 + 0.24) / 5)
+    t = scipy.stats.t.ppf(0.975, 4)
+    centre = (0.6 + t**2 / (2 * effective)) / (1 + t**2 / effective)
+    reach = t / (1 + t**2 / effective) * math.sqrt(0.24 / effective + (t / effective) ** 2 / 4)
+    interval = mean_interval(scores, method="bounded", bounds=(1, 5))
+    expected = (1 + 4 * (centre - reach), 1 + 4 * (centre + reach))
+    assert limits(interval) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("ones", "n"), [(3, 7), (1, 10), (40, 41)])
+def test_bounded_on_zeros_and_ones_is_wilson_with_a_t_quantile(ones, n):
+    interval = mean_interval(bits(ones, n), method="bounded", bounds=(0, 1))
+    # the imagined score makes n²/(n + 1) of n; a level whose z is the t quantile gives Wilson
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    effective = n**2 / (n + 1)
+    alpha = 2 * scipy.stats.norm.sf(scipy.stats.t.ppf(0.975, n - 1))
+    wilson = proportion.proportion_confint(
+        ones / n * effective, effective, alpha=alpha, method="wilson"
+    )
+    assert limits(interval) == pytest.approx(wilson, rel=1e-9)
+
+
+def test_equal_scores_between_the_bounds_leave_room_for_what_was_not_seen():
+    interval = mean_interval(np.full(10, 0.7), bounds=(0, 1))
+    least = 0.025**0.1  # ten equal scores happen with 2.5 % even where others are that frequent
+    assert limits(interval) == pytest.approx((least * 0.7, least * 0.7 + 1 - least))
+    assert interval.notes == ("all 10 scores are equal",)
+
+
+def test_equal_scores_at_a_bound_have_that_bound_as_a_limit():
+    interval = mean_interval(np.full(10, 5.0), bounds=(1, 5))
+    t = scipy.stats.t.ppf(0.975, 9)
+    assert limits(interval) == pytest.approx((1 + 4 / (1 + t * t / 10), 5.0))
+
+
+@pytest.mark.parametrize("method", ["wilson", "clopper-pearson"])
+@pytest.mark.parametrize("n", [6, 12])
+def test_coverage_of_shares_by_enumeration(method, n):
+    intervals = [mean_interval(bits(k, n), method=method) for k in range(n + 1)]
+    shares = np.linspace(0.1, 0.9, 33)
+    covered = np.zeros(shares.size)
+    for k, interval in enumerate(intervals):
+        inside = (interval.low <= shares) & (shares <= interval.high)
+        covered += scipy.stats.binom.pmf(k, n, shares) * inside
+    assert covered.min() >= (0.95 if method == "clopper-pearson" else 0.88)
+    assert covered.mean() >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("scores", "bounds", "method"),
+    [
+        ([0, 1, 1], None, "wilson"),
+        ([0, 1, 1], (0, 1), "wilson"),
+        ([0, 1, 1], (0, 5), "bounded"),
+        ([0.5, 1, 1], (0, 1), "bounded"),
+        ([0.5, 1, 2, 4, 8, 9], (0, math.inf), "studentised"),
+        ([0, 1, 1, 0, 1, 0, 1, 0], (0, math.inf), "studentised"),
+        ([0.5, 1, 2, 4, 8, 9], None, "studentised"),
+        (np.linspace(0, 2, 499), None, "studentised"),
+        (np.linspace(0, 2, 500), None, "t"),
+        ([1.0], (0, 1), "bounded"),
+        ([1.0], None, "t"),
+        ([], None, "t"),
+        ([], (0, 1), "bounded"),
+    ],
+)
+def test_auto_chooses_by_what_the_scores_can_be(scores, bounds, method):
+    assert mean_interval(scores, bounds=bounds).method == method
+
+
+def test_unscored_queries_are_left_out():
+    some = mean_interval([0.2, NAN, 0.9, 0.4, NAN], bounds=(0, 1))
+    assert some == mean_interval([0.2, 0.9, 0.4], bounds=(0, 1))
+
+
+@pytest.mark.parametrize("method", ["auto", *INTERVALS])
+@pytest.mark.parametrize("scores", [[], [NAN, NAN]])
+def test_nothing_scored_is_said_whatever_the_method(method, scores):
+    interval = mean_interval(scores, method=method, bounds=(0, 1))
+    assert all(map(math.isnan, (interval.estimate, *limits(interval), interval.standard_error)))
+    assert interval.notes == ("nothing scored",)
+
+
+@pytest.mark.parametrize("method", ["auto", "bounded", "t", "percentile", "bca", "studentised"])
+def test_one_score_within_bounds_has_them_as_limits(method):
+    interval = mean_interval([3.0], method=method, bounds=(1, 5))
+    assert (interval.estimate, *limits(interval)) == (3.0, 1.0, 5.0)
+    assert interval.notes == ("one score: the limits are the bounds",)
+
+
+@pytest.mark.parametrize("method", ["auto", "t", "percentile", "bca", "studentised"])
+def test_one_score_without_bounds_has_no_limits(method):
+    interval = mean_interval([3.0], method=method)
+    assert interval.estimate == 3.0
+    assert all(map(math.isnan, limits(interval)))
+    assert interval.notes == ("one score: no interval",)
+
+
+@pytest.mark.parametrize("method", ["t", "percentile", "bca", "studentised"])
+def test_equal_scores_have_no_width_where_spread_is_all_there_is(method):
+    interval = mean_interval([0.1 + 0.2, 0.3, 0.3], method=method)  # equal but for rounding
+    assert interval.low == interval.high == interval.estimate
+    assert interval.notes == ("all 3 scores are equal: no spread to make an interval of",)
+
+
+def test_scores_may_leave_the_bounds_by_rounding():
+    interval = mean_interval([0.2, 0.4, 1.0 + 1e-12], bounds=(0, 1))
+    assert limits(interval) == pytest.approx(
+        limits(mean_interval([0.2, 0.4, 1.0], bounds=(0, 1))), rel=1e-9
+    )
+
+
+def test_moments_that_are_known_give_the_same_interval():
+    scores = np.random.default_rng(0).beta(8, 2, 50)
+    for method in ("bounded", "t", "percentile", "bca", "studentised"):
+        asked = {"method": method, "bounds": (0, 1), "n_resamples": 99}
+        known = described_interval(scores, moments(scores), **asked)
+        assert known == mean_interval(scores, **asked)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence_level": 95}, "did you mean 0.95"),
+        ({"confidence_level": 1.0}, "between 0 and 1"),
+        ({"n_resamples": 0}, "at least 1"),
+        ({"seed": -1}, "at least 0"),
+        ({"bounds": (0, 1)}, "found 2"),
+        ({"bounds": (1, 5)}, "found 0.5"),
+        ({"bounds": (1, 0)}, "smallest and largest"),
+        ({"bounds": (NAN, 1)}, "smallest and largest"),
+        ({"method": "bounded"}, "give bounds"),
+        ({"method": "bounded", "bounds": (0, math.inf)}, "give bounds"),
+        ({"method": "wilson"}, "scores of 0 and 1"),
+        ({"method": "clopper-pearson"}, "scores of 0 and 1"),
+        ({"method": "jeffreys"}, "scores of 0 and 1"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(DataError, match=message):
+        mean_interval([0.5, 1.0, 2.0], **options)
+
+
+def test_infinite_scores_are_refused():
+    with pytest.raises(DataError, match="infinite"):
+        mean_interval([0.5, math.inf])
+
+
+def test_an_unknown_method_is_met_with_the_nearest():
+    with pytest.raises(UnknownNameError, match="'wilson'"):
+        mean_interval([], method="wilsn")
+
+
+@settings(max_examples=60, deadline=None)
+@given(scores_between(0, 1))
+def test_bounded_stays_within_the_bounds_and_holds_the_mean(scores):
+    interval = mean_interval(scores, method="bounded", bounds=(0, 1))
+    assert 0 <= interval.low <= interval.estimate <= interval.high <= 1
+    assert interval.low < interval.high
+
+
+@settings(max_examples=40, deadline=None)
+@given(scores_between(-5, 5, least=2), st.floats(-3, 3), st.floats(0.1, 10))
+def test_intervals_move_and_stretch_with_the_scores(scores, shift, scale):
+    low, high = -5 * scale + shift, 5 * scale + shift
+    for method in ("t", "bounded"):
+        before = mean_interval(scores, method=method, bounds=(-5, 5))
+        after = mean_interval(scores * scale + shift, method=method, bounds=(low, high))
+        moved = [before.low * scale + shift, before.high * scale + shift]
+        assert limits(after) == pytest.approx(moved, abs=1e-7 * (1 + abs(shift) + scale))
+
+
+@settings(max_examples=30, deadline=None)
+@given(scores_between(0, 1, least=2), st.randoms(use_true_random=False))
+def test_the_order_of_the_queries_does_not_matter(scores, random):
+    shuffled = np.array(random.sample(scores.tolist(), scores.size))
+    for method in ("t", "bounded", "percentile", "bca"):
+        one, other = (
+            mean_interval(order, method=method, bounds=(0, 1)) for order in (scores, shuffled)
+        )
+        assert limits(one) == pytest.approx(limits(other), abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(scores_between(0, 1, least=2), st.floats(0.5, 0.99), st.floats(0.001, 0.009))
+def test_a_higher_level_never_gives_a_narrower_interval(scores, level, more):
+    for method in ("t", "bounded", "percentile", "bca"):
+        narrow, wide = (
+            mean_interval(scores, method=method, bounds=(0, 1), confidence_level=at)
+            for at in (level, level + more)
+        )
+        slack = 0.01 * narrow.standard_error
+        assert wide.low <= narrow.low + slack
+        assert wide.high >= narrow.high - slack

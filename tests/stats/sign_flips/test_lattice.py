@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report.stats.sign_flips.lattice import is_lattice, lattice_step, multiples
+
+
+@pytest.mark.parametrize("denominator", [1, 2, 3, 7, 12, 60, 100, 840, 1000, 2520, 10_000])
+def test_multiples_of_an_everyday_step_are_recognised(denominator):
+    steps = np.random.default_rng(denominator).integers(-denominator, denominator + 1, 60)
+    steps[0] = 1
+    assert lattice_step(steps / denominator) == pytest.approx(1 / denominator, rel=1e-9)
+
+
+@pytest.mark.parametrize("step", [0.37, 1 / 17, np.pi, 1e-6, 250.0])
+def test_any_other_step_is_found_too(step):
+    steps = np.random.default_rng(1).integers(-40, 41, 50)
+    steps[:2] = 1, 40
+    assert lattice_step(steps * step) == pytest.approx(step, rel=1e-9)
+
+
+def test_the_step_is_the_largest_one():
+    assert lattice_step(np.array([4.0, -6.0, 8.0, 2.0])) == 2.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 30), min_size=12, max_size=40), st.integers(1, 12))
+def test_noise_of_single_precision_hides_no_lattice(steps, denominator):
+    exact = np.array([30, 29, *steps]) / denominator
+    noisy = exact.astype(np.float32).astype(float)
+    assert lattice_step(noisy) == pytest.approx(1 / denominator, rel=1e-5)
+    assert (multiples(noisy, 1 / denominator) == [30, 29, *steps]).all()
+
+
+def test_reciprocal_ranks_lie_on_a_lattice():
+    ranks = np.random.default_rng(0).integers(1, 11, (2, 200))
+    differences = 1 / ranks[0] - 1 / ranks[1]
+    assert lattice_step(differences) == pytest.approx(1 / 2520, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [5, 30, 3000])
+def test_continuous_differences_do_not(n):
+    assert lattice_step(np.random.default_rng(n).normal(size=n)) is None
+
+
+def test_one_stray_value_among_many_is_not_overlooked():
+    differences = np.ones(5000)
+    differences[4321] = 0.1237431
+    assert lattice_step(differences) is None
+
+
+def test_a_stray_value_that_the_sample_misses_refines_the_step():
+    differences = np.full(5000, 17.0) * np.pi
+    differences[4321] = 5.0 * np.pi
+    assert lattice_step(differences) == pytest.approx(np.pi, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("steps", "must_tie"),
+    [
+        ([1, 1], True),  # 4 patterns, sums -2, 0, 2
+        ([1, 2, 4], False),  # 8 patterns, 8 sums
+        ([1, 2, 3], True),  # 8 patterns, 7 sums
+        ([1], False),
+        ([0, 0, 3, 0], False),
+        ([], False),
+        ([0, 0], False),
+    ],
+)
+def test_sums_must_tie_where_patterns_outnumber_them(steps, must_tie):
+    assert is_lattice(np.array(steps, float)) is must_tie
+
+
+def test_zeros_and_signs_do_not_matter():
+    differences = np.array([0.5, -1.5, 1.0, 0.5])
+    assert lattice_step(np.append(-differences, [0.0, 0.0])) == lattice_step(differences)

@@ -1,0 +1,71 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from rageval_report.stats.sign_flips.meet_in_the_middle import (
+    Law,
+    binomial_weights,
+    lattice_law,
+    listed_law,
+    listed_tail,
+    log2_sums,
+    meet,
+)
+
+
+def enumerated_sums(values, counts):
+    every = np.repeat(values, np.asarray(counts, int))
+    return np.array(
+        [np.dot(signs, every) for signs in itertools.product([-1, 1], repeat=every.size)]
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0.01, 5.0), st.integers(1, 4)), min_size=1, max_size=4),
+    st.floats(0.0, 1.0),
+)
+def test_the_listed_tail_is_the_enumerated_one(pairs, height):
+    values, counts = np.array(pairs).T
+    sums = enumerated_sums(values, counts)
+    threshold = float(np.quantile(sums, 0.5 + height / 2, method="nearest"))
+    same = 1e-9 * float(values @ counts)
+    tail = listed_tail(values, counts, threshold)
+    assert tail.at_least == pytest.approx(np.mean(sums >= threshold - same), rel=1e-12)
+    assert tail.equal == pytest.approx(np.mean(np.abs(sums - threshold) <= same), abs=1e-12)
+
+
+def test_the_lattice_law_is_the_listed_law():
+    steps, counts = np.array([1, 2, 5]), np.array([3.0, 2.0, 1.0])
+    sums = enumerated_sums(steps, counts)
+    law = lattice_law(steps, counts)
+    shares = [np.mean(sums == value) for value in law.values]
+    np.testing.assert_allclose(law.weights, shares, rtol=1e-15)
+
+
+def test_the_far_tail_of_the_lattice_law_is_exact():
+    law = lattice_law(np.array([1]), np.array([200.0]))
+    expected = scipy_stats.binom.sf(190, 200, 0.5)  # scipy 1.17.1
+    assert law.weights[191:].sum() == pytest.approx(expected, rel=1e-9)
+    assert expected < 1e-40
+
+
+@pytest.mark.parametrize("tosses", [0, 1, 7, 999, 1000, 20_000])
+def test_binomial_weights_are_scipys(tosses):
+    expected = scipy_stats.binom.pmf(np.arange(tosses + 1), tosses, 0.5)  # scipy 1.17.1
+    np.testing.assert_allclose(binomial_weights(tosses), expected, rtol=1e-9, atol=1e-300)
+
+
+def test_two_laws_meet_in_either_order():
+    a = listed_law(np.array([1.0, 0.3]), np.array([2.0, 1.0]))
+    b = Law(np.array([-0.5, 0.5, 4.0]), np.array([0.25, 0.5, 0.25]))
+    assert meet(a, b, 0.8, 1e-9) == meet(b, a, 0.8, 1e-9)
+
+
+def test_repeated_values_make_fewer_sums():
+    assert log2_sums(np.ones(10)) == 10
+    assert log2_sums(np.array([15.0])) == 4
