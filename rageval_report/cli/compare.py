@@ -100,7 +100,8 @@ def compare(
 ) -> None:
     """Compare candidates with a baseline, query by query.
 
-    XX
+    One sentence a metric says what is shown, and how sure it is; the table has the numbers. Names
+    are those of the files, or told as NAME=FILE.
     """
     if sum(map(bool, (by, regressions, improvements, outcomes))) > 1:
         raise click.UsageError("Choose one of --by, --regressions, --improvements and --outcomes.")
