@@ -1,0 +1,55 @@
+"""Records become columns of scores: retrieval, text, similarity, citation, refusal, performance.
+
+A metric is a function of a view of the records and of a cutoff, which gives an array of one score a
+query, NaN where unscored; what is known of it, and where its function stands, is a line of the
+catalogue. The functions of single lists and texts are here by name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rageval_report._registry import lazy_face
+
+if TYPE_CHECKING:
+    from rageval_report.metrics.bleu import bleu_score as bleu_score
+    from rageval_report.metrics.bleu import corpus_bleu_score as corpus_bleu_score
+    from rageval_report.metrics.exact import f1_at_k_exact as f1_at_k_exact
+    from rageval_report.metrics.exact import precision_at_k_exact as precision_at_k_exact
+    from rageval_report.metrics.exact import recall_at_k_exact as recall_at_k_exact
+    from rageval_report.metrics.log_rank import (
+        hybrid_log_rank_score_exact as hybrid_log_rank_score_exact,
+    )
+    from rageval_report.metrics.log_rank import log_rank_score as log_rank_score
+    from rageval_report.metrics.rouge import corpus_rouge_scores as corpus_rouge_scores
+    from rageval_report.metrics.rouge import rouge_score as rouge_score
+    from rageval_report.metrics.similarity_at_k import f1_at_k_similarity as f1_at_k_similarity
+    from rageval_report.metrics.similarity_at_k import (
+        hybrid_log_rank_score_similarity as hybrid_log_rank_score_similarity,
+    )
+    from rageval_report.metrics.similarity_at_k import (
+        precision_at_k_similarity as precision_at_k_similarity,
+    )
+    from rageval_report.metrics.similarity_at_k import (
+        recall_at_k_similarity as recall_at_k_similarity,
+    )
+
+_HOME = {
+    "bleu": ("bleu_score", "corpus_bleu_score"),
+    "exact": ("f1_at_k_exact", "precision_at_k_exact", "recall_at_k_exact"),
+    "log_rank": ("hybrid_log_rank_score_exact", "log_rank_score"),
+    "rouge": ("corpus_rouge_scores", "rouge_score"),
+    "similarity_at_k": (
+        *("f1_at_k_similarity", "hybrid_log_rank_score_similarity"),
+        *("precision_at_k_similarity", "recall_at_k_similarity"),
+    ),
+}
+_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
+# Gates make a result, so this one stands where the halves meet, and is known here by its name only.
+_PLACES["score_traces"] = f"{__name__.partition('.')[0]}.traces:score_traces"
+
+__getattr__, __all__ = lazy_face(__name__, _PLACES)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,311 @@
+"""What an answer takes: time, tokens, money.
+
+An unknown price is missing, never nothing; what is free is said to cost 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rageval_report.errors import DataError
+from rageval_report.metrics._checks import refused_cutoff
+
+Floats = NDArray[np.float64]
+
+_TOKENS_A_PRICE = 1_000_000
+_MILLISECONDS = 1000.0
+_PRICE_KEYS = {"prompt", "completion"}
+
+
+class Price(NamedTuple):
+    """US dollars a million tokens, of what is sent and of what is received."""
+
+    prompt: float
+    completion: float
+
+
+Prices = Mapping[str, Any]
+"""Model name to `Price`, a pair, or a mapping with ``prompt`` and ``completion``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Performance:
+    """What each answer took, NaN where it is not known; made by `performance_of`.
+
+    Parameters
+    ----------
+    latency_ms, prompt_tokens, completion_tokens, cost_usd : ndarray of float
+        One number a query.
+    """
+
+    latency_ms: Floats
+    prompt_tokens: Floats
+    completion_tokens: Floats
+    cost_usd: Floats
+
+
+def performance_of(
+    records: pd.DataFrame, prices: Prices | None = None, *, model: str | None = None
+) -> Performance:
+    """What the answers of checked records took.
+
+    Parameters
+    ----------
+    records : DataFrame
+        As `rageval_report.records.record_table` gives it: ``latency_ms``, ``prompt_tokens``,
+        ``completion_tokens``, ``cost_usd``, ``model``, as far as they are there.
+    prices : mapping of str to Price, pair or mapping, optional
+        By model, US dollars a million tokens sent and received. Where a record has no cost of its
+        own, its tokens are priced; a model without a price leaves the cost unknown.
+    model : str, optional
+        The model of all records that name none.
+
+    Raises
+    ------
+    DataError
+        If a price is not two numbers from 0 upwards.
+
+    Examples
+    --------
+    >>> records = pd.DataFrame(
+    ...     {
+    ...         "prompt_tokens": [2000.0, 500.0],
+    ...         "completion_tokens": [100.0, 100.0],
+    ...         "model": ["small", "unheard-of"],
+    ...     }
+    ... )
+    >>> performance_of(records, {"small": (0.5, 1.5)}).cost_usd
+    array([0.00115,     nan])
+    """
+
+    def column(name: str) -> Floats:
+        if name not in records:
+            return np.full(len(records), np.nan)
+        return records[name].to_numpy(dtype=np.float64, na_value=np.nan)
+
+    sent, received, cost = (
+        column(name) for name in ("prompt_tokens", "completion_tokens", "cost_usd")
+    )
+    if prices is not None:
+        rates = _rates(records, _checked_prices(prices), model)
+        priced = (sent * rates[:, 0] + received * rates[:, 1]) / _TOKENS_A_PRICE
+        cost = np.where(np.isnan(cost), priced, cost)
+    return Performance(column("latency_ms"), sent, received, cost)
+
+
+def _rates(records: pd.DataFrame, prices: dict[str, Price], model: str | None) -> Floats:
+    """The two prices of each record's model, NaN where it has none."""
+    told = records["model"].tolist() if "model" in records else [None] * len(records)
+    models = [one if isinstance(one, str) else model for one in told]
+    unknown = Price(math.nan, math.nan)
+    rates = [prices.get(one, unknown) if one is not None else unknown for one in models]
+    return np.array(rates, dtype=np.float64).reshape(-1, 2)
+
+
+def _checked_prices(prices: Prices) -> dict[str, Price]:
+    if not isinstance(prices, Mapping):
+        raise DataError(f"prices must be a mapping of models to prices; got {prices!r}")
+    return {str(model): _price(model, given) for model, given in prices.items()}
+
+
+def _price(model: object, given: Any) -> Price:
+    if isinstance(given, Mapping) and set(given) == _PRICE_KEYS:
+        given = (given["prompt"], given["completion"])
+    try:
+        price = Price(*map(float, given))
+    except (TypeError, ValueError):
+        price = Price(math.nan, math.nan)
+    if all(math.isfinite(part) and part >= 0.0 for part in price):
+        return price
+    raise DataError(
+        f"the price of {model!r} must be two numbers from 0 upwards, US dollars a million tokens "
+        f'sent and received, as (0.5, 1.5) or {{"prompt": 0.5, "completion": 1.5}}; got {given!r}'
+    )
+
+
+def unpriced_models(records: pd.DataFrame, prices: Prices) -> list[str]:
+    """The models of the records that the table of prices does not hold, for a note.
+
+    Examples
+    --------
+    >>> unpriced_models(pd.DataFrame({"model": ["a", "b", None]}), {"a": (0, 0)})
+    ['b']
+    """
+    models = records["model"].tolist() if "model" in records else []
+    return sorted({one for one in models if isinstance(one, str) and one not in prices})
+
+
+# -- one number a query
+
+
+def latency_ms(view: Performance, k: int | None = None) -> Floats:
+    """Milliseconds to the whole answer; 0 is a measurement, not a missing one.
+
+    Examples
+    --------
+    >>> latency_ms(performance_of(pd.DataFrame({"latency_ms": [250.0, 0.0]})))
+    array([250.,   0.])
+    """
+    refused_cutoff("latency_ms", k)
+    return view.latency_ms
+
+
+def latency(view: Performance, k: int | None = None) -> Floats:
+    """Seconds to the whole answer.
+
+    Examples
+    --------
+    >>> latency(performance_of(pd.DataFrame({"latency_ms": [250.0]})))
+    array([0.25])
+    """
+    refused_cutoff("latency", k)
+    return view.latency_ms / _MILLISECONDS
+
+
+def prompt_tokens(view: Performance, k: int | None = None) -> Floats:
+    """Tokens sent.
+
+    Examples
+    --------
+    >>> prompt_tokens(performance_of(pd.DataFrame({"prompt_tokens": [12.0]})))
+    array([12.])
+    """
+    refused_cutoff("prompt_tokens", k)
+    return view.prompt_tokens
+
+
+def completion_tokens(view: Performance, k: int | None = None) -> Floats:
+    """Tokens received.
+
+    Examples
+    --------
+    >>> completion_tokens(performance_of(pd.DataFrame({"completion_tokens": [12.0]})))
+    array([12.])
+    """
+    refused_cutoff("completion_tokens", k)
+    return view.completion_tokens
+
+
+def total_tokens(view: Performance, k: int | None = None) -> Floats:
+    """Tokens sent and received; unknown where one of the two is.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"prompt_tokens": [12.0, 5.0], "completion_tokens": [3.0, np.nan]})
+    >>> total_tokens(performance_of(frame))
+    array([15., nan])
+    """
+    refused_cutoff("total_tokens", k)
+    return view.prompt_tokens + view.completion_tokens
+
+
+def cost_usd(view: Performance, k: int | None = None) -> Floats:
+    """US dollars spent on the query; NaN where tokens or price are not known.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"prompt_tokens": [1000.0], "completion_tokens": [0.0]})
+    >>> cost_usd(performance_of(frame, {"m": (3, 15)}, model="m"))
+    array([0.003])
+    """
+    refused_cutoff("cost_usd", k)
+    return view.cost_usd
+
+
+# -- of all queries
+
+
+def performance_figures(
+    view: Performance, *, wall_seconds: float | None = None, concurrency: float = 1
+) -> pd.DataFrame:
+    """Latency at the median and the 95th percentile, means, cost and throughput of a run.
+
+    Parameters
+    ----------
+    view : Performance
+        What each answer took.
+    wall_seconds : float, optional
+        How long the whole run took, by the clock: the throughput is measured. Where not given it
+        is derived, queries in flight over the mean latency (Little's law).
+    concurrency : float
+        How many queries were in flight at once, where the throughput is derived.
+
+    Returns
+    -------
+    DataFrame
+        Index ``figure``: ``latency_p50_ms``, ``latency_p95_ms`` (linear between measurements),
+        ``latency_mean_ms``, ``prompt_tokens``, ``completion_tokens``, ``total_tokens`` (means),
+        ``cost_per_query_usd``, ``cost_total_usd`` (NaN unless every query's cost is known),
+        ``throughput_per_second``. Columns ``value``, ``n`` and ``n_unscored``.
+
+    Raises
+    ------
+    DataError
+        If `wall_seconds` or `concurrency` is not above 0.
+
+    Examples
+    --------
+    >>> view = performance_of(pd.DataFrame({"latency_ms": [100.0, 200.0, 300.0]}))
+    >>> performance_figures(view, wall_seconds=1.5)["value"].dropna().round(6).to_dict()
+    {'latency_p50_ms': 200.0, 'latency_p95_ms': 290.0, 'latency_mean_ms': 200.0, \
+'throughput_per_second': 2.0}
+    """
+    for name, value in (("wall_seconds", wall_seconds), ("concurrency", concurrency)):
+        if value is not None and not (0.0 < value < math.inf):
+            raise DataError(f"{name} must be above 0; got {value!r}")
+    times, costs = view.latency_ms, view.cost_usd
+    rows = {
+        "latency_p50_ms": (_quantile(times, 0.5), times),
+        "latency_p95_ms": (_quantile(times, 0.95), times),
+        "latency_mean_ms": (_mean(times), times),
+        "prompt_tokens": (_mean(view.prompt_tokens), view.prompt_tokens),
+        "completion_tokens": (_mean(view.completion_tokens), view.completion_tokens),
+        "total_tokens": (_mean(total_tokens(view)), total_tokens(view)),
+        "cost_per_query_usd": (_mean(costs), costs),
+        "cost_total_usd": (float(costs.sum()) if len(costs) else math.nan, costs),
+        "throughput_per_second": _throughput(times, wall_seconds, concurrency),
+    }
+    return _figures(rows)
+
+
+def _throughput(
+    times: Floats, wall_seconds: float | None, concurrency: float
+) -> tuple[float, Floats]:
+    if wall_seconds is not None:
+        return len(times) / wall_seconds, np.ones(len(times))
+    mean = _mean(times)
+    return (_MILLISECONDS * concurrency / mean if mean > 0 else math.nan), times
+
+
+def _figures(rows: Mapping[str, tuple[float, Floats]]) -> pd.DataFrame:
+    unscored = [int(np.isnan(numbers).sum()) for _, numbers in rows.values()]
+    sizes = [len(numbers) for _, numbers in rows.values()]
+    return pd.DataFrame(
+        {
+            "value": [value for value, _ in rows.values()],
+            "n": [size - missing for size, missing in zip(sizes, unscored, strict=True)],
+            "n_unscored": unscored,
+        },
+        index=pd.Index(rows, name="figure"),
+    )
+
+
+def _known(numbers: Floats) -> Floats:
+    return numbers[~np.isnan(numbers)]
+
+
+def _mean(numbers: Floats) -> float:
+    known = _known(numbers)
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _quantile(numbers: Floats, quantile: float) -> float:
+    known = _known(numbers)
+    return float(np.quantile(known, quantile)) if len(known) else math.nan

@@ -1,0 +1,223 @@
+"""Precision, recall, F1 and hybrid log-rank of one query's vectors, as datapizza-ai defines them.
+
+They differ from their twins in `exact` in ways that are kept: duplicates count as often as they
+stand there, and recall raises without truths even where nothing was retrieved. The table in `exact`
+says what empty lists give. A negative `k` raises; there it slices from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from numpy.typing import ArrayLike
+
+from rageval_report.errors import DataError
+from rageval_report.metrics._checks import checked_cutoff, checked_list
+from rageval_report.metrics.cosines import Embed, Similarities, Vectors, as_rows, similarities
+from rageval_report.metrics.exact import harmonic_mean
+from rageval_report.metrics.similarity import (
+    hybrid_log_rank_similarity,
+    precision_similarity,
+    recall_similarity,
+)
+
+Given = ArrayLike | Sequence[str]
+
+
+def precision_at_k_similarity(
+    retrieved_embeddings: Given,
+    ground_truth_embeddings: Given,
+    k: int,
+    similarity_threshold: float = 0.8,
+    *,
+    embed: Embed | None = None,
+) -> float:
+    """The number of the first k results whose cosine with any truth reaches the threshold, over k.
+
+    Parameters
+    ----------
+    retrieved_embeddings : array-like of shape (n, d)
+        The vectors of the results, best first; one flat vector is one result. Equal results all
+        count, unlike in `precision_at_k_exact`.
+    ground_truth_embeddings : array-like of shape (m, d)
+        The vectors of the truths.
+    k : int
+        How many results count. It is the divisor too, even where fewer were retrieved.
+    similarity_threshold : float, default 0.8
+        Between -1 and 1. It need only be reached, not exceeded, and rounding is forgiven: equal
+        vectors reach 1.
+    embed : callable, optional
+        Where it is given the first two arguments are lists of texts, which it turns into vectors.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0 where nothing was retrieved or `k` is 0, even without truths.
+
+    Raises
+    ------
+    DataError
+        If there is no truth though something was retrieved, `k` is negative, or the threshold is
+        not a cosine.
+
+    Examples
+    --------
+    >>> precision_at_k_similarity([[1, 0], [1, 0], [0, 1]], [[1, 0]], 3)
+    0.6666666666666666
+    >>> precision_at_k_similarity(["ab"], ["xy"], 1, embed=lambda texts: [[len(t)] for t in texts])
+    1.0
+    """
+    cutoff = checked_cutoff(k)
+    pair = _Pair(retrieved_embeddings, ground_truth_embeddings, embed)
+    if not len(pair.retrieved) or not cutoff:
+        return 0.0
+    return float(precision_similarity(pair.view(), cutoff, threshold=similarity_threshold)[0])
+
+
+def recall_at_k_similarity(
+    retrieved_embeddings: Given,
+    ground_truth_embeddings: Given,
+    k: int,
+    similarity_threshold: float = 0.8,
+    *,
+    embed: Embed | None = None,
+) -> float:
+    """The share of the truths whose cosine with any of the first k results reaches the threshold.
+
+    Parameters
+    ----------
+    retrieved_embeddings, ground_truth_embeddings, similarity_threshold, embed
+        As in `precision_at_k_similarity`. Equal truths all count, unlike in `recall_at_k_exact`.
+    k : int
+        How many results count.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0 where nothing was retrieved or `k` is 0.
+
+    Raises
+    ------
+    DataError
+        If there is no truth, even where nothing was retrieved.
+
+    Examples
+    --------
+    >>> recall_at_k_similarity([[1, 0]], [[1, 0], [1, 0], [0, 1]], 1)
+    0.6666666666666666
+    """
+    cutoff = checked_cutoff(k)
+    pair = _Pair(retrieved_embeddings, ground_truth_embeddings, embed)
+    return float(recall_similarity(pair.view(), cutoff, threshold=similarity_threshold)[0])
+
+
+def f1_at_k_similarity(
+    retrieved_embeddings: Given,
+    ground_truth_embeddings: Given,
+    k: int,
+    similarity_threshold: float = 0.8,
+    *,
+    embed: Embed | None = None,
+) -> float:
+    """The harmonic mean of `precision_at_k_similarity` and `recall_at_k_similarity`.
+
+    Parameters
+    ----------
+    retrieved_embeddings, ground_truth_embeddings, similarity_threshold, embed
+        As in `precision_at_k_similarity`.
+    k : int
+        How many results count.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0 where both are 0.
+
+    Raises
+    ------
+    DataError
+        If there is no truth, even where nothing was retrieved.
+
+    Examples
+    --------
+    >>> f1_at_k_similarity([[1, 0], [0, 1]], [[1, 0]], 2)
+    0.6666666666666666
+    """
+    cutoff = checked_cutoff(k)
+    view = _Pair(retrieved_embeddings, ground_truth_embeddings, embed).view()
+    precision = precision_similarity(view, cutoff, threshold=similarity_threshold)
+    recall = recall_similarity(view, cutoff, threshold=similarity_threshold)
+    return harmonic_mean(float(precision[0]), float(recall[0]))
+
+
+def hybrid_log_rank_score_similarity(
+    retrieved_embeddings: Given,
+    ground_truth_embeddings: Given,
+    similarity_threshold: float = 0.8,
+    gamma: float = 1.0,
+    alpha: float = 0.5,
+    *,
+    normalized: bool = False,
+    embed: Embed | None = None,
+) -> float:
+    """The recall of near truths in the whole list, weighed with the first rank near each.
+
+    Parameters
+    ----------
+    retrieved_embeddings, ground_truth_embeddings, similarity_threshold, embed
+        As in `precision_at_k_similarity`. Equal truths all count.
+    gamma, alpha, normalized
+        As in `hybrid_log_rank_score_exact`. One result may be near several truths, all at its rank;
+        a normalized sum beyond the best of a result a truth counts as 1.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0 where nothing was retrieved.
+
+    Raises
+    ------
+    DataError
+        If there is no truth, `gamma` is negative or `alpha` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> hybrid_log_rank_score_similarity([[1, 0], [0, 1]], [[1, 0], [0, 1]])
+    0.75
+    """
+    pair = _Pair(retrieved_embeddings, ground_truth_embeddings, embed)
+    score = hybrid_log_rank_similarity(
+        pair.view(),
+        threshold=similarity_threshold,
+        gamma=gamma,
+        alpha=alpha,
+        normalized=normalized,
+    )
+    return float(score[0])
+
+
+class _Pair:
+    """The vectors of the results and of the truths of one query."""
+
+    def __init__(
+        self,
+        retrieved: Given,
+        truths: Given,
+        embed: Embed | None,
+    ) -> None:
+        self.retrieved = _vectors(retrieved, embed, "retrieved_embeddings")
+        self.truths = _vectors(truths, embed, "ground_truth_embeddings")
+
+    def view(self) -> Similarities:
+        """Their cosines; raises where there is no truth."""
+        if not len(self.truths):
+            raise DataError("ground_truth_embeddings is empty: there is nothing to find")
+        return similarities([self.retrieved], [self.truths])
+
+
+def _vectors(things: Given, embed: Embed | None, name: str) -> Vectors:
+    if embed is None:
+        return as_rows(things, name)
+    texts = checked_list(name, cast("Sequence[str]", things))
+    return as_rows(embed(texts) if texts else [], name)

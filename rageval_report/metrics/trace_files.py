@@ -1,0 +1,296 @@
+"""Gold sets and traces in JSON Lines: read, checked, every fault with its file, line and field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rageval_report.errors import DataError, ReaderError
+
+Rows = str | Path | Iterable[Mapping[str, Any]]
+"""A JSON Lines file, or the objects themselves."""
+
+_QIDS = ("qid", "q_id")
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class GoldItem:
+    """What is right for one question.
+
+    Parameters
+    ----------
+    qid : str
+        The question's id.
+    question : str
+        Its text; empty where not given.
+    answerable : bool
+        Whether it has an answer at all.
+    substrings : tuple of str
+        Texts of which the claim should hold one.
+    citations : tuple of str
+        Ids of which the answer should cite one.
+    """
+
+    qid: str
+    question: str
+    answerable: bool
+    substrings: tuple[str, ...]
+    citations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TraceItem:
+    """What the pipeline did with one question.
+
+    Parameters
+    ----------
+    qid : str
+        The question's id.
+    retrieved : tuple of str
+        The retrieved ids in order.
+    claim : str
+        The answer, without blanks around it.
+    citations : tuple of str
+        The ids that it cites.
+    """
+
+    qid: str
+    retrieved: tuple[str, ...] = ()
+    claim: str = ""
+    citations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Traces:
+    """The traces by question, and which lines gave none.
+
+    Parameters
+    ----------
+    by_qid : dict of str to TraceItem
+        The last trace of each question.
+    n_without_qid : int
+        Lines without an id, which are ignored.
+    repeated : tuple of str
+        Questions with several traces.
+    """
+
+    by_qid: dict[str, TraceItem]
+    n_without_qid: int = 0
+    repeated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One object and where it stands."""
+
+    content: Mapping[str, Any]
+    number: int
+    path: str | None
+
+    def error(self, message: str) -> DataError:
+        if self.path is not None:
+            return ReaderError(message, self.path, self.number)
+        return DataError(f"item {self.number}: {message}")
+
+    def wrong(self, field: str, expected: str, found: object) -> DataError:
+        shown = repr(found)
+        shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+        return self.error(f"field {field!r} must be {expected}; got {shown}")
+
+    def inner(self, field: str) -> _Line:
+        """The object in a field; an empty one where it is missing or null."""
+        found = self.content.get(field)
+        if found is not None and not isinstance(found, Mapping):
+            raise self.wrong(field, "an object", found)
+        return _Line(found or {}, self.number, self.path)
+
+    def text(self, field: str) -> str:
+        found = self.content.get(field)
+        if found is not None and not isinstance(found, str):
+            raise self.wrong(field, "a text", found)
+        return found or ""
+
+    def qid(self) -> str | None:
+        for field in _QIDS:
+            found = self.content.get(field)
+            if found is None or found == "":
+                continue
+            if not _is_id(found):
+                raise self.wrong(field, "a text or a whole number", found)
+            return str(found)
+        return None
+
+    def texts(self, field: str) -> tuple[str, ...]:
+        """The texts in a list; none where it is missing or null."""
+        return tuple(self._list(field, lambda one: isinstance(one, str), "texts"))
+
+    def ids(self, field: str) -> tuple[str, ...]:
+        """The ids in a list, as texts; none where it is missing or null."""
+        return tuple(map(str, self._list(field, _is_id, "ids")))
+
+    def _list(self, field: str, is_right: Any, what: str) -> list[Any]:
+        found = self.content.get(field)
+        if found is None:
+            return []
+        if not isinstance(found, list | tuple):
+            raise self.wrong(field, f"a list of {what}", found)
+        for place, one in enumerate(found):
+            if not is_right(one):
+                raise self.wrong(f"{field}[{place}]", f"one of the {what} of a list", one)
+        return list(found)
+
+
+def _is_id(found: object) -> bool:
+    return isinstance(found, str) or (isinstance(found, int) and not isinstance(found, bool))
+
+
+def read_gold(source: Rows) -> dict[str, GoldItem]:
+    """Read a gold set.
+
+    Parameters
+    ----------
+    source : path, or iterable of mappings
+        A JSON Lines file, or its objects: ``qid``, ``answerable`` (true or false), and where they
+        are known ``question``, ``gold_claim_substr``, ``gold_citations``. Other fields are ignored.
+
+    Returns
+    -------
+    dict of str to GoldItem
+        By question, in the order of the file.
+
+    Raises
+    ------
+    ReaderError
+        If a line is broken, no object, has a field of the wrong type, or the id of another line:
+        file, line and field. A `DataError` with the item's number where no file was given.
+
+    Examples
+    --------
+    >>> gold = read_gold([{"qid": "a", "answerable": True, "gold_citations": ["p1#2"]}])
+    >>> gold["a"].citations
+    ('p1#2',)
+    """
+    found: dict[str, GoldItem] = {}
+    lines: dict[str, int] = {}
+    for line in _lines(source):
+        item = _gold_item(line)
+        if item.qid in found:
+            raise line.error(
+                f"field 'qid' must be unique; {item.qid!r} stands at {lines[item.qid]} already"
+            )
+        found[item.qid], lines[item.qid] = item, line.number
+    return found
+
+
+def _gold_item(line: _Line) -> GoldItem:
+    qid = line.qid()
+    if qid is None:
+        raise line.error("field 'qid' is missing: a gold question needs an id")
+    answerable = line.content.get("answerable")
+    if not isinstance(answerable, bool):
+        raise line.wrong("answerable", "true or false", answerable)
+    return GoldItem(
+        qid,
+        line.text("question"),
+        answerable,
+        line.texts("gold_claim_substr"),
+        line.ids("gold_citations"),
+    )
+
+
+def read_traces(source: Rows) -> Traces:
+    """Read what a pipeline did; of several traces of a question the last one holds.
+
+    Parameters
+    ----------
+    source : path, or iterable of mappings
+        A JSON Lines file, or its objects: ``qid`` (or ``q_id``), ``retrieved_ids``, and
+        ``answer_json`` with ``claim`` and ``citations``. Objects without an id are counted and
+        left out; missing and null fields are empty.
+
+    Raises
+    ------
+    ReaderError
+        If a line is broken, no object, or has a field of the wrong type: file, line and field. A
+        `DataError` with the item's number where no file was given.
+
+    Examples
+    --------
+    >>> read_traces([{"qid": "a", "answer_json": {"claim": " Yes. "}}]).by_qid["a"].claim
+    'Yes.'
+    """
+    by_qid: dict[str, TraceItem] = {}
+    repeated: dict[str, None] = {}
+    n_without = 0
+    for line in _lines(source):
+        qid = line.qid()
+        if qid is None:
+            n_without += 1
+            continue
+        if qid in by_qid:
+            repeated[qid] = None
+        answer = line.inner("answer_json")
+        by_qid[qid] = TraceItem(
+            qid, line.ids("retrieved_ids"), answer.text("claim").strip(), answer.ids("citations")
+        )
+    return Traces(by_qid, n_without, tuple(repeated))
+
+
+# -- lines
+
+
+def _lines(source: Rows) -> Iterator[_Line]:
+    if isinstance(source, str | Path):
+        yield from _lines_of_file(Path(source))
+        return
+    if isinstance(source, Mapping) or not isinstance(source, Iterable):
+        raise DataError(
+            f"expected a path or a list of one mapping a question; got {type(source).__name__}"
+        )
+    for number, content in enumerate(source, 1):
+        if not isinstance(content, Mapping):
+            raise DataError(f"item {number}: expected a mapping; got {type(content).__name__}")
+        yield _Line(content, number, None)
+
+
+def _lines_of_file(path: Path) -> Iterator[_Line]:
+    name = str(path)
+    for number, text in enumerate(_text_of(path).split("\n"), 1):
+        if not text.strip():
+            continue
+        content = _object(text, name, number)
+        yield _Line(content, number, name)
+
+
+def _text_of(path: Path) -> str:
+    if path.is_dir():
+        raise ReaderError("expected a JSON Lines file; this is a folder", path)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as exc:
+        raise ReaderError("there is no such file", path) from exc
+    except OSError as exc:
+        raise ReaderError(f"the file cannot be read: {exc.strerror or exc}", path) from exc
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        line = 1 + data[: exc.start].count(b"\n")
+        raise ReaderError(f"expected UTF-8 text: {exc.reason}", path, line) from exc
+
+
+def _object(text: str, path: str, number: int) -> Mapping[str, Any]:
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as exc:
+        message = f"this is not JSON: {exc.msg}, at character {exc.colno}"
+        raise ReaderError(message, path, number) from exc
+    except (RecursionError, ValueError) as exc:
+        raise ReaderError(f"this JSON cannot be read: {exc}", path, number) from exc
+    if not isinstance(content, dict):
+        shown = text.strip()[:_SHOWN]
+        raise ReaderError(f"expected one JSON object a line; got {shown!r}", path, number)
+    return content

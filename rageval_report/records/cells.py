@@ -1,0 +1,361 @@
+"""The cells of a record: whatever shape they come in, they leave in one."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.records.spans import Span
+
+_CHUNK_KEYS = ("chunk_id", "section_id", "section")
+_DOC_KEYS = ("doc_id", "document_id", "docid", "id", "_id")
+_GRADE_KEYS = ("relevance", "relevance_score", "grade", "score")
+_TEXT_KEYS = ("text", "content", "page_content")
+_FILE_KEYS = ("filename", "file", "path")
+
+
+class CellError(ValueError):
+    """A cell that cannot be taken: what was expected and what was found."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """A ranking: ids in order, and what came with them (empty where nothing did)."""
+
+    ids: list[str]
+    scores: list[float]
+    texts: list[str]
+    spans: list[Span | None]
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What is relevant: grades by id, spans with their grades, and (document, chunk) pairs."""
+
+    grades: dict[str, float]
+    spans: list[tuple[Span, float]]
+    sections: list[tuple[str | None, str]]
+
+
+@dataclass(frozen=True)
+class Cited:
+    """What is cited: ids in order, and (document, chunk) pairs where documents are named."""
+
+    ids: list[str]
+    sections: list[tuple[str | None, str]]
+
+
+def optional(read: Callable[[Any], T]) -> Callable[[Any], T | None]:
+    """The same reading, which gives None for a missing cell.
+
+    Examples
+    --------
+    >>> optional(text)(None) is None
+    True
+    """
+    return lambda cell: None if is_missing(cell) else read(cell)
+
+
+def is_missing(cell: object) -> bool:
+    """Whether a cell holds nothing; an empty text or list is something.
+
+    Examples
+    --------
+    >>> is_missing(float("nan")), is_missing(""), is_missing([])
+    (True, False, False)
+    """
+    return (
+        cell is None
+        or cell is pd.NA
+        or cell is pd.NaT
+        or (isinstance(cell, float) and cell != cell)
+    )
+
+
+def _shown(cell: object) -> str:
+    shown = repr(cell)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+# -- single values
+
+
+def text(cell: object) -> str:
+    """A text as it is."""
+    if isinstance(cell, str):
+        return cell
+    raise CellError(f"expected a text; got {_shown(cell)}")
+
+
+def truth(cell: object) -> bool:
+    """True or false; 0 and 1 will do, the text "false" will not."""
+    if isinstance(cell, bool | np.bool_) or (isinstance(cell, Real) and float(cell) in (0.0, 1.0)):
+        return bool(cell)
+    raise CellError(f"expected true or false (a boolean, not a text); got {_shown(cell)}")
+
+
+def amount(cell: object) -> float:
+    """A finite number from 0 upwards."""
+    number = _number(cell)
+    if number is not None and math.isfinite(number) and number >= 0.0:
+        return number
+    raise CellError(f"expected a number from 0 upwards; got {_shown(cell)}")
+
+
+def doc_id(cell: object) -> str:
+    """An id: a text that is not blank, or a whole number."""
+    if isinstance(cell, str) and cell.strip():
+        return cell
+    if isinstance(cell, Integral) and not isinstance(cell, bool):
+        return str(int(cell))
+    raise CellError(f"expected an id, a text or a whole number; got {_shown(cell)}")
+
+
+def grade(cell: object) -> float:
+    """A relevance grade: any finite number; 0 and below are judged and not relevant."""
+    number = float(cell) if isinstance(cell, bool | np.bool_) else _number(cell)
+    if number is not None and math.isfinite(number):
+        return number
+    raise CellError(f"relevance grades must be finite numbers; got {_shown(cell)}")
+
+
+def _number(cell: object) -> float | None:
+    is_number = isinstance(cell, Real) and not isinstance(cell, bool | np.bool_)
+    return float(cell) if is_number else None  # type: ignore[arg-type]
+
+
+# -- lists
+
+
+def _items(cell: object) -> list[Any]:
+    """The items of a cell: a list, an array, a list written as JSON, or one item alone."""
+    if isinstance(cell, str):
+        cell = _unpacked(cell)
+    if isinstance(cell, np.ndarray):
+        cell = cell.tolist()
+    if isinstance(cell, set | frozenset):
+        raise CellError("expected a list: a set has no order")
+    return list(cell) if isinstance(cell, list | tuple) else [cell]
+
+
+def _unpacked(cell: str) -> Any:
+    """What a CSV file had to write as text; anything that is not JSON is a text after all."""
+    if cell[:1] not in ("[", "{"):
+        return cell
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
+
+
+def texts(cell: object) -> list[str]:
+    """One text, or a list of them.
+
+    Examples
+    --------
+    >>> texts("Paris"), texts('["Paris", "Lutetia"]')
+    (['Paris'], ['Paris', 'Lutetia'])
+    """
+    return [text(item) for item in _items(cell)]
+
+
+def graded_texts(cell: object) -> dict[str, float]:
+    """Exact texts that are relevant, alone or with a grade."""
+    return gold(cell, as_id=text).grades
+
+
+# -- rankings, gold, citations
+
+
+def retrieved(cell: object) -> Retrieved:
+    """A ranking: ids, pairs of id and score, mappings, or one mapping of ids to scores.
+
+    Examples
+    --------
+    >>> retrieved({"d1": 0.5, "d2": 0.75}).ids
+    ['d2', 'd1']
+    """
+    whole = _unpacked(cell) if isinstance(cell, str) else cell
+    if isinstance(whole, Mapping) and _is_of_numbers(whole):
+        pairs = [(doc_id(key), grade(value)) for key, value in whole.items()]
+        whole = sorted(pairs, key=lambda pair: (pair[1], pair[0]), reverse=True)
+    items = _items(whole)
+    if all(type(item) is str and item.strip() for item in items):  # the usual, and the fastest
+        return Retrieved(items, [], [], [])
+    parts = [_retrieved_item(item) for item in items]
+    ids, scores, chunks, spans = (list(part) for part in zip(*parts, strict=True))
+    return Retrieved(
+        ids,
+        scores if _all_or_none(scores, "score") else [],
+        chunks if _all_or_none(chunks, "text") else [],
+        spans if any(spans) else [],
+    )
+
+
+def _all_or_none(found: Sequence[object], what: str) -> bool:
+    n = sum(one is not None for one in found)
+    if n not in (0, len(found)):
+        raise CellError(f"expected a {what} for each result or for none; got {n} of {len(found)}")
+    return n > 0
+
+
+def _retrieved_item(item: Any) -> tuple[str, float | None, str | None, Span | None]:
+    if isinstance(item, Mapping):
+        span = _span_in(item)
+        name = _named(item, _CHUNK_KEYS) or _named(item, _DOC_KEYS) or (span.name if span else None)
+        if name is None:
+            raise CellError(f"expected a result with an id or a span; got {_shown(item)}")
+        score = next((_score(item[key]) for key in ("score", "similarity") if key in item), None)
+        chunk = next((text(item[key]) for key in _TEXT_KEYS if key in item), None)
+        return name, score, chunk, span
+    if isinstance(item, list | tuple) and len(item) == 2:
+        return doc_id(item[0]), _score(item[1]), None, None
+    if isinstance(item, list | tuple) and len(item) == 3:
+        span = _span(*item)
+        return span.name, None, None, span
+    return doc_id(item), None, None, None
+
+
+def _score(cell: object) -> float:
+    number = _number(cell)
+    if number is not None and math.isfinite(number):
+        return number
+    raise CellError(f"retrieval scores must be finite numbers; got {_shown(cell)}")
+
+
+def gold(cell: object, as_id: Callable[[object], str] = doc_id) -> Gold:
+    """What is relevant: ids with or without grades, or (filename, start, end) spans.
+
+    Examples
+    --------
+    >>> gold({"d1": 2, "d2": 0}).grades
+    {'d1': 2.0, 'd2': 0.0}
+    >>> gold([("guide.md", 10, 90)]).spans
+    [(Span(filename='guide.md', start=10, end=90), 1.0)]
+    """
+    whole = _unpacked(cell) if isinstance(cell, str) else cell
+    if isinstance(whole, Mapping) and _is_of_numbers(whole):
+        whole = list(whole.items())
+    if isinstance(whole, set | frozenset):
+        whole = sorted(whole)
+    if isinstance(whole, tuple) and [type(part) for part in whole] == [str, int, int]:
+        whole = [whole]  # one span alone
+    found = Gold({}, [], [])
+    for item in _items(whole):
+        _add_gold(found, item, as_id)
+    if found.grades and found.spans:
+        raise CellError("expected ids or spans, not both")
+    return found
+
+
+def _add_gold(found: Gold, item: Any, as_id: Callable[[object], str]) -> None:
+    if isinstance(item, Mapping):
+        _add_gold_mapping(found, item)
+    elif isinstance(item, list | tuple) and len(item) in (3, 4):
+        found.spans.append((_span(*item[:3]), grade(item[3]) if len(item) == 4 else 1.0))
+    elif isinstance(item, list | tuple) and len(item) == 2:
+        _add_grade(found, as_id(item[0]), grade(item[1]))
+    else:
+        _add_grade(found, as_id(item), 1.0)
+
+
+def _add_gold_mapping(found: Gold, item: Mapping[str, Any]) -> None:
+    value = next((grade(item[key]) for key in _GRADE_KEYS if not is_missing(item.get(key))), 1.0)
+    chunk, document = _named(item, _CHUNK_KEYS), _named(item, _DOC_KEYS)
+    span = _span_in(item)
+    if chunk is not None:  # documents may number their chunks alike
+        found.grades[chunk] = max(value, found.grades.get(chunk, value))
+        found.sections.extend([(document, chunk)] if value > 0 else [])
+    elif document is not None:
+        _add_grade(found, document, value)
+    elif span is not None:
+        found.spans.append((span, value))
+    else:
+        raise CellError(f"expected gold with an id or a span; got {_shown(item)}")
+
+
+def _add_grade(found: Gold, name: str, value: float) -> None:
+    if found.grades.setdefault(name, value) != value:
+        raise CellError(f"{name!r} has two grades, {found.grades[name]:g} and {value:g}")
+
+
+def cited(cell: object, ranking: Sequence[str]) -> Cited:
+    """What is cited: ids, or mappings with an id or a `source_index`, counted from 1.
+
+    Examples
+    --------
+    >>> cited([{"source_index": 2}, "d9"], ranking=["d1", "d2"]).ids
+    ['d2', 'd9']
+    """
+    parts = [_cited_item(item, ranking) for item in _items(cell)]
+    pairs = [(document, name) for document, name in parts]
+    known = any(document is not None for document, _ in pairs)
+    return Cited([name for _, name in parts], pairs if known else [])
+
+
+def _cited_item(item: Any, ranking: Sequence[str]) -> tuple[str | None, str]:
+    if not isinstance(item, Mapping):
+        return None, doc_id(item)
+    chunk, document = _named(item, _CHUNK_KEYS), _named(item, _DOC_KEYS)
+    if chunk is not None or document is not None:
+        return (document, chunk) if chunk is not None else (None, str(document))
+    place = item.get("source_index")
+    if not isinstance(place, int) or isinstance(place, bool):
+        raise CellError(f"expected a citation with an id or a source_index; got {_shown(item)}")
+    return None, ranking[place - 1] if 0 < place <= len(ranking) else f"source {place}"
+
+
+def _is_of_numbers(cell: Mapping[Any, Any]) -> bool:
+    return all(isinstance(value, Real | np.bool_) for value in cell.values())
+
+
+def _named(item: Mapping[str, Any], keys: Sequence[str]) -> str | None:
+    return next((doc_id(item[key]) for key in keys if not is_missing(item.get(key))), None)
+
+
+def _span_in(item: Mapping[str, Any]) -> Span | None:
+    file = next((item[key] for key in _FILE_KEYS if key in item), None)
+    if file is None or "start" not in item or "end" not in item:
+        return None
+    return _span(file, item["start"], item["end"])
+
+
+def _span(file: object, start: object, end: object) -> Span:
+    whole = isinstance(start, Integral) and isinstance(end, Integral)
+    if isinstance(file, str) and file and whole and 0 <= start < end:  # type: ignore[operator]
+        return Span(file, int(start), int(end))  # type: ignore[call-overload]
+    raise CellError(
+        "expected a span of filename, start and end, the start before the end; "
+        f"got {_shown((file, start, end))}"
+    )
+
+
+def spans(cell: object) -> list[Span | None]:
+    """Where each retrieved chunk stands; None where that is not known."""
+    return [None if is_missing(item) else _span(*item) for item in _items(cell)]
+
+
+def sections(cell: object) -> list[tuple[str | None, str]]:
+    """Pairs of document and chunk; the document may be unknown."""
+    pairs = [tuple(item) if isinstance(item, list | tuple) else () for item in _items(cell)]
+    if any(len(pair) != 2 for pair in pairs):
+        raise CellError(f"expected pairs of document and chunk; got {_shown(cell)}")
+    return [(None if is_missing(doc) else doc_id(doc), doc_id(chunk)) for doc, chunk in pairs]
+
+
+def numbers(cell: object) -> list[float]:
+    """One finite number a result."""
+    items = _items(cell)
+    if all(type(item) is float and math.isfinite(item) for item in items):
+        return items
+    return [_score(item) for item in items]

@@ -1,0 +1,66 @@
+"""Gold that is a place in a file, or a text: which retrieved chunk holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Span(NamedTuple):
+    """The characters of a file from `start` up to, not including, `end`."""
+
+    filename: str
+    start: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        """An id for who has no other."""
+        return f"{self.filename}:{self.start}-{self.end}"
+
+
+def first_holders(chunks: Sequence[Span | None], gold: Sequence[Span], overlap: float) -> list[int]:
+    """For each gold span the rank, from 0, of the first chunk that holds enough of it; -1 for none.
+
+    Enough is `overlap` times the length of the shorter of the two: a chunk inside long evidence
+    counts as well as short evidence inside a chunk.
+
+    Examples
+    --------
+    >>> chunks = [Span("a.md", 0, 100), Span("a.md", 80, 180)]
+    >>> first_holders(chunks, [Span("a.md", 90, 130), Span("b.md", 0, 9)], overlap=0.5)
+    [1, -1]
+    """
+    ranks = [rank for rank, chunk in enumerate(chunks) if chunk is not None]
+    if not ranks or not gold:
+        return [-1] * len(gold)
+    placed = [chunk for chunk in chunks if chunk is not None]
+    files, starts, ends = (np.array(part)[:, None] for part in zip(*placed, strict=True))
+    gold_files, gold_starts, gold_ends = (np.array(part) for part in zip(*gold, strict=True))
+    common = np.minimum(ends, gold_ends) - np.maximum(starts, gold_starts)
+    shorter = np.minimum(ends - starts, gold_ends - gold_starts)
+    holds = (files == gold_files) & (common > 0) & (common >= overlap * shorter)
+    first = holds.argmax(axis=0)
+    return [ranks[row] if holds[row, column] else -1 for column, row in enumerate(first)]
+
+
+def credited(
+    grades: Mapping[str, float], holders: Sequence[int], retrieved: Sequence[str]
+) -> dict[str, float]:
+    """Gold by the id of the chunk that holds it, by its own name where none does.
+
+    A truth is credited once, to the first chunk that holds it. Truths that one chunk holds become
+    one, with the highest of their grades.
+
+    Examples
+    --------
+    >>> credited({"x": 1.0, "y": 2.0, "z": 1.0}, [0, 0, -1], ["chunk 7", "chunk 9"])
+    {'chunk 7': 2.0, 'z': 1.0}
+    """
+    found: dict[str, float] = {}
+    for (name, grade), rank in zip(grades.items(), holders, strict=True):
+        key = name if rank < 0 else retrieved[rank]
+        found[key] = max(grade, found.get(key, grade))
+    return found

@@ -1,0 +1,199 @@
+"""Citations beside gold: hand arithmetic, and set arithmetic in the property test."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report.errors import DataError
+from rageval_report.metrics.citation import (
+    citation_f1,
+    citation_hit,
+    citation_precision,
+    citation_recall,
+    citations_between,
+    citations_of,
+    document_accuracy,
+    section_accuracy,
+)
+from rageval_report.metrics.states import states_of
+from rageval_report.records import record_table
+
+ALL = [citation_precision, citation_recall, citation_f1, section_accuracy, citation_hit]
+NAN = math.nan
+
+
+def of_one(metric, cited, relevant, k=None, **more):
+    """The score of one answer."""
+    more = {name: [value] for name, value in more.items()}
+    return float(metric(citations_between([cited], [relevant], **more), k)[0])
+
+
+def ones(*names):
+    return dict.fromkeys(names, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("cited", "relevant", "precision", "recall", "f1"),
+    [
+        (["a", "b"], ones("a", "c", "d", "e"), 1 / 2, 1 / 4, 1 / 3),
+        (["a", "a", "b"], ones("a"), 1 / 2, 1, 2 / 3),
+        (["x"], ones("a"), 0, 0, 0),
+        ([], ones("a"), 0, 0, 0),
+        (["a", "b"], {"a": 2.0, "b": 0.0}, 1 / 2, 1, 2 / 3),
+        (["a", "b"], {"a": 0.5, "b": -1.0}, 1 / 2, 1, 2 / 3),
+    ],
+)
+def test_precision_and_recall_are_shares_of_distinct_sources(
+    cited, relevant, precision, recall, f1
+):
+    assert of_one(citation_precision, cited, relevant) == pytest.approx(precision)
+    assert of_one(citation_recall, cited, relevant) == pytest.approx(recall)
+    assert of_one(citation_f1, cited, relevant) == pytest.approx(f1)
+
+
+@pytest.mark.parametrize("metric", [citation_precision, citation_recall, citation_f1])
+@pytest.mark.parametrize(("cited", "relevant"), [(["a"], {}), (["a"], None), (None, ones("a"))])
+def test_without_gold_or_citations_nothing_is_scored(metric, cited, relevant):
+    assert math.isnan(of_one(metric, cited, relevant))
+
+
+def test_nothing_to_cite_is_not_applicable_and_unknown_gold_is_missing():
+    view = citations_between([["a"], ["a"], ["a"]], [{}, None, ones("a")])
+    states = states_of(citation_precision(view), applies=view.applies)
+    assert states.tolist() == ["not applicable", "missing", "scored"]
+
+
+def test_section_accuracy_counts_each_citation_and_asks_for_document_and_chunk():
+    scores = {
+        metric: of_one(
+            metric,
+            ["1", "1", "2", "9"],
+            ones("1", "2"),
+            cited_sections=[("a", "1"), ("b", "1"), ("a", "2"), ("a", "9")],
+            relevant_sections=[("a", "1"), ("a", "2")],
+        )
+        for metric in (section_accuracy, document_accuracy, citation_precision)
+    }
+    assert scores[section_accuracy] == 2 / 4  # a/1 and a/2
+    assert scores[document_accuracy] == 3 / 4  # all but b/1
+    assert scores[citation_precision] == 2 / 3  # 1 and 2 of 1, 2, 9
+
+
+def test_without_documents_the_chunk_alone_decides():
+    assert of_one(section_accuracy, ["1", "1", "9"], ones("1")) == 2 / 3
+    named = {"cited_sections": [("a", "1")]}
+    assert of_one(section_accuracy, ["1"], ones("1"), **named) == 1
+    named = {"relevant_sections": [("a", "1")]}
+    assert of_one(section_accuracy, ["1"], ones("1"), **named) == 1
+    assert math.isnan(of_one(document_accuracy, ["1"], ones("1"), **named))
+
+
+def test_gold_with_and_without_chunks_may_stand_together():
+    sections = {"cited_sections": [("a", "1"), ("b", "whole")], "relevant_sections": [("a", "1")]}
+    assert of_one(section_accuracy, ["1", "whole"], ones("1", "whole"), **sections) == 1
+
+
+@pytest.mark.parametrize(
+    ("cited", "relevant", "retrieved", "hit"),
+    [
+        (["a", "b"], ones("a"), ["a", "b"], 1),
+        (["a", "z"], ones("a"), ["a", "b"], 0),  # z was not retrieved
+        (["b"], ones("a"), ["a", "b"], 0),
+        ([], ones("a"), ["a"], 0),
+        ([], {}, ["a"], 1),
+        (["a"], {}, ["a"], 0),
+        (["a", "z"], ones("a"), None, 1),  # nobody knows what was retrieved
+        (["a"], None, ["a"], NAN),
+        (None, ones("a"), ["a"], NAN),
+    ],
+)
+def test_a_hit_cites_gold_and_nothing_that_was_not_retrieved(cited, relevant, retrieved, hit):
+    found = of_one(citation_hit, cited, relevant, retrieved=retrieved)
+    assert found == hit or (math.isnan(found) and math.isnan(hit))
+
+
+def test_a_cutoff_looks_at_the_first_citations_only():
+    cited, relevant = ["x", "a", "b"], ones("a", "b")
+    assert of_one(citation_precision, cited, relevant, 1) == 0
+    assert of_one(citation_precision, cited, relevant, 2) == 1 / 2
+    assert of_one(citation_recall, cited, relevant, 2) == 1 / 2
+    assert of_one(section_accuracy, cited, relevant, 3) == 2 / 3
+    assert of_one(citation_hit, cited, relevant, 1, retrieved=["a", "b", "x"]) == 0
+
+
+@pytest.mark.parametrize("metric", ALL)
+def test_a_cutoff_that_is_none_is_refused(metric):
+    with pytest.raises(DataError, match="must not be negative"):
+        of_one(metric, ["a"], ones("a"), -1)
+
+
+ids = st.sampled_from("abcdef")
+queries = st.lists(
+    st.tuples(
+        st.lists(ids, max_size=6),
+        st.dictionaries(ids, st.sampled_from([0.0, 1.0, 2.0]), max_size=5),
+        st.lists(ids, max_size=6, unique=True),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(queries)
+@settings(max_examples=80, deadline=None)
+def test_the_arrays_say_what_sets_say(rows):
+    cited, relevant, retrieved = (list(part) for part in zip(*rows, strict=True))
+    view = citations_between(cited, relevant, retrieved=retrieved)
+    found = np.array([metric(view) for metric in (citation_precision, citation_recall)])
+    hits = citation_hit(view)
+    for row, (names, grades, ranking) in enumerate(rows):
+        gold, distinct = {name for name, grade in grades.items() if grade}, set(names)
+        right = len(gold & distinct)
+        if gold:
+            expected = [right / len(distinct) if distinct else 0, right / len(gold)]
+            np.testing.assert_allclose(found[:, row], expected)
+        else:
+            assert np.isnan(found[:, row]).all()
+        is_hit = distinct <= set(ranking) and (right > 0 if gold else not distinct)
+        assert hits[row] == is_hit
+
+
+@given(queries, st.randoms(use_true_random=False))
+@settings(max_examples=30, deadline=None)
+def test_the_order_of_the_queries_changes_no_score(rows, random):
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    for metric in ALL:
+        straight = metric(citations_between(*zip(*[row[:2] for row in rows], strict=True)))
+        shuffled = [rows[place][:2] for place in order]
+        mixed = metric(citations_between(*zip(*shuffled, strict=True)))
+        np.testing.assert_array_equal(mixed, straight[order])
+
+
+def test_records_without_citations_are_unscored_not_wrong():
+    records = record_table([{"query_id": "a", "relevant": ["d1"]}])
+    assert np.isnan(citation_precision(citations_of(records))).all()
+
+
+def test_records_give_the_same_as_lists():
+    records = record_table(
+        {
+            "query_id": ["a", "b"],
+            "relevant": [{"d1": 1, "d2": 1}, []],
+            "retrieved": [["d1", "d3"], ["d1"]],
+            "citations": [["d1", "d3"], []],
+        }
+    )
+    view = citations_of(records)
+    np.testing.assert_array_equal(citation_precision(view), [0.5, NAN])
+    np.testing.assert_array_equal(citation_recall(view), [0.5, NAN])
+    np.testing.assert_array_equal(citation_hit(view), [1.0, 1.0])
+
+
+def test_no_queries_give_no_scores():
+    view = citations_of(pd.DataFrame({"citations": [], "relevant": []}))
+    assert [len(metric(view)) for metric in ALL] == [0] * len(ALL)

@@ -1,0 +1,157 @@
+"""Cosines against scikit-learn 1.9 where it is there, else against the formula of one pair."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report.errors import DataError
+from rageval_report.metrics import cosines as module
+from rageval_report.metrics.answers import Answers
+from rageval_report.metrics.cosines import (
+    answer_similarities,
+    as_rows,
+    cosines,
+    embedded,
+    similarities,
+    similarities_of_texts,
+)
+
+
+def table_of(view, query):
+    """The cosines of one query, wherever its block is."""
+    (found,) = [
+        block.values[place]
+        for block in view.blocks
+        for place in np.flatnonzero(block.queries == query)
+    ]
+    return found
+
+
+def vectors(rng, n, d=5):
+    return rng.standard_normal((n, d))
+
+
+def letters(texts):
+    """An embedding that counts letters."""
+    return [[text.count(letter) for letter in "abcd"] for text in texts]
+
+
+def test_cosines_are_scikit_learn_s():
+    pairwise = pytest.importorskip("sklearn.metrics.pairwise")
+    rng = np.random.default_rng(0)
+    left, right = vectors(rng, 20, 384), vectors(rng, 10, 384)
+    np.testing.assert_allclose(
+        cosines(left, right), pairwise.cosine_similarity(left, right), rtol=0, atol=1e-15
+    )
+
+
+def test_vectors_of_zeros_are_near_nothing():
+    assert cosines(np.zeros((1, 3)), np.ones((1, 3))).tolist() == [[0.0]]
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6))
+def test_queries_of_all_shapes_have_the_cosines_of_their_pairs(seed):
+    rng = np.random.default_rng(seed)
+    shapes = rng.integers(0, 4, (7, 2))
+    retrieved = [vectors(rng, n) for n, _ in shapes]
+    truths = [vectors(rng, n) for _, n in shapes]
+    view = similarities(retrieved, truths)
+    for query, (ours, theirs) in enumerate(zip(retrieved, truths, strict=True)):
+        by_pair = [[float(a @ b / np.sqrt((a @ a) * (b @ b))) for b in theirs] for a in ours]
+        table = table_of(view, query)
+        assert table.shape == (len(ours), len(theirs))
+        np.testing.assert_allclose(table.ravel(), np.ravel(by_pair), atol=1e-14)
+
+
+def test_blocks_of_the_cache_s_size_change_nothing(monkeypatch):
+    rng = np.random.default_rng(1)
+    retrieved, truths = rng.standard_normal((9, 4, 5)), rng.standard_normal((9, 2, 5))
+    whole = similarities(retrieved, truths)
+    monkeypatch.setattr(module, "_BLOCK_BYTES", 700)
+    parts = similarities(list(retrieved), list(truths))
+    assert len(whole.blocks) == 1 < len(parts.blocks)
+    for query in range(9):
+        np.testing.assert_array_equal(table_of(whole, query), table_of(parts, query))
+
+
+def test_a_side_without_rows_may_have_any_width():
+    for truths in (np.empty((2, 0, 7)), [[], np.empty((0, 7))]):
+        view = similarities(np.ones((2, 3, 5)), truths)
+        assert sum(block.values.shape[0] for block in view.blocks) == 2
+        assert all(block.values.shape[1:] == (3, 0) for block in view.blocks)
+
+
+def test_no_query_at_all_has_no_block():
+    assert (
+        similarities([], []).blocks == similarities(np.ones((0, 2, 3)), np.ones((0, 1, 3))).blocks
+    )
+
+
+def test_single_precision_is_kept_and_whole_numbers_become_double():
+    assert as_rows(np.ones((2, 3), np.float32), "x").dtype == np.float32
+    assert as_rows(np.ones((2, 3), np.float16), "x").dtype == np.float32
+    assert as_rows([[1, 2]], "x").dtype == np.float64
+
+
+def test_one_flat_vector_is_one_row_and_nothing_is_none():
+    assert as_rows([1.0, 2.0], "x").shape == (1, 2)
+    assert as_rows(np.ones(3), "x").shape == (1, 3)
+    assert len(as_rows([], "x")) == len(as_rows(np.empty((0, 384)), "x")) == 0
+
+
+@pytest.mark.parametrize("given", [[[1.0], [1.0, 2.0]], [["a"]], 3.0, [[[1.0]]], [[], []]])
+def test_what_is_no_table_of_numbers_raises(given):
+    with pytest.raises(DataError, match="the truths must be"):
+        as_rows(given, "the truths")
+
+
+@pytest.mark.parametrize("bad", [[1.0, np.nan], [1.0, np.inf], [np.inf, -np.inf], [1e200, 1.0]])
+def test_a_vector_that_is_not_finite_raises(bad):
+    with pytest.raises(DataError, match="NaN, infinity or numbers too large"):
+        similarities([[bad]], [[[1.0, 1.0]]])
+
+
+def test_vectors_of_two_models_raise():
+    with pytest.raises(DataError, match="query 1 has results of 3 and truths of 2 dimensions"):
+        similarities([[[1.0]], [[1.0, 2.0, 3.0]]], [[[1.0]], [[1.0, 2.0]]])
+
+
+def test_runs_of_different_lengths_raise():
+    with pytest.raises(DataError, match="got 1 and 2"):
+        similarities([[[1.0]]], [[[1.0]], [[1.0]]])
+
+
+def test_each_different_text_is_embedded_once_in_batches():
+    asked = []
+
+    def embed(texts):
+        asked.append(texts)
+        return letters(texts)
+
+    rows = embedded([["a", "b"], None, ["b", "c"], []], embed, batch_size=2)
+    assert asked == [["a", "b"], ["c"]]
+    assert rows[1] is None
+    assert rows[2].tolist() == letters(["b", "c"])
+    assert len(rows[3]) == 0
+
+
+def test_an_embedding_that_loses_a_text_raises():
+    with pytest.raises(DataError, match="it gave 1 for 2"):
+        embedded([["a", "b"]], lambda texts: [[1.0]])
+
+
+def test_texts_have_the_cosines_of_their_vectors():
+    view = similarities_of_texts([["ab", "c"], None], [["a"], ["b"]], letters)
+    np.testing.assert_allclose(table_of(view, 0), [[np.sqrt(0.5)], [0.0]])
+    assert view.n_queries == 2
+
+
+def test_no_text_at_all_is_no_cosine():
+    assert similarities_of_texts([[]], [[]], letters).blocks[0].values.shape == (1, 0, 0)
+
+
+def test_an_answer_is_compared_with_each_of_its_references():
+    view = answer_similarities(Answers(["ab", None], [["a", "ab", "c"], ["a"]]), letters)
+    np.testing.assert_allclose(table_of(view, 0), [[np.sqrt(0.5), 1.0, 0.0]])

@@ -1,0 +1,175 @@
+"""Figures by hand from the formula, and the arrays against the function of one query."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report.errors import DataError
+from rageval_report.metrics.hits import hit_table
+from rageval_report.metrics.log_rank import (
+    hybrid_log_rank,
+    hybrid_log_rank_score_exact,
+    hybrid_of_ranks,
+    log_rank_score,
+)
+
+CHUNKS = st.lists(st.sampled_from("abcdefgh"), max_size=8)
+
+
+def test_the_score_falls_from_one_to_zero_with_the_logarithm_of_the_rank():
+    scores = [log_rank_score(rank, 4) for rank in (1, 2, 3, 4)]
+    assert scores == [1.0, 1 - math.log(2) / math.log(4), 1 - math.log(3) / math.log(4), 0.0]
+    assert scores == [1.0, 0.5, 0.20751874963942185, 0.0]
+
+
+def test_gamma_says_how_steeply_it_falls():
+    assert log_rank_score(2, 4, 10) == 0.3017168876848263
+    assert log_rank_score(2, 4, 0.1) == 0.6367257560865931
+
+
+def test_the_only_rank_scores_one():
+    assert log_rank_score(1, 1) == log_rank_score(1, 1, gamma=7) == 1.0
+
+
+@pytest.mark.parametrize("gamma", [0, 1e-12, 1e-300])
+def test_gamma_of_zero_is_the_straight_line(gamma):
+    assert log_rank_score(2, 5, gamma) == pytest.approx(0.75, abs=1e-3)
+
+
+def test_an_endless_gamma_leaves_the_first_rank_alone():
+    assert [log_rank_score(rank, 3, math.inf) for rank in (1, 2, 3)] == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(("rank", "n"), [(0, 3), (4, 3), (-1, 3), (1, 0)])
+def test_a_rank_out_of_the_list_raises(rank, n):
+    with pytest.raises(ValueError, match="rank must be one of the ranks 1 to n"):
+        log_rank_score(rank, n)
+
+
+@pytest.mark.parametrize("gamma", [-0.1, math.nan, "steep"])
+def test_a_gamma_below_zero_raises(gamma):
+    with pytest.raises(ValueError, match="gamma must be a number from 0 up"):
+        log_rank_score(1, 3, gamma)
+
+
+def test_a_perfect_ranking_of_two_scores_three_quarters_unless_normalized():
+    assert hybrid_log_rank_score_exact(["a", "b"], ["a", "b"]) == 0.75
+    assert hybrid_log_rank_score_exact(["a", "b"], ["a", "b"], normalized=True) == 1.0
+
+
+def test_truths_at_ranks_two_and_four_of_five():
+    score = hybrid_log_rank_score_exact(["x", "a", "y", "b", "z"], ["a", "b"])
+    earned = 2 - (math.log(2) + math.log(4)) / math.log(5)
+    assert score == pytest.approx(0.5 + 0.5 * earned / 2)
+    assert score == 0.6769925814449552
+
+
+def test_alpha_weighs_recall_against_ranks():
+    retrieved, truths = ["x", "a", "y"], ["a", "b"]
+    assert hybrid_log_rank_score_exact(retrieved, truths, alpha=1.0) == 0.5
+    by_ranks = hybrid_log_rank_score_exact(retrieved, truths, alpha=0.0)
+    assert by_ranks == pytest.approx((1 - math.log(2) / math.log(3)) / 2)
+
+
+def test_the_first_of_two_equal_results_counts_and_both_take_a_rank():
+    twice = hybrid_log_rank_score_exact(["a", "a", "x"], ["a"])
+    assert twice == hybrid_log_rank_score_exact(["a", "y", "x"], ["a"]) == 1.0
+
+
+def test_normalized_with_more_truths_than_results_divides_by_what_is_reachable():
+    score = hybrid_log_rank_score_exact(["a", "b"], ["a", "b", "c"], alpha=0.0, normalized=True)
+    assert score == 1.0
+
+
+def test_nothing_retrieved_is_zero():
+    assert hybrid_log_rank_score_exact([], ["a"]) == 0.0
+    assert hybrid_log_rank_score_exact([], ["a"], normalized=True) == 0.0
+
+
+@pytest.mark.parametrize("retrieved", [[], ["a"]])
+def test_no_truth_raises_even_where_nothing_was_retrieved(retrieved):
+    with pytest.raises(ValueError, match="ground_truth_chunks is empty"):
+        hybrid_log_rank_score_exact(retrieved, [])
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1.1, math.nan])
+def test_an_alpha_outside_the_unit_raises(alpha):
+    with pytest.raises(DataError, match="alpha must be a number from 0 to 1"):
+        hybrid_log_rank_score_exact(["a"], ["a"], alpha=alpha)
+
+
+def test_chunks_that_are_no_texts_or_ids_raise():
+    with pytest.raises(DataError, match="retrieved_chunks must hold texts or ids"):
+        hybrid_log_rank_score_exact([["a"]], ["a"])
+    with pytest.raises(DataError, match="ground_truth_chunks must hold texts or ids"):
+        hybrid_log_rank_score_exact(["a"], [["a"]])
+
+
+def test_queries_without_a_truth_are_unscored():
+    scores = hybrid_of_ranks([0], [1], n_retrieved=[3, 3, 0], n_relevant=[1, 0, 2])
+    np.testing.assert_array_equal(scores, [1.0, np.nan, 0.0])
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(CHUNKS, CHUNKS.filter(bool)), min_size=1, max_size=5),
+    st.sampled_from([0.0, 0.3, 1.0, 5.0]),
+    st.booleans(),
+)
+def test_all_queries_at_once_score_as_one_by_one(queries, gamma, normalized):
+    found = [
+        (place, retrieved.index(truth) + 1)
+        for place, (retrieved, truths) in enumerate(queries)
+        for truth in sorted(set(truths) & set(retrieved), key=retrieved.index)
+    ]
+    at_once = hybrid_of_ranks(
+        [query for query, _ in found],
+        [rank for _, rank in found],
+        [len(retrieved) for retrieved, _ in queries],
+        [len(set(truths)) for _, truths in queries],
+        gamma=gamma,
+        normalized=normalized,
+    )
+    one_by_one = [
+        hybrid_log_rank_score_exact(*query, gamma, normalized=normalized) for query in queries
+    ]
+    assert at_once.tolist() == one_by_one
+    assert all(0 <= score <= 1 for score in one_by_one)
+
+
+@given(st.integers(1, 8), st.integers(0, 5), st.floats(0, 20))
+def test_a_perfect_ranking_scores_one_when_normalized(n_truths, n_others, gamma):
+    truths = [f"truth {place}" for place in range(n_truths)]
+    retrieved = truths + [f"other {place}" for place in range(n_others)]
+    score = hybrid_log_rank_score_exact(retrieved, truths, gamma, normalized=True)
+    assert score == pytest.approx(1.0)
+
+
+def table(**options):
+    """Truths at ranks 2 and 4 of five; a document of grade 0 first."""
+    return hit_table(
+        query=[0, 0, 0],
+        rank=[0, 1, 3],
+        grade=[0, 1, 2],
+        judged_query=[0, 0, 0],
+        judged_grade=[0, 1, 2],
+        n_retrieved=[5],
+        **options,
+    )
+
+
+def test_the_metric_of_rankings_is_the_function_of_one_query():
+    assert hybrid_log_rank(table()).tolist() == [0.6769925814449552]
+
+
+def test_a_cutoff_leaves_the_rest_of_the_ranking_out():
+    cut = hybrid_log_rank_score_exact(["x", "a", "y"], ["a", "b"])
+    assert hybrid_log_rank(table(), 3).tolist() == [cut]
+
+
+def test_the_level_of_relevance_says_what_a_truth_is():
+    strict = hybrid_log_rank_score_exact(["x", "y", "z", "b", "w"], ["b"])
+    assert hybrid_log_rank(table(relevance_level=2)).tolist() == [strict]

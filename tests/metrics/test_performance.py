@@ -1,0 +1,156 @@
+"""Time, tokens, money: hand arithmetic."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rageval_report.errors import DataError
+from rageval_report.metrics.performance import (
+    Performance,
+    Price,
+    completion_tokens,
+    cost_usd,
+    latency,
+    latency_ms,
+    performance_figures,
+    performance_of,
+    prompt_tokens,
+    total_tokens,
+    unpriced_models,
+)
+from rageval_report.records import record_table
+
+NAN = math.nan
+PRICES = {"small": (0.5, 1.5), "local": {"prompt": 0, "completion": 0}, "big": Price(3, 15)}
+
+
+def records(**columns):
+    return record_table(
+        {"query_id": [f"q{n}" for n in range(len(next(iter(columns.values()))))], **columns}
+    )
+
+
+def priced(models, sent=2000, received=100, **more):
+    n = len(models)
+    frame = records(model=models, prompt_tokens=[sent] * n, completion_tokens=[received] * n)
+    return cost_usd(performance_of(frame, PRICES, **more))
+
+
+def test_tokens_are_priced_by_the_million():
+    # 2000 * 0.5 / 1e6 + 100 * 1.5 / 1e6, and 2000 * 3 / 1e6 + 100 * 15 / 1e6
+    np.testing.assert_allclose(priced(["small", "big"]), [0.00115, 0.0075], rtol=1e-15)
+
+
+def test_an_unknown_price_is_missing_and_what_is_free_is_said_to_be():
+    np.testing.assert_array_equal(
+        priced(["unheard-of", "local", "ollama/x", None]), [NAN, 0, NAN, NAN]
+    )
+
+
+def test_without_a_table_of_prices_no_cost_is_known():
+    frame = records(model=["small"], prompt_tokens=[5], completion_tokens=[5])
+    assert np.isnan(cost_usd(performance_of(frame))).all()
+
+
+def test_a_model_may_be_named_for_all_records_that_name_none():
+    np.testing.assert_allclose(priced([None, "big"], model="small"), [0.00115, 0.0075], rtol=1e-15)
+
+
+def test_tokens_that_are_not_known_leave_the_cost_unknown():
+    assert np.isnan(priced(["small"], received=None)).all()
+    frame = records(prompt_tokens=[3, None], completion_tokens=[2, 2])
+    np.testing.assert_array_equal(total_tokens(performance_of(frame)), [5, NAN])
+
+
+def test_a_cost_on_record_goes_before_a_price():
+    frame = records(
+        cost_usd=[0.25, None], model=["big"] * 2, prompt_tokens=[0] * 2, completion_tokens=[1e6] * 2
+    )
+    np.testing.assert_array_equal(cost_usd(performance_of(frame, PRICES)), [0.25, 15])
+
+
+def test_models_without_a_price_are_listed():
+    assert unpriced_models(records(model=["small", "y", "x", "y"]), PRICES) == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    "price", [1.0, (1,), (1, 2, 3), (-1, 1), (1, NAN), ("a", "b"), {"prompt": 1}, None]
+)
+def test_a_price_is_two_numbers(price):
+    with pytest.raises(DataError, match="the price of 'm' must be two numbers from 0 upwards"):
+        performance_of(records(model=["m"]), {"m": price})
+
+
+def test_prices_are_a_mapping():
+    with pytest.raises(DataError, match="prices must be a mapping"):
+        performance_of(records(model=["m"]), [("m", 1)])
+
+
+def test_each_query_keeps_its_numbers_and_zero_is_a_measurement():
+    view = performance_of(
+        records(latency_ms=[1500, 0, None], prompt_tokens=[7, 8, None], completion_tokens=[1, 0, 2])
+    )
+    np.testing.assert_array_equal(latency_ms(view), [1500, 0, NAN])
+    np.testing.assert_array_equal(latency(view), [1.5, 0, NAN])
+    np.testing.assert_array_equal(prompt_tokens(view), [7, 8, NAN])
+    np.testing.assert_array_equal(completion_tokens(view), [1, 0, 2])
+
+
+@pytest.mark.parametrize(
+    "metric", [latency_ms, latency, prompt_tokens, completion_tokens, total_tokens, cost_usd]
+)
+def test_there_is_nothing_to_cut_off(metric):
+    with pytest.raises(DataError, match="has no cutoff"):
+        metric(performance_of(records(latency_ms=[1])), 5)
+
+
+# -- of all queries
+
+
+def figures(times, cost=None, **options):
+    times = np.asarray(times, dtype=float)
+    empty = np.full(len(times), NAN)
+    cost = empty if cost is None else np.asarray(cost, dtype=float)
+    return performance_figures(Performance(times, empty, empty, cost), **options)
+
+
+def test_latencies_are_those_of_the_statistics_of_pandas():
+    times = pd.Series([120.0, 80, 200, NAN, 4000, 95])
+    found = figures(times)
+    assert found.loc["latency_p50_ms", "value"] == times.quantile(0.5)
+    assert found.loc["latency_p95_ms", "value"] == times.quantile(0.95)
+    assert found.loc["latency_mean_ms", "value"] == times.mean()
+
+
+def test_each_figure_says_of_how_many_queries_it_is():
+    found = figures([1, NAN, 3], cost=[0.5, NAN, NAN])
+    assert found.loc["latency_p50_ms", ["n", "n_unscored"]].tolist() == [2, 1]
+    assert found.loc["cost_per_query_usd", ["n", "n_unscored"]].tolist() == [1, 2]
+
+
+def test_a_total_is_known_only_if_every_part_is():
+    assert figures([1, 1], cost=[0.5, 0.25]).loc["cost_total_usd", "value"] == 0.75
+    assert math.isnan(figures([1, 1], cost=[0.5, NAN]).loc["cost_total_usd", "value"])
+
+
+def test_throughput_is_measured_by_the_clock_or_derived_from_the_latency():
+    def throughput(**options):
+        return figures([100, 300], **options).loc["throughput_per_second", "value"]
+
+    assert throughput(wall_seconds=0.5) == 4  # two in half a second
+    assert throughput() == 5  # 200 ms each, one after the other
+    assert throughput(concurrency=4) == 20
+
+
+def test_without_a_measurement_every_figure_is_missing():
+    for found in (figures([]), figures([NAN, NAN])):
+        assert found["value"].isna().all()
+        assert (found["n"] == 0).all()
+
+
+@pytest.mark.parametrize("options", [{"wall_seconds": 0}, {"concurrency": -1}])
+def test_no_time_and_nothing_in_flight_are_refused(options):
+    with pytest.raises(DataError, match="must be above 0"):
+        figures([1], **options)

@@ -1,0 +1,198 @@
+"""Refusals: hand-made answers, seed 2's worked rate, and the real answers of CLAPnq."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_report.errors import DataError
+from rageval_report.metrics.refusal import (
+    PHRASES,
+    RefusalRule,
+    Refusals,
+    abstention_accuracy,
+    applies,
+    false_refusal,
+    hallucinated_answer,
+    refusals_between,
+    refusals_of,
+    unanswerable_accuracy,
+)
+from rageval_report.metrics.states import states_of
+from rageval_report.records import record_table
+
+ALL = [unanswerable_accuracy, hallucinated_answer, false_refusal, abstention_accuracy]
+
+
+# -- what is a refusal
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        " \n ",
+        "I don't have enough information to say.",
+        "There is insufficient information in the documents.",
+        "No information available.",
+        "I CANNOT ANSWER this question.",
+        "I can\u2019t answer that.",  # a typographic apostrophe
+        "I am unable\nto answer.",  # a line end between the words
+        "We do not know.",
+        "This cannot be determined from the context.",
+        "The date is not mentioned.",
+        "No relevant information was retrieved.",
+    ],
+)
+def test_the_phrases_of_the_seed_refuse_however_they_are_written(answer):
+    assert RefusalRule().refuses(answer)
+
+
+@pytest.mark.parametrize("answer", ["Paris.", "No.", "The answer is known: 42.", "-"])
+def test_other_answers_do_not(answer):
+    assert not RefusalRule().refuses(answer)
+
+
+@pytest.mark.parametrize("phrase", [phrase for family in PHRASES.values() for phrase in family])
+def test_each_phrase_counts_wherever_it_stands(phrase):
+    assert RefusalRule().refuses(f"Well: {phrase.upper()}, alas")
+    assert RefusalRule().refuses(f"It is {phrase}.".replace("'", "\u2019"))
+
+
+def test_within_reach_a_phrase_refuses_and_later_it_does_not():
+    late = "The tower was finished in 1889 and is 330 metres high; its weight is not mentioned."
+    assert RefusalRule().refuses(late)
+    assert not RefusalRule(reach=40).refuses(late)
+    assert RefusalRule(reach=40).refuses("Its weight is not mentioned anywhere.")
+
+
+def test_in_long_answers_a_phrase_may_be_no_refusal():
+    assert not RefusalRule(longest=20).refuses("The keyword was not found in the first edition.")
+    assert RefusalRule(longest=20).refuses("Not found.")
+
+
+def test_an_exact_token_refuses_and_with_a_full_stop_it_does_not():
+    rule = RefusalRule(phrases=(), token="not in context")
+    assert rule.refuses(" Not In Context ")
+    assert not rule.refuses("not in context.")
+    assert not rule.refuses("I don't know")
+
+
+@pytest.mark.parametrize("pattern", ["^(sorry|pardon)", re.compile("^(sorry|pardon)", re.I)])
+def test_a_pattern_of_ones_own_refuses(pattern):
+    rule = RefusalRule(phrases=(), pattern=pattern)
+    assert rule.refuses("Sorry, no.")
+    assert not rule.refuses("So sorry.")
+
+
+def test_a_list_of_ones_own_replaces_the_phrases_and_an_empty_one_looks_for_none():
+    assert RefusalRule(phrases=["k.A."]).refuses("Leider k.a.")
+    assert not RefusalRule(phrases=["k.A."]).refuses("I don't know")
+    assert not RefusalRule(phrases=["k.A."]).refuses("Leider kXaX")  # a text, not a pattern
+    assert not RefusalRule(phrases=[]).refuses("I don't know")
+    assert RefusalRule(phrases=[]).refuses("")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"phrases": "not found"}, r"phrases must be a list; got one text: \['not found'\]"),
+        ({"phrases": ["a", " "]}, r"must be a text that is not blank; got ' '"),
+        ({"phrases": [3]}, r"must be a text that is not blank; got 3"),
+        ({"pattern": "("}, r"'\(' is no regular expression"),
+        ({"reach": 0}, r"reach must be a number of characters from 1 upwards; got 0"),
+        ({"longest": True}, r"longest must be a number of characters"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(options, told):
+    with pytest.raises(DataError, match=told):
+        RefusalRule(**options)
+
+
+@given(st.text(max_size=60))
+def test_letter_case_and_blanks_never_matter(answer):
+    rule = RefusalRule()
+    assert rule.refuses(answer) == rule.refuses(f"  {answer}\n")
+    if answer.isascii():
+        assert rule.refuses(answer) == rule.refuses(answer.upper())
+
+
+# -- the metrics
+
+
+FIVE = refusals_between(
+    ["Paris", "I don't know", "Rome", "I don't know", "Oslo"], [True, True, True, False, False]
+)
+
+
+def test_each_rate_is_over_the_questions_that_it_is_about():
+    # of three answerables one was refused: 1/3, where dividing by all five would say 0.2
+    assert np.nanmean(false_refusal(FIVE)) == pytest.approx(1 / 3)
+    assert np.nanmean(hallucinated_answer(FIVE)) == 1 / 2
+    assert np.nanmean(unanswerable_accuracy(FIVE)) == 1 / 2
+    assert np.nanmean(abstention_accuracy(FIVE)) == 3 / 5
+
+
+def test_outside_the_questions_that_it_is_about_a_score_is_not_applicable():
+    states = states_of(false_refusal(FIVE), applies=applies(FIVE, "false_refusal"))
+    assert states.tolist() == ["scored"] * 3 + ["not applicable"] * 2
+    states = states_of(hallucinated_answer(FIVE), applies=applies(FIVE, "hallucinated_answer"))
+    assert states.tolist() == ["not applicable"] * 3 + ["scored"] * 2
+
+
+def test_an_answer_that_failed_is_neither_a_refusal_nor_an_answer():
+    view = refusals_between([None, None, "x"], [True, False, None])
+    assert all(np.isnan(metric(view)).all() for metric in ALL)
+    failed = [True, False, False]
+    states = states_of(false_refusal(view), applies=applies(view, "false_refusal"), failed=failed)
+    assert states.tolist() == ["failed", "not applicable", "missing"]
+
+
+@pytest.mark.parametrize("metric", ALL)
+def test_there_is_nothing_to_cut_off(metric):
+    with pytest.raises(DataError, match="has no cutoff"):
+        metric(FIVE, 5)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 1.0, math.nan]), st.sampled_from([0.0, 1.0]))))
+def test_accuracy_and_hallucination_are_complements(rows):
+    refused, answerable = np.array(rows, dtype=float).reshape(-1, 2).T
+    view = Refusals(refused, answerable)
+    np.testing.assert_array_equal(unanswerable_accuracy(view), 1 - hallucinated_answer(view))
+    either = np.where(answerable == 1, 1 - false_refusal(view), unanswerable_accuracy(view))
+    np.testing.assert_array_equal(abstention_accuracy(view), either)
+
+
+def test_records_without_the_columns_are_unscored():
+    view = refusals_of(pd.DataFrame(index=["a", "b"]))
+    assert all(np.isnan(metric(view)).all() and len(metric(view)) == 2 for metric in ALL)
+
+
+def test_an_empty_answer_with_an_error_is_a_failure_and_no_refusal():
+    rows = {"query_id": ["a", "b"], "answer": ["", ""], "error": ["time out", None]}
+    view = refusals_of(record_table({**rows, "answerable": [False, False]}))
+    np.testing.assert_array_equal(unanswerable_accuracy(view), [math.nan, 1.0])
+
+
+# -- real answers
+
+
+def test_the_gold_answers_of_clapnq_are_told_from_its_empty_ones(real_data):
+    folder = real_data("clapnq_dev")
+    rows = []
+    for kind in ("answerable", "unanswerable"):
+        for line in (folder / f"clapnq_dev_{kind}_first150.jsonl").read_text().splitlines():
+            item = json.loads(line)
+            answer = item["output"][0]["answer"]
+            rows.append({"id": item["id"], "answer": answer, "answerable": kind == "answerable"})
+    view = refusals_of(record_table(rows))
+    # the people who wrote the gold answered all 150 of the one and left all 150 of the other empty
+    assert np.nansum(false_refusal(view)) == 0
+    assert np.nanmean(unanswerable_accuracy(view)) == 1
+    assert np.isfinite(false_refusal(view)).sum() == 150
+    assert np.isfinite(hallucinated_answer(view)).sum() == 150

@@ -1,0 +1,367 @@
+"""The check at the door of the records; expected cells are worked out by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
+from rageval_report.records import FIELDS, record_table
+from rageval_report.records.spans import Span, first_holders
+
+
+def one(**cells):
+    """The checked record of one query."""
+    return record_table([{"query_id": "q1", **cells}]).loc["q1"]
+
+
+# -- shapes
+
+
+@pytest.mark.parametrize(
+    ("given_as", "grades"),
+    [
+        (["d1", "d2"], {"d1": 1.0, "d2": 1.0}),
+        ({"d1": 2, "d2": 0}, {"d1": 2.0, "d2": 0.0}),
+        ([("d1", 0.5)], {"d1": 0.5}),
+        ([{"doc_id": "d1", "relevance": 3}], {"d1": 3.0}),
+        ([{"doc_id": "a", "chunk_id": "c7"}], {"c7": 1.0}),
+        ("d1", {"d1": 1.0}),
+        ('["d1", 7]', {"d1": 1.0, "7": 1.0}),
+        ('{"d1": -1}', {"d1": -1.0}),
+        (np.array(["d1"]), {"d1": 1.0}),
+        ({"d2", "d1"}, {"d1": 1.0, "d2": 1.0}),
+        (["d1", "d1"], {"d1": 1.0}),
+        ([], {}),
+    ],
+)
+def test_gold_comes_as_ids_with_grades_however_it_is_written(given_as, grades):
+    assert one(relevant=given_as)["relevant"] == grades
+
+
+@pytest.mark.parametrize(
+    ("given_as", "ids"),
+    [
+        (["d2", "d1"], ["d2", "d1"]),
+        ([("d2", 0.1), ("d1", 0.9)], ["d2", "d1"]),
+        ({"d2": 0.1, "d1": 0.9, "d3": 0.1}, ["d1", "d3", "d2"]),
+        ([{"id": 3, "score": 1.5}], ["3"]),
+        ([{"filename": "a.md", "start": 0, "end": 9}], ["a.md:0-9"]),
+        ([("a.md", 0, 9)], ["a.md:0-9"]),
+        ([], []),
+    ],
+)
+def test_a_ranking_comes_as_ids_in_order(given_as, ids):
+    assert one(retrieved=given_as)["retrieved"] == ids
+
+
+def test_scores_texts_and_places_of_results_have_columns_of_their_own():
+    chunk = {"id": "c1", "score": 0.5, "text": "Rome", "filename": "a", "start": 0, "end": 4}
+    record = one(retrieved=[chunk])
+    assert record["retrieved_scores"] == [0.5]
+    assert record["contexts"] == ["Rome"]
+    assert record["retrieved_spans"] == [("a", 0, 4)]
+
+
+def test_several_references_and_negative_ones_are_lists():
+    record = one(reference=["Rome", "Roma"], negative_reference="Oslo")
+    assert record["reference"] == ["Rome", "Roma"]
+    assert record["negative_reference"] == ["Oslo"]
+
+
+def test_a_missing_cell_is_not_an_empty_one():
+    records = record_table({"query_id": ["a", "b"], "relevant": [None, []], "answer": [np.nan, ""]})
+    assert records["relevant"].tolist() == [None, {}]
+    assert records["answer"].tolist() == [None, ""]
+
+
+def test_whether_there_is_an_answer_is_true_false_or_unknown():
+    records = record_table({"query_id": ["a", "b", "c"], "answerable": [True, 0, None]})
+    assert records["answerable"].dtype == "boolean"
+    assert records["answerable"].isna().tolist() == [False, False, True]
+    assert bool(records.loc["a", "answerable"]) is True
+
+
+def test_amounts_are_floats_and_missing_where_unknown():
+    records = record_table({"query_id": ["a", "b"], "latency_ms": [0, None]})
+    np.testing.assert_array_equal(records["latency_ms"], [0.0, np.nan])
+
+
+def test_metadata_is_kept_as_it_is_and_stands_behind_the_fields():
+    records = record_table({"topic": ["x"], "qid": [7], "Query": ["?"], "n": [3]})
+    assert list(records) == ["question", "topic", "n"]
+    assert records.index.tolist() == ["7"]
+    assert records.index.name == "query_id"
+
+
+@pytest.mark.parametrize(
+    ("column", "field"),
+    [("user_input", "question"), ("Response", "answer"), ("ground_truth", "reference")],
+)
+def test_fields_are_known_by_the_names_of_other_frameworks(column, field):
+    assert field in one(**{column: "text"})
+
+
+def test_a_citation_may_be_an_id_or_a_place_in_the_ranking():
+    record = one(retrieved=["d1", "d2"], citations=["d1", {"source_index": 2}, {"doc_id": "d1"}])
+    assert record["citations"] == ["d1", "d2", "d1"]
+
+
+def test_documents_of_chunks_are_kept_beside_the_ids():
+    record = one(
+        relevant=[{"doc_id": "guide", "chunk_id": "c1"}],
+        retrieved=["c1"],
+        citations=[{"doc_id": "notes", "chunk_id": "c1"}],
+    )
+    assert record["relevant_sections"] == [("guide", "c1")]
+    assert record["cited_sections"] == [("notes", "c1")]
+
+
+def test_chunks_numbered_alike_in_two_documents_are_both_gold():
+    gold = [{"doc_id": "a", "chunk_id": "0"}, {"doc_id": "b", "chunk_id": "0", "relevance": 2}]
+    record = one(relevant=gold)
+    assert record["relevant"] == {"0": 2.0}
+    assert record["relevant_sections"] == [("a", "0"), ("b", "0")]
+
+
+def test_polars_frames_are_records_too():
+    polars = pytest.importorskip("polars")
+    records = record_table(polars.DataFrame({"query_id": ["a"], "relevant": [["d1"]]}))
+    assert records.loc["a", "relevant"] == {"d1": 1.0}
+
+
+# -- spans and texts
+
+
+def chunks(*places):
+    return [
+        {"id": f"c{n}", "filename": f, "start": a, "end": b} for n, (f, a, b) in enumerate(places)
+    ]
+
+
+def test_a_gold_span_becomes_the_first_chunk_that_holds_half_of_the_shorter():
+    record = one(
+        relevant=[("a.md", 90, 130), ("a.md", 500, 520), ("b.md", 90, 130)],
+        retrieved=chunks(("a.md", 0, 100), ("a.md", 80, 180), ("a.md", 85, 190)),
+    )
+    # c0 shares 10 of 40 characters, c1 all of them, c2 comes too late; two spans are not held
+    assert record["relevant"] == {"c1": 1.0, "a.md:500-520": 1.0, "b.md:90-130": 1.0}
+
+
+def test_one_span_alone_needs_no_list():
+    assert one(relevant=("a.md", 0, 10))["relevant_spans"] == [("a.md", 0, 10, 1.0)]
+
+
+def test_the_overlap_that_is_asked_for_may_be_another():
+    rows = [{"query_id": "q", "relevant": [("a", 90, 130)], "retrieved": chunks(("a", 0, 100))}]
+    assert record_table(rows, overlap=0.25).loc["q", "relevant"] == {"c0": 1.0}
+    assert record_table(rows, overlap=0.26).loc["q", "relevant"] == {"a:90-130": 1.0}
+
+
+def test_spans_that_one_chunk_holds_are_one_truth_with_the_higher_grade():
+    gold = [
+        {"filename": "a", "start": 0, "end": 10, "relevance": 1},
+        {"filename": "a", "start": 20, "end": 30, "relevance": 2},
+    ]
+    assert one(relevant=gold, retrieved=chunks(("a", 0, 50)))["relevant"] == {"c0": 2.0}
+
+
+def test_gold_spans_wait_for_a_retrieval_that_is_still_to_come():
+    gold = record_table([{"query_id": "q", "relevant": [("a", 0, 10)]}])
+    assert gold.loc["q", "relevant"] == {"a:0-10": 1.0}
+    answered = gold.assign(retrieved=[chunks(("a", 0, 50))])
+    assert record_table(answered).loc["q", "relevant"] == {"c0": 1.0}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(1, 20)), max_size=5),
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(1, 20)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from([0.1, 0.5, 1.0]),
+)
+@settings(max_examples=80, deadline=None)
+def test_overlaps_are_those_of_counting_characters(found, gold, overlap):
+    placed = [Span(file, start, start + length) for file, start, length in found]
+    wanted = [Span(file, start, start + length) for file, start, length in gold]
+    expected = []
+    for span in wanted:
+        inside = [
+            rank
+            for rank, chunk in enumerate(placed)
+            if chunk.filename == span.filename
+            and (common := set(range(*chunk[1:])) & set(range(*span[1:])))
+            and len(common) >= overlap * min(chunk.end - chunk.start, span.end - span.start)
+        ]
+        expected.append(inside[0] if inside else -1)
+    assert first_holders(placed, wanted, overlap) == expected
+
+
+def test_exact_texts_are_found_among_the_texts_of_the_chunks():
+    record = one(
+        relevant_texts=["Rome", "Oslo"],
+        retrieved=["c1", "c2", "c3"],
+        contexts=["x", "Rome", "Rome"],
+    )
+    assert record["relevant"] == {"c2": 1.0, "Oslo": 1.0}
+
+
+def test_where_chunks_have_no_ids_their_texts_are_the_ranking():
+    record = one(relevant_texts=["Rome"], contexts=["x", "Rome"])
+    assert record["retrieved"] == ["x", "Rome"]
+    assert record["relevant"] == {"Rome": 1.0}
+
+
+def test_a_blank_chunk_keeps_its_place_in_a_ranking_of_texts():
+    once = record_table([{"query_id": "q", "relevant_texts": ["Rome"], "contexts": ["", "Rome"]}])
+    assert once.loc["q", "retrieved"] == ["(blank)", "Rome"]
+    pd.testing.assert_frame_equal(record_table(once), once)
+
+
+def test_a_text_that_only_begins_like_json_stays_a_text():
+    assert one(contexts="[1] Rome is the capital.")["contexts"] == ["[1] Rome is the capital."]
+    assert one(contexts='["Rome", "Oslo"]')["contexts"] == ["Rome", "Oslo"]
+
+
+# -- running it again
+
+
+EVERYTHING = {
+    "query_id": ["a", "b"],
+    "question": ["?", None],
+    "reference": [["x", "y"], None],
+    "answerable": [True, None],
+    "relevant": [[("f.md", 0, 10)], None],
+    "retrieved": [[{"filename": "f.md", "start": 0, "end": 9, "text": "t", "score": 1}], []],
+    "answer": ["yes", None],
+    "citations": [[{"doc_id": "f.md", "chunk_id": "f.md:0-9"}], None],
+    "latency_ms": [3, None],
+    "error": [None, "time out"],
+    "topic": ["p", "q"],
+}
+
+
+def test_checking_checked_records_changes_nothing():
+    once = record_table(EVERYTHING)
+    pd.testing.assert_frame_equal(record_table(once), once)
+
+
+def test_the_given_frame_is_not_changed():
+    given_frame = pd.DataFrame(EVERYTHING)
+    before = given_frame.copy(deep=True)
+    record_table(given_frame)
+    pd.testing.assert_frame_equal(given_frame, before)
+
+
+# -- faults
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        ({"answerable": "false"}, r"answerable of 'q1': expected true or false.*'false'"),
+        ({"relevant": {"d1": float("nan")}}, r"relevant of 'q1': relevance grades must be finite"),
+        ({"relevant": [("d1", "high")]}, r"relevance grades must be finite numbers; got 'high'"),
+        ({"relevant": [("d1", 1), ("d1", 2)]}, r"'d1' has two grades, 1 and 2"),
+        ({"relevant": ["d1", ("a", 0, 9)]}, r"expected ids or spans, not both"),
+        ({"relevant": [("a", 9, 9)]}, r"the start before the end; got \('a', 9, 9\)"),
+        ({"relevant": [{"page": 3, "of": "a"}]}, r"expected gold with an id or a span"),
+        ({"cited_sections": [["a"]]}, r"expected pairs of document and chunk"),
+        ({"relevant": [1.5]}, r"expected an id, a text or a whole number; got 1\.5"),
+        ({"relevant": [True]}, r"expected an id"),
+        ({"relevant": ["  "]}, r"expected an id"),
+        ({"retrieved": [("d1", float("nan"))]}, r"retrieval scores must be finite numbers"),
+        ({"retrieved": [("d1", 0.5), "d2"]}, r"a score for each result or for none; got 1 of 2"),
+        ({"retrieved": {"d1", "d2"}}, r"a set has no order"),
+        ({"retrieved": [{"text": "x"}]}, r"expected a result with an id or a span"),
+        (
+            {"retrieved": ["d1"], "retrieved_scores": [1, 2]},
+            r"one for each of retrieved, 1; got 2",
+        ),
+        ({"answer": 42}, r"answer of 'q1': expected a text; got 42"),
+        ({"contexts": ["a", None]}, r"contexts of 'q1': expected a text; got None"),
+        ({"latency_ms": -1}, r"latency_ms of 'q1': expected a number from 0 upwards; got -1"),
+        ({"cost_usd": "free"}, r"cost_usd of 'q1': expected a number from 0 upwards; got 'free'"),
+        ({"citations": [{"page": 3}]}, r"expected a citation with an id or a source_index"),
+        ({"relevant": [("a", 0, 9)], "retrieved": ["c1"]}, r"gold spans need the filename, start"),
+        ({"relevant_texts": "x", "retrieved": ["a"], "contexts": []}, r"gold texts need one text"),
+    ],
+)
+def test_a_wrong_cell_is_named_by_field_query_and_content(cells, told):
+    with pytest.raises(DataError, match=told):
+        one(**cells)
+
+
+def test_of_many_faults_five_are_shown_and_the_rest_counted():
+    rows = [{"query_id": f"q{n}", "answerable": "no"} for n in range(9)]
+    with pytest.raises(DataError, match=r"'q4'.*; and 4 more$") as caught:
+        record_table(rows)
+    assert "'q5'" not in str(caught.value)
+
+
+def test_duplicate_ids_are_named():
+    with pytest.raises(DataError, match=r"must be unique; seen more than once: 'a'"):
+        record_table({"query_id": ["a", "b", "a"], "answer": ["x", "y", "z"]})
+
+
+def test_an_empty_table_is_no_table():
+    with pytest.raises(DataError, match="the table is empty"):
+        record_table(pd.DataFrame({"query_id": [], "answer": []}))
+
+
+def test_citations_of_what_was_not_retrieved_are_said_and_kept():
+    rows = [{"query_id": "q1", "retrieved": ["d1"], "citations": ["d1", "d9"]}]
+    with pytest.warns(RagevalWarning, match=r"not retrieved: 'q1' \('d9'\); they are scored"):
+        records = record_table(rows)
+    assert records.loc["q1", "citations"] == ["d1", "d9"]
+
+
+def test_the_warning_of_citations_points_at_the_callers_line():
+    rows = [{"query_id": "q1", "retrieved": ["d1"], "citations": ["d9"]}]
+    with pytest.warns(RagevalWarning) as caught:
+        record_table(rows)
+    assert caught[0].filename == __file__
+
+
+def test_citations_of_what_was_not_retrieved_may_be_refused_or_passed_over():
+    rows = [{"query_id": "q1", "retrieved": ["d1"], "citations": ["d9"]}]
+    with pytest.raises(DataError, match=r"not retrieved: 'q1' \('d9'\)"):
+        record_table(rows, unretrieved_citations="error")
+    assert len(record_table(rows, unretrieved_citations="keep")) == 1
+    with pytest.raises(UnknownNameError, match="no way with citations is named 'ignore'"):
+        record_table(rows, unretrieved_citations="ignore")
+
+
+@pytest.mark.parametrize("overlap", [0.0, 1.5, float("nan")])
+def test_an_overlap_is_a_share(overlap):
+    with pytest.raises(DataError, match="overlap must be above 0 and at most 1"):
+        record_table([{"query_id": "q1"}], overlap=overlap)
+
+
+def test_every_field_stands_once_in_the_table_of_names():
+    names = [name for field, also in FIELDS.items() for name in {field, *also}]
+    assert len(names) == len(set(names))
+
+
+def test_real_gold_with_ids_of_signed_integers_is_read(real_data):
+    path = real_data("clapnq_dev") / "clapnq_dev_answerable_first150.jsonl"
+    rows = pd.read_json(path, lines=True, dtype={"id": str}).to_dict("records")
+    records = record_table(
+        [
+            {
+                "query_id": row["id"],
+                "question": row["input"],
+                "reference": [out["answer"] for out in row["output"]],
+                "contexts": [passage["text"] for passage in row["passages"]],
+                "answerable": True,
+            }
+            for row in rows
+        ]
+    )
+    assert len(records) == 150
+    assert records["answerable"].all()
+    assert set(map(len, records["reference"])) == {1, 2}
+    assert records.index.str.startswith("-").any()
