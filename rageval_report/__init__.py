@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from rageval_report.results import Result as Result
     from rageval_report.scores import METRICS as METRICS
     from rageval_report.scores import Metric as Metric
+    from rageval_report.scoring import score as score
+    from rageval_report.scoring import score_rankings as score_rankings
 
 _HOME = {
     "analysis.comparison": ("Comparison", "compare"),
@@ -45,6 +47,7 @@ _HOME = {
     "evaluation": ("RAGPipelineEvaluation", "read_scores"),
     "results": ("Result",),
     "scores": ("METRICS", "Metric"),
+    "scoring": ("score", "score_rankings"),
 }
 
 __getattr__, _names = lazy_face(

@@ -23,9 +23,13 @@ _PACKAGE = __name__.partition(".")[0]
 # Which extra of pyproject.toml brings which import; an import that is not here is its own package.
 EXTRAS: dict[str, str] = {
     "narwhals": "frames",
+    "nltk": "text",
     "openpyxl": "excel",
     "polars": "frames",
     "pyarrow": "parquet",
+    "rapidfuzz": "text",
+    "rouge_score": "text",
+    "sacrebleu": "text",
 }
 
 

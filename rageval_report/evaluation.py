@@ -173,6 +173,14 @@ class RAGPipelineEvaluation:
         """What was guessed or mended when the rows were read."""
         return self._table.notes
 
+    def noting(self, *notes: str) -> Self:
+        """The same evaluation with more notes for its reports."""
+        return (
+            type(self)
+            .__new__(type(self))
+            ._hold(self.name, self._table.noting(*notes), self._correct)
+        )
+
     @property
     def n_queries(self) -> int:
         """The number of queries."""

@@ -1,5 +1,6 @@
 """README's examples run as they stand, on the demonstration data under the names that it uses."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -23,6 +24,10 @@ def folder(tmp_path, monkeypatch):
     baseline, candidate = demo_evaluations()
     baseline.save("bm25.csv")
     candidate.save("hybrid.csv")
+    gold = {"qid": "a", "answerable": True, "gold_claim_substr": ["Paris"]}
+    trace = {"qid": "a", "answer_json": {"claim": "It is Paris.", "citations": []}}
+    for name, row in (("gold", gold), ("trace", trace)):
+        Path(f"{name}.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     return tmp_path
 
 

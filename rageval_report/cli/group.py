@@ -26,6 +26,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "thresholds": f"{_HERE}.describe:thresholds",
         "failures": f"{_HERE}.describe:failures",
         "compare": f"{_HERE}.compare:compare",
+        "score": f"{_HERE}.score:score",
         "plot": f"{_HERE}.plot:plot",
     },
 )

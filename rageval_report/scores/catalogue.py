@@ -5,6 +5,7 @@ To add one, add a line; from outside, ``METRICS.add(name, Metric(...))``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from rageval_report.scores.metric import METRICS, Kind, Metric
@@ -172,6 +173,49 @@ _CATALOGUE = (
         "hits over min(k, relevant)",
     ),
     _proportion(
+        "hybrid_log_rank",
+        "retrieval",
+        "Recall, weighed with how early the relevant stand on a logarithmic scale.",
+        "datapizza-ai",
+        *("hybrid_log_rank_score", "hybrid_log_rank_score_exact"),
+        title="Hybrid Log-Rank",
+    ),
+    _proportion(
+        "precision_similarity",
+        "retrieval",
+        "The share of the results whose vector is near a truth's.",
+        "datapizza-ai",
+        title="Precision (similarity)",
+    ),
+    _proportion(
+        "recall_similarity",
+        "retrieval",
+        "The share of the truths whose vector is near a result's.",
+        "datapizza-ai",
+        title="Recall (similarity)",
+    ),
+    _proportion(
+        "f1_similarity",
+        "retrieval",
+        "The harmonic mean of precision and recall by similarity.",
+        "datapizza-ai",
+        title="F1 (similarity)",
+    ),
+    _proportion(
+        "hybrid_log_rank_similarity",
+        "retrieval",
+        "Recall of near truths, weighed with how early they stand.",
+        "datapizza-ai",
+        "hybrid_log_rank_score_similarity",
+        title="Hybrid Log-Rank (similarity)",
+    ),
+    _binary(
+        "full_recall",
+        "retrieval",
+        "Whether all gold is among the results; of answerable questions.",
+        "the gold and trace scorer",
+    ),
+    _proportion(
         "context_relevance",
         "retrieval",
         "The share of the retrieved context that bears on the question.",
@@ -268,6 +312,14 @@ _CATALOGUE = (
         "answer_exact_match",
         "exact",
     ),
+    _binary(
+        "exact_match_squad",
+        "generation",
+        "Whether the answer equals the reference after SQuAD's normalisation.",
+        "Rajpurkar et al. 2016",
+        *("squad_em", "squad_exact_match", "normalized_exact_match"),
+        title="Exact Match (SQuAD)",
+    ),
     _proportion(
         "token_f1",
         "generation",
@@ -276,6 +328,20 @@ _CATALOGUE = (
         "answer_f1",
         "squad_f1",
         "word_f1",
+    ),
+    _proportion(
+        "chrf",
+        "generation",
+        "Overlap of runs of characters, between 0 and 1.",
+        "Popović 2015",
+        "chrf_score",
+        title="chrF",
+    ),
+    _binary(
+        "answered_precision",
+        "generation",
+        "Whether a shipped answer holds a gold claim and cites gold; of answered questions.",
+        "the gold and trace scorer",
     ),
     _proportion(
         "bleu",
@@ -357,12 +423,27 @@ _CATALOGUE = (
         "Whether any citation points to a relevant source.",
         "the gold and trace scorer",
         "citation_hit_rate",
+    ),
+    _proportion(
+        "document_accuracy", "citation", "The share of citations of the right document.", "ragbench"
+    ),
+    _binary(
+        "answered_citation_hit",
+        "citation",
+        "Whether a shipped answer to an answerable question cites gold; of answered questions.",
+        "the gold and trace scorer",
         "chr",
     ),
     _proportion(
         "section_accuracy", "citation", "The share of citations with the right section.", "ragbench"
     ),
     # -- abstention
+    _binary(
+        "abstention_accuracy",
+        "abstention",
+        "Whether an answerable question was answered, or another refused.",
+        "ragbench",
+    ),
     _binary(
         "unanswerable_accuracy",
         "abstention",
@@ -395,5 +476,45 @@ _CATALOGUE = (
     _spent("cost_usd", "Cost (USD)", "Dollars spent on the query.", "cost", "total_cost"),
 )
 
+# How the metrics are computed that need no judge: for each view of the records and each module the
+# metrics whose functions there bear their names.
+_COMPUTED: dict[str, dict[str, str]] = {
+    "rankings": {
+        "log_rank": "hybrid_log_rank",
+        "retrieval": "average_precision bpref f1 hit ndcg ndcg_exp precision r_precision "
+        "reachable_recall recall reciprocal_rank",
+    },
+    "answers": {
+        "bleu": "bleu chrf",
+        "rouge": "rouge_1 rouge_2 rouge_l",
+        "text": "exact_match exact_match_squad token_f1",
+    },
+    "answer_similarities": {"similarity": "semantic_answer_similarity"},
+    "similarities": {
+        "similarity": "f1_similarity hybrid_log_rank_similarity precision_similarity "
+        "recall_similarity",
+    },
+    "citations": {
+        "citation": "citation_f1 citation_hit citation_precision citation_recall "
+        "document_accuracy section_accuracy",
+    },
+    "refusals": {
+        "refusal": "abstention_accuracy false_refusal hallucinated_answer unanswerable_accuracy",
+    },
+    "performance": {
+        "performance": "completion_tokens cost_usd latency latency_ms prompt_tokens total_tokens",
+    },
+}
+
+
+def _computed(metric: Metric) -> Metric:
+    for view, modules in _COMPUTED.items():
+        for module, names in modules.items():
+            if metric.name in names.split():
+                path = f"rageval_report.metrics.{module}:{metric.name}"
+                return replace(metric, compute=path, needs=view)
+    return metric
+
+
 for _metric in _CATALOGUE:
-    METRICS.add(_metric.name, _metric)
+    METRICS.add(_metric.name, _computed(_metric))

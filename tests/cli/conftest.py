@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,8 +49,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def demo_folder(folder: Path) -> Path:
-    """The same with bm25.csv and hybrid.csv."""
+    """The same with bm25.csv and hybrid.csv, and a gold set with a trace that passes."""
     write_demo_files(folder)
+    gold = {"qid": "a", "answerable": True, "gold_claim_substr": ["Paris"]}
+    trace = {"qid": "a", "answer_json": {"claim": "It is Paris.", "citations": []}}
+    for name, row in (("gold", gold), ("trace", trace)):
+        (folder / f"{name}.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     return folder
 
 
