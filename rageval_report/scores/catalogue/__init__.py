@@ -1,0 +1,57 @@
+"""The metrics that are known by name, in the order in which reports show them.
+
+To add one, add an entry to its group, and where no judge is needed its name to `_COMPUTED`; from
+outside, ``METRICS.add(name, Metric(...))``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rageval_report.scores.catalogue.conduct import CONDUCT
+from rageval_report.scores.catalogue.generation import GENERATION
+from rageval_report.scores.catalogue.retrieval import RETRIEVAL
+from rageval_report.scores.metric import METRICS, Metric
+
+# How the metrics are computed that need no judge: for each view of the records and each module the
+# metrics whose functions there bear their names.
+_COMPUTED: dict[str, dict[str, str]] = {
+    "rankings": {
+        "log_rank": "hybrid_log_rank",
+        "retrieval": "average_precision bpref f1 hit ndcg ndcg_exp precision r_precision "
+        "reachable_recall recall reciprocal_rank",
+    },
+    "answers": {
+        "bleu": "bleu chrf",
+        "rouge": "rouge_1 rouge_2 rouge_l",
+        "text": "exact_match exact_match_squad token_f1",
+    },
+    "answer_similarities": {"similarity": "semantic_answer_similarity"},
+    "similarities": {
+        "similarity": "f1_similarity hybrid_log_rank_similarity precision_similarity "
+        "recall_similarity",
+    },
+    "citations": {
+        "citation": "citation_f1 citation_hit citation_precision citation_recall "
+        "document_accuracy section_accuracy",
+    },
+    "refusals": {
+        "refusal": "abstention_accuracy false_refusal hallucinated_answer unanswerable_accuracy",
+    },
+    "performance": {
+        "performance": "completion_tokens cost_usd latency latency_ms prompt_tokens total_tokens",
+    },
+}
+
+
+def _computed(metric: Metric) -> Metric:
+    for view, modules in _COMPUTED.items():
+        for module, names in modules.items():
+            if metric.name in names.split():
+                path = f"rageval_report.metrics.{module}:{metric.name}"
+                return replace(metric, compute=path, needs=view)
+    return metric
+
+
+for _metric in (*RETRIEVAL, *GENERATION, *CONDUCT):
+    METRICS.add(_metric.name, _computed(_metric))
