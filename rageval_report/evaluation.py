@@ -9,6 +9,12 @@ from typing import Any, Self
 import pandas as pd
 
 from rageval_report._registry import load
+from rageval_report.analysis.breakdown import (
+    breakdown,
+    check_cause,
+    failure_causes,
+    retrieval_by_generation,
+)
 from rageval_report.analysis.comparison import Comparison, compare
 from rageval_report.analysis.haystack import (
     OutputFormat,
@@ -304,7 +310,9 @@ class RAGPipelineEvaluation:
         """
         return below_threshold(self, metric, threshold)
 
-    def failures(self, metric: str, threshold: float | str) -> Result:
+    def failures(
+        self, metric: str, threshold: float | str, *, cause: str | None = None, k: int = 5
+    ) -> Result:
         """The queries on the wrong side of a threshold, by the metric's direction, worst first.
 
         Parameters
@@ -313,6 +321,10 @@ class RAGPipelineEvaluation:
             By any of its names.
         threshold : float, "p25" and the like, "median", or "mean"
             A number, or one found in the scores.
+        cause : str, optional
+            Only the queries that fail for this cause; see `breakdown`.
+        k : int
+            How many results the answer was made of, where a cause is asked for.
 
         Returns
         -------
@@ -320,7 +332,35 @@ class RAGPipelineEvaluation:
             With question, answer and reasons where the details have them; texts are cut on printing
             only.
         """
-        return failures(self, metric, threshold)
+        if cause is None:
+            return failures(self, metric, threshold)
+        only = failure_causes(self, k=k, correct=self._correct) == check_cause(cause)
+        return failures(self, metric, threshold, only).with_notes(f"only failures of {cause}")
+
+    def breakdown(self, *, k: int = 5, **settings: Any) -> Result:
+        """How many queries fail of retrieval, ranking, generation, citation or refusal.
+
+        Parameters
+        ----------
+        k : int
+            How many results the answer was made of; needs ``hit@k`` or ``recall@k``.
+
+        Returns
+        -------
+        Result
+            One row a cause: ``cause``, ``what``, ``n``, ``share``, ``ci_low``, ``ci_high``.
+        """
+        return breakdown(self, k=k, correct=self._correct, **settings)
+
+    def retrieval_by_generation(self, *, k: int = 5) -> Result:
+        """Retrieval passed or failed, against the answer right or wrong.
+
+        Parameters
+        ----------
+        k : int
+            How many results the answer was made of; needs ``hit@k`` or ``recall@k``.
+        """
+        return retrieval_by_generation(self, k=k, correct=self._correct)
 
     def slices(
         self, by: str, metrics: str | Iterable[str] | None = None, **settings: Any

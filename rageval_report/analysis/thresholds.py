@@ -106,7 +106,9 @@ def _rows(evaluation: Scored, metric: Metric, wanted: np.ndarray) -> pd.DataFram
     return rows.sort_values(metric.name, ascending=metric.greater_is_better, kind="stable")
 
 
-def failures(evaluation: Scored, metric: str, threshold: float | str) -> Result:
+def failures(
+    evaluation: Scored, metric: str, threshold: float | str, only: pd.Series | None = None
+) -> Result:
     """The queries on the wrong side of a threshold, worst first, with texts and reasons.
 
     Parameters
@@ -117,6 +119,8 @@ def failures(evaluation: Scored, metric: str, threshold: float | str) -> Result:
         By any of its names; its direction says which side is wrong.
     threshold : float, or "p25" and the like, "median", "mean"
         The threshold itself is still right.
+    only : Series of bool, index query_id, optional
+        The queries to look at; the threshold is found in all.
 
     Returns
     -------
@@ -128,6 +132,8 @@ def failures(evaluation: Scored, metric: str, threshold: float | str) -> Result:
     values = scores_of(evaluation, known)
     cut = threshold_value(values, threshold)
     wrong = values < cut if known.greater_is_better else values > cut
+    if only is not None:
+        wrong &= only.to_numpy(dtype=bool)
     rows = _rows(evaluation, known, wrong)
     texts = _text_columns(rows, known)
     ordered = rows[[known.name, *texts, *(c for c in rows if c not in (known.name, *texts))]]
