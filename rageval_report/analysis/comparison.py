@@ -281,7 +281,7 @@ def compare(
         f"{names} against {baseline.name}",
         frame,
         settings,
-        tuple(dict.fromkeys(_notes(pairings, rows, correction))),
+        tuple(dict.fromkeys(_notes(pairings, rows, correction, plan.alpha))),
         headline=_HEADLINE
         if len(candidates) > 1
         else tuple(c for c in _HEADLINE if c != "candidate"),
@@ -390,7 +390,9 @@ def _addressed(finding: Finding, n_candidates: int) -> str:
     )
 
 
-def _notes(pairings: tuple[Pairing, ...], rows: list[Row], correction: str) -> list[str]:
+def _notes(
+    pairings: tuple[Pairing, ...], rows: list[Row], correction: str, alpha: float
+) -> list[str]:
     notes = [note for pairing in pairings for note in pairing.notes()]
     notes += [note for row in rows for note in row.notes]
     family = _family(rows)
@@ -398,7 +400,7 @@ def _notes(pairings: tuple[Pairing, ...], rows: list[Row], correction: str) -> l
         notes.append(f"p-values are adjusted ({correction}) over the {family} tests of this table")
     if family > 1 and correction == "none":
         notes.append(
-            f"{family} tests without correction: about {family * 0.05:.1g} false alarms are "
+            f"{family} tests without correction: about {family * alpha:.1g} false alarms are "
             "expected where nothing differs"
         )
     return notes

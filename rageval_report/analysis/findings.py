@@ -67,7 +67,7 @@ class Plan:
         return self.margin
 
     def settings(self) -> dict[str, object]:
-        """What the signature tells; the seed only where something may be drawn."""
+        """What the signature tells."""
         told: dict[str, object] = {
             "test": self.test,
             "interval": self.interval_method,

@@ -19,7 +19,6 @@ from rageval_report.scores.align import Alignment
 from rageval_report.stats import adjust_pvalues, heterogeneity_test
 
 NO_GROUP = "(none)"
-_ALPHA = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +162,7 @@ def slice_comparison(
                 for label, rows in _groups(labels)
             ]
             records += _records(groups, column)
-            notes += _disagreements(whole, groups, by)
+            notes += _disagreements(whole, groups, by, comparison.plan.alpha)
     frame = pd.DataFrame(records)
     frame.insert(
         list(frame).index("pvalue") + 1,
@@ -242,7 +241,8 @@ def _asked(pairing: Pairing, metrics: str | Iterable[str] | None) -> list[tuple[
 
 def _label_notes(labels: pd.Series, by: str) -> tuple[str, ...]:
     n_without = int((labels == NO_GROUP).sum())
-    return (f"{n_without} queries have no {by}",) if n_without else ()
+    verb = "query has" if n_without == 1 else "queries have"
+    return (f"{n_without} {verb} no {by}",) if n_without else ()
 
 
 def _records(groups: list[tuple[str, Row]], column: str) -> list[dict[str, object]]:
@@ -257,14 +257,14 @@ def _record(label: str, row: Row, column: str) -> dict[str, object]:
     return {**head, column: label, **numbers}
 
 
-def _disagreements(whole: Row, groups: list[tuple[str, Row]], by: str) -> list[str]:
+def _disagreements(whole: Row, groups: list[tuple[str, Row]], by: str, alpha: float) -> list[str]:
     """Where groups point the other way than the whole does."""
     overall = whole.test.difference
     against = [(label, row) for label, row in groups if row.test.difference * overall < 0]
     if not against:
         return []
     spread = heterogeneity_test([row.differences for _, row in groups if row.differences.size])
-    clear = [(label, row) for label, row in against if row.test.pvalue <= _ALPHA]
+    clear = [(label, row) for label, row in against if row.test.pvalue <= alpha]
     n_against = sum(row.test.n for _, row in against)
     name = f"{whole.metric.name} ({whole.names[1]})"
     if 2 * n_against > whole.test.n:

@@ -240,15 +240,18 @@ def _typical_notes(evaluation: Scored, summary: Result) -> tuple[str, ...]:
     """Of what is spent, the typical and the bad case: a mean says little of a long tail."""
     names = summary.frame.loc[summary.frame["group"] == "performance", "metric"]
     spent = [evaluation.metrics[name] for name in names]
-    return tuple(_typical_note(metric.name, scores_of(evaluation, metric)) for metric in spent)
+    level = float(str(summary.settings["confidence_level"]))
+    return tuple(
+        _typical_note(metric.name, scores_of(evaluation, metric), level) for metric in spent
+    )
 
 
-def _typical_note(name: str, values: FloatArray) -> str:
+def _typical_note(name: str, values: FloatArray, level: float) -> str:
     told = [
         f"{word} {number(one.estimate)}{_limits(one)}"
         for word, one in (
-            ("median", quantile_interval(values, 0.5)),
-            ("p95", quantile_interval(values, 0.95)),
+            ("median", quantile_interval(values, 0.5, confidence_level=level)),
+            ("p95", quantile_interval(values, 0.95, confidence_level=level)),
         )
     ]
     return f"{name}: {', '.join(told)}"
@@ -257,7 +260,8 @@ def _typical_note(name: str, values: FloatArray) -> str:
 def _limits(interval: Interval) -> str:
     if np.isnan([interval.low, interval.high]).any():
         return " (too few queries for an interval)"
-    return f" (95 % CI {number(interval.low)} to {number(interval.high)})"
+    level = f"{100 * interval.confidence_level:g} % CI"
+    return f" ({level} {number(interval.low)} to {number(interval.high)})"
 
 
 def aggregated_scores(evaluation: Scored) -> pd.Series:

@@ -14,7 +14,6 @@ from rageval_report.scores.table import (
     Scored,
     ScoreTable,
     beside,
-    detail,
     question_text,
     score_table,
 )
@@ -28,7 +27,6 @@ __all__ = [
     "Scored",
     "beside",
     "correctness",
-    "detail",
     "is_binary",
     "normalised",
     "question_text",

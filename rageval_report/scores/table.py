@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from rageval_report.scores.metric import (
     normalised,
     overridden,
 )
-from rageval_report.scores.query_ids import QUERY_ID, first_named, query_ids
+from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
 
@@ -293,15 +293,3 @@ def _check_bounds(column: np.ndarray, metric: Metric, ids: pd.Series) -> None:
             f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
         )
     np.clip(column, low, high, out=column)
-
-
-def detail(details: pd.DataFrame, *names: str) -> Any:
-    """The first of the named detail columns that is there, or None.
-
-    Examples
-    --------
-    >>> detail(pd.DataFrame({"Response": ["yes"]}), "answer", "response").tolist()
-    ['yes']
-    """
-    column = first_named(details.columns, names)
-    return None if column is None else details[column]

@@ -101,3 +101,11 @@ def test_records_are_broken_down_from_end_to_end():
         "retrieval": 1,
         "ranking": 1,
     }
+
+
+def test_a_rule_that_is_a_function_is_signed_by_its_name():
+    def exact(rows):
+        return rows["exact_match"] == 1
+
+    signature = RAGPipelineEvaluation("a", ROWS, correct=exact).breakdown().signature
+    assert "correct:exact|" in signature

@@ -380,3 +380,8 @@ def test_too_few_clusters_are_told_as_clusters():
     b = run("b", recall=[0.5, 0.6, 0.7, 0.55, 0.62, 0.71, 0.8, 0.49])
     verdict = compare(a, b, clusters="document").frame["verdict"].iloc[0]
     assert verdict.startswith("too few clusters for a test on recall: 2 in common")
+
+
+def test_without_correction_the_false_alarms_are_those_of_the_level(two):
+    notes = compare(*two, correction="none", confidence_level=0.9).notes
+    assert any("3 tests without correction: about 0.3 false alarms" in note for note in notes)

@@ -35,7 +35,7 @@ def test_the_largest_group_comes_first(opposed):
 def test_queries_without_a_group_keep_one_of_their_own():
     result = slice_summary(run("a", [0.1, 0.2, 0.3, 0.4], ["x", None, "x", "y"]), "topic")
     assert result.frame.set_index("topic")["n"].to_dict() == {"x": 2, "(none)": 1, "y": 1}
-    assert "1 queries have no topic" in result.notes
+    assert "1 query has no topic" in result.notes
 
 
 def test_groups_are_compared_pair_by_pair(opposed):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report import DataError, Metric, RagevalWarning, UnknownNameError
-from rageval_report.scores import detail, question_text, score_table
+from rageval_report.scores import score_table
 
 arrow_texts = pytest.mark.skipif(
     getattr(pd.Series(["a"]).dtype, "storage", None) != "pyarrow",
@@ -297,17 +297,6 @@ def test_the_file_lists_its_metrics_and_the_caller_adds_some():
     added = score_table(columns, only=["recall"], metrics={"turn": "lower"})
     assert list(added.scores) == ["recall", "turn"]
     assert list(score_table(columns, only=["recall"], metrics=["bleu"]).scores) == ["bleu"]
-
-
-# -- small helpers
-
-
-def test_a_detail_is_found_by_the_first_of_its_names():
-    details = pd.DataFrame({"Response": ["x"], "answer": ["y"]})
-    assert detail(details, "answer", "response").tolist() == ["y"]
-    assert detail(details, "response", "answer").tolist() == ["x"]
-    assert detail(details, "reference") is None
-    assert question_text(details) is None
 
 
 # -- memory
