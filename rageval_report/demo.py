@@ -10,9 +10,9 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from rageval_report._files import write_atomically
 from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.files.writing import write_atomically
 
 _NAMES = ("bm25", "hybrid")
 _DATA = resources.files(__name__.partition(".")[0]) / "data"

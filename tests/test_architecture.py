@@ -22,7 +22,7 @@ PACKAGE = Path(rageval_report.__file__).parent
 
 FLOORS = (
     {"errors", "_version"},
-    {"_registry", "_files"},
+    {"_registry", "files"},
     {"scores", "results"},
     {"records"},
     {"stats", "render", "plots", "metrics", "readers", "datasets", "runner"},

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from rageval_report._files import write_atomically
 from rageval_report.analysis.summary import aggregated_scores
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.files.writing import write_atomically
 from rageval_report.scores import Scored
 
 OutputFormat = Literal["json", "csv", "df"]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rageval_report._files import write_atomically
 from rageval_report._registry import load
 from rageval_report.cli.notes import note
 from rageval_report.errors import DataError
+from rageval_report.files.writing import write_atomically
 
 if TYPE_CHECKING:
     from rageval_report.results import Result

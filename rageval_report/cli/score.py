@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from rageval_report._files import write_atomically
 from rageval_report._registry import load
 from rageval_report.cli.group import examples
 from rageval_report.cli.notes import note
 from rageval_report.cli.options import output_options
 from rageval_report.cli.output import Output, check_free
+from rageval_report.files.writing import write_atomically
 
 FAILED = 1
 
@@ -24,8 +24,12 @@ FAILED = 1
         "--gates precision=0.50,chr=0.50,under=0.50,over=0.50 --report report.json",
     )
 )
-@click.option("--gold", required=True, metavar="FILE", help="The gold set, JSON Lines.")
-@click.option("--trace", required=True, metavar="FILE", help="The pipeline's traces, JSON Lines.")
+@click.option(
+    "--gold", required=True, metavar="FILE", help="The gold set, JSON Lines; gzipped or not."
+)
+@click.option(
+    "--trace", required=True, metavar="FILE", help="The pipeline's traces, likewise; - reads stdin."
+)
 @click.option("--k", type=int, default=5, show_default=True, help="The cutoff of the recall.")
 @click.option(
     "--gates",

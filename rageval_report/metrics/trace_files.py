@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rageval_report.errors import DataError, ReaderError
+from rageval_report.files.json_lines import json_objects
+from rageval_report.files.source import Source
 
 Rows = str | Path | Iterable[Mapping[str, Any]]
-"""A JSON Lines file, or the objects themselves."""
+"""A JSON Lines file, gzipped or not, "-" for standard input; or the objects themselves."""
 
 _QIDS = ("qid", "q_id")
 _SHOWN = 60
@@ -154,8 +155,9 @@ def read_gold(source: Rows) -> dict[str, GoldItem]:
     Parameters
     ----------
     source : path, or iterable of mappings
-        A JSON Lines file, or its objects: ``qid``, ``answerable`` (true or false), and where they
-        are known ``question``, ``gold_claim_substr``, ``gold_citations``. Other fields are ignored.
+        A JSON Lines file, gzipped or not ("-" is standard input), or its objects:
+        ``qid``, ``answerable`` (true or false), and where they are known ``question``,
+        ``gold_claim_substr``, ``gold_citations``. Other fields are ignored.
 
     Returns
     -------
@@ -208,9 +210,10 @@ def read_traces(source: Rows) -> Traces:
     Parameters
     ----------
     source : path, or iterable of mappings
-        A JSON Lines file, or its objects: ``qid`` (or ``q_id``), ``retrieved_ids``, and
-        ``answer_json`` with ``claim`` and ``citations``. Objects without an id are counted and
-        left out; missing and null fields are empty.
+        A JSON Lines file, gzipped or not ("-" is standard input), or its objects:
+        ``qid`` (or ``q_id``), ``retrieved_ids``, and ``answer_json`` with ``claim`` and
+        ``citations``. Objects without an id are counted and left out; missing and null fields are
+        empty.
 
     Raises
     ------
@@ -245,7 +248,8 @@ def read_traces(source: Rows) -> Traces:
 
 def _lines(source: Rows) -> Iterator[_Line]:
     if isinstance(source, str | Path):
-        yield from _lines_of_file(Path(source))
+        file = Source(source, encoding="utf-8")
+        yield from (_Line(found, number, file.name) for number, found in json_objects(file))
         return
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
         raise DataError(
@@ -255,42 +259,3 @@ def _lines(source: Rows) -> Iterator[_Line]:
         if not isinstance(content, Mapping):
             raise DataError(f"item {number}: expected a mapping; got {type(content).__name__}")
         yield _Line(content, number, None)
-
-
-def _lines_of_file(path: Path) -> Iterator[_Line]:
-    name = str(path)
-    for number, text in enumerate(_text_of(path).split("\n"), 1):
-        if not text.strip():
-            continue
-        content = _object(text, name, number)
-        yield _Line(content, number, name)
-
-
-def _text_of(path: Path) -> str:
-    if path.is_dir():
-        raise ReaderError("expected a JSON Lines file; this is a folder", path)
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as exc:
-        raise ReaderError("there is no such file", path) from exc
-    except OSError as exc:
-        raise ReaderError(f"the file cannot be read: {exc.strerror or exc}", path) from exc
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as exc:
-        line = 1 + data[: exc.start].count(b"\n")
-        raise ReaderError(f"expected UTF-8 text: {exc.reason}", path, line) from exc
-
-
-def _object(text: str, path: str, number: int) -> Mapping[str, Any]:
-    try:
-        content = json.loads(text)
-    except json.JSONDecodeError as exc:
-        message = f"this is not JSON: {exc.msg}, at character {exc.colno}"
-        raise ReaderError(message, path, number) from exc
-    except (RecursionError, ValueError) as exc:
-        raise ReaderError(f"this JSON cannot be read: {exc}", path, number) from exc
-    if not isinstance(content, dict):
-        shown = text.strip()[:_SHOWN]
-        raise ReaderError(f"expected one JSON object a line; got {shown!r}", path, number)
-    return content

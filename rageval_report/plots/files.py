@@ -9,8 +9,8 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from rageval_report._files import write_with
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.files.writing import write_with
 from rageval_report.plots import plot
 from rageval_report.plots.style import FittedAxes
 

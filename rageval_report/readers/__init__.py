@@ -13,9 +13,9 @@ from typing import Any
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError, UnknownNameError, named
+from rageval_report.files.source import Source
 from rageval_report.readers._shapes import ShapeError
 from rageval_report.readers.base import ACCEPTED, Reader, ScoreFile
-from rageval_report.readers.source import Source
 
 __all__ = ["READERS", "Reader", "ScoreFile", "Source", "picked", "read", "recognise"]
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from rageval_report.errors import DataError, named
+from rageval_report.files.source import Source
 from rageval_report.readers.base import text_columns
-from rageval_report.readers.source import Source
 
 _WITH_COMMA = r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?"
 _WITHOUT = r"[-+]?\d+|(?i:-|n/?a|nan|none|null|\(?failed\)?|error)"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from rageval_report.errors import UnknownNameError, named
-from rageval_report.readers.source import Source
+from rageval_report.files.source import Source
 from rageval_report.scores.metric import Override, normalised
 from rageval_report.scores.table import id_column_of, question_text
 from rageval_report.scores.texts import TEXTS

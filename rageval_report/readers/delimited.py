@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, named
+from rageval_report.files.source import Source
 from rageval_report.readers._decimals import with_decimal_points
 from rageval_report.readers._fields import (
     Counted,
@@ -29,7 +30,6 @@ from rageval_report.readers.base import (
     single_pipeline,
     text_columns,
 )
-from rageval_report.readers.source import Source
 
 DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE, _HEAD = 50, 1 << 16

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import ParseError
 
 from rageval_report._registry import load
 from rageval_report.errors import DataError, UnknownNameError, named
+from rageval_report.files.source import Source
 from rageval_report.readers._columns import frame_of
 from rageval_report.readers.base import (
     Reader,
@@ -19,7 +20,6 @@ from rageval_report.readers.base import (
     kept_columns,
     single_pipeline,
 )
-from rageval_report.readers.source import Source
 
 _ZIP = b"PK\x03\x04"
 _FAULTS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"))

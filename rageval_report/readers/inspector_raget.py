@@ -7,10 +7,10 @@ from statistics import fmean
 from typing import Any
 
 from rageval_report.errors import named
+from rageval_report.files.source import Source
 from rageval_report.readers._columns import columns_of, frame_of
 from rageval_report.readers._shapes import ShapeError, is_records, mapping, records
 from rageval_report.readers.base import Reader, ScoreFile
-from rageval_report.readers.source import Source
 from rageval_report.scores.metric import Catalogue, Override, normalised
 
 Json = Mapping[str, Any]

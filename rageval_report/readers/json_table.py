@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rageval_report.errors import named
+from rageval_report.files.source import Source
 from rageval_report.readers._columns import columns_of, frame_of, with_nested_scores
 from rageval_report.readers._shapes import ShapeError, is_records, kind_of
 from rageval_report.readers.base import (
@@ -15,7 +16,6 @@ from rageval_report.readers.base import (
     repeated,
     single_pipeline,
 )
-from rageval_report.readers.source import Source
 from rageval_report.scores.table import id_column_of
 
 Columns = dict[str, list[Any]]

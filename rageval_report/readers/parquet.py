@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from rageval_report._registry import load
+from rageval_report.files.source import Source
 from rageval_report.readers.base import (
     Reader,
     ScoreFile,
@@ -15,7 +16,6 @@ from rageval_report.readers.base import (
     kept_columns,
     single_pipeline,
 )
-from rageval_report.readers.source import Source
 
 _MAGIC = b"PAR1"
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from rageval_report.files.source import Source
 from rageval_report.readers._columns import columns_of, frame_of
 from rageval_report.readers._shapes import is_records, mapping, records
 from rageval_report.readers.base import Reader, ScoreFile, distinct
-from rageval_report.readers.source import Source
 from rageval_report.scores.table import id_column_of, question_text
 
 _ERROR = 2  # failureReason: 0 none, 1 an assertion, 2 an error

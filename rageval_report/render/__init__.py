@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rageval_report._files import write_atomically
 from rageval_report._registry import Registry
+from rageval_report.files.writing import write_atomically
 from rageval_report.results import Result
 
 Renderer: TypeAlias = Callable[..., str]

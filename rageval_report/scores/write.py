@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from rageval_report._files import write_atomically, write_with
 from rageval_report._registry import load
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.files.writing import write_atomically, write_with
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.table import Scored
 

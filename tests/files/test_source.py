@@ -65,7 +65,7 @@ def test_a_damaged_gzip_file_is_refused(write):
 
 
 def test_a_gzip_bomb_is_refused(write, monkeypatch):
-    monkeypatch.setattr("rageval_report.readers.source._HARMLESS", 1 << 16)
+    monkeypatch.setattr("rageval_report.files.source._HARMLESS", 1 << 16)
     with pytest.raises(ReaderError, match=r"swells to more than 300 times"):
         read(write(gzip.compress(b"0" * (1 << 22))))
 

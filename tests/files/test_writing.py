@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rageval_report import DataError
-from rageval_report._files import write_atomically, write_with
+from rageval_report.files.writing import write_atomically, write_with
 
 
 def names_in(folder):

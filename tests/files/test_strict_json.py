@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report.readers._strict_json import (
+from rageval_report.files.strict_json import (
     NotJSONError,
     parsed,
     starts_like_json,

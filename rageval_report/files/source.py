@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rageval_report.errors import ReaderError
-from rageval_report.readers import _encoding, _strict_json
+from rageval_report.files import strict_json
+from rageval_report.files.encoding import NotTextError, binary_kind, decoded, head_text, text_kind
 
 STANDARD_INPUT = "-"
 
@@ -154,12 +155,12 @@ class Source:
     @cached_property
     def is_text(self) -> bool:
         """Whether the first bytes may be text at all."""
-        return _encoding.binary_kind(self.head, self.encoding) is None
+        return binary_kind(self.head, self.encoding) is None
 
     @property
     def looks_like(self) -> str:
         """What the content seems to be, for an error message."""
-        return _encoding.binary_kind(self.head, self.encoding) or _encoding.text_kind(self.head)
+        return binary_kind(self.head, self.encoding) or text_kind(self.head)
 
     @cached_property
     def utf8(self) -> bytes:
@@ -167,12 +168,12 @@ class Source:
         if not self.is_text:
             raise self.error(f"expected text; this looks like {self.looks_like}")
         try:
-            decoded = _encoding.decoded(self.data, self.encoding)
-        except _encoding.NotTextError as exc:
+            found = decoded(self.data, self.encoding)
+        except NotTextError as exc:
             raise self.error(str(exc), line=exc.line) from exc
-        if decoded.note is not None:
-            self._notes.append(decoded.note)
-        return decoded.utf8
+        if found.note is not None:
+            self._notes.append(found.note)
+        return found.utf8
 
     @cached_property
     def text(self) -> str:
@@ -194,12 +195,12 @@ class Source:
     @cached_property
     def starts_like_json(self) -> bool:
         """Whether the text opens with a JSON object or array."""
-        return self.is_text and _strict_json.starts_like_json(_encoding.head_text(self.head))
+        return self.is_text and strict_json.starts_like_json(head_text(self.head))
 
     @cached_property
     def json_text(self) -> str:
         """The text, with whole characters in its escapes."""
-        text, n_mended = _strict_json.without_half_characters(self.text)
+        text, n_mended = strict_json.without_half_characters(self.text)
         if n_mended:
             self._notes.append(f"{n_mended} half characters in the JSON are shown as U+FFFD")
         return text
@@ -214,8 +215,8 @@ class Source:
             If it is none: the line, and whether the file ends in the middle.
         """
         try:
-            return _strict_json.parsed(self.json_text)
-        except _strict_json.NotJSONError as exc:
+            return strict_json.parsed(self.json_text)
+        except strict_json.NotJSONError as exc:
             raise self.error(str(exc), line=exc.line) from exc
 
     def document_or_none(self) -> Any:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report.readers import _encoding
-from rageval_report.readers._encoding import NotTextError, binary_kind, decoded
+from rageval_report.files import encoding
+from rageval_report.files.encoding import NotTextError, binary_kind, decoded
 
 TABLE = "query_id,answer,recall\nq1,Zürich – 東京 🙂,0.5\n"
 
@@ -105,7 +105,7 @@ def test_a_text_that_opens_like_a_magic_word_is_text(head):
     [(b"<html>", "HTML or XML"), (b' {"a": 1}', "JSON"), (b"Dear all", "text that begins")],
 )
 def test_texts_are_described(head, kind):
-    assert _encoding.text_kind(head).startswith(kind)
+    assert encoding.text_kind(head).startswith(kind)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))

@@ -1,0 +1,60 @@
+"""JSON Lines: an object a line, every fault with its file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+from rageval_report.files.source import Source
+from rageval_report.files.strict_json import NotJSONError, parsed
+
+_SHOWN = 60
+
+
+def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers; only line ends part them.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    """
+    for number, line in enumerate(StringIO(source.json_text, newline=None), 1):
+        if not line.isspace():
+            yield number, line
+
+
+def json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    r"""The objects of a file, with the numbers of their lines.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Raises
+    ------
+    ReaderError
+        If a line is broken or no object: the file and the line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "gold.jsonl"
+    ...     _ = path.write_text('{"qid": "a"}\n\n{"qid": "b"}\n')
+    ...     list(json_objects(Source(path)))
+    [(1, {'qid': 'a'}), (3, {'qid': 'b'})]
+    """
+    for number, line in numbered_lines(source):
+        try:
+            found = parsed(line)
+        except NotJSONError as exc:
+            reason = f"the record is cut: {line[:_SHOWN]!r}" if exc.is_cut else str(exc)
+            raise source.error(reason, line=number) from exc
+        if not isinstance(found, dict):
+            shown = line.strip()[:_SHOWN]
+            raise source.error(f"expected one JSON object a line; got {shown!r}", line=number)
+        yield number, found
