@@ -31,6 +31,7 @@ from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.readers import ScoreFile, picked, read
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
+from rageval_report.scores.states import states_frame
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.scores.write import save_scores
 
@@ -116,7 +117,8 @@ class RAGPipelineEvaluation:
             A name of the table ``rageval_report.readers.READERS``; recognised where not given.
         **options
             ``pipeline=`` picks one of several in the file; ``query_id=``, ``metrics=``,
-            ``correct=``, ``duplicates=`` as in the constructor; the rest is the reader's.
+            ``correct=``, ``duplicates=`` as in the constructor; ``strict=True`` refuses scores
+            that lie a little outside their bounds; the rest is the reader's.
 
         Raises
         ------
@@ -141,7 +143,11 @@ class RAGPipelineEvaluation:
     ) -> Self:
         try:
             table = score_table(
-                found.frame, known=found.metrics, only=found.metric_columns, **options
+                found.frame,
+                known=found.metrics,
+                only=found.metric_columns,
+                unreadable="failed",
+                **options,
             )
         except DataError as exc:
             raise ReaderError(str(exc), path) from exc
@@ -186,6 +192,11 @@ class RAGPipelineEvaluation:
             .__new__(type(self))
             ._hold(self.name, self._table.noting(*notes), self._correct)
         )
+
+    @property
+    def states(self) -> pd.DataFrame:
+        """Of every score "scored", "failed", "not applicable" or "missing"."""
+        return states_frame(self.scores, self.details)
 
     @property
     def n_queries(self) -> int:
@@ -480,7 +491,7 @@ def read_scores(
     return {one.pipeline: RAGPipelineEvaluation._of(None, one, path, **ours) for one in found}
 
 
-_OURS = ("query_id", "metrics", "correct", "duplicates")
+_OURS = ("query_id", "metrics", "correct", "duplicates", "strict")
 
 
 def _parted(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

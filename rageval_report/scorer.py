@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.metrics.views import Tools
 from rageval_report.records import record_table
 from rageval_report.scores import METRICS, Catalogue, Metric, normalised
+from rageval_report.scores.states import ERROR, states_of, with_states
 
 View = Callable[[pd.DataFrame, Tools], Any]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
@@ -46,6 +47,14 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 }
 
 
+@runtime_checkable
+class Selective(Protocol):
+    """A view some of whose metrics are not about every query."""
+
+    def applies(self, metric: str) -> np.ndarray:
+        """Whether the metric of that name is about each query."""
+
+
 @dataclass(frozen=True, eq=False)
 class ScoredRecords:
     """What scoring gives: the table of scores, and beside it the records.
@@ -56,12 +65,15 @@ class ScoredRecords:
         Index ``query_id``, one float64 column a metric, named as asked; NaN where unscored.
     records : DataFrame
         The checked records, on the same index.
+    states : DataFrame
+        The same index: ``<metric>_state`` where a metric is not about every query.
     metrics : dict of str to Metric
         What is known of each metric.
     """
 
     scores: pd.DataFrame
     records: pd.DataFrame
+    states: pd.DataFrame
     metrics: dict[str, Metric]
 
 
@@ -115,7 +127,7 @@ def score_records(
     ranked = [name for name, metric in known.items() if metric.needs == "rankings"]
     if ranked:
         scores.loc[table[["retrieved", "relevant"]].isna().any(axis=1), ranked] = np.nan
-    return ScoredRecords(scores, table, known)
+    return ScoredRecords(scores, table, _states(scores, table, known, views), known)
 
 
 def computable(names: Iterable[str]) -> dict[str, Metric]:
@@ -171,6 +183,20 @@ def _view(table: pd.DataFrame, need: str, known: dict[str, Metric], tools: Tools
             f"{' and no '.join(missing)}; fields that are there: {', '.join(map(str, table))}"
         )
     return VIEWS[need](table, tools)
+
+
+def _states(
+    scores: pd.DataFrame, table: pd.DataFrame, known: dict[str, Metric], views: dict[str, Any]
+) -> pd.DataFrame:
+    """Why scores are missing, of the metrics whose view knows what they are about."""
+    failed = table[ERROR].notna().to_numpy() if ERROR in table else None
+    columns: dict[str, list[Any]] = {}
+    for name, metric in known.items():
+        view = views[metric.needs]
+        if isinstance(view, Selective):
+            applies = view.applies(metric.known_as)
+            columns |= with_states(name, states_of(scores[name], applies=applies, failed=failed))
+    return pd.DataFrame(columns, index=scores.index)
 
 
 def _computed(job: tuple[Any, Any, int | None]) -> np.ndarray:

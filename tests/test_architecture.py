@@ -23,9 +23,9 @@ PACKAGE = Path(rageval_report.__file__).parent
 FLOORS = (
     {"errors", "_version"},
     {"_registry", "files"},
-    {"scores", "results"},
+    {"http", "scores", "results"},
     {"records"},
-    {"stats", "render", "plots", "metrics", "readers", "datasets", "runner"},
+    {"stats", "render", "plots", "metrics", "readers", "embeddings", "datasets", "runner"},
     {"analysis", "scorer", "judges", "golden"},
     {"evaluation", "scale"},
     {"scoring"},
@@ -36,7 +36,8 @@ FLOORS = (
     {"__main__"},
 )
 READING = {"stats", "analysis", "results", "render", "plots"}
-MAKING = {*("records", "readers", "datasets", "runner"), *("metrics", "judges", "golden", "scorer")}
+MAKING = {*("records", "readers", "embeddings", "datasets", "runner")}
+MAKING |= {"metrics", "judges", "golden", "scorer"}
 HEAVY = {"scipy", "matplotlib", "tabulate", "dask", "duckdb", "narwhals", "polars", "click"}
 HEAVY |= {"jinja2", "tqdm", "numba", "sklearn", "statsmodels", "httpx", "openpyxl", "yaml"}
 

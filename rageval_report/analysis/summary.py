@@ -18,10 +18,21 @@ from rageval_report.analysis.wording import number
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.metric import GROUPS
+from rageval_report.scores.states import (
+    FAILED,
+    MISSING,
+    SCORED,
+    STATES,
+    states_frame,
+    unscored_reasons,
+)
 from rageval_report.stats.base import FloatArray, Interval
 from rageval_report.stats.means.describe import QUARTILES, ColumnDescription, describe
 from rageval_report.stats.means.intervals import described_interval
 from rageval_report.stats.means.quantiles import quantile_interval
+
+MOST_REASONS = 3
+_LONGEST_REASON = 80
 
 
 def summarise(
@@ -192,7 +203,7 @@ def evaluation_report(
         summary.frame,
         summary.settings,
         (
-            *_unscored_notes(summary.frame, len(evaluation.scores)),
+            *unscored_notes(evaluation, summary.frame["metric"]),
             *summary.notes,
             *_typical_notes(evaluation, summary),
             *told,
@@ -226,14 +237,48 @@ def _correct_counts(
     return counts, (told,)
 
 
-def _unscored_notes(frame: pd.DataFrame, n_queries: int) -> tuple[str, ...]:
-    unscored = frame[frame["n_unscored"] > 0]
-    if not len(unscored):
+def unscored_notes(evaluation: Scored, metrics: Iterable[str]) -> tuple[str, ...]:
+    """How many queries have no score, of which state they are, and why they failed.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        A pipeline's scores.
+    metrics : iterable of str
+        The metrics to tell of.
+    """
+    scores = evaluation.scores[list(metrics)]
+    scores = scores.loc[:, scores.isna().any()]
+    if not scores.shape[1]:
         return ()
-    told = ", ".join(
-        f"{name} {n}" for name, n in zip(unscored["metric"], unscored["n_unscored"], strict=True)
+    states = states_frame(scores, evaluation.details)
+    told = ", ".join(f"{name} {_states_told(states[name])}" for name in scores)
+    return (
+        f"unscored of {len(scores)} queries, left out of the means: {told}",
+        *_failure_notes(evaluation, states),
     )
-    return (f"unscored of {n_queries} queries, left out of the means: {told}",)
+
+
+def _states_told(states: pd.Series) -> str:
+    """As "3" where all are simply missing, as "3 (2 failed, 1 missing)" where more is known."""
+    counts = states[states != SCORED].value_counts()
+    parts = [f"{counts[state]} {state}" for state in STATES if state in counts]
+    return str(counts.sum()) + (f" ({', '.join(parts)})" if {*counts.index} != {MISSING} else "")
+
+
+def _failure_notes(evaluation: Scored, states: pd.DataFrame) -> Iterator[str]:
+    for name in states:
+        reasons = unscored_reasons(evaluation.details, str(name))[states[name] == FAILED].dropna()
+        if len(reasons):
+            counts = reasons.map(_short).value_counts()
+            shown = ", ".join(f"{reason!r} {n}" for reason, n in counts.head(MOST_REASONS).items())
+            more = len(counts) - MOST_REASONS
+            yield f"{name} failed: {shown}" + (f" and {more} other reasons" if more > 0 else "")
+
+
+def _short(reason: str) -> str:
+    line = " ".join(reason.split())
+    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."
 
 
 def _typical_notes(evaluation: Scored, summary: Result) -> tuple[str, ...]:

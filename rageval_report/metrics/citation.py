@@ -65,9 +65,9 @@ class Citations:
         """How many queries there are, with and without citations."""
         return len(self.n_gold)
 
-    @property
-    def applies(self) -> Flags:
-        """Whether there is anything to cite: not where no source is relevant."""
+    def applies(self, metric: str) -> Flags:
+        """Whether a metric of this family is about each query: not where nothing can be cited."""
+        del metric  # they all are about the same queries
         return np.not_equal(self.n_gold, 0.0)
 
     def count(self, chosen: Flags, k: int | None) -> Floats:

@@ -139,6 +139,9 @@ def _compiled(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
         raise DataError(f"{pattern!r} is no regular expression: {exc}") from exc
 
 
+_OF_UNANSWERABLE = ("hallucinated_answer", "unanswerable_accuracy")
+
+
 @dataclass(frozen=True, eq=False)
 class Refusals:
     """Which questions were refused and which have an answer; made by `refusals_of`.
@@ -163,6 +166,21 @@ class Refusals:
     def is_unanswerable(self) -> Flags:
         """The questions that hallucinated answers are about."""
         return np.equal(self.answerable, 0.0)
+
+    def applies(self, metric: str) -> Flags:
+        """Whether a metric of this family is about each question; true where nobody knows.
+
+        Examples
+        --------
+        >>> view = refusals_between(["a", "b", "c"], [True, False, None])
+        >>> view.applies("false_refusal").tolist()
+        [True, False, True]
+        """
+        if metric == "false_refusal":
+            return ~self.is_unanswerable
+        if metric in _OF_UNANSWERABLE:
+            return ~self.is_answerable
+        return np.ones(len(self.answerable), dtype=bool)
 
 
 def refusals_of(records: pd.DataFrame, rule: RefusalRule | None = None) -> Refusals:
@@ -305,14 +323,3 @@ def abstention_accuracy(view: Refusals, k: int | None = None) -> Floats:
     """
     refused_cutoff("abstention_accuracy", k)
     return np.where(view.is_answerable, 1.0 - view.refused, view.refused + 0.0 * view.answerable)
-
-
-def applies(view: Refusals, metric: str) -> Flags:
-    """Whether a metric of this family is about each question; true where nobody knows.
-
-    Examples
-    --------
-    >>> applies(refusals_between(["a", "b", "c"], [True, False, None]), "false_refusal").tolist()
-    [True, False, True]
-    """
-    return ~(view.is_unanswerable if metric == "false_refusal" else view.is_answerable)

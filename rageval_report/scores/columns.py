@@ -8,12 +8,15 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, UnknownNameError, named
+from rageval_report.scores.cells import Cells, fraction_whole, read_cell, read_cells
 from rageval_report.scores.metric import Catalogue, Metric, normalised
+from rageval_report.scores.states import is_state_column, with_states
 from rageval_report.scores.texts import TEXTS
 
 # More columns of numbers than this are hardly metrics: the table is transposed, or holds vectors.
@@ -27,11 +30,12 @@ _METADATA = frozenset(
 )
 _METADATA_PATTERN = re.compile(r"^unnamed|_id$|_idx$|_index$")
 
-# How frameworks write that there is no score.
-_UNSCORED_WORDS = frozenset(
-    ("", "-", "(failed)", "error", "failed", "n/a", "na", "nan", "none", "null")
-)
-_WORDS = {"true": 1.0, "false": 0.0}
+# Words that are scores in a metric, and in a column that nobody knows say anything.
+_AMBIGUOUS_WORDS = frozenset(("yes", "no"))
+# Of how many parts a share like "4/5" is, where it is no date.
+_WHOLES = frozenset((*range(1, 11), 100))
+
+Unreadable = Literal["raise", "failed"]
 
 # Whether a column of texts is meant as numbers is told from so many cells, evenly spaced.
 _SAMPLE = 1000
@@ -51,12 +55,18 @@ class Columns:
         All other columns.
     notes : list of str
         What was guessed.
+    states : dict of str to list
+        The columns that say why cells hold no number.
+    scales : dict of str to (float, float)
+        The range of the scale that the cells of a metric name.
     """
 
     sources: dict[str, pd.Series] = field(default_factory=dict)
     known: dict[str, Metric | None] = field(default_factory=dict)
     details: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    states: dict[str, list[Any]] = field(default_factory=dict)
+    scales: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def add_metric(self, label: str, cells: pd.Series, known: Metric | None) -> None:
         """Take a column as a metric, unless its name is taken."""
@@ -77,6 +87,7 @@ def classified(
     id_column: str | None,
     only: Collection[str] | None = None,
     also: Collection[str] = (),
+    unreadable: Unreadable = "raise",
 ) -> Columns:
     """Part the columns into metrics and details.
 
@@ -92,6 +103,8 @@ def classified(
         The metrics, where the caller names them all; otherwise names and cells decide.
     also : collection of str
         Metrics that the caller knows something about, and so are metrics.
+    unreadable : {"raise", "failed"}
+        What a metric's cell is that holds neither a score nor a word for none.
 
     Raises
     ------
@@ -107,13 +120,12 @@ def classified(
     resolve = resolver(labels, catalogue)
     asked = {resolve(name) for name in (also if only is None else only)}
     columns = Columns()
+    door = _Door(columns, catalogue, ids, unreadable)
     for label in labels:
-        cells = frame[label]
         if label in asked:
-            numbers = _numeric_cells(cells, ids, columns.notes)
-            columns.add_metric(label, numbers, catalogue.search(label))
-        elif only is None:
-            _sort_in(columns, cells, catalogue, ids)
+            door.take_metric(frame[label])
+        elif only is None and not is_state_column(label, labels):
+            door.sort_in(frame[label])
         else:
             columns.details.append(label)
     if not columns.sources:
@@ -183,18 +195,43 @@ def _example(column: pd.Series) -> str:
 # -- one column
 
 
-def _sort_in(columns: Columns, cells: pd.Series, catalogue: Catalogue, ids: pd.Series) -> None:
-    label = str(cells.name)
-    name = normalised(label)
-    if name in TEXTS or name in _METADATA or _METADATA_PATTERN.search(name):
-        columns.details.append(label)
-    elif _is_of_numbers(cells):
-        _sort_in_numbers(columns, cells, catalogue.search(label))
-    elif _looks_numeric(cells, catalogue.find(label)):
-        numbers = _numeric_cells(cells, ids, columns.notes)
-        columns.add_metric(label, numbers, catalogue.search(label))
-    else:
-        columns.details.append(label)
+@dataclass(frozen=True)
+class _Door:
+    """Where columns come in, one by one, and are told apart."""
+
+    columns: Columns
+    catalogue: Catalogue
+    ids: pd.Series
+    unreadable: Unreadable
+
+    def sort_in(self, cells: pd.Series) -> None:
+        """Take a column for a metric or a detail, by its name and its cells."""
+        label = str(cells.name)
+        name = normalised(label)
+        if name in TEXTS or name in _METADATA or _METADATA_PATTERN.search(name):
+            self.columns.details.append(label)
+        elif _is_of_numbers(cells):
+            _sort_in_numbers(self.columns, cells, self.catalogue.search(label))
+        elif _looks_numeric(cells, self.catalogue.find(label)):
+            self.take_metric(cells)
+        else:
+            self.columns.details.append(label)
+
+    def take_metric(self, cells: pd.Series) -> None:
+        """Read a column's cells as scores."""
+        label = str(cells.name)
+        known = self.catalogue.search(label)
+        if _is_of_numbers(cells):
+            self.columns.add_metric(label, cells, known)
+            return
+        read = read_cells(cells.tolist())
+        if read.unread and self.unreadable == "raise":
+            raise DataError(_not_a_number(cells, self.ids, read.unread))
+        self.columns.add_metric(label, pd.Series(read.numbers, name=label), known)
+        self.columns.states |= with_states(label, read.states, read.reasons)
+        if read.scale is not None:
+            self.columns.scales[normalised(label)] = read.scale
+        self.columns.notes += _notes_of(cells, read, self.ids)
 
 
 def _is_of_numbers(cells: pd.Series) -> bool:
@@ -232,54 +269,62 @@ def _looks_numeric(cells: pd.Series, known: Metric | None) -> bool:
 
 def _tally(cells: pd.Series) -> tuple[int, int]:
     """How many cells hold numbers, and how many hold anything but numbers and "unscored"."""
-    numbers = [_number_in(cell) for cell in cells]
+    wholes = {fraction_whole(cell) for cell in cells if isinstance(cell, str)} - {None}
+    may_be_shares = len(wholes) == 1 and wholes <= _WHOLES
+    numbers = [_number_in(cell, may_be_share=may_be_shares) for cell in cells]
     n_texts = sum(number is None for number in numbers)
     return sum(number is not None and not math.isnan(number) for number in numbers), n_texts
 
 
-def _number_in(cell: object) -> float | None:
-    """The number a cell holds; NaN where it is empty or says "unscored"; None for anything else."""
-    try:
-        number = float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return _number_of_word(cell)
-    return None if isinstance(cell, str) and "_" in cell else number  # float("1_0") is 10
-
-
-def _number_of_word(cell: object) -> float | None:
-    if cell is None or cell is pd.NA:
-        return math.nan
-    word = cell.strip().lower() if isinstance(cell, str) else None
-    return math.nan if word in _UNSCORED_WORDS else _WORDS.get(word or "")
-
-
-def _numeric_cells(cells: pd.Series, ids: pd.Series, notes: list[str]) -> pd.Series:
-    if _is_of_numbers(cells):
-        return cells
-    numbers = [_number_in(cell) for cell in cells.tolist()]
-    wrong = [row for row, number in enumerate(numbers) if number is None]
-    if wrong:
-        raise DataError(_not_a_number(cells, ids, wrong))
-    parsed = pd.Series(numbers, dtype=np.float64, name=cells.name)
-    _note_words(cells[parsed.isna().to_numpy()], notes)
-    return parsed
+def _number_in(cell: object, *, may_be_share: bool) -> float | None:
+    """The number a cell holds; NaN where it says "unscored"; None for anything else."""
+    read = read_cell(cell)
+    if not read.is_read:
+        return None
+    if isinstance(cell, str) and not may_be_share and fraction_whole(cell) is not None:
+        return None
+    is_ambiguous = isinstance(cell, str) and cell.strip().lower() in _AMBIGUOUS_WORDS
+    return None if is_ambiguous else read.number
 
 
 def _not_a_number(cells: pd.Series, ids: pd.Series, wrong: list[int]) -> str:
-    first = wrong[:MOST_NAMED]
-    shown = ", ".join(f"{str(cells.iloc[row])[:40]!r} at {ids.iloc[row]!r}" for row in first)
-    more = f" and {len(wrong) - len(first)} more" if len(wrong) > len(first) else ""
     return (
-        f"metric {cells.name!r} must hold numbers; got {shown}{more}. Make them numbers, leave "
-        "them empty where there is no score, or name the columns that are metrics: metrics=[...]"
+        f"metric {cells.name!r} must hold numbers; got {_shown(cells, ids, wrong)}. Make them "
+        "numbers, leave them empty where there is no score, or name the columns that are metrics: "
+        "metrics=[...]"
     )
 
 
-def _note_words(unscored: pd.Series, notes: list[str]) -> None:
-    words = [cell.strip() for cell in unscored.tolist() if isinstance(cell, str) and cell.strip()]
+def _shown(cells: pd.Series, ids: pd.Series, wrong: list[int]) -> str:
+    first = wrong[:MOST_NAMED]
+    shown = ", ".join(f"{str(cells.iloc[row])[:40]!r} at {ids.iloc[row]!r}" for row in first)
+    return f"{shown} and {len(wrong) - len(first)} more" if len(wrong) > len(first) else shown
+
+
+def _notes_of(cells: pd.Series, read: Cells, ids: pd.Series) -> list[str]:
+    """What was made of words, and which cells were neither scores nor words for none."""
+    notes = []
+    unread = set(read.unread)
+    words = [
+        cell.strip()
+        for place, cell in enumerate(cells.tolist())
+        if isinstance(cell, str)
+        and cell.strip()
+        and math.isnan(read.numbers[place])
+        and place not in unread
+    ]
     if words:
         told = named(sorted(set(words)))
-        notes.append(f"{len(words)} cells of {unscored.name!r} say {told}: unscored")
+        notes.append(f"{len(words)} cells of {cells.name!r} say {told}: unscored")
+    if read.words.keys() - {"true", "false"}:
+        told = ", ".join(f"{word!r} as {number:g}" for word, number in sorted(read.words.items()))
+        notes.append(f"{cells.name!r}: {told}")
+    if read.unread:
+        notes.append(
+            f"{len(unread)} cells of {cells.name!r} hold no score and count as failed: "
+            f"{_shown(cells, ids, read.unread)}"
+        )
+    return notes
 
 
 def numbers_of(cells: pd.Series) -> np.ndarray:

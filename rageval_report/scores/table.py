@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError, named
-from rageval_report.scores.columns import Columns, classified, numbers_of, resolver
+from rageval_report.scores.columns import Columns, Unreadable, classified, numbers_of, resolver
 from rageval_report.scores.fingerprints import all_different
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.metric import (
@@ -25,8 +25,10 @@ from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
 
-# A score this far outside its bounds is rounding, and is moved to the bound.
+# A score outside its bounds by this share of their distance is rounding, and is moved to the bound;
+# by this share it is as well, with a note.
 _ROUNDING = 1e-6
+_NEAR = 1e-3
 
 Duplicates = Literal["error", "mean"]
 _DUPLICATES: tuple[Duplicates, ...] = ("error", "mean")
@@ -90,6 +92,8 @@ def score_table(
     duplicates: Duplicates = "error",
     known: Mapping[str, Override] | None = None,
     only: Iterable[str] | None = None,
+    unreadable: Unreadable = "raise",
+    strict: bool = False,
 ) -> ScoreTable:
     """Check the rows and part them into scores and details.
 
@@ -107,6 +111,12 @@ def score_table(
         What the file says of its metrics; what the caller says in `metrics` goes before it.
     only : iterable of str, optional
         The columns that the file says are metrics; a caller's iterable goes before it.
+    unreadable : {"raise", "failed"}
+        What a metric's cell is that holds neither a score nor a word for none: an error, or a
+        failed score with the cell's text as the reason.
+    strict : bool
+        Whether a score a little outside its metric's bounds is an error, too; otherwise it is moved
+        to the bound, with a note.
 
     Raises
     ------
@@ -128,14 +138,22 @@ def score_table(
     frame = _with_names_of_text(data)
     ids, id_column, notes = query_ids(frame, query_id)
     told = {name: one for name, one in (known or {}).items() if name in frame}
-    columns = _parted(frame, ids, id_column, _chosen(metrics, only), (*told, *_named(metrics)))
+    chosen, also = _chosen(metrics, only), (*told, *_named(metrics))
+    columns = classified(
+        *(frame, ids),
+        id_column=id_column,
+        only=chosen,
+        also=also if chosen is None else (),
+        unreadable=unreadable,
+    )
     block = _score_block(columns, len(frame))
     of_metrics, kind_notes = _known_metrics(columns, block, metrics, told)
-    _check_scores(block, of_metrics, ids)
+    bound_notes = _check_scores(block, of_metrics, ids, near=_ROUNDING if strict else _NEAR)
     index = pd.Index(ids, name=QUERY_ID)
     scores = pd.DataFrame(block, index=index, columns=list(of_metrics), copy=False)
-    details = frame[columns.details].set_axis(index, axis=0)
-    table = ScoreTable(data, scores, details, of_metrics, (*notes, *columns.notes, *kind_notes))
+    details = _details(frame, columns).set_axis(index, axis=0)
+    told_notes = (*notes, *columns.notes, *kind_notes, *bound_notes)
+    table = ScoreTable(data, scores, details, of_metrics, told_notes)
     if all_different(index):
         return table
     if duplicates == "error":
@@ -165,17 +183,16 @@ def _with_names_of_text(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _parted(
-    frame: pd.DataFrame,
-    ids: pd.Series,
-    id_column: str | None,
-    only: tuple[str, ...] | None,
-    also: tuple[str, ...],
-) -> Columns:
-    """Metrics and details, by what is said of them, else by names and cells."""
-    if only is None:
-        return classified(frame, ids, id_column=id_column, also=also)
-    return classified(frame, ids, id_column=id_column, only=only)
+def _details(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
+    """The details, and why cells hold no score, as far as the frame does not say it itself."""
+    details = frame[columns.details]
+    told = {
+        name: details[name].where(details[name].notna(), pd.Series(cells, index=frame.index))
+        if name in details
+        else pd.Series(cells, index=frame.index, dtype=object)
+        for name, cells in columns.states.items()
+    }
+    return details.assign(**told) if told else details
 
 
 def _chosen(metrics: MetricsArgument, only: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -234,6 +251,8 @@ def _known_metrics(
         for position, (name, metric) in enumerate(columns.known.items())
     }
     guessed = {name for name, metric in columns.known.items() if metric is None}
+    for name, scale in columns.scales.items():
+        known[name] = replace(known[name], kind="ordinal", bounds=scale)
     by_caller = metrics if isinstance(metrics, Mapping) else {}
     by_file = {name: one for name, one in told.items() if normalised(name) in known}
     for name, change in (*by_file.items(), *by_caller.items()):
@@ -259,11 +278,15 @@ def _as_scored(metric: Metric, values: pd.Series | np.ndarray) -> Metric:
     return replace(metric, kind="proportion")
 
 
-def _check_scores(block: np.ndarray, metrics: dict[str, Metric], ids: pd.Series) -> None:
+def _check_scores(
+    block: np.ndarray, metrics: dict[str, Metric], ids: pd.Series, near: float
+) -> list[str]:
+    notes = []
     for position, metric in enumerate(metrics.values()):
         column = block[:, position]
         _check_finite(column, metric, ids)
-        _check_bounds(column, metric, ids)
+        notes += _into_bounds(column, metric, ids, near)
+    return notes
 
 
 def _places(wrong: np.ndarray, column: np.ndarray, ids: pd.Series) -> str:
@@ -281,15 +304,30 @@ def _check_finite(column: np.ndarray, metric: Metric, ids: pd.Series) -> None:
         )
 
 
-def _check_bounds(column: np.ndarray, metric: Metric, ids: pd.Series) -> None:
+def _into_bounds(column: np.ndarray, metric: Metric, ids: pd.Series, near: float) -> list[str]:
+    """Move scores that lie a little outside the bounds to them; what was moved visibly."""
     if metric.bounds is None:
-        return
+        return []
     low, high = metric.bounds
-    wrong = (column < low - _ROUNDING) | (column > high + _ROUNDING)
+    outside = np.fmax(low - column, column - high) / (
+        (high - low) if np.isfinite(high - low) else 1
+    )
+    wrong = outside > near
     if wrong.any():
         raise DataError(
             f"{metric.name!r} must lie between {low:g} and {high:g}; got "
             f"{_places(wrong, column, ids)}. If its scale is another, say so: "
             f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
         )
+    moved = outside > _ROUNDING
+    told = (
+        f"{int(moved.sum())} scores of {metric.name!r} lie a little outside {low:g} to {high:g} "
+        f"and are moved there: {_places(moved, column, ids)}"
+    )
+    notes = [told] if moved.any() else []
     np.clip(column, low, high, out=column)
+    return notes
+
+
+def _is_outside(column: np.ndarray, low: float, high: float) -> bool:
+    return bool(np.fmin.reduce(column) < low or np.fmax.reduce(column) > high)

@@ -13,7 +13,6 @@ from rageval_report.readers import ScoreFile, Source, recognise
 
 FILES = {
     "scale.csv": "query_id,faithfulness\nq1,3\nq2,5\n",
-    "text.csv": "query_id,recall,question\nq1,0.5 (fail),a\nq2,1,b\n",
     "bare.csv": "query_id,question\nq1,a\nq2,b\n",
     "nameless.csv": "case,recall\na,0.5\nb,1\n",
     "twice.csv": "query_id,recall\nq1,0.5\nq1,1\n",
@@ -22,7 +21,6 @@ FILES = {
 }
 ADVICE = {
     "bounds": ("report scale.csv", "--bounds NAME=LOW:HIGH"),
-    "metrics of text": ("report text.csv", "--metric NAME"),
     "no metrics": ("report bare.csv", "--metric NAME"),
     "ids": ("report nameless.csv", "--query-id COLUMN"),
     "repeats": ("report twice.csv", "--duplicates mean"),
@@ -47,6 +45,12 @@ def test_advice_is_for_the_command_line(folder, refused, command, option):
 def told_of(error: BaseException, capsys) -> str:
     complain(str(error))
     return capsys.readouterr().err
+
+
+def test_metrics_that_hold_text_are_named_by_an_option(capsys):
+    with pytest.raises(DataError) as caught:
+        RAGPipelineEvaluation("run", {"query_id": ["a", "b"], "recall": ["0.5 (fail)", "1"]})
+    assert "--metric NAME" in told_of(caught.value, capsys)
 
 
 def test_a_disagreement_on_the_direction_is_settled_by_an_option(capsys):

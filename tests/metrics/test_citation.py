@@ -19,7 +19,7 @@ from rageval_report.metrics.citation import (
     document_accuracy,
     section_accuracy,
 )
-from rageval_report.metrics.states import states_of
+from rageval_report.scores.states import states_of
 from rageval_report.records import record_table
 
 ALL = [citation_precision, citation_recall, citation_f1, section_accuracy, citation_hit]
@@ -63,7 +63,7 @@ def test_without_gold_or_citations_nothing_is_scored(metric, cited, relevant):
 
 def test_nothing_to_cite_is_not_applicable_and_unknown_gold_is_missing():
     view = citations_between([["a"], ["a"], ["a"]], [{}, None, ones("a")])
-    states = states_of(citation_precision(view), applies=view.applies)
+    states = states_of(citation_precision(view), applies=view.applies("citation_precision"))
     assert states.tolist() == ["not applicable", "missing", "scored"]
 
 

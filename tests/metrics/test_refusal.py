@@ -16,15 +16,14 @@ from rageval_report.metrics.refusal import (
     RefusalRule,
     Refusals,
     abstention_accuracy,
-    applies,
     false_refusal,
     hallucinated_answer,
     refusals_between,
     refusals_of,
     unanswerable_accuracy,
 )
-from rageval_report.metrics.states import states_of
 from rageval_report.records import record_table
+from rageval_report.scores.states import states_of
 
 ALL = [unanswerable_accuracy, hallucinated_answer, false_refusal, abstention_accuracy]
 
@@ -139,9 +138,9 @@ def test_each_rate_is_over_the_questions_that_it_is_about():
 
 
 def test_outside_the_questions_that_it_is_about_a_score_is_not_applicable():
-    states = states_of(false_refusal(FIVE), applies=applies(FIVE, "false_refusal"))
+    states = states_of(false_refusal(FIVE), applies=FIVE.applies("false_refusal"))
     assert states.tolist() == ["scored"] * 3 + ["not applicable"] * 2
-    states = states_of(hallucinated_answer(FIVE), applies=applies(FIVE, "hallucinated_answer"))
+    states = states_of(hallucinated_answer(FIVE), applies=FIVE.applies("hallucinated_answer"))
     assert states.tolist() == ["not applicable"] * 3 + ["scored"] * 2
 
 
@@ -149,7 +148,7 @@ def test_an_answer_that_failed_is_neither_a_refusal_nor_an_answer():
     view = refusals_between([None, None, "x"], [True, False, None])
     assert all(np.isnan(metric(view)).all() for metric in ALL)
     failed = [True, False, False]
-    states = states_of(false_refusal(view), applies=applies(view, "false_refusal"), failed=failed)
+    states = states_of(false_refusal(view), applies=view.applies("false_refusal"), failed=failed)
     assert states.tolist() == ["failed", "not applicable", "missing"]
 
 
