@@ -43,8 +43,8 @@ class Registry(Mapping[str, T], Generic[T]):
     entries : mapping of str to thing or "module:attribute"
         The built-in members.
     group : str, optional
-        The entry-point group in which other distributions offer members; looked at only when a
-        name is not built in.
+        The entry-point group in which other distributions offer members; looked at when a name is
+        not built in, or all names are asked for.
 
     Examples
     --------
@@ -78,12 +78,16 @@ class Registry(Mapping[str, T], Generic[T]):
         return cast("T", entry)
 
     def __contains__(self, name: object) -> bool:
+        if name not in self._entries:
+            self._add_plugins()
         return name in self._entries
 
     def __iter__(self) -> Iterator[str]:
+        self._add_plugins()
         return iter(self._entries)
 
     def __len__(self) -> int:
+        self._add_plugins()
         return len(self._entries)
 
     def __repr__(self) -> str:

@@ -31,8 +31,8 @@ READERS: Registry[Reader] = Registry(
         "jsonl": f"{_HERE}.jsonl:JSONL",
         "parquet": f"{_HERE}.parquet:PARQUET",
         "excel": f"{_HERE}.excel:EXCEL",
-        "promptfoo": f"{_HERE}.promptfoo:PROMPTFOO",
-        "inspector_raget": f"{_HERE}.inspector_raget:INSPECTOR_RAGET",
+        "promptfoo": f"{_HERE}.frameworks.promptfoo:PROMPTFOO",
+        "inspector_raget": f"{_HERE}.frameworks.inspector_raget:INSPECTOR_RAGET",
     },
     group="rageval_report.readers",
 )

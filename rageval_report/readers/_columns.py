@@ -8,6 +8,8 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.readers.base import id_columns
+from rageval_report.scores.cells import read_cells
+from rageval_report.scores.states import FAILED, MISSING, with_states
 
 # Where frameworks keep the scores of a row one level down.
 _NESTS = ("metrics", "scores")
@@ -104,3 +106,34 @@ def _flat(nest: Mapping[str, Any]) -> dict[str, Any]:
         if rest:
             flat[f"{metric}_details"] = rest
     return flat
+
+
+def score_columns(
+    name: str, cells: Iterable[object], reasons: Iterable[str | None] | None = None
+) -> dict[str, list[Any]]:
+    """The columns of one metric: its numbers, and where they are known states and reasons.
+
+    Parameters
+    ----------
+    name : str
+        The metric's.
+    cells : iterable
+        As the framework wrote them; `rageval_report.scores.cells.read_cells` reads them.
+    reasons : iterable of str or None, optional
+        What a judge said, or why there is no score, where that stands elsewhere; a score that is
+        missing for a reason failed.
+
+    Examples
+    --------
+    >>> columns = score_columns("faithfulness", [0.5, None], ["all but one", "timeout"])
+    >>> columns["faithfulness_state"], columns["faithfulness_reason"]
+    (['scored', 'failed'], ['all but one', 'timeout'])
+    """
+    read = read_cells(cells)
+    told = list(reasons) if reasons is not None else [None] * len(read.numbers)
+    why = [one or other for one, other in zip(told, read.reasons, strict=True)]
+    states = [
+        FAILED if state == MISSING and reason else state
+        for state, reason in zip(read.states, why, strict=True)
+    ]
+    return {name: read.numbers.tolist(), **with_states(name, states, why)}

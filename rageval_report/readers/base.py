@@ -60,6 +60,8 @@ class Reader:
         From a `Source` and the options to a list of `ScoreFile`, one a pipeline.
     options : tuple of str
         The options that `read` understands.
+    header : callable, optional
+        From a `Source` to the names of the columns, of readers of tables.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Reader:
     recognise: Callable[[Source], float]
     read: Callable[..., list[ScoreFile]]
     options: tuple[str, ...] = ()
+    header: Callable[[Source], list[str]] | None = None
 
 
 def single_pipeline(

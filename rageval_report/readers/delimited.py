@@ -180,6 +180,12 @@ def _header(source: Source, delimiter: str, ends: bytes) -> tuple[list[str], int
     return named_all, first_rows[1].offset if len(first_rows) > 1 else len(source.utf8)
 
 
+def header_names(source: Source) -> list[str]:
+    """The names of the columns of a delimited table."""
+    delimiter = _found_delimiter(source)
+    return _header(source, delimiter, line_ends(source.utf8, delimiter))[0]
+
+
 def _looks_like_data(names: list[str]) -> bool:
     """Whether a first line is a row: it holds a score, or whole numbers that do not count up."""
     if any(_DECIMAL.fullmatch(name) for name in names):
@@ -277,6 +283,7 @@ CSV = Reader(
     _recognise_csv,
     read_delimited,
     _OPTIONS,
+    header_names,
 )
 TSV = Reader(
     "tsv",
@@ -284,4 +291,5 @@ TSV = Reader(
     _recognise_tsv,
     read_delimited,
     _OPTIONS,
+    header_names,
 )

@@ -163,10 +163,16 @@ def _notes(sheets: list[str], chosen: str | None, found: dict[str, list[Any]]) -
     return notes
 
 
+def _header(source: Source) -> list[str]:
+    [found] = read_excel(source)
+    return list(map(str, found.frame))
+
+
 EXCEL = Reader(
     "excel",
     "a sheet of an Excel workbook, .xlsx (needs the extra excel)",
     _recognise,
     read_excel,
     ("columns", "query_id", "sheet"),
+    _header,
 )

@@ -218,10 +218,16 @@ def _with_labels(found: Columns, labels: list[Any]) -> tuple[Columns, list[str]]
     return {_LABELS: labels, **found}, []
 
 
+def _header(source: Source) -> list[str]:
+    document = source.document
+    return list(with_nested_scores(_shape(document)(document)[0])[0]) if is_table(document) else []
+
+
 JSON = Reader(
     "json",
     "one JSON document: a list of records, an object of columns, or pandas' split form",
     _recognise,
     read_json,
     ("columns", "encoding", "query_id"),
+    _header,
 )

@@ -9,9 +9,11 @@ from typing import Any
 from rageval_report.files import strict_json
 from rageval_report.files.json_lines import json_objects, numbered_lines
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of
+from rageval_report.readers._columns import columns_of, with_nested_scores
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.json_table import is_table, table_of
+
+_SAMPLE = 20
 
 
 def _recognise(source: Source) -> float:
@@ -63,10 +65,17 @@ def read_jsonl(
     return table_of(source, found, columns=columns, query_id=query_id)
 
 
+def _header(source: Source) -> list[str]:
+    """The keys of the first records; later ones may have more."""
+    first = columns_of(record for _, record in islice(json_objects(source), _SAMPLE))
+    return list(with_nested_scores(first)[0])
+
+
 JSONL = Reader(
     "jsonl",
     "JSON Lines: one JSON object a line, one line a query",
     _recognise,
     read_jsonl,
     ("columns", "encoding", "query_id"),
+    _header,
 )

@@ -45,29 +45,41 @@ def read_parquet(
     MissingDependencyError
         If pyarrow is not installed.
     """
-    arrow = load("pyarrow")
-    faults = (arrow.ArrowException, OSError, ValueError, KeyError, TypeError)
-    try:
-        schema = load("pyarrow.parquet").read_schema(source.opened())
-    except faults as exc:
-        raise source.error(
-            f"this Parquet file cannot be opened; is it cut? Copy it again ({_first_line(exc)})"
-        ) from exc
+    schema = _schema(source)
     check_names(source, schema.names)
     kept = kept_columns(schema.names, columns, query_id)
     try:
         frame: pd.DataFrame = pd.read_parquet(source.opened(), columns=kept, engine="pyarrow")
-    except faults as exc:
+    except _faults() as exc:
         raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
-    return single_pipeline(source, _with_plain_numbers(frame, schema, arrow))
+    return single_pipeline(source, _with_plain_numbers(frame, schema))
+
+
+def _schema(source: Source) -> Any:
+    try:
+        return load("pyarrow.parquet").read_schema(source.opened())
+    except _faults() as exc:
+        raise source.error(
+            f"this Parquet file cannot be opened; is it cut? Copy it again ({_first_line(exc)})"
+        ) from exc
+
+
+def _header(source: Source) -> list[str]:
+    return list(_schema(source).names)
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """What the library raises on files that are damaged."""
+    return (load("pyarrow").ArrowException, OSError, ValueError, KeyError, TypeError)
 
 
 def _first_line(exc: BaseException) -> str:
     return str(exc).strip().partition("\n")[0][:120]
 
 
-def _with_plain_numbers(frame: pd.DataFrame, schema: Any, arrow: Any) -> pd.DataFrame:
+def _with_plain_numbers(frame: pd.DataFrame, schema: Any) -> pd.DataFrame:
     """Decimals, which databases write for 0.5, as numbers."""
+    arrow = load("pyarrow")
     decimals = [
         name
         for name in frame.columns
@@ -82,4 +94,5 @@ PARQUET = Reader(
     _recognise,
     read_parquet,
     ("columns", "query_id"),
+    _header,
 )

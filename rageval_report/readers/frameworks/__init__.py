@@ -1,0 +1,1 @@
+"""What evaluation frameworks write, a small file each; none imports the framework it reads."""
