@@ -24,6 +24,7 @@ from rageval_report.analysis.verdicts import Adjusted, Finding, verdict
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, beside, resolver
+from rageval_report.scores.matching import matched
 from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pvalues
 from rageval_report.stats.base import FloatArray, check_level, check_resamples, check_seed
 from rageval_report.stats.maxt import westfall_young
@@ -202,6 +203,7 @@ def compare(
     interval: str = "auto",
     margin: Margin | None = None,
     n_resamples: int = 9999,
+    on: str | None = None,
 ) -> Comparison:
     """Compare candidates with a baseline, query by query.
 
@@ -238,6 +240,8 @@ def compare(
         against it.
     n_resamples : int
         For tests and intervals that resample.
+    on : str, optional
+        A column of texts by which queries are matched where the runs' ids differ, as "question".
 
     Returns
     -------
@@ -269,13 +273,16 @@ def compare(
         n_resamples=check_resamples(n_resamples),
         seed=check_seed(seed),
     )
-    pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in candidates)
+    runs = candidates if on is None else [matched(one, baseline, on) for one in candidates]
+    pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
     rows = [row for pairing in pairings for row in _rows(pairing, plan, clusters)]
     adjusted = _adjusted(rows, correction, plan, len(baseline.scores))
     frame = _frame(rows, adjusted, plan, n_candidates=len(candidates))
     settings = {**plan.settings(), "correction": correction, "family_size": _family(rows)}
     if clusters is not None:
         settings["clusters"] = clusters if isinstance(clusters, str) else "given"
+    if on is not None:
+        settings["on"] = on
     names = ", ".join(candidate.name for candidate in candidates)
     return Comparison(
         f"{names} against {baseline.name}",

@@ -78,6 +78,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="What an unscored query becomes.",
 )
+@click.option(
+    "--on", metavar="COLUMN", help="Match queries by this text where ids differ, as question."
+)
 @click.option("--clusters", metavar="COLUMN", help="Queries of one label here are not independent.")
 @click.option(
     "--margin", type=float, metavar="D", help="A difference too small to matter: for equivalence."

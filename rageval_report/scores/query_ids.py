@@ -159,5 +159,16 @@ def _ids_of_questions(questions: pd.Series) -> pd.Series:
 
 
 def _id_of_question(text: str) -> str:
-    plain = " ".join(unicodedata.normalize("NFKC", text).split())
-    return "q-" + blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    plain = plain_text(text).encode("utf-8", "surrogatepass")
+    return "q-" + blake2b(plain, digest_size=8).hexdigest()
+
+
+def plain_text(text: str) -> str:
+    r"""A text in which blanks and Unicode forms make no difference.
+
+    Examples
+    --------
+    >>> plain_text("  Who\u00a0wrote\n it? ")
+    'Who wrote it?'
+    """
+    return " ".join(unicodedata.normalize("NFKC", text).split())

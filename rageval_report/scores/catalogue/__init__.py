@@ -18,8 +18,9 @@ from rageval_report.scores.metric import METRICS, Metric
 _COMPUTED: dict[str, dict[str, str]] = {
     "rankings": {
         "log_rank": "hybrid_log_rank",
-        "retrieval": "average_precision bpref f1 hit ndcg ndcg_exp precision r_precision "
-        "reachable_recall recall reciprocal_rank",
+        "retrieval": "average_precision bpref document_recall_multi_hit document_recall_single_hit "
+        "f1 hit multi_hit ndcg ndcg_exp precision r_precision reachable_recall recall "
+        "reciprocal_rank single_hit",
     },
     "answers": {
         "bleu": "bleu chrf",

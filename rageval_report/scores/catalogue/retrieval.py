@@ -5,6 +5,8 @@ from __future__ import annotations
 from rageval_report.scores.catalogue.entries import HAYSTACK, RAGAS, TREC, binary, proportion
 from rageval_report.scores.metric import Metric
 
+HAYSTACK_PROPOSAL = "Haystack's proposal of 2024 (pull request 7462, first draft)"
+
 RETRIEVAL: tuple[Metric, ...] = (
     proportion(
         "reciprocal_rank",
@@ -21,21 +23,34 @@ RETRIEVAL: tuple[Metric, ...] = (
     binary(
         "single_hit",
         "retrieval",
-        "Whether the first result is relevant (the proposal), or any is (Haystack 2).",
-        HAYSTACK,
-        "document_recall_single_hit",
-        "recall_single_hit",
-        "doc_recall_single",
+        "Whether the first result is relevant; whether any is, Haystack 2 asks in "
+        "document_recall_single_hit.",
+        HAYSTACK_PROPOSAL,
     ),
     proportion(
         "multi_hit",
         "retrieval",
-        "The share of relevant among the results (the proposal), or of the truths that were "
-        "found (Haystack 2).",
+        "The share of relevant among the results; the share of the relevant that was found is "
+        "Haystack 2's document_recall_multi_hit.",
+        HAYSTACK_PROPOSAL,
+    ),
+    binary(
+        "document_recall_single_hit",
+        "retrieval",
+        "Whether any result is relevant.",
         HAYSTACK,
+        "recall_single_hit",
+        "doc_recall_single",
+        title="Document Recall (Single Hit)",
+    ),
+    proportion(
         "document_recall_multi_hit",
+        "retrieval",
+        "The share of the relevant documents that was found.",
+        HAYSTACK,
         "recall_multi_hit",
         "doc_recall_multi",
+        title="Document Recall (Multi Hit)",
     ),
     proportion(
         "precision",
