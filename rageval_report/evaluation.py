@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -57,6 +57,8 @@ class RAGPipelineEvaluation:
         a column of booleans, or a function of the frame of rows. Exact match where there is one.
     duplicates : {"error", "mean"}
         What to do where a query has several rows: raise, or average its scores.
+    config : mapping, optional
+        How the pipeline was set up, as ``{"top_k": 5, "model": "..."}``; run files keep it.
 
     Raises
     ------
@@ -87,16 +89,24 @@ class RAGPipelineEvaluation:
         metrics: MetricsArgument = None,
         correct: Correct | None = None,
         duplicates: Duplicates = "error",
+        config: Mapping[str, Any] | None = None,
     ):
         table = score_table(data, query_id=query_id, metrics=metrics, duplicates=duplicates)
-        self._hold(name, table, correct)
+        self._hold(name, table, correct, config)
 
-    def _hold(self, name: str, table: ScoreTable, correct: Correct | None) -> Self:
+    def _hold(
+        self,
+        name: str,
+        table: ScoreTable,
+        correct: Correct | None,
+        config: Mapping[str, Any] | None = None,
+    ) -> Self:
         if not isinstance(name, str) or not name.strip():
             raise DataError(f"an evaluation needs a name, as 'baseline'; got {name!r}")
         self._name = name
         self._correct = correct
         self._table = table
+        self._config = dict(config or {})
         if correct is not None:
             correctness(self, correct)  # a rule that makes no sense is told now, not later
         return self
@@ -151,7 +161,8 @@ class RAGPipelineEvaluation:
             )
         except DataError as exc:
             raise ReaderError(str(exc), path) from exc
-        return cls.__new__(cls)._hold(name or found.pipeline, table.noting(*found.notes), correct)
+        noted = table.noting(*found.notes)
+        return cls.__new__(cls)._hold(name or found.pipeline, noted, correct, found.config)
 
     # -- what it holds
 
@@ -185,12 +196,17 @@ class RAGPipelineEvaluation:
         """What was guessed or mended when the rows were read."""
         return self._table.notes
 
+    @property
+    def config(self) -> dict[str, Any]:
+        """How the pipeline was set up, as far as anybody said."""
+        return dict(self._config)
+
     def noting(self, *notes: str) -> Self:
         """The same evaluation with more notes for its reports."""
         return (
             type(self)
             .__new__(type(self))
-            ._hold(self.name, self._table.noting(*notes), self._correct)
+            ._hold(self.name, self._table.noting(*notes), self._correct, self._config)
         )
 
     @property
@@ -458,8 +474,12 @@ class RAGPipelineEvaluation:
         return load("rageval_report.plots:plot")(self, kind, *args, **options)
 
     def save(self, path: str | Path) -> Path:
-        """Write one row a query; the suffix chooses .csv, .tsv, .json, .jsonl or .parquet."""
-        return save_scores(self, path)
+        """Write one row a query; the suffix chooses the format.
+
+        .csv, .tsv, .jsonl and .parquet hold scores and details; .json is a run file, which holds
+        all else as well and reads back equal.
+        """
+        return save_scores(self, path, config=self._config, notes=self.notes)
 
 
 def read_scores(

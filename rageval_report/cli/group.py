@@ -28,6 +28,8 @@ COMMANDS: Registry[click.Command] = Registry(
         "compare": f"{_HERE}.compare:compare",
         "score": f"{_HERE}.score:score",
         "plot": f"{_HERE}.plot:plot",
+        "export": f"{_HERE}.export:export",
+        "formats": f"{_HERE}.export:formats",
     },
 )
 

@@ -31,6 +31,7 @@ READERS: Registry[Reader] = Registry(
         "jsonl": f"{_HERE}.jsonl:JSONL",
         "parquet": f"{_HERE}.parquet:PARQUET",
         "excel": f"{_HERE}.excel:EXCEL",
+        "run_file": f"{_HERE}.run_file:RUN_FILE",
         "promptfoo": f"{_HERE}.frameworks.promptfoo:PROMPTFOO",
         "inspector_raget": f"{_HERE}.frameworks.inspector_raget:INSPECTOR_RAGET",
     },

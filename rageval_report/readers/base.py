@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -34,6 +35,8 @@ class ScoreFile:
         The columns that are metrics, where the format says so; None leaves it to names and cells.
     notes : tuple of str
         What was guessed, mended or left out.
+    config : mapping
+        How the pipeline was set up, as far as the file says.
     """
 
     frame: pd.DataFrame
@@ -41,6 +44,7 @@ class ScoreFile:
     metrics: Mapping[str, Override] = field(default_factory=dict)
     metric_columns: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ class Reader:
         The options that `read` understands.
     header : callable, optional
         From a `Source` to the names of the columns, of readers of tables.
+    example : str
+        What such a file is usually called, for lists.
     """
 
     name: str
@@ -70,6 +76,7 @@ class Reader:
     read: Callable[..., list[ScoreFile]]
     options: tuple[str, ...] = ()
     header: Callable[[Source], list[str]] | None = None
+    example: str = ""
 
 
 def single_pipeline(

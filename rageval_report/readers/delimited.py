@@ -284,6 +284,7 @@ CSV = Reader(
     read_delimited,
     _OPTIONS,
     header_names,
+    "scores.csv",
 )
 TSV = Reader(
     "tsv",
@@ -292,4 +293,5 @@ TSV = Reader(
     read_delimited,
     _OPTIONS,
     header_names,
+    "scores.tsv",
 )

@@ -175,4 +175,5 @@ EXCEL = Reader(
     read_excel,
     ("columns", "query_id", "sheet"),
     _header,
+    "scores.xlsx",
 )

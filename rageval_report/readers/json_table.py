@@ -230,4 +230,5 @@ JSON = Reader(
     read_json,
     ("columns", "encoding", "query_id"),
     _header,
+    "scores.json",
 )

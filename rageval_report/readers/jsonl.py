@@ -78,4 +78,5 @@ JSONL = Reader(
     read_jsonl,
     ("columns", "encoding", "query_id"),
     _header,
+    "scores.jsonl",
 )

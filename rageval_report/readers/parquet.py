@@ -95,4 +95,5 @@ PARQUET = Reader(
     read_parquet,
     ("columns", "query_id"),
     _header,
+    "scores.parquet",
 )

@@ -85,6 +85,7 @@ def dialect(
     sentence: str,
     recognise: Callable[[frozenset[str]], float],
     read: Callable[[Source, pd.DataFrame], list[ScoreFile]],
+    example: str = "",
 ) -> Reader:
     """A reader of a framework's frame, in whatever kind of file.
 
@@ -96,6 +97,8 @@ def dialect(
         From the names of the columns to a mark between 0 and 1; plain tables have 0.9 at most.
     read : callable
         From the source and its frame to a `ScoreFile` a pipeline.
+    example : str
+        What such a file is usually called.
     """
 
     def recognised(source: Source) -> float:
@@ -107,4 +110,5 @@ def dialect(
         found = read(source, table.frame)
         return [replace(one, notes=(*table.notes, *one.notes)) for one in found]
 
-    return Reader(name, sentence, recognised, read_frame, ("columns", "encoding", "query_id"))
+    options = ("columns", "encoding", "query_id")
+    return Reader(name, sentence, recognised, read_frame, options, example=example)

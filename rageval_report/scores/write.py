@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,10 +16,17 @@ from rageval_report._registry import load
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.files.writing import write_atomically, write_with
 from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.run_file import plain_value, run_document
 from rageval_report.scores.table import Scored
 
 
-def save_scores(evaluation: Scored, path: str | Path) -> Path:
+def save_scores(
+    evaluation: Scored,
+    path: str | Path,
+    *,
+    config: Mapping[str, Any] | None = None,
+    notes: Iterable[str] = (),
+) -> Path:
     """Write one row a query: ``query_id``, the details, the metrics, numbers at full precision.
 
     Parameters
@@ -28,7 +34,13 @@ def save_scores(evaluation: Scored, path: str | Path) -> Path:
     evaluation : Scored
         What to write. A detail named like a metric, or ``query_id``, gets the ending "_detail".
     path : str or Path
-        The suffix chooses the format: .csv, .tsv, .json, .jsonl, .parquet.
+        The suffix chooses the format: .csv, .tsv, .jsonl, .parquet; and .json, a run file as
+        `rageval_report.scores.run_file.run_document` describes it, which alone keeps what is known
+        of the metrics, the configuration and the notes.
+    config : mapping, optional
+        How the pipeline was set up, for the run file.
+    notes : iterable of str
+        What was guessed or mended, for the run file.
 
     Raises
     ------
@@ -48,20 +60,64 @@ def save_scores(evaluation: Scored, path: str | Path) -> Path:
     a,0.5
     """
     suffix = Path(path).suffix.lower()
-    if suffix not in _WRITERS:
-        raise UnknownNameError("format of a score file", suffix or str(path), _WRITERS)
+    if suffix == PARQUET:
+        return _parquet(score_rows(evaluation), path)
+    if suffix not in (*_TEXTS, RUN_FILE):
+        known = sorted((*_TEXTS, RUN_FILE, PARQUET))
+        raise UnknownNameError("format of a score file", suffix or str(path), known)
+    return write_atomically(path, scores_text(evaluation, suffix, config=config, notes=notes))
+
+
+def scores_text(
+    evaluation: Scored,
+    suffix: str,
+    *,
+    config: Mapping[str, Any] | None = None,
+    notes: Iterable[str] = (),
+) -> str:
+    r"""The text of a score file.
+
+    Parameters
+    ----------
+    evaluation, config, notes
+        As for `save_scores`.
+    suffix : {".csv", ".tsv", ".jsonl", ".json"}
+        The format.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
+    >>> scores_text(evaluation, ".jsonl")
+    '{"query_id": "a", "recall": 0.5}\n'
+    """
+    if suffix == RUN_FILE:
+        document = run_document(evaluation, config=config, notes=notes)
+        return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    return _TEXTS[suffix](score_rows(evaluation))
+
+
+def score_rows(evaluation: Scored) -> pd.DataFrame:
+    """One row a query: ``query_id``, the details, the metrics; names that clash get an ending."""
     taken = {QUERY_ID, *evaluation.scores.columns}
     clash = {name: f"{name}_detail" for name in evaluation.details if name in taken}
     parts = [evaluation.details.rename(columns=clash), evaluation.scores]
-    return _WRITERS[suffix](pd.concat(parts, axis=1).rename_axis(QUERY_ID).reset_index(), path)
+    return pd.concat(parts, axis=1).rename_axis(QUERY_ID).reset_index()
 
 
-def _csv(rows: pd.DataFrame, path: str | Path, delimiter: str = ",") -> Path:
+def csv_text(rows: pd.DataFrame, delimiter: str = ",") -> str:
+    r"""A table as delimited text, lists and objects as JSON in their cells.
+
+    Examples
+    --------
+    >>> csv_text(pd.DataFrame({"id": ["a"], "contexts": [["x", "y"]]}))
+    'id,contexts\na,"[""x"", ""y""]"\n'
+    """
     told = rows.assign(**{name: rows[name].map(_in_a_cell) for name in _columns_of_objects(rows)})
     text = _csv_text(told, delimiter, csv.QUOTE_MINIMAL)
     if "\r" in text:  # which the writer takes for no reason to quote, and readers for a line's end
         text = _csv_text(told, delimiter, csv.QUOTE_NONNUMERIC)
-    return write_atomically(path, text)
+    return text
 
 
 def _csv_text(rows: pd.DataFrame, delimiter: str, quoting: Literal[0, 2]) -> str:
@@ -70,17 +126,12 @@ def _csv_text(rows: pd.DataFrame, delimiter: str, quoting: Literal[0, 2]) -> str
     return text.getvalue()
 
 
-def _tsv(rows: pd.DataFrame, path: str | Path) -> Path:
-    return _csv(rows, path, "\t")
+def _tsv_text(rows: pd.DataFrame) -> str:
+    return csv_text(rows, "\t")
 
 
-def _json(rows: pd.DataFrame, path: str | Path) -> Path:
-    return write_atomically(path, json.dumps(_records(rows), ensure_ascii=False, indent=1) + "\n")
-
-
-def _jsonl(rows: pd.DataFrame, path: str | Path) -> Path:
-    lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in _records(rows))
-    return write_atomically(path, "".join(lines))
+def _jsonl_text(rows: pd.DataFrame) -> str:
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in _records(rows))
 
 
 def _parquet(rows: pd.DataFrame, path: str | Path) -> Path:
@@ -93,12 +144,11 @@ def _parquet(rows: pd.DataFrame, path: str | Path) -> Path:
         raise DataError(f"{path}: Parquet has no type for these cells: {exc}") from exc
 
 
-_WRITERS: dict[str, Callable[[pd.DataFrame, str | Path], Path]] = {
-    ".csv": _csv,
-    ".json": _json,
-    ".jsonl": _jsonl,
-    ".parquet": _parquet,
-    ".tsv": _tsv,
+RUN_FILE, PARQUET = ".json", ".parquet"
+_TEXTS: dict[str, Callable[[pd.DataFrame], str]] = {
+    ".csv": csv_text,
+    ".jsonl": _jsonl_text,
+    ".tsv": _tsv_text,
 }
 
 
@@ -115,25 +165,10 @@ def _columns_of_objects(rows: pd.DataFrame) -> list[str]:
 def _in_a_cell(value: object) -> object:
     """A list or dict as JSON, because a cell of a CSV is a text."""
     if isinstance(value, Mapping | list | tuple | np.ndarray):
-        return json.dumps(_plain(value), ensure_ascii=False)
+        return json.dumps(plain_value(value), ensure_ascii=False)
     return value
 
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    columns = {str(name): [_plain(cell) for cell in rows[name].tolist()] for name in rows}
+    columns = {str(name): [plain_value(cell) for cell in rows[name].tolist()] for name in rows}
     return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-
-
-def _plain(value: object) -> Any:
-    """A value that JSON knows; None for whatever is missing or no finite number."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple | set | frozenset | np.ndarray):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or value is pd.NA or value is pd.NaT:
-        return None
-    return value if isinstance(value, bool | int | str) else str(value)

@@ -1,0 +1,48 @@
+"""Run files: what `RAGPipelineEvaluation.save` writes as JSON."""
+
+from __future__ import annotations
+
+from rageval_report.errors import DataError
+from rageval_report.files.source import Source
+from rageval_report.readers._columns import frame_of
+from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.scores.run_file import FORMAT, run_of
+
+
+def _recognise(source: Source) -> float:
+    document = source.document_or_none()
+    return 1.0 if isinstance(document, dict) and document.get("format") == FORMAT else 0.0
+
+
+def read_run_file(source: Source) -> list[ScoreFile]:
+    """Read a run file: all that an evaluation held when it was saved.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Raises
+    ------
+    ReaderError
+        If a newer version wrote it, or a part is missing or of another kind.
+    """
+    document = source.document
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise source.error(f'expected a run file: an object with "format": "{FORMAT}"')
+    try:
+        run = run_of(document)
+    except DataError as exc:
+        raise source.error(str(exc)) from exc
+    frame = frame_of(run.rows, "query_id")
+    return [ScoreFile(frame, run.name, run.metrics, tuple(run.metrics), run.notes, run.config)]
+
+
+RUN_FILE = Reader(
+    "run_file",
+    "a run file of rageval_report, as save('run.json') writes it",
+    _recognise,
+    read_run_file,
+    ("encoding",),
+    example="run.json",
+)

@@ -1,0 +1,179 @@
+"""Run files hold all that an evaluation holds: read back, it is equal."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report import RAGPipelineEvaluation, ReaderError, read_scores
+from rageval_report.scores.run_file import plain_value, query_set_hash, run_document
+
+HARD = [
+    'He said "no"',
+    "a\rb",
+    "line\r\nbreak",
+    "tab\t,;",
+    "🦶 ümlaut \u2028 x",
+    "",
+    " ",
+    "007",
+    "1.50",
+]
+TEXTS = st.one_of(
+    st.sampled_from(HARD),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+)
+CELLS = st.recursive(
+    st.none() | TEXTS | st.booleans() | st.integers(-(2**53), 2**53),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=2),
+    max_leaves=5,
+)
+METRICS = ["recall@5", "faithfulness", "latency_ms", "Own Score"]
+
+
+@st.composite
+def evaluations(draw, cells=CELLS, details=("question", "answer", "contexts", "topic", "note_é")):
+    """Evaluations of any texts, lists, missing scores, and orders of columns."""
+    ids = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=5)
+    n = draw(st.integers(1, 5))
+    made = draw(st.lists(ids.filter(str.strip), min_size=n, max_size=n, unique=True))
+    score = st.one_of(st.none(), st.floats(0, 1))
+    columns = {
+        name: draw(st.lists(score, min_size=n, max_size=n))
+        for name in draw(st.lists(st.sampled_from(METRICS), min_size=1, unique=True))
+    }
+    for name in draw(st.lists(st.sampled_from(details), unique=True)):
+        columns[name] = draw(st.lists(cells, min_size=n, max_size=n))
+    order = draw(st.permutations(list(columns)))
+    data = {"query_id": made, **{name: columns[name] for name in order}}
+    asked = [name for name in order if name in METRICS]
+    frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in data.items()})
+    frame[asked] = frame[asked].astype(float)
+    return RAGPipelineEvaluation(draw(TEXTS.filter(str.strip)), frame, metrics=asked)
+
+
+def assert_equal(again, evaluation, same=plain_value):
+    assert list(again.scores.index) == list(evaluation.scores.index)
+    assert list(again.scores) == list(evaluation.scores)
+    np.testing.assert_array_equal(again.scores.to_numpy(), evaluation.scores.to_numpy())
+    assert list(again.details) == list(evaluation.details)
+    for name in evaluation.details:
+        ours, theirs = (list(one.details[name]) for one in (evaluation, again))
+        assert list(map(plain_value, theirs)) == list(map(same, ours)), name
+
+
+@given(evaluations())
+@settings(max_examples=25, deadline=None)
+def test_any_evaluation_survives_a_run_file(tmp_path_factory, evaluation):
+    path = evaluation.save(tmp_path_factory.mktemp("run") / "run.json")
+    again = RAGPipelineEvaluation.load(None, path, reader="run_file")
+    assert again.name == evaluation.name
+    assert_equal(again, evaluation)
+    for name, metric in evaluation.metrics.items():
+        told = again.metrics[name]
+        assert (told.kind, told.bounds, told.title, told.greater_is_better) == (
+            *(metric.kind, metric.bounds, metric.title, metric.greater_is_better),
+        )
+    pd.testing.assert_frame_equal(again.states, evaluation.states)
+
+
+@given(evaluations())
+@settings(max_examples=25, deadline=None)
+def test_scores_and_details_survive_json_lines(tmp_path_factory, evaluation):
+    path = evaluation.save(tmp_path_factory.mktemp("run") / "run.jsonl")
+    again = RAGPipelineEvaluation.load(None, path, reader="jsonl", metrics=list(evaluation.scores))
+    assert_equal(again, evaluation)
+
+
+@given(evaluations(cells=st.none() | TEXTS))
+@settings(max_examples=25, deadline=None)
+def test_scores_and_texts_survive_parquet(tmp_path_factory, evaluation):
+    path = evaluation.save(tmp_path_factory.mktemp("run") / "run.parquet")
+    asked = list(evaluation.scores)
+    again = RAGPipelineEvaluation.load(None, path, reader="parquet", metrics=asked)
+    assert_equal(again, evaluation)
+
+
+def of_a_cell(cell):
+    """A cell of a CSV that is blank says nothing."""
+    return cell or None
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+@given(evaluation=evaluations(st.none() | TEXTS, ("question", "answer", "context", "reference")))
+@settings(max_examples=25, deadline=None)
+def test_scores_and_texts_survive_delimited_text(tmp_path_factory, suffix, evaluation):
+    path = evaluation.save(tmp_path_factory.mktemp("run") / f"run.{suffix}")
+    again = RAGPipelineEvaluation.load(None, path, reader=suffix, metrics=list(evaluation.scores))
+    assert_equal(again, evaluation, of_a_cell)
+
+
+# -- what it says
+
+
+RUN = RAGPipelineEvaluation(
+    "hybrid",
+    {
+        "query_id": ["a", "b", "c"],
+        "reference": ["x", "y", "z"],
+        "recall": [0.5, math.nan, 1.0],
+        "recall_state": ["scored", "failed", "scored"],
+        "recall_reason": [None, "timeout", None],
+        "my_cost_index": [1.0, 2.0, 6.0],
+    },
+    metrics={"my_cost_index": "lower"},
+    config={"top_k": 5, "embedding": None},
+)
+
+
+def test_the_scorecard_and_the_states_stand_in_the_file():
+    document = run_document(RUN, config=RUN.config)
+    assert document["scorecard"]["retrieval"]["recall"] == {"mean": 0.75, "n": 2, "n_unscored": 1}
+    assert document["queries"][1]["states"] == {"recall": "failed"}
+    assert document["queries"][1]["details"]["recall_reason"] == "timeout"
+    assert document["config"] == {"top_k": 5, "embedding": None}
+
+
+def test_configuration_directions_states_and_notes_are_read_back(tmp_path):
+    noted = RUN.noting("ids were guessed")
+    again = RAGPipelineEvaluation.load(None, noted.save(tmp_path / "run.json"))
+    assert again.name == "hybrid"
+    assert again.config == RUN.config
+    assert not again.metrics["my_cost_index"].greater_is_better
+    assert again.states["recall"].tolist() == ["scored", "failed", "scored"]
+    assert "ids were guessed" in again.notes
+
+
+def test_the_hash_tells_query_sets_apart_and_not_their_order():
+    assert query_set_hash(RUN) == query_set_hash(RAGPipelineEvaluation("other", RUN.data[::-1]))
+    changed = RUN.data.assign(reference=["x", "y", "changed"])
+    assert query_set_hash(RUN) != query_set_hash(RAGPipelineEvaluation("other", changed))
+
+
+def saved_document(tmp_path, **changes):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(run_document(RUN) | changes), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"format_version": 2}, "format version 2, written by rageval_report .* update"),
+        ({"format_version": "1"}, "format_version of the run file must be a whole number; got '1'"),
+        ({"queries": {}}, "field 'queries' of the run file must be a list"),
+        ({"queries": [3]}, "field 'queries' of the run file must be a list of objects"),
+        ({"metrics": []}, "field 'metrics' of the run file must be an object"),
+        ({"queries": [{"query_id": "a", "scores": 3}]}, "field 'scores' of query 'a' must be an"),
+        ({"queries": []}, "empty"),
+    ],
+)
+def test_a_run_file_that_cannot_be_right_is_told(tmp_path, changes, told):
+    with pytest.raises(ReaderError, match=told) as caught:
+        read_scores(saved_document(tmp_path, **changes))
+    assert re.search(r"run\.json", str(caught.value))
