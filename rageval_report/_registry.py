@@ -61,10 +61,15 @@ class Registry(Mapping[str, T], Generic[T]):
         self._what = what
         self._entries: dict[str, T | str] = dict(entries or {})
         self._group = group
+        self._from_outside: set[str] = set()
 
     def add(self, name: str, thing: T) -> None:
         """Make `thing` known as `name`; a name that is taken is replaced."""
         self._entries[name] = thing
+
+    def is_from_outside(self, name: str) -> bool:
+        """Whether another distribution brought what has this name."""
+        return name in self._from_outside
 
     def __getitem__(self, name: str) -> T:
         if name not in self._entries:
@@ -96,7 +101,9 @@ class Registry(Mapping[str, T], Generic[T]):
     def _add_plugins(self) -> None:
         group, self._group = self._group, None  # the disk is looked at once
         for point in metadata.entry_points(group=group) if group else ():
-            self._entries.setdefault(point.name, point.value)
+            if point.name not in self._entries:
+                self._entries[point.name] = point.value
+                self._from_outside.add(point.name)
 
 
 def load(path: str) -> Any:

@@ -31,6 +31,7 @@ from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.readers import ScoreFile, picked, read
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
+from rageval_report.scores.frames_out import frame_for
 from rageval_report.scores.states import states_frame
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.scores.write import save_scores
@@ -472,6 +473,10 @@ class RAGPipelineEvaluation:
         matplotlib.axes.Axes
         """
         return load("rageval_report.plots:plot")(self, kind, *args, **options)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """One row a query, ids and details and metrics, as a frame of pandas, polars or pyarrow."""
+        return frame_for(self, library)
 
     def save(self, path: str | Path) -> Path:
         """Write one row a query; the suffix chooses the format.

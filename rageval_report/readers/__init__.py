@@ -6,13 +6,14 @@ hands over a `ScoreFile` for each pipeline in the file; whoever asked makes a ch
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rageval_report._registry import Registry
-from rageval_report.errors import DataError, UnknownNameError, named
+from rageval_report.errors import DataError, RagevalWarning, UnknownNameError, named
 from rageval_report.files.source import Source
 from rageval_report.readers._shapes import ShapeError
 from rageval_report.readers.base import ACCEPTED, Reader, ScoreFile
@@ -21,6 +22,7 @@ __all__ = ["READERS", "Reader", "ScoreFile", "Source", "picked", "read", "recogn
 
 _HERE = __name__
 _MOST_NEAREST = 3
+_USERS_LINE = 7  # from here through read_scores to the line that calls it
 
 READERS: Registry[Reader] = Registry(
     "reader",
@@ -52,7 +54,7 @@ def recognise(source: Source) -> str:
     ReaderError
         If no reader knows it, or two know it equally well.
     """
-    marks = {name: float(READERS[name].recognise(source)) for name in READERS}
+    marks = {name: _mark(name, source) for name in READERS}
     best = max(marks.values())
     if best < ACCEPTED:
         raise source.error(_unknown(source, marks))
@@ -62,6 +64,18 @@ def recognise(source: Source) -> str:
             f"this may be read by {named(winners)}; say by which: reader={winners[0]!r}"
         )
     return winners[0]
+
+
+def _mark(name: str, source: Source) -> float:
+    """How surely a reader knows the file; one from outside that breaks is passed over, aloud."""
+    try:
+        return float(READERS[name].recognise(source))
+    except Exception as exc:
+        if not READERS.is_from_outside(name):
+            raise
+        told = f"the plug-in reader {name!r} is broken and passed over: {type(exc).__name__}: {exc}"
+        warnings.warn(told, RagevalWarning, stacklevel=_USERS_LINE)
+        return 0.0
 
 
 def _unknown(source: Source, marks: dict[str, float]) -> str:
