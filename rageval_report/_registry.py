@@ -10,11 +10,12 @@ This is the only place where a module is imported by name, so laziness lives her
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from typing import Any, Generic, TypeVar, cast
 
-from rageval_report.errors import MissingDependencyError, UnknownNameError
+from rageval_report.errors import MissingDependencyError, RagevalWarning, UnknownNameError
 
 T = TypeVar("T")
 
@@ -22,6 +23,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 # Which extra of pyproject.toml brings which import; an import that is not here is its own package.
 EXTRAS: dict[str, str] = {
+    "httpx2": "http",
     "narwhals": "frames",
     "nltk": "text",
     "openpyxl": "excel",
@@ -30,6 +32,8 @@ EXTRAS: dict[str, str] = {
     "rapidfuzz": "text",
     "rouge_score": "text",
     "sacrebleu": "text",
+    "sentence_transformers": "semantic",
+    "tenacity": "http",
 }
 
 
@@ -67,6 +71,24 @@ class Registry(Mapping[str, T], Generic[T]):
         """Make `thing` known as `name`; a name that is taken is replaced."""
         self._entries[name] = thing
 
+    def known(self) -> dict[str, T]:
+        """The members that are known without asking other distributions."""
+        return {name: self[name] for name in list(self._entries)}
+
+    def loaded(self) -> dict[str, T]:
+        """Every member; one from outside that cannot be loaded is left out, with a warning."""
+        found = {}
+        for name in self:
+            try:
+                found[name] = self[name]
+            except Exception as exc:
+                if not self.is_from_outside(name):
+                    raise
+                del self._entries[name]
+                told = f"the plug-in {self._what} {name!r} cannot be loaded: {exc!r}"
+                warnings.warn(told, RagevalWarning, stacklevel=2)
+        return found
+
     def is_from_outside(self, name: str) -> bool:
         """Whether another distribution brought what has this name."""
         return name in self._from_outside
@@ -89,7 +111,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         self._add_plugins()
-        return iter(self._entries)
+        return iter(tuple(self._entries))
 
     def __len__(self) -> int:
         self._add_plugins()

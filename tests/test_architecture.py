@@ -37,9 +37,10 @@ FLOORS = (
 )
 READING = {"stats", "analysis", "results", "render", "plots"}
 MAKING = {*("records", "readers", "embeddings", "datasets", "runner")}
-MAKING |= {"metrics", "judges", "golden", "scorer"}
+MAKING |= {"http", "metrics", "judges", "golden", "scorer"}
 HEAVY = {"scipy", "matplotlib", "tabulate", "dask", "duckdb", "narwhals", "polars", "click"}
-HEAVY |= {"jinja2", "tqdm", "numba", "sklearn", "statsmodels", "httpx", "openpyxl", "yaml"}
+HEAVY |= {"jinja2", "tqdm", "numba", "sklearn", "statsmodels", "httpx2", "openpyxl", "yaml"}
+HEAVY |= {"tenacity", "sentence_transformers", "torch"}
 
 
 # -- the checks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import StringIO
 from typing import Any
 
 from rageval_report.files.source import Source
@@ -20,7 +19,7 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
     source : Source
         The file.
     """
-    for number, line in enumerate(StringIO(source.json_text, newline=None), 1):
+    for number, line in enumerate(source.lines(), 1):
         if not line.isspace():
             yield number, line
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import sys
 import zlib
+from collections.abc import Iterator
 from functools import cached_property
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,10 @@ STANDARD_INPUT = "-"
 
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
+_STEP = 1 << 20
+
+# From this size on, what can be read in parts is, and shows how far it is.
+LARGE = 1 << 25
 
 # A file that swells more than this, beyond a size that is harmless anyway, is a bomb, not scores.
 _LARGEST_SWELLING = 300
@@ -180,6 +186,48 @@ class Source:
         """The content as text, line ends as they are."""
         return self.utf8.decode("utf-8")
 
+    def lines(self) -> Iterator[str]:
+        """The lines of a JSON text one by one, their ends as line feeds; no large file is held.
+
+        A file that is not UTF-8 is read whole, because its encoding is told by all of it.
+        """
+        if self.plain_path is None or self.size < LARGE or not self._is_plain_utf8():
+            yield from StringIO(self.json_text, newline=None)
+            return
+        n_mended = 0
+        with self._path.open(encoding="utf-8-sig", newline=None) as file:
+            for line in file:
+                mended, n = strict_json.without_half_characters(line)
+                n_mended += n
+                yield mended
+        self._note_half_characters(n_mended)
+
+    @cached_property
+    def size(self) -> int:
+        """The bytes of the file as it lies on the disk; those of standard input."""
+        if self.is_standard_input:
+            return len(self._raw_standard_input)
+        return self._path.stat().st_size
+
+    def _is_plain_utf8(self) -> bool:
+        """Whether the file is UTF-8 without NUL, looked at in steps."""
+        if not self.is_text or self.encoding not in (None, "utf-8", "utf-8-sig"):
+            return False
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            with self._path.open("rb") as file:
+                while chunk := file.read(_STEP):
+                    if "\x00" in decoder.decode(chunk):
+                        return False
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+        return True
+
+    def _note_half_characters(self, n_mended: int) -> None:
+        if n_mended:
+            self._notes.append(f"{n_mended} half characters in the JSON are shown as U+FFFD")
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What was guessed or mended in the text that was asked for."""
@@ -201,8 +249,7 @@ class Source:
     def json_text(self) -> str:
         """The text, with whole characters in its escapes."""
         text, n_mended = strict_json.without_half_characters(self.text)
-        if n_mended:
-            self._notes.append(f"{n_mended} half characters in the JSON are shown as U+FFFD")
+        self._note_half_characters(n_mended)
         return text
 
     @cached_property

@@ -49,7 +49,7 @@ def rankings_view(records: pd.DataFrame, tools: Tools) -> Hits:  # noqa: ARG001 
     """The hit table of retrieved ids and gold; a query without gold has nothing relevant."""
     retrieved = [[] if ids is None else ids for ids in records["retrieved"]]
     relevant = [{} if gold is None else gold for gold in records["relevant"]]
-    return hits_of(retrieved, relevant)
+    return hits_of(retrieved, relevant, query_ids=list(map(str, records.index)))
 
 
 def answers_view(records: pd.DataFrame, tools: Tools) -> Answers:  # noqa: ARG001
@@ -88,7 +88,7 @@ def _embed(tools: Tools) -> Embed:
     if tools.embed is None:
         raise DataError(
             "metrics of similarity need a function that turns texts into vectors: embed=..., as "
-            "SentenceTransformer(...).encode"
+            "rageval_report.embeddings.openai_embeddings(...) or SentenceTransformer(...).encode"
         )
     return tools.embed
 

@@ -54,7 +54,7 @@ def recognise(source: Source) -> str:
     ReaderError
         If no reader knows it, or two know it equally well.
     """
-    marks = {name: _mark(name, source) for name in READERS}
+    marks = {name: _mark(name, reader, source) for name, reader in READERS.loaded().items()}
     best = max(marks.values())
     if best < ACCEPTED:
         raise source.error(_unknown(source, marks))
@@ -66,10 +66,10 @@ def recognise(source: Source) -> str:
     return winners[0]
 
 
-def _mark(name: str, source: Source) -> float:
+def _mark(name: str, reader: Reader, source: Source) -> float:
     """How surely a reader knows the file; one from outside that breaks is passed over, aloud."""
     try:
-        return float(READERS[name].recognise(source))
+        return float(reader.recognise(source))
     except Exception as exc:
         if not READERS.is_from_outside(name):
             raise

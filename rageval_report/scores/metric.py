@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -170,7 +169,7 @@ class Catalogue:
     """
 
     def __init__(self) -> None:
-        self._by_name = _by_any_name(tuple(METRICS.items()))
+        self._by_name = _by_any_name(tuple(METRICS.known().items()))
 
     def find(self, name: str) -> Metric | None:
         """The metric of that name, named as asked; None where it is not known."""
@@ -186,8 +185,7 @@ class Catalogue:
         """As `find`, but where the name is not known other distributions are asked for it."""
         found = self.find(name)
         if found is None:
-            _ask_other_distributions(_parted(normalised(name))[0])
-            self._by_name = _by_any_name(tuple(METRICS.items()))
+            self._by_name = _by_any_name(tuple(METRICS.loaded().items()))
             found = self.find(name)
         return found
 
@@ -206,13 +204,6 @@ def _by_any_name(known: tuple[tuple[str, Metric], ...]) -> dict[str, Metric]:
         for alias in (metric.name, *metric.aliases, metric.title):
             by_name.setdefault(normalised(alias), metric)
     return by_name
-
-
-@cache
-def _ask_other_distributions(name: str) -> None:
-    """Let the table look among the installed plug-ins; once a name, because it reads the disk."""
-    with suppress(UnknownNameError):
-        METRICS[name]
 
 
 def inferred(name: str, values: np.ndarray) -> Metric:

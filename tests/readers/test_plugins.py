@@ -78,8 +78,23 @@ def test_a_reader_of_another_distribution_recognises_and_reads_its_files(install
 def test_a_broken_reader_of_another_distribution_stops_nobody(install, write):
     install("halfway", BROKEN, "[rageval_report.readers]\nhalf = halfway:READER\n")
     path = write("query_id,recall\na,0.5\n", "run.csv")
-    with pytest.warns(RagevalWarning, match="plug-in reader 'half' is broken .* half installed"):
+    with pytest.warns(RagevalWarning, match="plug-in reader 'half' cannot be loaded: .*half installed"):
         assert list(read_scores(path)) == ["run"]
+
+
+def test_a_reader_that_breaks_on_a_file_is_passed_over_aloud(install, write):
+    source = READER.replace('source.head.startswith(b"STARS")', "1 / 0")
+    install("starfiles", source, "[rageval_report.readers]\nstars = starfiles:STARS\n")
+    path = write("query_id,recall\na,0.5\n", "run.csv")
+    with pytest.warns(RagevalWarning, match="'stars' is broken and passed over: ZeroDivisionError"):
+        assert list(read_scores(path)) == ["run"]
+
+
+def test_a_broken_metric_of_another_distribution_stops_nobody(install):
+    install("halfway", BROKEN, "[rageval_report.metrics]\nhalf = halfway:METRIC\n")
+    with pytest.warns(RagevalWarning, match="plug-in metric 'half' cannot be loaded"):
+        table = RAGPipelineEvaluation("run", {"query_id": ["a"], "unheard_of": [12.0]})
+    assert list(table.scores) == ["unheard_of"]
 
 
 def test_a_metric_of_another_distribution_is_known_in_tables_and_computed(install):

@@ -1,0 +1,41 @@
+"""Texts become vectors: what metrics of similarity are handed as ``embed``.
+
+`EMBEDDERS` is the table of all ways; one more is a function that gives a callable, and a line
+there. Any callable of your own that takes a list of texts will do as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rageval_report._registry import Registry, lazy_face
+
+if TYPE_CHECKING:
+    from rageval_report.embeddings.openai import openai_embeddings as openai_embeddings
+    from rageval_report.embeddings.sentences import sentence_transformer as sentence_transformer
+    from rageval_report.embeddings.vectors import Vectors
+
+_HERE = __name__
+
+EMBEDDERS: Registry[Callable[..., Callable[[list[str]], Vectors]]] = Registry(
+    "way to embed texts",
+    {
+        "openai": f"{_HERE}.openai:openai_embeddings",
+        "sentence-transformers": f"{_HERE}.sentences:sentence_transformer",
+    },
+    group="rageval_report.embedders",
+)
+
+__getattr__, _names = lazy_face(
+    __name__,
+    {
+        "openai_embeddings": f"{_HERE}.openai:openai_embeddings",
+        "sentence_transformer": f"{_HERE}.sentences:sentence_transformer",
+    },
+)
+__all__ = ["EMBEDDERS", *_names]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

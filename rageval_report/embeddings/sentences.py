@@ -1,0 +1,107 @@
+"""Embeddings on this machine, by sentence-transformers; needs the extra ``semantic``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rageval_report._registry import load
+from rageval_report.embeddings.vectors import Vectors, checked_texts, checked_vectors, no_vectors
+from rageval_report.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceTransformerEmbeddings:
+    """A model of sentence-transformers as a callable; `sentence_transformer` makes it.
+
+    Parameters
+    ----------
+    name : str
+        The model's name or folder.
+    model : SentenceTransformer
+        The loaded model.
+    encode : mapping
+        What its ``encode`` is told.
+    """
+
+    name: str
+    model: Any = field(repr=False)
+    encode: Mapping[str, object]
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts.
+
+        Parameters
+        ----------
+        texts : list of str
+            In any order.
+
+        Returns
+        -------
+        ndarray of float32 of shape (n_texts, n_dimensions)
+
+        Raises
+        ------
+        DataError
+            If something in the list is no text, or the model gives no finite vector for each.
+        """
+        listed = checked_texts(texts)
+        if not listed:
+            return no_vectors()
+        rows = self.model.encode(listed, **self.encode)
+        return checked_vectors(rows, len(listed))
+
+
+def sentence_transformer(
+    model: str,
+    *,
+    batch_size: int = 32,
+    encode: Mapping[str, object] | None = None,
+    **options: object,
+) -> SentenceTransformerEmbeddings:
+    """A model of sentence-transformers that embeds texts on this machine.
+
+    Parameters
+    ----------
+    model : str
+        Its name, or the folder that holds it.
+    batch_size : int, default 32
+        How many texts are embedded at a time.
+    encode : mapping, optional
+        What the library's ``encode`` is told besides, as ``{"prompt_name": "query"}``.
+    **options
+        For the library's ``SentenceTransformer``, as ``device="cpu"`` or ``revision="..."``.
+
+    Returns
+    -------
+    callable
+        A list of texts to a float32 array, a row each.
+
+    Raises
+    ------
+    MissingDependencyError
+        If sentence-transformers is not installed.
+    DataError
+        If the model cannot be loaded.
+
+    Notes
+    -----
+    A model may load code of its own only if you say ``trust_remote_code=True``, as the library
+    has it.
+
+    Examples
+    --------
+    >>> embed = sentence_transformer("all-MiniLM-L6-v2", device="cpu")  # doctest: +SKIP
+    >>> embed(["a text", "another"]).shape  # doctest: +SKIP
+    (2, 384)
+    """
+    if batch_size < 1:
+        raise DataError(f"batch_size must be at least 1; got {batch_size!r}")
+    library = load("sentence_transformers:SentenceTransformer")
+    try:
+        loaded = library(model, **options)
+    except (OSError, ValueError) as exc:
+        raise DataError(f"the model {model!r} cannot be loaded: {exc}") from exc
+    said = {"batch_size": batch_size, "show_progress_bar": False, **(encode or {})}
+    return SentenceTransformerEmbeddings(model, loaded, {**said, "convert_to_numpy": True})

@@ -1,0 +1,30 @@
+"""The one way to the network: a request, its retries, and what may go wrong, told in words.
+
+Whatever asks a server stands on it: embeddings, judges, the runner. Needs the extra ``http``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rageval_report._registry import lazy_face
+
+if TYPE_CHECKING:
+    from rageval_report.http.client import Answer as Answer
+    from rageval_report.http.client import Client as Client
+    from rageval_report.http.failures import RequestError as RequestError
+    from rageval_report.http.keys import Key as Key
+    from rageval_report.http.keys import key_from_environment as key_from_environment
+
+_HOME = {
+    "client": ("Answer", "Client"),
+    "failures": ("RequestError",),
+    "keys": ("Key", "key_from_environment"),
+}
+_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
+
+__getattr__, __all__ = lazy_face(__name__, _PLACES)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,30 @@
+"""An error of a request keeps its fields wherever it goes."""
+
+import pickle
+
+import pytest
+
+from rageval_report.http import RequestError
+
+
+def test_an_error_travels_between_processes_whole():
+    error = RequestError(
+        "busy", url="http://host", failure="status", status=429, retry_after=2.0, attempts=3
+    )
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) == "http://host: busy"
+    assert vars(again) == vars(error)
+
+
+@pytest.mark.parametrize(
+    ("failure", "status", "passes"),
+    [
+        *(("status", status, True) for status in (429, 500, 502, 503, 504, 599)),
+        *(("status", status, False) for status in (300, 400, 401, 404, 408, 428, 430, 600)),
+        *((failure, None, True) for failure in ("connection", "timeout")),
+        *((failure, 200, False) for failure in ("content", "size", "certificate")),
+    ],
+)
+def test_some_failures_pass_and_others_do_not(failure, status, passes):
+    error = RequestError("no", url="http://host", failure=failure, status=status)
+    assert error.is_passing is passes
