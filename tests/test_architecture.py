@@ -22,7 +22,8 @@ PACKAGE = Path(rageval_report.__file__).parent
 
 FLOORS = (
     {"errors", "_version"},
-    {"_registry", "files"},
+    {"_registry"},
+    {"files"},
     {"http", "scores", "results"},
     {"records"},
     {"stats", "render", "plots", "metrics", "readers", "embeddings", "datasets", "runner"},
