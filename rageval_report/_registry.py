@@ -26,6 +26,7 @@ EXTRAS: dict[str, str] = {
     "httpx2": "http",
     "narwhals": "frames",
     "nltk": "text",
+    "numba": "fast",
     "openpyxl": "excel",
     "polars": "frames",
     "pyarrow": "parquet",

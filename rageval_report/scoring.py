@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.metrics._joined import Ties
+from rageval_report.metrics.joining.joined import Ties
+from rageval_report.metrics.joining.inputs import Duplicates
 from rageval_report.metrics.cosines import Embed
 from rageval_report.metrics.performance import Prices
 from rageval_report.metrics.rankings import NoRelevant, score_table_of_rankings
@@ -67,7 +68,8 @@ def score(
     """
     tools = Tools(embed, prices, refusals)
     scored = score_records(records, metrics, tools=tools, map=map)
-    return evaluation_of(name, scored.scores, scored.records)
+    details = pd.concat([scored.records, scored.states], axis=1)
+    return evaluation_of(name, scored.scores, details)
 
 
 def score_rankings(
@@ -79,6 +81,8 @@ def score_rankings(
     ties: Ties = "docid",
     relevance_level: float = 1,
     no_relevant: NoRelevant = "zero",
+    drop_self: bool = False,
+    duplicates: Duplicates = "error",
 ) -> RAGPipelineEvaluation:
     """Score what was retrieved against what was judged relevant, as trec_eval does.
 
@@ -97,6 +101,12 @@ def score_rankings(
         The lowest grade that is relevant.
     no_relevant : {"zero", "skip"}
         What a query scores for which nothing is relevant: 0, or NaN.
+    drop_self : bool
+        Whether a retrieved document that bears its query's id is left out, as BEIR does for
+        ArguAna, whose queries are documents of the corpus; the notes count them.
+    duplicates : {"error", "best"}
+        Whether a document that was retrieved twice for a query is refused, or counts once, where
+        it ranks best.
 
     Returns
     -------
@@ -118,7 +128,14 @@ def score_rankings(
     """
     asked = [metrics] if isinstance(metrics, str) else list(metrics)
     ranked = score_table_of_rankings(
-        run, qrels, asked, ties=ties, relevance_level=relevance_level, no_relevant=no_relevant
+        run,
+        qrels,
+        asked,
+        ties=ties,
+        relevance_level=relevance_level,
+        no_relevant=no_relevant,
+        drop_self=drop_self,
+        duplicates=duplicates,
     )
     told = name or (Path(run).stem if isinstance(run, str | Path) else "run")
     return evaluation_of(told, ranked.scores, ranked.details, ranked.notes)

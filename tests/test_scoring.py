@@ -86,3 +86,17 @@ def _is_run(path):
     if "qrels" in path.name or path.suffix == ".md":
         return False
     return len(path.read_bytes()[:1000].split(b"\n")[0].split()) == 6
+
+
+def test_what_a_metric_is_not_about_is_not_applicable_and_what_ended_in_an_error_failed():
+    rows = [
+        {"query_id": "a", "answer": "Paris", "answerable": True},
+        {"query_id": "b", "answer": "I don't know.", "answerable": False},
+        {"query_id": "c", "answer": None, "answerable": True, "error": "time-out"},
+    ]
+    evaluation = score(rows, ["false_refusal", "unanswerable_accuracy"])
+    assert evaluation.states["false_refusal"].tolist() == ["scored", "not applicable", "failed"]
+    assert evaluation.states["unanswerable_accuracy"].tolist() == [
+        *("not applicable", "scored", "not applicable")
+    ]
+    assert any("'time-out' 1" in note for note in evaluation.evaluation_report().notes)

@@ -10,14 +10,17 @@ from typing import Any
 from rageval_report.errors import DataError
 
 
-def checked_cutoff(k: Any) -> int:
-    """The cutoff as a whole number that is not negative."""
+def checked_cutoff(k: Any, *, least: int = 0) -> int:
+    """The cutoff as a whole number, which is not below `least`."""
     try:
         cutoff = operator.index(k)
     except TypeError:
-        raise DataError(f"k must be a whole number, as 5; got {k!r}") from None
-    if cutoff < 0:
-        raise DataError(f"k must not be negative: it counts the first results; got {cutoff}")
+        cutoff = None
+    if cutoff is None or isinstance(k, bool):
+        raise DataError(f"k must be a whole number, as 5; got {k!r}")
+    if cutoff < least:
+        rule = f"be at least {least}" if least else "not be negative"
+        raise DataError(f"k must {rule}: it counts the first results; got {cutoff}")
     return cutoff
 
 

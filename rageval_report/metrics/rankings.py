@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,17 +12,20 @@ import pandas as pd
 
 from rageval_report._registry import load
 from rageval_report.errors import DataError, UnknownNameError, named
-from rageval_report.metrics._from_dicts import joined_dicts, plain_table
-from rageval_report.metrics._from_rows import Rows, from_frame, from_table, joined_rows
-from rageval_report.metrics._joined import TIES, Joined, Ties
-from rageval_report.metrics.hits import Floats, Hits
-from rageval_report.metrics.retrieval import (
-    RETRIEVAL,
-    Compute,
-    checked_cutoff,
-    n_judged_retrieved,
+from rageval_report.metrics._checks import checked_cutoff
+from rageval_report.metrics.joining.from_dicts import joined_dicts, plain_table
+from rageval_report.metrics.joining.hits import Floats, Hits
+from rageval_report.metrics.joining.inputs import (
+    DUPLICATES,
+    Duplicates,
+    Matched,
+    Rules,
+    grade_of_listed,
+    matched,
+    ranks_as_scores,
 )
-from rageval_report.metrics.trec_files import read_trec_qrels, read_trec_run
+from rageval_report.metrics.joining.joined import TIES, Joined, Ties
+from rageval_report.metrics.retrieval import RETRIEVAL, Compute, n_judged_retrieved
 from rageval_report.scores.metric import METRICS, Catalogue
 
 NoRelevant = Literal["zero", "skip"]
@@ -62,6 +64,8 @@ def score_table_of_rankings(
     ties: Ties = "docid",
     relevance_level: float = 1,
     no_relevant: NoRelevant = "zero",
+    drop_self: bool = False,
+    duplicates: Duplicates = "error",
 ) -> RankedScores:
     """Score what was retrieved against what was judged relevant, query by query.
 
@@ -69,7 +73,8 @@ def score_table_of_rankings(
     ----------
     run : mapping, DataFrame or path
         For each query its documents with their scores, or their ids in order; a tidy frame with
-        columns ``query_id``, ``doc_id``, ``score``; or a TREC run file (six columns), also gzipped.
+        columns ``query_id``, ``doc_id``, ``score`` (pandas, polars, pyarrow); or a TREC run file
+        (six columns), also gzipped.
     qrels : mapping, DataFrame or path
         For each query its judged documents with their grades, or the ids of the relevant ones; a
         tidy frame with columns ``query_id``, ``doc_id``, ``relevance``; or a TREC qrels file (four
@@ -83,6 +88,13 @@ def score_table_of_rankings(
         The lowest grade that is relevant. nDCG does not ask for it.
     no_relevant : {"zero", "skip"}
         What a query scores for which nothing is relevant: 0, or NaN.
+    drop_self : bool
+        Whether a retrieved document that bears its query's id is left out before ranks are
+        counted, where queries are documents of the corpus, as in ArguAna. Judgments stay as they
+        are.
+    duplicates : {"error", "best"}
+        Whether a document that was retrieved twice for a query is refused, or counts once, where
+        it ranks best. Repeated judgments are always refused.
 
     Returns
     -------
@@ -114,9 +126,11 @@ def score_table_of_rankings(
     """
     _refuse_unknown("rule for ties", ties, TIES)
     _refuse_unknown("rule for queries without a relevant document", no_relevant, _NO_RELEVANT)
+    _refuse_unknown("rule for duplicates", duplicates, DUPLICATES)
     computed = {name: metric_of(name) for name in _names(metrics)}
-    joined = _joined(run, qrels, ties=ties, relevance_level=_checked_level(relevance_level))
-    hits = joined.hits
+    rules = Rules(ties, _checked_level(relevance_level), drop_self, duplicates)
+    found = matched(run, qrels, rules)
+    joined, hits = found.joined, found.joined.hits
     index = pd.Index(joined.query_ids, name="query_id", dtype="str")
     scores = {name: compute(hits, k) for name, (compute, k) in computed.items()}
     if no_relevant == "skip":
@@ -125,7 +139,7 @@ def score_table_of_rankings(
     return RankedScores(
         pd.DataFrame(scores, index=index),
         pd.DataFrame(_details(joined, cutoffs), index=index),
-        tuple(_notes(joined, ties, no_relevant)),
+        (*_told_of_left_out(found), *_notes(joined, ties, no_relevant)),
         hits,
     )
 
@@ -135,6 +149,7 @@ def hits_of(
     relevant: Sequence[Mapping[str, float] | Iterable[str]],
     *,
     relevance_level: float = 1,
+    query_ids: Sequence[str] | None = None,
 ) -> Hits:
     """The hit table of lists of ids, a query a place: the view "rankings" of records.
 
@@ -146,6 +161,8 @@ def hits_of(
         For each query the ids of the relevant documents, or all that were judged with grades.
     relevance_level : float
         The lowest grade that is relevant.
+    query_ids : sequence of str, optional
+        How errors name the queries, each differently; by their places from 0 where not given.
 
     Raises
     ------
@@ -164,10 +181,13 @@ def hits_of(
         )
     if not len(retrieved):
         raise DataError("expected at least one query; got none")
-    run = plain_table(dict(zip(map(str, range(len(retrieved))), retrieved, strict=True)),
-                      _minus, "the retrieved documents")  # fmt: skip
-    qrels = plain_table(dict(zip(map(str, range(len(relevant))), relevant, strict=True)),
-                        _one, "the relevant documents")  # fmt: skip
+    names = [str(name) for name in (range(len(retrieved)) if query_ids is None else query_ids)]
+    run = plain_table(
+        dict(zip(names, retrieved, strict=True)), ranks_as_scores, "the retrieved documents"
+    )
+    qrels = plain_table(
+        dict(zip(names, relevant, strict=True)), grade_of_listed, "the relevant documents"
+    )
     level = _checked_level(relevance_level)
     return joined_dicts(run, qrels, ties="input", relevance_level=level).hits
 
@@ -191,7 +211,7 @@ def metric_of(name: str) -> tuple[Compute, int | None]:
     found = Catalogue().search(name)
     stem, _, cutoff = (found.known_as if found else str(name)).partition("@")
     metric = METRICS[stem] if found else None
-    k = checked_cutoff(int(cutoff)) if found and cutoff else None
+    k = checked_cutoff(int(cutoff), least=1) if found and cutoff else None
     if stem in RETRIEVAL:
         return RETRIEVAL[stem], k
     if metric is None or metric.needs != _VIEW or metric.compute is None:
@@ -218,45 +238,6 @@ def _checked_level(level: float) -> float:
     return float(level)
 
 
-# -- forms of input
-
-
-def _minus(place: int) -> float:
-    return -float(place)
-
-
-def _one(_: int) -> float:
-    return 1.0
-
-
-def _joined(run: Any, qrels: Any, *, ties: Ties, relevance_level: float) -> Joined:
-    if isinstance(run, Mapping) and isinstance(qrels, Mapping):
-        return joined_dicts(
-            plain_table(run, _minus, "the run"),
-            plain_table(qrels, _one, "qrels"),
-            ties=ties,
-            relevance_level=relevance_level,
-        )
-    rows = _rows_of_run(run), _rows_of_qrels(qrels)
-    return joined_rows(*rows, ties=ties, relevance_level=relevance_level)
-
-
-def _rows_of_run(run: Any) -> Rows:
-    if isinstance(run, str | Path):
-        return read_trec_run(run)
-    if isinstance(run, Mapping):
-        return from_table(plain_table(run, _minus, "the run"), "the run", "score")
-    return from_frame(run, "the run", "score")
-
-
-def _rows_of_qrels(qrels: Any) -> Rows:
-    if isinstance(qrels, str | Path):
-        return read_trec_qrels(qrels)
-    if isinstance(qrels, Mapping):
-        return from_table(plain_table(qrels, _one, "qrels"), "qrels", "relevance")
-    return from_frame(qrels, "qrels", "relevance")
-
-
 # -- what is told
 
 
@@ -274,6 +255,17 @@ def _details(joined: Joined, cutoffs: Iterable[int | None]) -> dict[str, Any]:
         "tied_share": joined.n_tied / retrieved,
         **{"n_judged" if k is None else f"n_judged@{k}": judged(k) for k in cutoffs},
     }
+
+
+def _told_of_left_out(found: Matched) -> Iterable[str]:
+    if found.n_self:
+        bears = "document bears its query's id and is" if found.n_self == 1 else (
+            "documents bear their query's id and are")  # fmt: skip
+        yield f"drop_self: {found.n_self} retrieved {bears} left out"
+    if found.n_repeats:
+        is_again = "document was retrieved again and counts" if found.n_repeats == 1 else (
+            "documents were retrieved again and count")  # fmt: skip
+        yield f"duplicates: {found.n_repeats} {is_again} only where ranked best"
 
 
 def _notes(joined: Joined, ties: Ties, no_relevant: NoRelevant) -> Iterable[str]:

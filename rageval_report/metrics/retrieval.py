@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_report.errors import DataError
-from rageval_report.metrics.hits import Codes, Floats, Hits
+from rageval_report.metrics._checks import checked_cutoff
+from rageval_report.metrics.joining.hits import Codes, Floats, Hits
 
 Compute = Callable[[Hits, int | None], Floats]
 
 # From this grade on, two to its power is near the end of what a float holds.
 _STEEPEST = 512
+
+# Of the first 0 results nothing can be said.
+_cutoff = partial(checked_cutoff, least=1)
 
 
 def n_relevant_retrieved(hits: Hits, k: int | None = None) -> Codes:
@@ -50,7 +54,7 @@ def n_relevant_retrieved(hits: Hits, k: int | None = None) -> Codes:
     """
     if k is None:
         return hits.count(hits.relevant_query)
-    return hits.count(hits.relevant_query[hits.relevant_rank < checked_cutoff(k)])
+    return hits.count(hits.relevant_query[hits.relevant_rank < _cutoff(k)])
 
 
 def n_judged_retrieved(hits: Hits, k: int | None = None) -> Codes:
@@ -64,7 +68,7 @@ def n_judged_retrieved(hits: Hits, k: int | None = None) -> Codes:
     """
     judged = hits.grade >= 0
     if k is not None:
-        judged &= hits.rank < checked_cutoff(k)
+        judged &= hits.rank < _cutoff(k)
     return hits.count(hits.query[judged])
 
 
@@ -120,6 +124,82 @@ def hit(hits: Hits, k: int | None = None) -> Floats:
     return (n_relevant_retrieved(hits, k) > 0).astype(np.float64)
 
 
+def single_hit(hits: Hits, k: int | None = None) -> Floats:
+    """Whether the first result is relevant: the single hit of Haystack's proposal.
+
+    The same as ``precision@1``. A cutoff never takes the first result away, so it moves nothing.
+    What Haystack 2 computes under this name is `document_recall_single_hit`.
+
+    References
+    ----------
+    .. [1] Haystack's proposal for the presentation of RAG evaluation results (2024), pull request
+       7462, first draft.
+
+    Examples
+    --------
+    >>> from rageval_report.metrics.rankings import hits_of
+    >>> single_hit(hits_of([["a", "b"], ["x", "b"]], [["a"], ["b"]]))
+    array([1., 0.])
+    """
+    return hit(hits, 1 if k is None else min(_cutoff(k), 1))
+
+
+def multi_hit(hits: Hits, k: int | None = None) -> Floats:
+    """The share of relevant among the first `k`: the multi hit of Haystack's proposal.
+
+    The same as `precision`: a list that is shorter than `k` is filled up. What Haystack 2 computes
+    under this name is `document_recall_multi_hit`.
+
+    References
+    ----------
+    .. [1] Haystack's proposal for the presentation of RAG evaluation results (2024), pull request
+       7462, first draft.
+
+    Examples
+    --------
+    >>> from rageval_report.metrics.rankings import hits_of
+    >>> multi_hit(hits_of([["a", "b", "x", "y"]], [["a", "b", "c"]]), 4)
+    array([0.5])
+    """
+    return precision(hits, k)
+
+
+def document_recall_single_hit(hits: Hits, k: int | None = None) -> Floats:
+    """Whether any result is relevant: the mode "single_hit" of Haystack 2's document recall.
+
+    The same as `hit`. Nothing retrieved, or nothing relevant, is 0.
+
+    References
+    ----------
+    .. [1] Haystack 2, ``DocumentRecallEvaluator``.
+
+    Examples
+    --------
+    >>> from rageval_report.metrics.rankings import hits_of
+    >>> document_recall_single_hit(hits_of([["a", "b"], ["x", "b"]], [["a"], ["b"]]))
+    array([1., 1.])
+    """
+    return hit(hits, k)
+
+
+def document_recall_multi_hit(hits: Hits, k: int | None = None) -> Floats:
+    """The share of the relevant that was found: the mode "multi_hit" of Haystack 2's recall.
+
+    The same as `recall`. Nothing retrieved, or nothing relevant, is 0.
+
+    References
+    ----------
+    .. [1] Haystack 2, ``DocumentRecallEvaluator``.
+
+    Examples
+    --------
+    >>> from rageval_report.metrics.rankings import hits_of
+    >>> document_recall_multi_hit(hits_of([["a", "x"]], [["a", "b", "c", "d"]]))
+    array([0.25])
+    """
+    return recall(hits, k)
+
+
 def reachable_recall(hits: Hits, k: int | None = None) -> Floats:
     """The relevant documents among the first `k` over those that `k` places could have held.
 
@@ -129,7 +209,7 @@ def reachable_recall(hits: Hits, k: int | None = None) -> Floats:
     >>> reachable_recall(hits_of([["a", "b"]], [["a", "b", "c"]]), 2)
     array([1.])
     """
-    most = hits.n_relevant if k is None else np.minimum(hits.n_relevant, checked_cutoff(k))
+    most = hits.n_relevant if k is None else np.minimum(hits.n_relevant, _cutoff(k))
     return _ratio(n_relevant_retrieved(hits, k), most)
 
 
@@ -271,21 +351,8 @@ def _discounts(rank: Codes) -> Floats:
     return np.array([math.log2(place + 2) for place in range(int(rank.max(initial=-1)) + 1)])
 
 
-def checked_cutoff(k: Any) -> int:
-    """The cutoff, if it is one.
-
-    Raises
-    ------
-    DataError
-        If it is not a whole number from 1 up.
-    """
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise DataError(f"a cutoff must be a whole number from 1 up, as in recall@5; got {k!r}")
-    return int(k)
-
-
 def _within(rank: Codes, k: int | None) -> NDArray[np.bool_]:
-    return np.ones(len(rank), dtype=bool) if k is None else rank < checked_cutoff(k)
+    return np.ones(len(rank), dtype=bool) if k is None else rank < _cutoff(k)
 
 
 def _ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
@@ -297,8 +364,11 @@ def _ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
 RETRIEVAL: dict[str, Compute] = {
     "average_precision": average_precision,
     "bpref": bpref,
+    "document_recall_multi_hit": document_recall_multi_hit,
+    "document_recall_single_hit": document_recall_single_hit,
     "f1": f1,
     "hit": hit,
+    "multi_hit": multi_hit,
     "ndcg": ndcg,
     "ndcg_exp": ndcg_exp,
     "precision": precision,
@@ -306,4 +376,5 @@ RETRIEVAL: dict[str, Compute] = {
     "reachable_recall": reachable_recall,
     "recall": recall,
     "reciprocal_rank": reciprocal_rank,
+    "single_hit": single_hit,
 }

@@ -20,7 +20,7 @@ from rageval_report.metrics.cosines import (
     answer_similarities,
     similarities_of_texts,
 )
-from rageval_report.metrics.hits import Hits
+from rageval_report.metrics.joining.hits import Hits
 from rageval_report.metrics.performance import Performance, Prices, performance_of
 from rageval_report.metrics.rankings import hits_of
 from rageval_report.metrics.refusal import RefusalRule, Refusals, refusals_of

@@ -19,8 +19,8 @@ from rageval_report.metrics.citation import (
     document_accuracy,
     section_accuracy,
 )
-from rageval_report.scores.states import states_of
 from rageval_report.records import record_table
+from rageval_report.scores.states import states_of
 
 ALL = [citation_precision, citation_recall, citation_f1, section_accuracy, citation_hit]
 NAN = math.nan

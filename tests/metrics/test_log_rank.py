@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
-from rageval_report.metrics.hits import hit_table
+from rageval_report.metrics.joining.hits import hit_table
 from rageval_report.metrics.log_rank import (
     hybrid_log_rank,
     hybrid_log_rank_score_exact,

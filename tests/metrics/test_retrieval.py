@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rageval_report import score, score_rankings
 from rageval_report.errors import DataError
 from rageval_report.metrics import retrieval
 from rageval_report.metrics.rankings import hits_of, score_table_of_rankings
 from rageval_report.metrics.retrieval import RETRIEVAL
+from rageval_report.scores.metric import Catalogue
 
 # Relevant at ranks 2 and 4 of 5, a third one not retrieved.
 RETRIEVED = [["x", "a", "y", "b", "z"]]
@@ -35,6 +37,16 @@ BY_HAND = {
     ("reachable_recall", 2): 1 / 2,
     ("reachable_recall", None): 2 / 3,
     ("ndcg", 2): (1 / math.log2(3)) / (1 + 1 / math.log2(3)),
+    ("single_hit", None): 0,  # the first of the five is not relevant
+    ("single_hit", 2): 0,
+    ("multi_hit", None): 2 / 5,
+    ("multi_hit", 2): 1 / 2,
+    ("multi_hit", 10): 2 / 10,  # a list of five is filled up
+    ("document_recall_single_hit", None): 1,
+    ("document_recall_single_hit", 1): 0,
+    ("document_recall_single_hit", 2): 1,
+    ("document_recall_multi_hit", None): 2 / 3,
+    ("document_recall_multi_hit", 3): 1 / 3,
     ("bpref", None): 2 / 3,  # nothing was judged not relevant
 }
 
@@ -152,7 +164,7 @@ def test_the_perfect_ranking_scores_one(name):
 @pytest.mark.parametrize("name", RETRIEVAL)
 @pytest.mark.parametrize("k", [0, -1, 2.5, True, "5"])
 def test_a_cutoff_that_is_none_is_refused(name, k):
-    with pytest.raises(DataError, match="a cutoff must be a whole number from 1 up"):
+    with pytest.raises(DataError, match=r"k must be (a whole number|at least 1)"):
         RETRIEVAL[name](hits_of([["a"]], [["a"]]), k)
 
 
@@ -169,7 +181,7 @@ def test_every_score_lies_between_zero_and_one(seed, k):
 @given(seed=st.integers(0, 10**6))
 def test_a_cutoff_beyond_the_lists_changes_nothing_but_precision(seed):
     hits = score_table_of_rankings(*made(seed), "mrr").hits
-    for name in RETRIEVAL.keys() - {"precision", "f1"}:
+    for name in RETRIEVAL.keys() - {"precision", "f1", "multi_hit"}:
         np.testing.assert_array_equal(RETRIEVAL[name](hits, None), RETRIEVAL[name](hits, 1000))
 
 
@@ -178,3 +190,75 @@ def test_counts_within_a_cutoff_tell_judged_from_relevant():
     assert retrieval.n_relevant_retrieved(hits, 3).tolist() == [1]
     assert retrieval.n_judged_retrieved(hits, 3).tolist() == [2]
     assert retrieval.n_judged_retrieved(hits).tolist() == [3]  # below 0 counts as not judged
+
+
+# -- single hit and multi hit, of Haystack's proposal and of Haystack 2
+
+
+# The first of three is right; the second and third; none; nothing retrieved; nothing relevant.
+HIT_RUN = {"q1": ["a", "x", "y"], "q2": ["x", "b", "a"], "q3": ["x", "y"], "q4": [], "q5": ["a"]}
+HIT_QRELS = {"q1": ["a", "b"], "q2": ["a", "b"], "q3": ["a"], "q4": ["a"], "q5": []}
+HIT_SCORES = {
+    "single_hit": [1, 0, 0, 0, 0],
+    "single_hit@2": [1, 0, 0, 0, 0],
+    "multi_hit": [1 / 3, 2 / 3, 0, 0, 0],
+    "multi_hit@2": [1 / 2, 1 / 2, 0, 0, 0],
+    "document_recall_single_hit": [1, 1, 0, 0, 0],
+    "document_recall_single_hit@1": [1, 0, 0, 0, 0],
+    "document_recall_multi_hit": [1 / 2, 1, 0, 0, 0],
+    "document_recall_multi_hit@2": [1 / 2, 1 / 2, 0, 0, 0],
+}
+
+
+@pytest.mark.parametrize("name", HIT_SCORES)
+def test_both_meanings_of_hits_come_from_rankings(name):
+    evaluation = score_rankings(HIT_RUN, HIT_QRELS, name)
+    assert evaluation.scores[name].tolist() == pytest.approx(HIT_SCORES[name])
+
+
+@pytest.mark.parametrize("name", HIT_SCORES)
+def test_both_meanings_of_hits_come_from_records(name):
+    rows = [
+        {"query_id": query, "retrieved": docs, "relevant": HIT_QRELS[query]}
+        for query, docs in HIT_RUN.items()
+    ]
+    assert score(rows, name).scores[name].tolist() == pytest.approx(HIT_SCORES[name])
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 40))
+def test_each_meaning_is_a_metric_that_the_field_knows(seed, k):
+    hits = score_table_of_rankings(*made(seed), "mrr").hits
+    same = {
+        "single_hit": retrieval.precision(hits, 1),
+        "multi_hit": retrieval.precision(hits, k),
+        "document_recall_single_hit": retrieval.hit(hits, k),
+        "document_recall_multi_hit": retrieval.recall(hits, k),
+    }
+    for name, expected in same.items():
+        np.testing.assert_array_equal(RETRIEVAL[name](hits, k), expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 40))
+def test_a_hit_at_the_first_place_is_a_hit_anywhere(seed, k):
+    hits = score_table_of_rankings(*made(seed), "mrr").hits
+    first, anywhere = (
+        RETRIEVAL[name](hits, k) for name in ("single_hit", "document_recall_single_hit")
+    )
+    assert (first <= anywhere).all()
+    assert ((retrieval.multi_hit(hits, k) > 0) == (anywhere == 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "kind"),
+    [
+        ("single_hit", "Single Hit", "binary"),
+        ("multi_hit", "Multi Hit", "proportion"),
+        ("document_recall_single_hit", "Document Recall (Single Hit)", "binary"),
+        ("recall_multi_hit", "Document Recall (Multi Hit)", "proportion"),
+    ],
+)
+def test_the_catalogue_tells_the_meanings_apart(name, title, kind):
+    metric = Catalogue().find(name)
+    assert (metric.title, metric.kind, metric.needs) == (title, kind, "rankings")

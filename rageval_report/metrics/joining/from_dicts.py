@@ -1,26 +1,31 @@
 """Runs and judgments as dicts: every judged document is looked up, no text is sorted or hashed.
 
-Only where a judged document shares its score with another are the ids of that query sorted.
+Only where a judged document shares its score with another are ids compared.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rageval_report.errors import DataError, named
-from rageval_report.metrics import _order
-from rageval_report.metrics._joined import Joined, Ties, refuse_strangers, refuse_ties
-from rageval_report.metrics.hits import Codes, Floats, hit_table
+from rageval_report.metrics.joining import order
+from rageval_report.metrics.joining.hits import Codes, Floats, hit_table
+from rageval_report.metrics.joining.joined import Joined, Ties, refuse_strangers, refuse_ties
 
 Table = Mapping[str, Mapping[str, Any]]
 
 _NAN = float("nan")
+_NOTHING: Mapping[str, Any] = {}
+
+# Queries read at a time: their dicts fit into the processor's cache.
+_AT_A_TIME = 64
+
 _VALUES: Callable[[Any], Iterable[Any]] = methodcaller("values")
 _GET: Callable[[Any], Callable[[Any, float], Any]] = attrgetter("get")
 
@@ -37,6 +42,8 @@ def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: s
     what : str
         What the table is, for an error.
     """
+    if _is_plain(table):
+        return table
     plain = {
         query: docs if isinstance(docs, Mapping) else _listed(docs, value, query, what)
         for query, docs in table.items()
@@ -48,6 +55,14 @@ def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: s
          for query, docs in plain.items()},
         f"query ids of {what}",
     )  # fmt: skip
+
+
+def _is_plain(table: Mapping[Any, Any]) -> bool:
+    """Whether texts lead to dicts of texts: the same question as below, asked of whole columns."""
+    if not set(map(type, table)) <= {str} or not set(map(type, table.values())) <= {dict}:
+        return False
+    first_ids = map(next, map(iter, table.values()), repeat(""))
+    return set(map(type, first_ids)) <= {str}
 
 
 def _holds_texts(docs: Mapping[Any, Any]) -> bool:
@@ -98,18 +113,14 @@ def joined_dicts(run: Table, qrels: Table, *, ties: Ties, relevance_level: float
     relevance_level : float
         The lowest relevant grade.
     """
-    query_ids = list(qrels)
-    missing = [query for query in query_ids if query not in run]
-    unjudged = [query for query in run if query not in qrels]
+    query_ids, judged = list(qrels), list(qrels.values())
+    runs = list(map(run.get, query_ids, repeat(_NOTHING)))
+    missing = [query for query, docs in zip(query_ids, runs, strict=True) if docs is _NOTHING]
+    unjudged: list[str] = []
+    if len(run) > len(runs) - len(missing):
+        unjudged = [query for query in run if query not in qrels]
     refuse_strangers(query_ids, missing, unjudged)
-    return _joined_lists(
-        query_ids,
-        [run.get(query, {}) for query in query_ids],
-        list(qrels.values()),
-        (missing, unjudged),
-        ties,
-        relevance_level,
-    )
+    return _joined_lists(query_ids, runs, judged, (missing, unjudged), ties, relevance_level)
 
 
 def _joined_lists(
@@ -125,14 +136,19 @@ def _joined_lists(
     judged_query = np.repeat(np.arange(len(query_ids)), n_judged)
     place = np.flatnonzero(found == found)  # NaN: the judged document was not retrieved
     query, found = judged_query[place], found[place]
-    ordered = _order.from_the_best(scores, retrieved)
-    n_tied = _order.n_tied(ordered, retrieved)
+    ordered = order.from_the_best(scores, retrieved)
+    n_tied = order.n_tied(ordered, retrieved)
     if ties == "error":
         refuse_ties(query_ids, n_tied)
-    rank, tied = _order.n_better(ordered, retrieved, query, found)
+    rank, tied = order.n_better(ordered, retrieved, query, found)
     if tied.any():
-        places = place[tied] - _order.starts_of(n_judged)[query[tied]]
-        rank[tied] += _before_in_ties(runs, judged, query[tied], places, by_id=ties == "docid")
+        rank[tied] += _n_equal_ahead(
+            (runs, retrieved, scores),
+            (judged, n_judged, place[tied]),
+            query[tied],
+            rank[tied],
+            by_id=ties == "docid",
+        )
     hits = hit_table(
         query=query,
         rank=rank,
@@ -158,23 +174,32 @@ def _columns(
 ) -> tuple[Floats, Floats, Floats]:
     """All scores, all grades, and of each judged document the score or NaN.
 
-    They are read in one go, query by query, because a dict that was just walked through is still
-    in the processor's cache when documents are looked up in it.
+    Few queries are read at a time, because a dict that was just walked through is still in the
+    processor's cache when documents are looked up in it.
     """
-    looked_up = map(map, map(_GET, runs), judged, repeat(repeat(_NAN)))
-    parts = zip(map(_VALUES, runs), map(_VALUES, judged), looked_up, strict=True)
-    numbers = chain.from_iterable(chain.from_iterable(parts))
-    lengths = np.column_stack([retrieved, n_judged, n_judged]).ravel()
+    ends = [np.cumsum(lengths).tolist() for lengths in (retrieved, n_judged)]
+    scores, grades, found = (np.empty(column[-1]) for column in (ends[0], ends[1], ends[1]))
+    done = some = 0
     try:
-        values = np.fromiter(numbers, np.float64, int(lengths.sum()))
+        for first in range(0, len(runs), _AT_A_TIME):
+            last = min(first + _AT_A_TIME, len(runs))
+            mine, theirs = runs[first:last], judged[first:last]
+            rows, judgments = slice(done, ends[0][last - 1]), slice(some, ends[1][last - 1])
+            done, some = rows.stop, judgments.stop
+            scores[rows] = _numbers(map(_VALUES, mine), rows)
+            grades[judgments] = _numbers(map(_VALUES, theirs), judgments)
+            looked_up = map(map, map(_GET, mine), theirs, repeat(repeat(_NAN)))
+            found[judgments] = _numbers(looked_up, judgments)
     except (TypeError, ValueError):
-        values = np.array([_NAN])
         _name_what_is_no_number(query_ids, runs, judged)
-    kind = np.repeat(np.tile(np.arange(3, dtype=np.int8), len(runs)), lengths)
-    scores, grades, found = (values[kind == code] for code in range(3))
+        raise
     if np.isnan(scores).any() or not np.isfinite(grades).all():
         _name_what_is_no_number(query_ids, runs, judged)
     return scores, grades, found
+
+
+def _numbers(lists: Iterable[Iterable[Any]], rows: slice) -> Floats:
+    return np.fromiter(chain.from_iterable(lists), np.float64, rows.stop - rows.start)
 
 
 def _name_what_is_no_number(
@@ -197,42 +222,44 @@ def _is_number(value: object, most: float) -> bool:
         return False
 
 
-def _before_in_ties(
-    runs: list[Mapping[str, Any]],
-    judged: list[Mapping[str, Any]],
+def _n_equal_ahead(
+    run: tuple[list[Mapping[str, Any]], Codes, Floats],
+    qrels: tuple[list[Mapping[str, Any]], Codes, Codes],
     query: Codes,
-    place: Codes,
+    rank: Codes,
     *,
     by_id: bool,
-) -> list[int]:
-    """How many documents of the same score go before each judged one; rows are sorted by query.
+) -> Codes:
+    """How many equals stand ahead of some judged documents; of other queries no id is read.
 
     Parameters
     ----------
-    query, place : ndarray
-        The query of each, and its place among the query's judgments.
+    run : (list, ndarray, ndarray)
+        The tables of all queries, how long they are, and all scores.
+    qrels : (list, ndarray, ndarray)
+        The tables of all queries, how long they are, and where among all judgments the documents
+        in question stand.
+    query, rank : ndarray of shape (n,)
+        Their queries, and how many documents score more.
     by_id : bool
         Whether of equal scores the later id goes first; else the order of the run holds.
     """
-    before: list[int] = []
-    queries, first = np.unique(query, return_index=True)
-    for code, places in zip(queries.tolist(), np.split(place, first[1:]), strict=True):
-        documents = list(judged[code])
-        wanted = [documents[one] for one in places.tolist()]
-        before += _before_in_groups(runs[code], wanted, by_id=by_id)
-    return before
+    runs, retrieved, scores = run
+    judged, n_judged, place = qrels
+    codes, tied_query = order.touched(query, len(runs))
+    rows = order.spread(order.starts_of(retrieved)[codes], retrieved[codes])
+    skipped = order.starts_of(n_judged)[codes] - order.starts_of(n_judged[codes])
+    return order.n_equal_ahead(
+        scores[rows],
+        retrieved[codes],
+        tied_query,
+        rank,
+        _ids([judged[code] for code in codes.tolist()])[place - skipped[tied_query]],
+        _ids([runs[code] for code in codes.tolist()]).__getitem__,
+        by_id=by_id,
+    )
 
 
-def _before_in_groups(run: Mapping[str, Any], wanted: list[str], *, by_id: bool) -> list[int]:
-    groups: dict[float, list[str]] = {}
-    for doc, score in zip(run, map(float, run.values()), strict=True):
-        groups.setdefault(score, []).append(doc)
-    mine = [groups[float(run[doc])] for doc in wanted]
-    if not by_id:
-        return [group.index(doc) for doc, group in zip(wanted, mine, strict=True)]
-    try:
-        for group in {id(group): group for group in mine}.values():
-            group.sort()
-    except TypeError as exc:
-        raise DataError(f"document ids must all be texts; {exc}") from exc
-    return [len(g) - bisect_right(g, doc) for doc, g in zip(wanted, mine, strict=True)]
+def _ids(tables: list[Mapping[str, Any]]) -> NDArray[np.object_]:
+    """The ids of queries, one after the other."""
+    return np.fromiter(chain.from_iterable(tables), np.object_, sum(map(len, tables)))

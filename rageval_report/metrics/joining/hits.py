@@ -19,6 +19,9 @@ Floats = NDArray[np.float64]
 # Grades up to here are their own codes; beyond, or with fractions, they are numbered.
 _MOST_GRADES = 1 << 15
 
+# So many cells a judgment, one for each query and grade, are counted rather than sorted.
+_MOST_CELLS = 8
+
 
 @dataclass(frozen=True, eq=False)
 class Hits:
@@ -161,9 +164,9 @@ def hit_table(
 
 def _order_by_slot(slot: Codes, n_slots: int) -> Codes:
     """The order by whole numbers that differ: each is put where it belongs, which beats sorting."""
-    row = np.full(n_slots, -1, np.int64)
+    row: NDArray[Any] = np.full(n_slots, -1, np.int32 if len(slot) < 1 << 31 else np.int64)
     row[slot] = np.arange(len(slot))
-    return row[row >= 0]
+    return row[row >= 0].astype(np.int64, copy=False)
 
 
 def _by_grade(query: Codes, grade: Floats) -> tuple[Codes, Floats]:
@@ -172,9 +175,20 @@ def _by_grade(query: Codes, grade: Floats) -> tuple[Codes, Floats]:
         return query, grade
     codes, grades = _codes_of(grade)
     keys = query * len(grades) + (len(grades) - 1 - codes)
-    keys.sort()
-    sorted_query, code = np.divmod(keys, len(grades))
-    return sorted_query, grades[len(grades) - 1 - code]
+    cells, counts = _counted(keys)
+    cell_query, code = np.divmod(cells, len(grades))
+    sorted_grade = np.repeat(grades[len(grades) - 1 - code], counts)
+    return np.repeat(cell_query, counts), sorted_grade
+
+
+def _counted(keys: Codes) -> tuple[Codes, Codes]:
+    """The whole numbers that there are, ascending, and how often each: counted if they are low."""
+    if keys.max() >= _MOST_CELLS * len(keys):
+        cells, counts = np.unique(keys, return_counts=True)
+        return cells, counts.astype(np.int64)
+    every = np.bincount(keys)
+    cells = np.flatnonzero(every)
+    return cells, every[cells]
 
 
 def _codes_of(grade: Floats) -> tuple[Codes, Floats]:

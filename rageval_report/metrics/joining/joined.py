@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rageval_report.errors import AlignmentError, DataError, named
-from rageval_report.metrics.hits import Codes, Hits
+from rageval_report.metrics.joining.hits import Codes, Hits
 
 Ties = Literal["docid", "input", "error"]
 TIES: tuple[Ties, ...] = ("docid", "input", "error")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report.metrics.hits import hit_table
+from rageval_report.metrics.joining.hits import hit_table
 from rageval_report.metrics.rankings import hits_of
 
 GRADES = st.sampled_from([-1, 0, 1, 2, 3, 0.5, 200_000_000])

@@ -1,0 +1,1 @@
+"""TREC and BEIR files, from bytes to hits without a Python text of each id."""

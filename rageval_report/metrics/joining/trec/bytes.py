@@ -1,0 +1,177 @@
+"""The bytes of a file of rankings: read at once, checked to be text, and cut at ends of lines."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval_report.errors import ReaderError
+
+Bytes = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+Places = NDArray[np.integer]
+
+WORD = 8
+
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_CONTROL = re.compile(rb"[\x00-\x08]")
+_NEWLINE = ord("\n")
+_SHOWN = 80
+
+# Behind the text, so that its last line ends, and that eight bytes can be read from any place.
+_PADDING = b"\n" + bytes(WORD)
+
+# So much is looked at in one go: it stays in the cache of the processor.
+_CHUNK = 1 << 20
+
+# In the last of so many parts of it an end of a line is looked for.
+_TAIL = 16
+
+# What is left of eight bytes if a word has only so many.
+_KEPT = np.array([(1 << 8 * n) - 1 for n in range(WORD + 1)], np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """The text of a file.
+
+    Parameters
+    ----------
+    path : str
+        The file, for messages.
+    data : ndarray of uint8
+        Its bytes, UTF-8 without a byte-order mark, and some padding.
+    end : int
+        Where the text ends, its last newline counted, which it may have been given.
+    """
+
+    path: str
+    data: Bytes
+    end: int
+
+    def chunks(self, start: int) -> Iterator[tuple[int, int]]:
+        """Where to cut the text from `start` on: behind newlines."""
+        width = _CHUNK
+        while start < self.end:
+            stop = min(start + width, self.end)
+            tail = max(start, stop - width // _TAIL - 1)
+            cut = tail + self.data[tail:stop].tobytes().rfind(b"\n") + 1
+            if cut == tail:  # a line that is longer
+                width *= 2
+                continue
+            yield start, cut
+            start, width = cut, _CHUNK
+
+    def words(self, starts: Places, lengths: Places) -> list[bytes]:
+        """The bytes of words."""
+        data = memoryview(self.data.data)
+        ends = (starts + lengths).tolist()
+        return [bytes(data[one:end]) for one, end in zip(starts.tolist(), ends, strict=True)]
+
+    def eights(self, starts: Places, lengths: Places) -> Iterator[Words]:
+        """Words, eight bytes at a time, the first byte lowest; a shorter word ends in zeros."""
+        loaded = self.loaded()
+        for done in range(0, int(lengths.max(initial=1)), WORD):
+            places = starts if done == 0 else starts + (lengths > done) * np.int64(done)
+            yield loaded[places] & _KEPT.take(lengths.astype(np.int64) - done, mode="clip")
+
+    @property
+    def kind_of_place(self) -> type[np.integer]:
+        """The smallest of two kinds of whole numbers that count up to the end."""
+        return np.uint32 if len(self.data) < 1 << 32 else np.int64
+
+    def loaded(self) -> Words:
+        """The eight bytes from each place on, as one number; not a copy."""
+        return np.ndarray(len(self.data) - WORD + 1, "<u8", self.data, strides=(1,))
+
+    def error(self, place: int, message: str) -> ReaderError:
+        """The error that names and shows the line in which a byte stands."""
+        before = self.data[:place].tobytes()
+        start = before.rfind(b"\n") + 1
+        shown = self.data[start : self.end].tobytes().partition(b"\n")[0].decode().rstrip("\r")
+        shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
+        return ReaderError(f"{message}, in {shown!r}", self.path, 1 + before.count(b"\n"))
+
+    def line(self, place: int) -> int:
+        """The number, from 1, of the line in which a byte stands."""
+        return 1 + int(np.count_nonzero(self.data[:place] == _NEWLINE))
+
+
+def text_of(path: str | Path) -> Text:
+    r"""The text of a file, plain or gzipped.
+
+    Raises
+    ------
+    ReaderError
+        If there is no such file, or it is damaged, or it is no text in UTF-8.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "run.txt"
+    ...     _ = path.write_bytes(b"\xef\xbb\xbfq1 Q0 d7 1 0.9 bm25")
+    ...     text = text_of(path)
+    >>> text.data[:2].tobytes(), text.end  # the last line was given its newline
+    (b'q1', 20)
+    """
+    name = str(path)
+    try:
+        data = _padded_bytes(path)
+    except FileNotFoundError as exc:
+        raise ReaderError("there is no such file", name) from exc
+    except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
+        raise ReaderError(f"the gzip file is damaged ({exc})", name) from exc
+    except OSError as exc:
+        raise ReaderError(f"the file cannot be read: {exc.strerror or exc}", name) from exc
+    head = data[: len(_BOM)].tobytes()
+    if head.startswith(_WIDE_MARKS):
+        raise ReaderError("expected UTF-8; this is UTF-16, save it as UTF-8", name)
+    if head == _BOM:
+        data = data[len(_BOM) :]
+    end = len(data) - len(_PADDING)
+    text = Text(name, data, end + int(end > 0 and data[end - 1] != _NEWLINE))
+    _refuse_other_bytes(text)
+    return text
+
+
+def _padded_bytes(path: str | Path) -> Bytes:
+    """The bytes of a file and the padding, read into their place."""
+    with Path(path).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size  # 0 for a pipe
+        data = np.empty(size + len(_PADDING), np.uint8)
+        n_read = file.readinto(data[:size].data)
+        rest = file.read()
+    if rest or n_read < size or data[: len(_GZIP)].tobytes() == _GZIP:
+        whole = data[:n_read].tobytes() + rest
+        whole = gzip.decompress(whole) if whole.startswith(_GZIP) else whole
+        return np.frombuffer(whole + _PADDING, np.uint8)
+    data[size:] = np.frombuffer(_PADDING, np.uint8)
+    return data
+
+
+def _refuse_other_bytes(text: Text) -> None:
+    for start, end in text.chunks(0):
+        chunk = text.data[start:end]
+        if chunk.min() < ord("\t"):
+            found = _CONTROL.search(chunk.tobytes())
+            place = start + (found.start() if found else 0)
+            message = f"expected text; found the byte {text.data[place : place + 1].tobytes()!r}"
+            raise ReaderError(message, text.path, text.line(place))
+        if chunk.max() < 0x80:
+            continue
+        try:
+            chunk.tobytes().decode("utf-8")
+        except UnicodeDecodeError as exc:
+            line = text.line(start + exc.start)
+            raise ReaderError(f"expected UTF-8; {exc.reason}", text.path, line) from exc

@@ -1,0 +1,152 @@
+"""Loops for numba, which is optional: each gives what NumPy's way beside it gives.
+
+They are plain functions of a module, so that what numba compiles can be kept on disk. Compiling
+takes seconds once, loading what was kept half a second; so they are for much work only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval_report._registry import load
+from rageval_report.errors import MissingDependencyError
+
+_NEWLINE, _HASH, _MINUS, _POINT, _ZERO = (ord(one) for one in "\n#-.0")
+_MIX, _FOLD = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+_EIGHT, _WORD, _NONE = np.uint64(8), np.uint64(64), np.uint64(0)
+_MOST_DIGITS, _MOST_DECIMALS, _LONGEST = 19, 19, 4096
+
+
+@cache
+def compiled_scan() -> Callable[..., Any] | None:
+    """`scan`, compiled; None where numba is not installed."""
+    try:
+        njit = load("numba:njit")
+    except MissingDependencyError:
+        return None
+    try:
+        compiled: Callable[..., Any] = njit(cache=True, nogil=True)(scan)
+    except RuntimeError:  # there is no folder that can be written to
+        compiled = njit(nogil=True)(scan)
+    return compiled
+
+
+def scan(
+    data: NDArray[np.uint8],
+    start: int,
+    end: int,
+    form: NDArray[np.int64],
+    blocks: NDArray[np.int64],
+    docs: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+    numbers: NDArray[np.int64],
+    spelt: NDArray[np.uint64],
+) -> tuple[int, int]:
+    """Walk over lines once.
+
+    Parameters
+    ----------
+    data : ndarray of uint8
+        A text.
+    start, end : int
+        The part of it to walk over; the last byte is a newline.
+    form : ndarray of shape (5,)
+        How many columns there are, the places of query, document and number, and the last of the
+        bytes, from 0, that separate words.
+    blocks : ndarray of shape (n, 3)
+        Filled: first row, start and length of each query that is not that of the row before.
+    docs : ndarray of shape (n, 2)
+        Filled: start and length of each document.
+    hashes : ndarray of shape (n,)
+        Filled: the hash of each document.
+    numbers : ndarray of shape (n, 3)
+        Filled: start and end of each number, and how many decimals it has; 32 more if it is
+        negative, and -1 if it is not of the form digits, point, digits or has too many.
+    spelt : ndarray of shape (n,)
+        Filled: its digits as a whole number.
+
+    Returns
+    -------
+    (int, int)
+        The rows and the blocks; (-1, 0) if a line is not as it should be.
+    """
+    n_columns, query_place, doc_place, number_place, blank = form
+    row, block, position = 0, 0, start
+    while position < end:
+        if data[position] == _HASH:
+            while data[position] != _NEWLINE:
+                position += 1
+            position += 1
+            continue
+        column = 0
+        while True:
+            while data[position] <= blank and data[position] != _NEWLINE:
+                position += 1
+            first = position
+            if data[position] == _NEWLINE:
+                position += 1
+                break
+            if column == doc_place:
+                mixed, word, shift = _NONE, _NONE, _NONE
+                while data[position] > blank:
+                    word |= np.uint64(data[position]) << shift
+                    shift += _EIGHT
+                    if shift == _WORD:
+                        mixed = (mixed ^ word) * _MIX
+                        mixed ^= mixed >> _FOLD
+                        word, shift = _NONE, _NONE
+                    position += 1
+                if shift != _NONE:
+                    mixed = (mixed ^ word) * _MIX
+                    mixed ^= mixed >> _FOLD
+                docs[row, 0], docs[row, 1], hashes[row] = first, position - first, mixed
+            elif column == number_place:
+                negative = data[position] == _MINUS
+                position += negative
+                whole, n_digits, point, is_plain = _NONE, 0, -1, True
+                while data[position] > blank:
+                    digit = np.int64(data[position]) - _ZERO
+                    if 0 <= digit <= 9:
+                        whole = whole * np.uint64(10) + np.uint64(digit)
+                        n_digits += (whole != _NONE) or (point >= 0)
+                        is_plain = is_plain and n_digits <= _MOST_DIGITS
+                    elif data[position] == _POINT and point < 0:
+                        point = position
+                    else:
+                        is_plain = False
+                    position += 1
+                n_read = position - first - negative - (point >= 0)
+                decimals = position - point - 1 if point >= 0 else 0
+                is_plain = is_plain and n_read > 0 and decimals <= _MOST_DECIMALS
+                numbers[row, 0], numbers[row, 1] = first, position
+                numbers[row, 2] = decimals + 32 * negative if is_plain else -1
+                spelt[row] = whole
+            else:
+                while data[position] > blank:
+                    position += 1
+                if column == query_place:
+                    length = position - first
+                    is_new = block == 0 or length != blocks[block - 1, 2]
+                    if not is_new:
+                        before = blocks[block - 1, 1]
+                        for place in range(length):
+                            if data[first + place] != data[before + place]:
+                                is_new = True
+                                break
+                    if is_new:
+                        blocks[block, 0], blocks[block, 1] = row, first
+                        blocks[block, 2] = length
+                        block += 1
+            if position - first > _LONGEST:
+                return -1, 0
+            column += 1
+        if column == n_columns:
+            row += 1
+        elif column > 0:
+            return -1, 0
+    return row, block

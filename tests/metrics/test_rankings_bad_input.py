@@ -1,0 +1,147 @@
+"""Runs and judgments in memory that make no sense: what is told, and what is right all the same."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rageval_report import score_rankings
+from rageval_report.errors import DataError
+
+QRELS = {"q": {"a": 1, "b": 0}}
+
+
+# -- dicts
+
+
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        ({"q": {"a": float("nan")}}, "score of document 'a' for query 'q'.*got nan"),
+        ({"q": {"a": None}}, "score of document 'a' .* got None"),
+        ({"q": {"a": "high"}}, "got 'high'"),
+        ({"q": ["a", "b", "a"]}, "documents of query 'q' twice: 'a'"),
+        ({"q": "abc"}, "must give each query its documents.*got 'abc'"),
+        ({"q": 3}, "got 3 for query 'q'"),
+        ({"q": None}, "got None for query 'q'"),
+        ({"q": {"b", "a"}}, "a set has no order: 'q'"),
+        ({"q": [["a", 0.5]]}, "as a mapping of ids to numbers or as ids alone; unhashable"),
+        ({"q": ["a", None]}, r"the run holds a document without an id \(None\): 'q'"),
+        ({"q": {"a": 1, None: 2}}, r"a document without an id \(None\): 'q'"),
+        ({1.5: ["a"]}, "must be texts or whole numbers; got 1.5"),
+        ({True: ["a"]}, "must be texts or whole numbers; got True"),
+        ({b"q": ["a"]}, "must be texts or whole numbers; got b'q'"),
+        ({"q": {1.5: 1}}, "must be texts or whole numbers; got 1.5"),
+        ({"q": {1: 0.5, "1": 0.4}}, "read alike, as 1 and '1'"),
+        ({"q": {"a": 1, 2: 1}}, "document ids must all be texts"),
+        ({}, "no query in common; the run's: none; judged: 'q'"),
+        ([1, 2], "must be a mapping, a DataFrame or the path of a file"),
+        (None, "must be a mapping, a DataFrame or the path of a file"),
+    ],
+)
+def test_a_dict_that_is_no_run_is_refused(run, told):
+    with pytest.raises(DataError, match=told):
+        score_rankings(run, QRELS, "mrr")
+
+
+@pytest.mark.parametrize(
+    ("qrels", "told"),
+    [
+        ({"q": {"a": "yes"}}, "the grade of document 'a' for query 'q' .* got 'yes'"),
+        ({"q": {"a": float("inf")}}, "the grade of document 'a' .* got inf"),
+        ({"q": {"a": float("nan")}}, "the grade of document 'a' .* got nan"),
+        ({"q": {"a": None}}, "the grade of document 'a' .* got None"),
+        ({"q": ["a", "a"]}, "qrels names documents of query 'q' twice: 'a'"),
+        ({"q": "a"}, "qrels must give each query its documents.*got 'a'"),
+        ({"q": [None]}, r"qrels holds a document without an id \(None\): 'q'"),
+        ({}, "there are no judgments"),
+        (7, "must be a mapping, a DataFrame or the path of a file"),
+    ],
+)
+def test_a_dict_that_is_no_judgments_is_refused(qrels, told):
+    with pytest.raises(DataError, match=told):
+        score_rankings({"q": {"a": 1.0}}, qrels, "mrr")
+
+
+# -- frames
+
+
+def frame_with(**columns):
+    return pd.DataFrame(
+        {"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0]} | columns
+    )
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (frame_with().drop(columns="doc_id"), "needs a column 'doc_id' .*columns: 'query_id'"),
+        (frame_with().drop(columns="score"), "needs a column 'score' .*columns: 'query_id'"),
+        (frame_with().iloc[:0], "the run has no rows"),
+        (frame_with(doc_id=["a", None]), "row 1, counted from 0, has none"),
+        (frame_with(query_id=[None, "q"]), "an id in 'query_id'; row 0, counted from 0, has none"),
+        (frame_with(doc_id=[1.0, 1.5]), "it holds floating values, as 1.0"),
+        (frame_with(query_id=[True, False]), "it holds boolean values, as True"),
+        (frame_with(query_id=["q", 1]), "it holds mixed-integer values"),
+        (frame_with(score=["1", "x"]), "row 1 .*'q', document 'b'.*must be a number; got 'x'"),
+        (frame_with(score=[1.0, np.nan]), "row 1 .*'q', document 'b'.*must be a number; got .*nan"),
+        (frame_with(score=pd.array([1, None], "Int64")), "row 1 .*must be a number; got <NA>"),
+        (frame_with(doc_id=["a", "a"]), r"row 1 .*'a'\): stands twice, first in row 0"),
+        (frame_with().set_axis(["query_id"] * 2 + ["score"], axis=1), "there twice: 'query_id'"),
+    ],
+)  # fmt: skip
+def test_a_frame_that_is_no_run_is_refused(frame, told):
+    with pytest.raises(DataError, match=told):
+        score_rankings(frame, QRELS, "mrr")
+
+
+@pytest.mark.parametrize(
+    ("relevance", "told"),
+    [
+        ([1, np.inf], "row 1 .*the relevance must be a number; got .*inf"),
+        (["yes", "no"], "row 0 .*document 'a'.*the relevance must be a number; got 'yes'"),
+        ([np.nan, 1], "row 0 .*the relevance must be a number; got .*nan"),
+    ],
+)
+def test_judgments_of_a_frame_that_are_no_numbers_are_refused(relevance, told):
+    frame = frame_with(relevance=relevance).drop(columns="score")
+    with pytest.raises(DataError, match=told):
+        score_rankings({"q": {"a": 1.0}}, frame, "mrr")
+
+
+def test_a_missing_id_of_a_polars_frame_is_told():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"query_id": ["q", None], "doc_id": ["a", "b"], "score": [1.0, 2.0]})
+    with pytest.raises(DataError, match="row 1, counted from 0, has none"):
+        score_rankings(frame, QRELS, "mrr")
+
+
+# -- what is right, though it looks odd
+
+
+def test_fractions_are_gains():
+    # trec_eval cuts them to whole numbers, pytrec_eval refuses them, ranx makes 0.5 a 0
+    qrels = {"q": {"a": 0.5, "b": 1.5}}
+    expected = (0.5 + 1.5 / np.log2(3)) / (1.5 + 0.5 / np.log2(3))
+    assert score_rankings({"q": ["a", "b"]}, qrels, "ndcg").scores["ndcg"].item() == pytest.approx(
+        expected
+    )
+
+
+def test_a_judgment_of_two_hundred_million_takes_no_memory():
+    # trec_eval and pytrec_eval count grades in an array as long as the highest of them
+    qrels = {"q": {"a": 200_000_000, "b": 1}}
+    scores = score_rankings({"q": ["a", "b"]}, qrels, ["ndcg", "ndcg_exp", "map"]).scores
+    assert scores.loc["q"].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_texts_of_numbers_are_numbers():
+    run = {"q": {"a": "0.5", "b": "1e1"}}
+    assert score_rankings(run, QRELS, "mrr").scores["mrr"].item() == 0.5
+    frame = frame_with(score=["0.5", "1e1"])
+    assert score_rankings(frame, QRELS, "mrr").scores["mrr"].item() == 0.5
+
+
+def test_negative_judgments_are_not_relevant_and_have_no_gain():
+    qrels = {"q": {"a": -2, "b": 1}}
+    scores = score_rankings({"q": ["a", "b"]}, qrels, ["mrr", "ndcg", "bpref"]).scores
+    assert scores.loc["q"].tolist() == pytest.approx([1 / 2, 1 / np.log2(3), 1.0])
