@@ -182,6 +182,14 @@ class Source:
         return found.utf8
 
     @cached_property
+    def opening(self) -> bytes:
+        """As `utf8`, but of a large file only the first lines: enough to tell its format."""
+        if self.size < LARGE or self.encoding is not None or not self.is_text:
+            return self.utf8
+        lines, end, _ = head_text(self.head).rpartition("\n")
+        return (lines + end).encode("utf-8", "surrogatepass") if end else self.utf8
+
+    @cached_property
     def text(self) -> str:
         """The content as text, line ends as they are."""
         return self.utf8.decode("utf-8")
@@ -191,7 +199,7 @@ class Source:
 
         A file that is not UTF-8 is read whole, because its encoding is told by all of it.
         """
-        if self.plain_path is None or self.size < LARGE or not self._is_plain_utf8():
+        if self.plain_path is None or self.size < LARGE or not self._is_plain_utf8:
             yield from StringIO(self.json_text, newline=None)
             return
         n_mended = 0
@@ -209,6 +217,7 @@ class Source:
             return len(self._raw_standard_input)
         return self._path.stat().st_size
 
+    @cached_property
     def _is_plain_utf8(self) -> bool:
         """Whether the file is UTF-8 without NUL, looked at in steps."""
         if not self.is_text or self.encoding not in (None, "utf-8", "utf-8-sig"):
@@ -268,9 +277,28 @@ class Source:
 
     def document_or_none(self) -> Any:
         """The JSON document; None where the content is none."""
-        if not self.starts_like_json:
+        return self._document_or_none
+
+    @cached_property
+    def _document_or_none(self) -> Any:
+        if not self.starts_like_json or self._is_large_file_of_lines:
             return None
         try:
             return self.document
         except ReaderError:
             return None
+
+    @cached_property
+    def _is_large_file_of_lines(self) -> bool:
+        """Whether the first line is a document by itself, so that the large rest need not be read.
+
+        A line longer than the head says nothing.
+        """
+        first, end, rest = head_text(self.head).partition("\n")
+        if self.size < LARGE or not (end and rest.strip()):
+            return False
+        try:
+            strict_json.parsed(first)
+        except strict_json.NotJSONError:
+            return False
+        return True

@@ -12,12 +12,12 @@ from rageval_report.scores.cells import read_cells
 from rageval_report.scores.states import FAILED, MISSING, with_states
 
 # Where frameworks keep the scores of a row one level down.
-_NESTS = ("metrics", "scores")
+NESTS = ("metrics", "scores")
 _SCORE_KEYS = ("score", "value")
 
 
 def frame_of(columns: Mapping[str, Sequence[Any]], query_id: str | None = None) -> pd.DataFrame:
-    """A frame of the columns; ids stay the Python values they are, because 1 and "1" may differ.
+    """A frame of the columns; ids that are no texts stay as they are, because 1 and "1" may differ.
 
     Examples
     --------
@@ -26,10 +26,14 @@ def frame_of(columns: Mapping[str, Sequence[Any]], query_id: str | None = None) 
     """
     ids = set(id_columns(columns, query_id))
     made = {
-        name: pd.Series(cells, dtype=object if name in ids else None)
+        name: pd.Series(cells, dtype=object if name in ids and not _are_texts(cells) else None)
         for name, cells in columns.items()
     }
     return pd.DataFrame(made)
+
+
+def _are_texts(cells: Sequence[Any]) -> bool:
+    return all(isinstance(cell, str) for cell in cells)
 
 
 def columns_of(records: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -68,7 +72,7 @@ def with_nested_scores(columns: Mapping[str, list[Any]]) -> tuple[dict[str, list
     found: dict[str, list[Any]] = {}
     notes = []
     for name, cells in columns.items():
-        if name not in _NESTS or not _are_scores(cells):
+        if name not in NESTS or not _are_scores(cells):
             found[name] = cells
             continue
         flat = columns_of(_flat(cell or {}) for cell in cells)

@@ -79,10 +79,10 @@ def best_delimiters(text: bytes) -> list[str]:
 def _mark(source: Source, delimiters: Iterable[str]) -> float:
     if not source.is_text or source.starts_like_json:
         return 0.0
-    best = [one for one in best_delimiters(source.utf8) if one in delimiters]
+    best = [one for one in best_delimiters(source.opening) if one in delimiters]
     if not best:
         return 0.0
-    agreement = _fit(source.utf8, best[0]).agreement
+    agreement = _fit(source.opening, best[0]).agreement
     return 0.5 + 0.4 * agreement if agreement >= 0.5 else 0.3
 
 
@@ -152,7 +152,7 @@ def _checked_delimiter(delimiter: str | None) -> str | None:
 
 
 def _found_delimiter(source: Source) -> str:
-    best = best_delimiters(source.utf8)
+    best = best_delimiters(source.opening)
     if len(best) > 1:
         raise source.error(
             f"{named(best)} split the table equally well; say which it is: delimiter={best[0]!r}"
@@ -162,7 +162,8 @@ def _found_delimiter(source: Source) -> str:
 
 def _header(source: Source, delimiter: str, ends: bytes) -> tuple[list[str], int]:
     """The names of the columns, and where the first row begins."""
-    first_rows = list(islice(rows(source.utf8, delimiter, ends=ends), 2))
+    text = source.opening
+    first_rows = list(islice(rows(text, delimiter, ends=ends), 2))
     if not first_rows:
         raise source.error("expected a header and rows; the file holds only blanks")
     header = first_rows[0]
@@ -177,13 +178,13 @@ def _header(source: Source, delimiter: str, ends: bytes) -> tuple[list[str], int
             line=line,
         )
     check_names(source, named_all, line)
-    return named_all, first_rows[1].offset if len(first_rows) > 1 else len(source.utf8)
+    return named_all, first_rows[1].offset if len(first_rows) > 1 else len(text)
 
 
 def header_names(source: Source) -> list[str]:
     """The names of the columns of a delimited table."""
     delimiter = _found_delimiter(source)
-    return _header(source, delimiter, line_ends(source.utf8, delimiter))[0]
+    return _header(source, delimiter, line_ends(source.opening, delimiter))[0]
 
 
 def _looks_like_data(names: list[str]) -> bool:

@@ -8,9 +8,10 @@ from typing import Any
 
 from rageval_report.files import strict_json
 from rageval_report.files.json_lines import json_objects, numbered_lines
-from rageval_report.files.source import Source
+from rageval_report.files.source import LARGE, Source
+from rageval_report.readers._chunks import MixedShapeError, frame_in_pieces
 from rageval_report.readers._columns import columns_of, with_nested_scores
-from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.base import Reader, ScoreFile, single_pipeline
 from rageval_report.readers.json_table import is_table, table_of
 
 _SAMPLE = 20
@@ -61,6 +62,19 @@ def read_jsonl(
     ReaderError
         If a line is broken or no object: the file and the line.
     """
+    if source.size < LARGE:
+        return _read_whole(source, columns, query_id)
+    records = (record for _, record in json_objects(source))
+    try:
+        frame, notes = frame_in_pieces(records, columns=columns, query_id=query_id)
+    except MixedShapeError:
+        return _read_whole(source, columns, query_id)
+    return single_pipeline(source, frame, notes)
+
+
+def _read_whole(
+    source: Source, columns: Iterable[str] | None, query_id: str | None
+) -> list[ScoreFile]:
     found = columns_of(record for _, record in json_objects(source))
     return table_of(source, found, columns=columns, query_id=query_id)
 

@@ -19,6 +19,13 @@ from rageval_report.readers.base import (
 
 _MAGIC = b"PAR1"
 
+# Columns are handed over one by one, where pandas can be told so; from then on nothing is copied.
+_FRUGAL: dict[str, Any] = (
+    {"to_pandas_kwargs": {"split_blocks": True, "self_destruct": True}}
+    if int(pd.__version__.split(".")[0]) >= 3
+    else {}
+)
+
 
 def _recognise(source: Source) -> float:
     return 1.0 if source.head.startswith(_MAGIC) and not source.is_text else 0.0
@@ -49,7 +56,9 @@ def read_parquet(
     check_names(source, schema.names)
     kept = kept_columns(schema.names, columns, query_id)
     try:
-        frame: pd.DataFrame = pd.read_parquet(source.opened(), columns=kept, engine="pyarrow")
+        frame: pd.DataFrame = pd.read_parquet(
+            source.opened(), columns=kept, engine="pyarrow", **_FRUGAL
+        )
     except _faults() as exc:
         raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
     return single_pipeline(source, _with_plain_numbers(frame, schema))

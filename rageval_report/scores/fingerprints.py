@@ -19,6 +19,7 @@ ABSENT = -1
 # Fewer ids than this are found by pandas before the buffers are laid out; longer ones are no ids.
 _FEWEST = 1000
 _LONGEST = 256
+_MANY = 1 << 22
 
 # So many ids at a time keep every array of a step within a core's own cache.
 _BLOCK = 16_384
@@ -41,7 +42,15 @@ def all_different(ids: pd.Index) -> bool:
     (True, False)
     """
     prints = _fingerprints(ids)
-    return (prints is not None and pd.Index(prints).is_unique) or bool(ids.is_unique)
+    return (prints is not None and _differ(prints)) or bool(ids.is_unique)
+
+
+def _differ(prints: _Words) -> bool:
+    """Whether no number is there twice; many are sorted in place, as a table of them is large."""
+    if len(prints) < _MANY:
+        return bool(pd.Index(prints).is_unique)
+    prints.sort()
+    return not bool((prints[1:] == prints[:-1]).any())
 
 
 def places(ids: pd.Index, wanted: pd.Index) -> _Rows:

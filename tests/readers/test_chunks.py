@@ -1,0 +1,98 @@
+"""Large files read in pieces give the very frame that small ones give."""
+
+import json
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report import RAGPipelineEvaluation, UnknownNameError
+from rageval_report.readers import _chunks, read
+from rageval_report.readers._chunks import frame_in_pieces
+from rageval_report.readers._columns import columns_of, frame_of, with_nested_scores
+
+VALUES = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(0, 1) | st.text(max_size=2)
+NESTS = st.dictionaries(st.sampled_from(["f1", "mrr"]), st.none() | st.floats(0, 1), max_size=2)
+RECORDS = st.lists(
+    st.fixed_dictionaries(
+        {"id": st.text(max_size=3) | st.integers(0, 9)},
+        optional={"recall": VALUES, "answer": VALUES, "scores": NESTS},
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(_chunks, "_RECORDS", 2)
+
+
+@given(records=RECORDS)
+@settings(max_examples=200, deadline=None)
+def test_pieces_give_the_frame_of_the_whole(records):
+    flat, told = with_nested_scores(columns_of(records))
+    whole = frame_of(flat)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_chunks, "_RECORDS", 2)
+        try:
+            frame, notes = frame_in_pieces(records)
+        except _chunks.MixedShapeError:
+            return
+    assert sorted(frame) == sorted(whole)  # what stands one level down may come later
+    for name in whole:
+        ours, theirs = frame[name], whole[name]
+        assert ours.isna().tolist() == theirs.isna().tolist()
+        assert ours.dropna().tolist() == theirs.dropna().tolist()
+        if theirs.notna().any():
+            assert ours.dtype == theirs.dtype
+    assert notes[:1] == told[:1] or len(notes) > 1
+
+
+@pytest.fixture
+def large(monkeypatch, small_pieces):
+    """Every file is a large one."""
+    monkeypatch.setattr("rageval_report.readers.jsonl.LARGE", 0)
+    monkeypatch.setattr("rageval_report.files.source.LARGE", 0)
+
+
+def test_only_columns_asked_for_are_held(write, large):
+    lines = [json.dumps({"id": f"q{i}", "answer": "long", "f1": i / 4}) for i in range(5)]
+    [found] = read(write("\n".join(lines)), columns=["f1"])
+    assert list(found.frame) == ["id", "f1"]
+    assert found.frame["f1"].tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+    with pytest.raises(UnknownNameError, match=r"column is named 'f2'\. Did you mean 'f1'"):
+        read(write("\n".join(lines)), columns=["f2"])
+
+
+def test_ids_keep_their_types_over_the_pieces(write, large):
+    ids = ["001", "002", "3", "x"]
+    path = write("\n".join(json.dumps({"id": one, "f1": 1}) for one in ids))
+    assert list(RAGPipelineEvaluation.load(None, path).scores.index) == ids
+
+
+def test_scores_one_level_down_in_some_pieces_only_are_read_as_a_whole(write, large):
+    records = [{"id": "a", "scores": {"f1": 1}}, {"id": "b"}, {"id": "c", "scores": [1]}]
+    [found] = read(write("\n".join(map(json.dumps, records))))
+    assert list(found.frame) == ["id", "scores"]
+
+
+def test_a_large_file_in_another_encoding_and_with_half_characters_is_read(write, large):
+    line = '{"id": "é", "f1": 1, "answer": "\\ud83d"}\n'
+    [found] = read(write(line + line.replace("é", "e")))
+    assert any("2 half characters" in note for note in found.notes)
+    [latin] = read(write((line + line.replace("é", "e")).encode("cp1252")))
+    assert found.frame["id"].tolist() == latin.frame["id"].tolist() == ["é", "e"]
+    assert any("cp1252" in note for note in latin.notes)
+
+
+def test_a_broken_line_of_a_large_file_has_its_number(write, large):
+    with pytest.raises(ValueError, match="line 3: the record is cut"):
+        read(write('{"id": "a", "f1": 1}\n{"id": "b", "f1": 1}\n{"id": "c'))
+
+
+def test_a_frame_of_pieces_is_scored_like_any(small_pieces):
+    records = [{"query_id": f"q{i}", "passed": i % 2 == 0} for i in range(4)]
+    frame, _ = frame_in_pieces(records)
+    assert pd.api.types.is_bool_dtype(frame["passed"])
