@@ -2,7 +2,8 @@
 
 A *pipeline* was asked some *queries*, and each answer got a *score* on some *metrics*: one row a
 query, one column a metric, NaN where there is no score. `RAGPipelineEvaluation` holds such a table
-under the pipeline's name, `read_scores` reads it from a file. Ask it for a report, for thresholds,
+under the pipeline's name, `read_scores` reads it from a file; `score` makes it of records, which
+`read_records` reads. Ask it for a report, for thresholds,
 for failures; lay two beside each other with `compare`. Whatever comes back is a `Result`: a table
 at full precision with its settings and notes, that prints, renders and saves itself. What is known
 of a metric (`Metric`) stands in the table `METRICS`; whatever goes wrong is a `RagevalError`.
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from rageval_report.errors import UnknownNameError as UnknownNameError
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
+    from rageval_report.readers.records import read_records as read_records
     from rageval_report.results import Result as Result
     from rageval_report.scores import METRICS as METRICS
     from rageval_report.scores import Metric as Metric
@@ -45,6 +47,7 @@ _HOME = {
         *("PipelineError", "RagevalError", "RagevalWarning", "ReaderError", "UnknownNameError"),
     ),
     "evaluation": ("RAGPipelineEvaluation", "read_scores"),
+    "readers.records": ("read_records",),
     "results": ("Result",),
     "scores": ("METRICS", "Metric"),
     "scoring": ("score", "score_rankings"),

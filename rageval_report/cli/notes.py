@@ -23,6 +23,7 @@ _ADVICE = (
     (r"reader=\.\.\.", "--reader NAME"),
     (r"reader='(\w+)'", r"--reader \1"),
     (r"(delimiter|encoding|sheet)=", r"--option \1="),
+    (r'repeats="mean"', "--option repeats=mean"),
     (r'duplicates="mean"', "--duplicates mean"),
     (r"missing='drop'", "--missing drop"),
     (r"bounds=\(0, 1\)", "--bounds NAME=0:1"),

@@ -117,7 +117,7 @@ class Source:
 
     def _peeked(self) -> bytes:
         if self._path.is_dir():
-            raise self.error("expected a file; this is a folder")
+            raise self.error("expected a file; this is a folder: name a file in it")
         try:
             with self._path.open("rb") as file:
                 return file.read(_HEAD)

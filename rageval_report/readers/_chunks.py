@@ -14,7 +14,7 @@ from rageval_report.readers.base import kept_columns
 from rageval_report.scores.query_ids import first_named, id_column_of
 from rageval_report.scores.texts import QUESTION
 
-_RECORDS = 20_000
+_RECORDS = 5_000
 _NUMBERS = ("int64", "float64")
 
 
@@ -66,7 +66,7 @@ def frame_in_pieces(
     notes: dict[str, None] = {}
     bar = tqdm(records, total=total, desc="records", unit="", leave=False, delay=2, disable=None)
     for piece in _pieces(bar):
-        kept = [_kept(record, wanted, query_id, seen) for record in piece]
+        kept = piece if wanted is None else _with_columns(piece, wanted, query_id, seen)
         flat, told = with_nested_scores(columns_of(kept))
         notes |= dict.fromkeys(told)
         seen |= dict.fromkeys(flat)
@@ -83,19 +83,18 @@ def _pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, 
         yield piece
 
 
-def _kept(
-    record: Mapping[str, Any], wanted: set[str] | None, query_id: str | None, seen: dict[str, None]
-) -> Mapping[str, Any]:
-    """The record without what is not asked for; all its keys are remembered for the error."""
-    if wanted is None:
-        return record
-    seen |= dict.fromkeys(record)
-    ids = {query_id or id_column_of(record) or first_named(record, QUESTION)}
-    return {
-        key: value
-        for key, value in record.items()
-        if key in wanted or key in NESTS or key in ids
-    }
+def _with_columns(
+    piece: list[Mapping[str, Any]],
+    wanted: set[str],
+    query_id: str | None,
+    seen: dict[str, None],
+) -> list[Mapping[str, Any]]:
+    """The records without what is not asked for; all their keys are remembered for the error."""
+    keys = dict.fromkeys(key for record in piece for key in record)
+    seen |= keys
+    key_of_ids = query_id or id_column_of(seen) or first_named(seen, QUESTION)
+    chosen = {key for key in keys if key in wanted or key in NESTS or key == key_of_ids}
+    return [{key: value for key, value in record.items() if key in chosen} for record in piece]
 
 
 def _check_one_shape(pieces: list[pd.DataFrame]) -> None:

@@ -33,7 +33,7 @@ def _recognise(source: Source) -> float:
     if not source.head.startswith(_ZIP):
         return 0.0
     try:
-        return 1.0 if any(name.startswith("xl/") for name in _members(source)) else 0.1
+        return 0.9 if any(name.startswith("xl/") for name in _members(source)) else 0.1
     except zipfile.BadZipFile:  # cut; said when it is read
         return 0.6 if b"xl/" in source.data or b"[Content_Types].xml" in source.head else 0.1
 

@@ -28,7 +28,7 @@ _FRUGAL: dict[str, Any] = (
 
 
 def _recognise(source: Source) -> float:
-    return 1.0 if source.head.startswith(_MAGIC) and not source.is_text else 0.0
+    return 0.9 if source.head.startswith(_MAGIC) and not source.is_text else 0.0
 
 
 def read_parquet(
@@ -57,7 +57,7 @@ def read_parquet(
     kept = kept_columns(schema.names, columns, query_id)
     try:
         frame: pd.DataFrame = pd.read_parquet(
-            source.opened(), columns=kept, engine="pyarrow", **_FRUGAL
+            source.opened(), columns=kept, engine="pyarrow", pre_buffer=False, **_FRUGAL
         )
     except _faults() as exc:
         raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc

@@ -15,6 +15,7 @@ import pandas as pd
 
 from rageval_report.errors import RagevalError
 from rageval_report.files.source import Source
+from rageval_report.readers._shapes import ShapeError
 from rageval_report.readers.base import ACCEPTED, Reader, ScoreFile
 from rageval_report.readers.delimited import CSV, TSV
 from rageval_report.readers.excel import EXCEL
@@ -52,7 +53,7 @@ def header_of(source: Source) -> tuple[str, ...]:
         container = container_of(source)
         try:
             names = container.header(source) if container and container.header else ()
-        except RagevalError:  # said in full when the file is read
+        except (RagevalError, ShapeError):  # said in full when the file is read
             names = ()
         _HEADERS[source] = tuple(names)
     return _HEADERS[source]

@@ -151,12 +151,19 @@ def read_cell(cell: object, words: Mapping[str, float] = WORDS) -> Cell:
     if cell is None:
         return Cell(math.nan, MISSING)
     if isinstance(cell, Real | Decimal | np.bool_):
-        return _of_number(float(cell))
+        return _of_real(cell)
     if isinstance(cell, Mapping):
         return _of_object(cell, words)
     if type(cell).__name__ in ("NAType", "NaTType"):
         return Cell(math.nan, MISSING)
     return _unread(cell)
+
+
+def _of_real(cell: Real | Decimal | np.bool_) -> Cell:
+    try:
+        return _of_number(float(cell))
+    except (OverflowError, ValueError):  # a whole number beyond all floats, a signalling NaN
+        return _unread(cell)
 
 
 def _of_number(number: float) -> Cell:
@@ -260,7 +267,10 @@ def _scale_in(found: Mapping[Any, Any]) -> tuple[float, float] | None:
 
 
 def _unread(cell: object) -> Cell:
-    text = str(cell)
+    try:
+        text = str(cell)
+    except ValueError:  # Python writes out no whole number of thousands of digits
+        text = f"a whole number of {cell.bit_length()} bits" if isinstance(cell, int) else "?"
     told = text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 3] + "..."
     return Cell(math.nan, FAILED, told, is_read=False)
 

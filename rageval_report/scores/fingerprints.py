@@ -8,6 +8,8 @@ up in place of ids. What matches is compared as text before it is believed, so t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -23,6 +25,9 @@ _MANY = 1 << 22
 
 # So many ids at a time keep every array of a step within a core's own cache.
 _BLOCK = 16_384
+
+# So many are laid out at once, so that what is laid out stays small beside the ids themselves.
+_PIECE = 1 << 20
 
 _WORD = 8
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio, made odd (Knuth)
@@ -118,14 +123,17 @@ def _fingerprints(ids: pd.Index) -> _Words | None:
     """
     if len(ids) < _FEWEST or not _are_arrow_texts(ids.dtype):
         return None
-    bounds, data = _buffers(ids)
-    if np.diff(bounds).max() > _LONGEST:
-        return None
-    words = _words_by_end(data)
     prints = np.empty(len(ids), dtype=np.uint64)
-    for first in range(0, len(ids), _BLOCK):
-        block = bounds[first : first + _BLOCK + 1]
-        prints[first : first + _BLOCK] = _prints_of(block[:-1], block[1:], words)
+    n_done = 0
+    for bounds, data in _buffers(ids):
+        if np.diff(bounds).max() > _LONGEST:
+            return None
+        words = _words_by_end(data)
+        for first in range(0, len(bounds) - 1, _BLOCK):
+            block = bounds[first : first + _BLOCK + 1]
+            found = _prints_of(block[:-1], block[1:], words)
+            prints[n_done : n_done + len(found)] = found
+            n_done += len(found)
     return prints
 
 
@@ -133,16 +141,19 @@ def _are_arrow_texts(dtype: object) -> bool:
     return isinstance(dtype, pd.StringDtype) and dtype.storage.startswith("pyarrow")
 
 
-def _buffers(ids: pd.Index) -> tuple[_Places, npt.NDArray[np.uint8]]:
-    """Where each text starts, which is where the one before it ends; and the bytes of all."""
+def _buffers(ids: pd.Index) -> Iterator[tuple[_Places, npt.NDArray[np.uint8]]]:
+    """Piece by piece where each text starts, which is where the one before it ends; the bytes."""
     arrow = load("pyarrow")
     array = arrow.array(ids.array)  # copies nothing
-    if isinstance(array, arrow.ChunkedArray):
-        array = array.combine_chunks()
-    array = array.cast(arrow.large_string())
-    _, offsets, data = array.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
-    return bounds - bounds[0], np.frombuffer(data, dtype=np.uint8)[bounds[0] : bounds[-1]]
+    chunks = array.chunks if isinstance(array, arrow.ChunkedArray) else [array]
+    for chunk in chunks:
+        for first in range(0, len(chunk), _PIECE):
+            piece = chunk.slice(first, _PIECE).cast(arrow.large_string())
+            _, offsets, data = piece.buffers()
+            every = np.frombuffer(offsets, dtype=np.int64)
+            bounds = every[piece.offset : piece.offset + len(piece) + 1]
+            text = np.frombuffer(data, dtype=np.uint8)[bounds[0] : bounds[-1]]
+            yield bounds - bounds[0], text
 
 
 def _words_by_end(data: npt.NDArray[np.uint8]) -> _Words:

@@ -22,15 +22,17 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 _GAPS = re.compile(r"[\s_\-]+")
 _CUTOFF = re.compile(r"^(?P<stem>.+?)(?:@|_at_|_cut_)(?P<k>\d{1,9})$")
 _TREC_CUTOFF = re.compile(r"^(?P<stem>p|recall|success|map|ndcg|relative_p)_(?P<k>\d{1,9})$")
-_SUFFIXES = re.compile(r"_(score|value)$")
+_SUFFIXES = re.compile(r"_(score|value|metric)$")
 
 # Words in the name of an unknown metric that say that it counts what is spent, so less is better.
 _SPENT = frozenset("cost costs duration latency ms price seconds time tokens usd".split())
 
 # Words that say that less is better of something else.
 _LOWER_IS_BETTER = frozenset(
-    "cer distance error errors false hallucinated hallucination hallucinations loss noise "
-    "perplexity toxic toxicity unsupported violations wer".split()
+    "brier cer controversiality criminality distance error errors false hallucinated "
+    "hallucination hallucinations harmfulness insensitivity leakage loss maliciousness misogyny "
+    "moderation negativity noise perplexity pii stereotype stereotypes ter toxic toxicity unsupported violation violations "
+    "wer".split()
 )
 
 _UNIT = (0.0, 1.0)

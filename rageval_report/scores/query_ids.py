@@ -99,7 +99,7 @@ def _ids_of_index(index: pd.Index) -> pd.Series:
 def _as_text(column: pd.Series) -> pd.Series:
     _refuse_rows(column.isna(), "have none")
     text = _text_of(column)
-    _refuse_rows(text.str.strip() == "", "have a blank one")
+    _refuse_rows((text == "") | text.str.isspace(), "have a blank one")
     return text
 
 

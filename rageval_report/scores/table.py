@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
@@ -306,12 +307,11 @@ def _check_finite(column: np.ndarray, metric: Metric, ids: pd.Series) -> None:
 
 def _into_bounds(column: np.ndarray, metric: Metric, ids: pd.Series, near: float) -> list[str]:
     """Move scores that lie a little outside the bounds to them; what was moved visibly."""
-    if metric.bounds is None:
+    if metric.bounds is None or not _is_outside(column, *metric.bounds):
         return []
     low, high = metric.bounds
-    outside = np.fmax(low - column, column - high) / (
-        (high - low) if np.isfinite(high - low) else 1
-    )
+    width = high - low if math.isfinite(high - low) else 1.0
+    outside = np.fmax(low - column, column - high) / width
     wrong = outside > near
     if wrong.any():
         raise DataError(

@@ -57,3 +57,133 @@ def test_a_broken_line_is_told_by_file_and_line(files):
     result = run("--trace", "bad.jsonl")
     assert result.exit_code == 2
     assert "bad.jsonl, line 1" in result.stderr
+
+
+# -- rankings
+
+RUN = "q1 Q0 d1 1 0.9 a\nq1 Q0 d2 2 0.5 a\nq2 Q0 d3 1 0.7 a\n"
+QRELS = "q1 0 d2 1\nq2 0 d3 2\nq3 0 d9 1\n"
+
+
+@pytest.fixture
+def rankings(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bm25.run").write_text(RUN)
+    (tmp_path / "dense.run").write_text(RUN.replace("q1 Q0 d1 1 0.9", "q1 Q0 d1 1 0.1"))
+    (tmp_path / "qrels.txt").write_text(QRELS)
+    return tmp_path
+
+
+def score_run(*arguments, metrics=("mrr",)):
+    told = [word for metric in metrics for word in ("--metric", metric)]
+    return CliRunner().invoke(
+        rageval_report, ["score", "--run", "bm25.run", "--qrels", "qrels.txt", *told, *arguments]
+    )
+
+
+def frame_of(result):
+    return {row["metric"]: row for row in json.loads(result.stdout)["rows"]}
+
+
+def told_by(result):
+    assert result.exit_code == 2
+    [line] = result.stderr.strip().splitlines()
+    return line
+
+
+def test_a_run_is_reported(rankings):
+    result = score_run("--format", "csv", metrics=("mrr", "recall@5"))
+    assert result.exit_code == 0
+    rows = [line.split(",") for line in result.stdout.splitlines()]
+    place = rows[0].index("mean")
+    means = {row[0]: float(row[place]) for row in rows[1:]}
+    assert means == {"mrr": 0.5, "recall@5": pytest.approx(2 / 3)}  # 1/2, 1 and 0; 1, 1 and 0
+
+
+def test_what_is_missing_from_the_run_is_told(rankings):
+    assert "1 of 3 judged queries is missing from the run" in score_run().stdout
+
+
+def test_several_runs_give_a_report_each(rankings):
+    result = score_run("--run", "new=dense.run")
+    assert "Evaluation of bm25" in result.stdout
+    assert "Evaluation of new" in result.stdout
+
+
+def test_the_report_goes_where_other_reports_go(rankings):
+    result = score_run("-o", "report.md")
+    assert result.exit_code == 0
+    assert "Reciprocal Rank" in (rankings / "report.md").read_text()
+
+
+def test_the_scores_of_the_queries_are_written(rankings):
+    result = score_run("--queries", "queries.csv")
+    assert "wrote queries.csv" in result.stderr
+    lines = (rankings / "queries.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["query_id", "q1", "q2", "q3"]
+
+
+def test_ties_may_be_refused(rankings):
+    (rankings / "bm25.run").write_text(RUN.replace("0.5", "0.9"))
+    assert score_run().exit_code == 0
+    assert "score" in told_by(score_run("--ties", "error"))
+
+
+def test_the_lowest_relevant_grade_may_be_told(rankings):
+    result = score_run("--relevance-level", "2", "--no-relevant", "skip", "--format", "csv")
+    header, row = (line.split(",") for line in result.stdout.splitlines())
+    told = dict(zip(header, row, strict=True))
+    assert (told["n"], told["n_unscored"], float(told["mean"])) == ("1", "2", 1.0)
+
+
+def test_the_values_are_those_of_score_rankings(real_data, tmp_path, monkeypatch):
+    folder = real_data("trec_dl19")
+    monkeypatch.chdir(tmp_path)
+    words = ["score", "--run", str(folder / "run.BM25.dl19.txt")]
+    words += ["--qrels", str(folder / "qrels.dl19-passage.txt"), "--format", "csv"]
+    words += ["--metric", "ndcg@10", "--metric", "map"]
+    result = CliRunner().invoke(rageval_report, words)
+    rows = [line.split(",") for line in result.stdout.splitlines()]
+    means = [round(float(row[rows[0].index("mean")]), 4) for row in rows[1:]]
+    assert means == [0.5058, 0.2993]  # pytrec_eval-terrier 0.5.11, as given with the data
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("", "Say what to score: --gold and --trace, or --run, --qrels and --metric"),
+        ("--gold gold.jsonl", "Missing option '--trace'"),
+        ("--trace trace.jsonl", "Missing option '--gold'"),
+        ("--run bm25.run", "Missing option '--qrels'"),
+        ("--run bm25.run --qrels qrels.txt", "Missing option '--metric'"),
+        ("--metric mrr", "Missing option '--run'"),
+        ("--run bm25.run --gold gold.jsonl", "--run scores rankings and --gold traces"),
+        ("--gold g --trace t --ties error", "--ties scores rankings and --gold traces"),
+        ("--run r --qrels q --metric m --k 3", "--run scores rankings and --k traces"),
+        ("--gates precision=1 --drop-self", "--drop-self scores rankings and --gates traces"),
+    ],
+)
+def test_a_wrong_mixture_is_told_in_one_line(rankings, words, told):
+    assert told in told_by(CliRunner().invoke(rageval_report, ["score", *words.split()]))
+
+
+def test_an_unknown_metric_gets_the_nearest_name(rankings):
+    line = told_by(score_run(metrics=("ndgc@10",)))
+    assert "no metric of rankings is named 'ndgc@10'. Did you mean 'ndcg'" in line
+
+
+def test_two_runs_of_one_name_are_refused(rankings):
+    assert "two runs are named 'bm25'" in told_by(score_run("--run", "bm25=dense.run"))
+
+
+def test_the_queries_of_several_runs_go_to_no_single_file(rankings):
+    assert "--queries is for one run" in told_by(score_run("--run", "dense.run", "--queries", "q"))
+
+
+def test_a_file_of_queries_that_is_there_is_kept(rankings):
+    assert "is there already" in told_by(score_run("--queries", "qrels.txt"))
+
+
+def test_a_broken_run_is_told_by_file_and_line(rankings):
+    (rankings / "bm25.run").write_text("q1 Q0 d1 1\n")
+    assert "bm25.run, line 1" in told_by(score_run())

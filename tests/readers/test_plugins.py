@@ -78,7 +78,8 @@ def test_a_reader_of_another_distribution_recognises_and_reads_its_files(install
 def test_a_broken_reader_of_another_distribution_stops_nobody(install, write):
     install("halfway", BROKEN, "[rageval_report.readers]\nhalf = halfway:READER\n")
     path = write("query_id,recall\na,0.5\n", "run.csv")
-    with pytest.warns(RagevalWarning, match="plug-in reader 'half' cannot be loaded: .*half installed"):
+    told = "plug-in reader 'half' cannot be loaded: .*half installed"
+    with pytest.warns(RagevalWarning, match=told):
         assert list(read_scores(path)) == ["run"]
 
 

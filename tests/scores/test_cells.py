@@ -85,6 +85,7 @@ def test_what_frameworks_write_for_no_score_has_its_state(cell, state):
             "{'score': __import__('os')}",
         ),
         *([0.5], {"other": 1}, {"score": {"score": 1}}, "{" * 50_000, object()),
+        *(10**400, Decimal("sNaN")),
     ],
 )
 def test_anything_else_failed_with_its_text_as_the_reason(cell):
@@ -95,6 +96,10 @@ def test_anything_else_failed_with_its_text_as_the_reason(cell):
     assert read.reason is not None
     assert read.reason[:20] == str(cell)[:20]
     assert len(read.reason) <= 500
+
+
+def test_a_number_too_long_to_write_out_failed_as_well():
+    assert read_cell(10**5000).reason == "a whole number of 16610 bits"
 
 
 def test_failed_is_a_score_beside_passed_and_none_beside_numbers():

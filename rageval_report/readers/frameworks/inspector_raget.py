@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of
-from rageval_report.readers._shapes import ShapeError, is_records, mapping, records
+from rageval_report.readers._columns import columns_of, frame_of, score_columns
+from rageval_report.readers._shapes import is_records, mapping, records
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.scores.metric import Catalogue, Override, normalised
 
 Json = Mapping[str, Any]
 
+# What annotators leave where they judge nothing, and where there is nothing to judge.
+_NOT_GIVEN = (None, "")
+_NOT_APPLICABLE = "N/A"
+
 # Similarities are computed in single precision: 1.0000004 is 1.
 _SINGLE_PRECISION = 1e-6
 
 _OUR_NAMES = frozenset("answer contexts conversation query_id question reference retrieved".split())
-_OWN_FIELDS = frozenset(("task_id", "input", "contexts", "targets", "annotations", "comments"))
+_OWN_FIELDS = frozenset(
+    ("task_id", "taskId", "input", "contexts", "targets", "annotations", "comments")
+)
 
 
 def _recognise(source: Source) -> float:
@@ -42,7 +49,8 @@ def read_inspector_raget(source: Source) -> list[ScoreFile]:
     """Read a file of InspectorRAGet, both schemas: a `ScoreFile` for each model.
 
     A metric's score is the mean over its annotators; what each of them said stands in the column
-    ``<metric>_annotations``. Scales and directions are those that the file declares.
+    ``<metric>_annotations``, and what they wrote of it in ``<metric>_reason``. Scales and
+    directions are those that the file declares.
 
     Parameters
     ----------
@@ -54,7 +62,7 @@ def read_inspector_raget(source: Source) -> list[ScoreFile]:
     ReaderError
         If one of the tables is missing.
     ShapeError
-        If an annotation is no value of its scale; `read` tells of which file.
+        If a part of it is of another shape; `read` tells of which file.
     """
     document = source.document
     if not _recognise(source):
@@ -64,46 +72,70 @@ def read_inspector_raget(source: Source) -> list[ScoreFile]:
     reading = _Reading(document)
     by_model: dict[str, list[Json]] = {}
     for evaluation in _evaluations(document):
-        model = str(evaluation.get("model_id", evaluation.get("modelId")))
-        by_model.setdefault(model, []).append(evaluation)
+        by_model.setdefault(str(_field(evaluation, "model_id")), []).append(evaluation)
     return [reading.score_file(model, evaluations) for model, evaluations in by_model.items()]
+
+
+def _field(record: Json, name: str) -> Any:
+    """What stands under a name in snake case, or in the camel case of the tool's own memory."""
+    first, *rest = name.split("_")
+    return record.get(name, record.get(first + "".join(word.title() for word in rest)))
+
+
+class _Judged(NamedTuple):
+    """What the annotators' judgements of one metric on one task come to."""
+
+    cell: object
+    reason: str | None = None
+    n_unread: int = 0
 
 
 class _Reading:
     """What the evaluations of all models share: tasks, texts of documents, scales."""
 
     def __init__(self, document: Json):
-        self._tasks = {str(task.get("task_id")): _task_details(task) for task in document["tasks"]}
+        self._tasks = {
+            str(_field(task, "task_id")): _task_details(task) for task in document["tasks"]
+        }
         documents = records(document.get("documents"), "documents")
-        self._texts = {str(one.get("document_id")): one.get("text") for one in documents}
+        self._texts = {str(_field(one, "document_id")): one.get("text") for one in documents}
+        evaluations = [_annotations(one) for one in _evaluations(document)]
+        declared = {str(metric.get("name")): metric for metric in document["metrics"]}
         self._scales = {
-            str(metric.get("name")): metric
-            for metric in document["metrics"]
-            if metric.get("type") != "text"
+            name: scale
+            for name, scale in declared.items()
+            if scale.get("type") != "text" and not _is_of_labels(scale, _said(evaluations, name))
         }
         self._judged_by_several = {
-            name
-            for evaluation in _evaluations(document)
-            for name, judged in _annotations(evaluation).items()
-            if len(judged) > 1
+            name for judged in evaluations for name, said in judged.items() if len(said) > 1
         }
 
     def score_file(self, model: str, evaluations: list[Json]) -> ScoreFile:
         """One model's rows."""
-        rows = columns_of(self._row(evaluation) for evaluation in evaluations)
-        scored = [
-            name for name in self._scales if any(cell is not None for cell in rows.get(name, []))
-        ]
+        annotations = [_annotations(evaluation) for evaluation in evaluations]
+        columns = columns_of(map(self._row, evaluations, annotations))
+        metrics: dict[str, Override] = {}
+        notes = [*self._notes(evaluations, annotations)]
+        for name, scale in self._scales.items():
+            if not any(name in judged for judged in annotations):
+                continue
+            judged = [_judgement(scale, said.get(name, {})) for said in annotations]
+            told = columns.pop(f"{name}_reason", [None] * len(judged))
+            reasons = [one.reason or text for one, text in zip(judged, told, strict=True)]
+            scored = score_columns(name, [one.cell for one in judged], reasons)
+            columns |= scored
+            metrics[name] = _declared(scale, _is_within(scored[name], _bounds(scale)))
+            notes += _notes_of_metric(scale, judged, scored[name])
         return ScoreFile(
-            frame_of(rows),
+            frame_of(columns),
             model,
-            metrics={name: _declared(self._scales[name]) for name in scored},
-            metric_columns=tuple(scored),
-            notes=tuple(self._notes(evaluations)),
+            metrics=metrics,
+            metric_columns=tuple(metrics),
+            notes=tuple(notes),
         )
 
-    def _row(self, evaluation: Json) -> dict[str, Any]:
-        task_id = evaluation.get("task_id")
+    def _row(self, evaluation: Json, annotations: Mapping[str, Json]) -> dict[str, Any]:
+        task_id = _field(evaluation, "task_id")
         task = self._tasks.get(str(task_id), {})
         contexts = evaluation.get("contexts") or task.get("contexts")
         contexts = contexts if isinstance(contexts, list) else []
@@ -111,39 +143,26 @@ class _Reading:
         row |= {"query_id": task_id, "answer": _output(evaluation)}
         row["contexts"] = [self._text_of(context) for context in contexts]
         row["retrieved"] = [_document_id(context) for context in contexts]
-        for name, judged in _annotations(evaluation).items():
-            if name in self._judged_by_several:
-                row[f"{name}_annotations"] = judged
+        for name, said in annotations.items():
             if name in self._scales:
-                row[name] = self._mean(name, judged, task_id)
+                if name in self._judged_by_several:
+                    row[f"{name}_annotations"] = said
+            elif name not in row:
+                row[name] = _written(said)
         return row
 
     def _text_of(self, context: object) -> Any:
         text = context.get("text") if isinstance(context, dict) else context
         return text or self._texts.get(_document_id(context))
 
-    def _mean(self, metric: str, judged: Json, task_id: object) -> float | None:
-        values = [self._number(metric, value, task_id) for value in judged.values()]
-        given = [value for value in values if value is not None]
-        return _without_rounding(fmean(given), _bounds(self._scales[metric])) if given else None
-
-    def _number(self, metric: str, value: object, task_id: object) -> float | None:
-        if value is None or value == "" or value == "N/A":
-            return None
-        number = next((step for at, step in _steps(self._scales[metric]) if at == value), value)
-        try:
-            return float(number)  # type: ignore[arg-type]
-        except (TypeError, ValueError) as exc:
-            raise ShapeError(
-                f"{metric!r} of task {task_id!r} is judged {value!r}, which is no number and no "
-                "value of its scale"
-            ) from exc
-
-    def _notes(self, evaluations: Iterable[Json]) -> Iterable[str]:
-        if self._judged_by_several:
-            several = sorted(self._judged_by_several)
-            yield f"the mean over several annotators is the score of {named(several, 12)}"
-        ids = [str(evaluation.get("task_id")) for evaluation in evaluations]
+    def _notes(
+        self, evaluations: Iterable[Json], annotations: Iterable[Mapping[str, Json]]
+    ) -> Iterable[str]:
+        several = {name for said in annotations for name in said} & self._judged_by_several
+        if several & set(self._scales):
+            told = named(sorted(several & set(self._scales)), 12)
+            yield f"the mean over several annotators is the score of {told}"
+        ids = [str(_field(evaluation, "task_id")) for evaluation in evaluations]
         unknown = [task_id for task_id in ids if task_id not in self._tasks]
         if unknown:
             yield f"{len(unknown)} evaluations are of tasks that are not listed: {named(unknown)}"
@@ -161,21 +180,78 @@ def _annotations(evaluation: Json) -> dict[str, dict[str, Any]]:
     }
 
 
+def _said(evaluations: Iterable[Mapping[str, Json]], name: str) -> list[Any]:
+    """All that anybody said of a metric."""
+    return [value for judged in evaluations for value in judged.get(name, {}).values()]
+
+
+def _written(said: Json) -> Any:
+    """What annotators wrote, as one text; who wrote it only where there are several."""
+    texts = {who: text for who, text in said.items() if text not in _NOT_GIVEN}
+    if len(texts) <= 1:
+        return next(iter(texts.values()), None)
+    return "; ".join(f"{who}: {text}" for who, text in texts.items())
+
+
+# -- judgements
+
+
+def _judgement(scale: Json, said: Json) -> _Judged:
+    """The mean of what can be read; else why there is none."""
+    given = [value for value in said.values() if value not in _NOT_GIVEN]
+    numbers = [_number(scale, value) for value in given if value != _NOT_APPLICABLE]
+    read = [number for number in numbers if number is not None and math.isfinite(number)]
+    n_unread = len(numbers) - len(read)
+    if read:
+        return _Judged(_without_rounding(fmean(read), _bounds(scale)), n_unread=n_unread)
+    if n_unread:
+        unread = [value for value in given if value != _NOT_APPLICABLE]
+        told = f"judged {named(unread)}, which is no number and no value of its scale"
+        return _Judged(None, told, n_unread)
+    return _Judged("n/a" if given else None)
+
+
+def _number(scale: Json, value: object) -> float | None:
+    """The number that a judgement stands for; None where it stands for none."""
+    number = next((step for at, step in _steps(scale) if at == value), value)
+    if not isinstance(number, int | float | str):
+        return None
+    try:
+        return float(number)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _notes_of_metric(
+    scale: Json, judged: Iterable[_Judged], scores: Sequence[float]
+) -> Iterable[str]:
+    name, bounds = scale.get("name"), _bounds(scale)
+    n_unread = sum(one.n_unread for one in judged)
+    if n_unread:
+        yield f"{n_unread} judgements of {name!r} are no number and no value of its scale"
+    if bounds is not None and not _is_within(scores, bounds):
+        present = [score for score in scores if not math.isnan(score)]
+        yield (
+            f"scores of {name!r} go from {min(present):g} to {max(present):g}; the range "
+            f"{bounds[0]:g} to {bounds[1]:g} that the file declares is taken for that of a chart"
+        )
+
+
 # -- scales
 
 
-def _declared(scale: Json) -> Override:
-    """What the file says of a metric."""
+def _declared(scale: Json, is_within: bool) -> Override:
+    """What the file says of a metric; its bounds where all scores are within them."""
     found: dict[str, Any] = {"greater_is_better": scale.get("order") != "descending"}
     bounds = _bounds(scale)
     if bounds is not None:
-        found["bounds"] = bounds
+        found["bounds"] = bounds if is_within else None
     if scale.get("type") == "categorical":
         found["kind"] = "ordinal"
     else:
-        found["kind"] = "proportion" if bounds == (0.0, 1.0) else "real"
+        found["kind"] = "proportion" if bounds == (0.0, 1.0) and is_within else "real"
     if Catalogue().find(str(scale["name"])) is None:
-        found |= {"title": scale.get("display_name") or "", "source": "InspectorRAGet"}
+        found |= {"title": _field(scale, "display_name") or "", "source": "InspectorRAGet"}
         found["description"] = scale.get("description") or ""
     return found
 
@@ -183,10 +259,18 @@ def _declared(scale: Json) -> Override:
 def _steps(scale: Json) -> list[tuple[Any, float]]:
     """The values of a categorical scale that stand for numbers."""
     return [
-        (step.get("value"), float(step["numeric_value"]))
+        (step.get("value"), float(_field(step, "numeric_value")))
         for step in records(scale.get("values"), f"the values of {scale.get('name')!r}")
-        if isinstance(step.get("numeric_value"), int | float)
+        if isinstance(_field(step, "numeric_value"), int | float)
     ]
+
+
+def _is_of_labels(scale: Json, said: Iterable[object]) -> bool:
+    """Whether the values of a scale are names that stand for no numbers."""
+    given = [value for value in said if value not in (*_NOT_GIVEN, _NOT_APPLICABLE)]
+    if scale.get("type") != "categorical" or _steps(scale):
+        return False
+    return bool(given) and all(_number(scale, value) is None for value in given)
 
 
 def _bounds(scale: Json) -> tuple[float, float] | None:
@@ -196,6 +280,12 @@ def _bounds(scale: Json) -> tuple[float, float] | None:
         return None
     ends = numbers if _steps(scale) else numbers[:2]
     return (float(min(ends)), float(max(ends))) if len(set(ends)) > 1 else None
+
+
+def _is_within(scores: Iterable[float], bounds: tuple[float, float] | None) -> bool:
+    return bounds is None or all(
+        bounds[0] <= score <= bounds[1] for score in scores if not math.isnan(score)
+    )
 
 
 def _without_rounding(score: float, bounds: tuple[float, float] | None) -> float:
@@ -251,7 +341,7 @@ def _output(evaluation: Json) -> Any:
 
 def _document_id(context: object) -> str:
     if isinstance(context, dict):
-        return str(context.get("document_id", context.get("documentId")))
+        return str(_field(context, "document_id"))
     return str(context)
 
 
@@ -261,4 +351,5 @@ INSPECTOR_RAGET = Reader(
     _recognise,
     read_inspector_raget,
     ("encoding",),
+    example="inspector_raget.json",
 )

@@ -1,19 +1,25 @@
-"""What ``promptfoo eval --output results.json`` writes: one file, several providers."""
+"""What ``promptfoo eval --output`` writes: JSON, JSON Lines and CSV, several providers a file."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
-
-import pandas as pd
 
 from rageval_report.files.source import Source
 from rageval_report.readers._columns import columns_of, frame_of
 from rageval_report.readers._shapes import is_records, mapping, records
 from rageval_report.readers.base import Reader, ScoreFile, distinct
-from rageval_report.scores.table import id_column_of, question_text
+from rageval_report.readers.frameworks._documents import fields_in, records_in
+from rageval_report.readers.frameworks._judgements import beside
+from rageval_report.readers.frameworks.promptfoo_csv import (
+    PASSED,
+    is_promptfoo_csv,
+    pipeline_names,
+    read_promptfoo_csv,
+    with_question,
+)
+from rageval_report.scores.states import FAILED, MISSING, SCORED, with_states
 
 _ERROR = 2  # failureReason: 0 none, 1 an assertion, 2 an error
 
@@ -24,17 +30,20 @@ _TOKENS = {
     "completion": "completion_tokens",
     "total": "total_tokens",
 }
-_PASSED = {"kind": "binary", "description": "Whether all assertions held.", "source": "promptfoo"}
+_PASSED_REASON = "Assertion passed"  # says no more than the score does
+_FIELDS = frozenset(("provider", "vars", "success"))
 
 Json = Mapping[str, Any]
 Columns = dict[str, list[Any]]
 
 
 def _recognise(source: Source) -> float:
+    if not source.starts_like_json:
+        return 0.95 if is_promptfoo_csv(source) else 0.0
     rows = _summary(source.document_or_none()).get("results")
-    if not isinstance(rows, list) or not is_records(rows):
-        return 0.0
-    return 0.95 if all({"provider", "vars", "success"} <= set(row) for row in rows) else 0.0
+    if isinstance(rows, list) and is_records(rows):
+        return 0.95 if all(set(row) >= _FIELDS for row in rows) else 0.0
+    return 0.95 if fields_in(source) >= {*_FIELDS, "score"} else 0.0
 
 
 def _summary(document: object) -> Json:
@@ -45,10 +54,13 @@ def _summary(document: object) -> Json:
 
 
 def read_promptfoo(source: Source) -> list[ScoreFile]:
-    """Read a promptfoo output file, versions 2 and 3: a `ScoreFile` for each provider.
+    """Read a promptfoo output: a `ScoreFile` for each provider.
+
+    JSON of versions 2 and 3, JSON Lines of its results, or CSV.
 
     A provider with several prompts is several pipelines. Rows that ended in an error are unscored,
-    with the error in the column ``error``: promptfoo itself gives them a score of 0.
+    with the error in the column ``error``: promptfoo itself gives them a score of 0. So are the
+    metrics whose grader failed, with the reason.
 
     Parameters
     ----------
@@ -60,13 +72,23 @@ def read_promptfoo(source: Source) -> list[ScoreFile]:
     ReaderError
         If it is no promptfoo output.
     """
-    summary = _summary(source.document)
-    rows = records(summary.get("results"), "results")
+    if is_promptfoo_csv(source):
+        return read_promptfoo_csv(source)
+    summary = _summary(source.document_or_none())
+    rows = records(summary.get("results"), "results") or _lines(source)
     if not rows:
         raise source.error("expected a promptfoo output: results.results, a list of objects")
     groups = _in_order_of_prompts(_by_pipeline(rows), summary)
-    names = distinct(_pipeline_names(list(groups)))
+    names = distinct(pipeline_names(list(groups)))
     return [_score_file(name, group) for name, group in zip(names, groups.values(), strict=True)]
+
+
+def _lines(source: Source) -> list[Json]:
+    """The results of JSON Lines, or of a list."""
+    if source.starts_like_json and fields_in(source) >= _FIELDS:
+        return records_in(source)
+    source.document  # noqa: B018  what is no text, or broken, is said to be so
+    return []
 
 
 # -- pipelines
@@ -110,36 +132,44 @@ def _prompt(row: Json) -> str:
     return str(label if row.get("promptIdx") is None else row["promptIdx"])
 
 
-def _pipeline_names(keys: list[tuple[str, str]]) -> list[str]:
-    prompts = {key: [prompt for provider, prompt in keys if provider == key[0]] for key in keys}
-    return [
-        key[0] if len(prompts[key]) == 1 else f"{key[0]} (prompt {prompts[key].index(key[1]) + 1})"
-        for key in keys
-    ]
-
-
 def _score_file(name: str, rows: list[Json]) -> ScoreFile:
-    scores = columns_of(_scores(row) for row in rows)
+    failures = [_failures(row) for row in rows]
+    told = {metric for failed in failures for metric in failed}
     scores = {
-        name: cells for name, cells in scores.items() if any(one is not None for one in cells)
+        metric: cells
+        for metric, cells in columns_of(_scores(row) for row in rows).items()
+        if metric in told or any(one is not None for one in cells)
     }
-    own = _renamed(columns_of(_details(row) for row in rows), scores, "promptfoo")
+    columns = scores | _state_columns(rows, scores, failures)
+    own = beside(columns_of(_details(row) for row in rows), columns, "promptfoo")
     variables = columns_of(_variables(row) for row in rows)
-    details = _renamed(variables, {*own, *scores}, "vars") | own
+    details = beside(variables, {*own, *columns}, "vars") | own
     n_errors = sum(map(_is_error, rows))
     note = f"{n_errors} of {len(rows)} rows ended in an error and are unscored"
     return ScoreFile(
-        frame_of(details | scores),
+        frame_of(details | columns),
         name,
-        metrics={"passed": _PASSED} if "passed" in scores else {},
+        metrics={"passed": PASSED} if "passed" in scores else {},
         metric_columns=tuple(scores),
         notes=(note,) if n_errors else (),
     )
 
 
-def _renamed(columns: Columns, taken: Iterable[str], origin: str) -> Columns:
-    """The columns under names that are not taken."""
-    return {f"{origin}.{name}" if name in taken else name: cells for name, cells in columns.items()}
+def _state_columns(rows: list[Json], scores: Columns, failures: list[dict[str, str]]) -> Columns:
+    """Which graders failed, and what graders said."""
+    said = [_reasons(row) for row in rows]
+    found: Columns = {}
+    for name, cells in scores.items():
+        reasons = [
+            failed.get(name) or told.get(name) for failed, told in zip(failures, said, strict=True)
+        ]
+        states = [
+            FAILED if name in failed or _is_error(row) else MISSING if cell is None else SCORED
+            for row, cell, failed in zip(rows, cells, failures, strict=True)
+        ]
+        is_told = any(name in failed for failed in failures)
+        found |= with_states(name, states if is_told else [SCORED] * len(states), reasons)
+    return found
 
 
 # -- one row
@@ -156,25 +186,29 @@ def _is_error(row: Json) -> bool:
 def _variables(row: Json) -> Json:
     """The test's variables, with a question that tells tests apart where none is named like one."""
     variables = mapping(row.get("vars"), "vars")
-    names = pd.DataFrame(columns=list(variables))
-    if id_column_of(variables) is not None or question_text(names) is not None:
-        return variables
     prompt = row.get("prompt")
     rendered = prompt.get("raw") if isinstance(prompt, dict) else prompt
-    told = json.dumps(variables, ensure_ascii=False) if variables else rendered
-    return {"question": told, **variables}
+    return with_question(variables, rendered)
 
 
 def _details(row: Json) -> dict[str, Any]:
-    """The answer, and the reasons that promptfoo gives."""
-    response, grading = _response(row), _grading(row)
-    found = {"answer": response.get("output"), "reason": grading.get("reason")}
-    for part in _components(grading):
-        names = list(_named_scores(part))
-        if len(names) == 1 and part.get("reason"):
-            found.setdefault(f"{names[0]}_reason", part["reason"])
+    """The answer, and the reason that promptfoo gives."""
+    found = {"answer": _response(row).get("output"), "reason": _grading(row).get("reason")}
     if _is_error(row) or _failed_judges(row):
         found["error"] = row.get("error") or "; ".join(_failed_judges(row).values())
+    return found
+
+
+def _reasons(row: Json) -> dict[str, str]:
+    """What was said of each metric, where a part of the grading is about one alone."""
+    found: dict[str, str] = {}
+    for part in _components(_grading(row)):
+        metric = mapping(part.get("assertion"), "assertion").get("metric")
+        named: list[Any] = list(_named_scores(part)) or [metric]
+        reason = part.get("reason")
+        is_about_one = len(named) == 1 and isinstance(named[0], str)
+        if is_about_one and isinstance(reason, str) and reason not in ("", _PASSED_REASON):
+            found.setdefault(named[0], reason)
     return found
 
 
@@ -189,9 +223,8 @@ def _scores(row: Json) -> dict[str, float | None]:
             found.setdefault(name, _number(value))
     if _is_error(row):
         return dict.fromkeys(found)
-    failed = _failed_judges(row)
-    unscored = {*failed, "score", "passed"} if failed else set()
-    return {name: None if name in unscored else value for name, value in found.items()}
+    failed = _failures(row)
+    return {name: None if name in failed else value for name, value in (found | failed).items()}  # type: ignore[misc]
 
 
 def _response(row: Json) -> Json:
@@ -227,6 +260,13 @@ def _failed_judges(row: Json) -> dict[str, str]:
     return failed
 
 
+def _failures(row: Json) -> dict[str, str]:
+    """The metrics that have no score because a grader failed; the whole score is one of them."""
+    failed = _failed_judges(row)
+    whole = "; ".join(dict.fromkeys(failed.values()))
+    return {**failed, "score": whole, "passed": whole} if failed else {}
+
+
 def _number(value: object) -> float | None:
     if isinstance(value, int | float) and not math.isnan(value):
         return float(value)
@@ -235,7 +275,7 @@ def _number(value: object) -> float | None:
 
 PROMPTFOO = Reader(
     "promptfoo",
-    "promptfoo's output.json, versions 2 and 3: one pipeline a provider",
+    "promptfoo's output as JSON (versions 2 and 3), JSON Lines or CSV: one pipeline a provider",
     _recognise,
     read_promptfoo,
     ("encoding",),

@@ -36,6 +36,7 @@ GENERATION: tuple[Metric, ...] = (
         "answer_accuracy",
         "nv_accuracy",
         "factual_correctness",
+        "factual_correctness(mode=f1)",
         "g_eval_correctness",
         "llm_correctness",
     ),
@@ -80,7 +81,7 @@ GENERATION: tuple[Metric, ...] = (
         "generation",
         "Overlap of runs of characters, between 0 and 1.",
         "Popović 2015",
-        "chrf_score",
+        *("chrf_score", "chrf_score(mode=fmeasure)"),
         title="chrF",
     ),
     binary(
@@ -115,9 +116,7 @@ GENERATION: tuple[Metric, ...] = (
         "generation",
         "Longest common subsequence of words.",
         "Lin 2004",
-        "rougel",
-        "rouge_lsum",
-        "rougelsum",
+        *("rougel", "rouge_lsum", "rougelsum", "rouge_score(mode=fmeasure)"),
         title="ROUGE-L",
     ),
     proportion(

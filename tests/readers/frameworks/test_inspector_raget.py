@@ -176,11 +176,77 @@ def test_an_evaluation_of_a_task_that_is_not_listed_is_noted(read_document):
     assert len(found.frame) == 2
 
 
-def test_a_judgement_outside_its_scale_is_refused_with_its_task(read_document):
+def test_a_judgement_outside_its_scale_failed_with_what_was_said(read_document):
     evaluations = document()["evaluations"]
     evaluations[0]["annotations"]["naturalness"] = said(a="very")
-    with pytest.raises(ReaderError, match=r"'naturalness' of task 't<::>1' is judged 'very'"):
-        read_document(evaluations=evaluations)
+    [found] = read_document(evaluations=evaluations)
+    first = found.frame.iloc[0]
+    assert first["naturalness_state"] == "failed"
+    assert first["naturalness_reason"].startswith("judged 'very', which is no number")
+    assert "1 judgements of 'naturalness' are no number and no value of its scale" in found.notes
+
+
+def test_a_judgement_outside_its_scale_does_not_count_beside_others(read_document):
+    evaluations = document()["evaluations"]
+    evaluations[0]["annotations"]["naturalness"] = said(a="very", b="2", c="4")
+    [found] = read_document(evaluations=evaluations)
+    assert found.frame["naturalness"].tolist()[0] == 3.0
+
+
+def test_nothing_to_judge_is_not_applicable(read_document):
+    evaluations = document()["evaluations"]
+    evaluations[0]["annotations"]["naturalness"] = said(a="N/A", b="")
+    [found] = read_document(evaluations=evaluations)
+    assert found.frame["naturalness_state"].tolist() == ["not applicable", "scored"]
+
+
+def test_what_annotators_wrote_of_a_score_is_its_reason(read_document):
+    changed = document()
+    changed["metrics"].append({"name": "naturalness_reason", "type": "text", "author": "human"})
+    first = changed["evaluations"][0]["annotations"]
+    first["naturalness_reason"] = said(a="stiff", b="", c="fine")
+    [found] = read_document(**changed)
+    assert found.frame["naturalness_reason"].fillna("").tolist() == ["a: stiff; c: fine", ""]
+    assert "naturalness_reason" not in found.metric_columns
+
+
+def test_comments_of_one_annotator_are_kept(found):
+    assert found.frame["comment"].fillna("").tolist() == ["fine", ""]
+
+
+def test_labels_that_stand_for_no_numbers_are_details(read_document):
+    changed = document()
+    values = [{"value": "polite"}, {"value": "rude"}]
+    changed["metrics"].append({"name": "tone", "type": "categorical", "values": values})
+    changed["evaluations"][0]["annotations"]["tone"] = said(a="polite")
+    [found] = read_document(**changed)
+    assert found.frame["tone"].fillna("").tolist() == ["polite", ""]
+    assert "tone" not in found.metric_columns
+
+
+def test_a_range_that_the_scores_leave_is_that_of_a_chart(read_document):
+    evaluations = document()["evaluations"]
+    evaluations[0]["annotations"]["errors"] = said(system=12)
+    [found] = read_document(evaluations=evaluations)
+    assert checked(found).metrics["errors"].bounds is None
+    assert "scores of 'errors' go from 12 to 12; the range 0 to 9" in found.notes[-1]
+
+
+def camel(value):
+    """The keys of the tables in camel case, as the tool itself holds them."""
+    names = {"task_id": "taskId", "model_id": "modelId", "document_id": "documentId"}
+    names |= {"numeric_value": "numericValue", "display_name": "displayName"}
+    if isinstance(value, dict):
+        return {names.get(key, key): camel(one) for key, one in value.items()}
+    return [camel(one) for one in value] if isinstance(value, list) else value
+
+
+def test_camel_case_is_read_as_well(read_document, found):
+    [other] = read_document(**camel(document()))
+    assert other.frame["query_id"].tolist() == ["t<::>1", "t<::>2"]
+    assert other.frame["naturalness"].tolist() == found.frame["naturalness"].tolist()
+    assert other.frame["contexts"].tolist() == found.frame["contexts"].tolist()
+    assert checked(other).metrics["naturalness"].bounds == (1.0, 4.0)
 
 
 @pytest.mark.parametrize("value", [None, "", "N/A"])
@@ -194,3 +260,15 @@ def test_a_judgement_that_was_not_given_does_not_count(read_document, value):
 def test_another_document_is_refused(write):
     with pytest.raises(ReaderError, match="expected models, metrics, tasks and evaluations"):
         read(write('{"models": []}'), reader="inspector_raget")
+
+
+def test_means_of_the_public_file_are_those_of_its_annotations(real_data):
+    path = real_data("mtrag_human_eval/reference_subset_with_human_evaluations.json")
+    rows = json.loads(path.read_text())["evaluations"]
+    for found in read(path):
+        frame = found.frame.set_index("query_id")
+        for row in (one for one in rows if one["model_id"] == found.pipeline):
+            for metric, judged in row["annotations"].items():
+                values = [float(said["value"]) for said in judged.values()]
+                expected = sum(values) / len(values)
+                assert frame.loc[row["task_id"], metric] == pytest.approx(expected, abs=1e-6)

@@ -1,13 +1,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rageval_report import read_scores
 from rageval_report.errors import ReaderError
 from rageval_report.readers import Source, read, recognise
 from rageval_report.scores import score_table
+from rageval_report.scores.states import states_frame
+
+FILES = Path(__file__).parents[2] / "golden" / "promptfoo"  # promptfoo 0.121.20 wrote them
+TOLD = json.loads((FILES / "expected.json").read_text(encoding="utf-8"))["metrics"]
+IN_FULL = pytest.mark.parametrize("name", ["out.json", "out.jsonl"])
+EACH = pytest.mark.parametrize("name", ["out.json", "out.jsonl", "out.csv"])
 
 
 def row(query, *, provider="gpt", success=True, score=1.0, named=None, **more):
@@ -165,3 +173,121 @@ def test_a_variable_named_like_a_score_is_kept_beside_it(read_rows):
 def test_another_document_is_refused(write):
     with pytest.raises(ReaderError, match="expected a promptfoo output"):
         read(write('{"results": {"stats": {}}}'), reader="promptfoo")
+
+
+# -- files that promptfoo wrote
+
+
+def test_the_metrics_of_a_failed_judge_say_so(read_rows):
+    part = {"pass": False, "score": 0, "reason": "could not parse"}
+    part |= {"assertion": {"metric": "Tone"}, "metadata": {"graderError": True}}
+    grading = {"pass": False, "score": 0.5, "reason": "no", "componentResults": [part]}
+    [found] = read_rows([row("a", named={"Tone": 0}, gradingResult=grading), error_row("b")])
+    assert found.frame["Tone_state"].tolist() == ["failed", "failed"]
+    for name in ("Tone_reason", "score_reason"):  # the second row's reason stands in its error
+        assert found.frame[name].dropna().tolist() == ["could not parse"]
+
+
+def test_a_metric_whose_grader_always_failed_is_still_a_metric(read_rows):
+    part = {"reason": "refused", "assertion": {"metric": "Tone"}, "metadata": {"graderError": True}}
+    grading = {"pass": False, "score": 0, "reason": "no", "componentResults": [part]}
+    [found] = read_rows([row("a", gradingResult=grading)])
+    assert "Tone" in found.metric_columns
+    assert found.frame["Tone"].isna().all()
+
+
+@EACH
+def test_each_output_is_recognised_with_its_providers(name):
+    assert recognise(Source(FILES / name)) == "promptfoo"
+    assert list(read_scores(FILES / name)) == ["long", "short"]
+
+
+@IN_FULL
+def test_sums_of_named_scores_are_promptfoo_s(name):
+    """A failed grader adds 0 to promptfoo's sum, as it does to ours."""
+    for pipeline, evaluation in read_scores(FILES / name).items():
+        sums = evaluation.scores[["match", "length", "tone"]].sum()
+        told = TOLD[pipeline]["namedScores"]
+        assert sums.tolist() == pytest.approx([told["Match"], told["Length"], told["Tone"]])
+
+
+def test_csv_says_the_same_as_json_rounded_to_two_places():
+    in_full, rounded = read_scores(FILES / "out.json"), read_scores(FILES / "out.csv")
+    for name, evaluation in rounded.items():
+        names = list(evaluation.scores)
+        other = in_full[name].scores.loc[evaluation.scores.index, names]
+        assert names == ["score", "passed", "match", "length", "tone"]
+        assert np.allclose(evaluation.scores, other, rtol=0, atol=0.005, equal_nan=True)
+        answers = evaluation.details["answer"].sort_index()
+        assert answers.equals(in_full[name].details["answer"].sort_index())
+
+
+@EACH
+def test_the_counts_of_passed_failed_and_errors_are_promptfoo_s(name):
+    """A row that failed because of its grader alone is unscored here."""
+    for pipeline, evaluation in read_scores(FILES / name).items():
+        passed = evaluation.scores["passed"]
+        told = TOLD[pipeline]
+        assert (passed == 1).sum() == told["testPassCount"]
+        assert (passed == 0).sum() == told["testFailCount"] - 1
+        assert passed.isna().sum() == told["testErrorCount"] + 1
+
+
+@EACH
+def test_an_error_and_a_failed_grader_are_failed_scores(name):
+    evaluation = read_scores(FILES / name)["long"]
+    states = states_frame(evaluation.scores, evaluation.details)
+    states.index = evaluation.details["question"]
+    assert states["tone"].to_dict() == {
+        "Who wrote Dune?": "scored",
+        "Where is Oslo?": "failed",
+        "When was Bach born?": "failed",
+    }
+    assert states["match"].to_dict()["When was Bach born?"] == "scored"
+
+
+def test_a_csv_notes_its_rounding_and_takes_formula_quotes_off():
+    _, short = read(FILES / "out.csv")
+    assert short.notes[0].startswith("promptfoo's CSV rounds scores to two places")
+    assert '=in "' in short.frame["answer"].tolist()
+
+
+# -- CSV by hand: the forms of other versions
+
+BLOCK = "Status,Score,Named Scores,Grader Reason,Comment"
+
+
+def test_a_csv_without_columns_of_metrics_has_them_in_its_objects(write):
+    lines = [f"q,[gpt] a,{BLOCK}", 'why?,so,PASS,0.50,"{""f1"":0.25}",fine,nice']
+    [found] = read(write("\n".join(lines)))
+    assert found.pipeline == "gpt"
+    assert found.frame[["score", "passed", "f1"]].to_numpy().tolist() == [[0.5, 1, 0.25]]
+    assert found.frame[["answer", "reason", "comment"]].to_numpy().tolist() == [
+        ["so", "fine", "nice"]
+    ]
+
+
+def test_a_csv_s_providers_with_two_prompts_are_two_pipelines(write):
+    lines = [f"q,[gpt] a,{BLOCK},[gpt] b,{BLOCK}", "why?,x,PASS,1.00,,,,y,FAIL,0.00,,,"]
+    found = read(write("\r\n".join(lines)))
+    assert [one.pipeline for one in found] == ["gpt (prompt 1)", "gpt (prompt 2)"]
+    assert [one.frame["score"].tolist() for one in found] == [[1], [0]]
+
+
+def test_a_csv_s_tests_without_a_question_are_told_apart_as_in_json(write, read_rows):
+    lines = [f"Description,topic,style,[gpt] a,{BLOCK}", "first,x,y,so,PASS,1.00,,,"]
+    [found] = read(write("\n".join(lines)))
+    [other] = read_rows([row("a") | {"vars": {"topic": "x", "style": "y"}}])
+    assert found.frame["question"].tolist() == other.frame["question"].tolist()
+
+
+def test_a_csv_row_with_a_cell_too_many_is_refused_with_its_line(write):
+    lines = [f"q,[gpt] a,{BLOCK}", "why?,so,PASS,1.00,,,", "who?,so,PASS,1.00,,,,"]
+    with pytest.raises(ReaderError, match=r"line 3: expected 7 fields, as in the header; found 8"):
+        read(write("\n".join(lines)))
+
+
+def test_a_csv_with_an_open_quote_is_refused_with_its_line(write):
+    lines = [f"q,[gpt] a,{BLOCK}", 'why?,"so,PASS,1.00,,,']
+    with pytest.raises(ReaderError, match="line 2: a quote is opened here and never closed"):
+        read(write("\n".join(lines)), reader="promptfoo")

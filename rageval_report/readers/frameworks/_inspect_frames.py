@@ -1,0 +1,126 @@
+"""Frames that Inspect makes of its logs, in whatever kind of file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from rageval_report.files.source import Source
+from rageval_report.readers.base import ScoreFile, distinct
+from rageval_report.readers.frameworks._inspect_samples import score_file
+from rageval_report.readers.frameworks._written import values_in
+from rageval_report.readers.tables import header_of, table_in
+
+Cells = Mapping[str, list[Any]]
+
+_SAMPLES = frozenset(("eval_id", "sample_id", "id", "epoch"))
+_EVALS = frozenset(("eval_id", "run_id", "task_name", "model", "total_samples"))
+_SCORE, _METADATA = "score_", "metadata_"
+_SAID = ("explanation", "reason", "answer", "metadata")
+_USER = "user:\n"
+
+
+def frame_mark(source: Source) -> float:
+    """How surely a table is a frame of Inspect's samples, or of its evaluations."""
+    names = frozenset(header_of(source))
+    return 0.95 if names >= _SAMPLES or names >= _EVALS else 0.0
+
+
+def read_frame(source: Source) -> list[ScoreFile]:
+    """Read a frame of ``samples_df``: a `ScoreFile` for each log in it.
+
+    Raises
+    ------
+    ReaderError
+        If it is a frame of evaluations, which holds aggregates alone, or has no score.
+    ShapeError
+        If a cell holds something else than Inspect writes there; `read` tells of which file.
+    """
+    if not set(header_of(source)) >= _SAMPLES:
+        raise source.error(
+            "this frame has a row an evaluation (evals_df); expected one a sample: export "
+            "samples_df, or pass the log itself"
+        )
+    table = table_in(source, query_id="id")
+    cells = {str(name): values_in(table.frame[name].tolist()) for name in table.frame}
+    cells = {name: [_present(one) for one in column] for name, column in cells.items()}
+    scorers = _scorers(cells)
+    if not scorers:
+        raise source.error("no column of the frame is a score: expected score_<scorer>")
+    places: dict[str, list[int]] = {}
+    for place, eval_id in enumerate(cells["eval_id"]):
+        places.setdefault(str(eval_id), []).append(place)
+    headers = [_header(cells, rows[0]) for rows in places.values()]
+    names = distinct(_name(cells, rows[0], source) for rows in places.values())
+    found = []
+    for name, header, rows in zip(names, headers, places.values(), strict=True):
+        samples = [_sample(cells, scorers, row) for row in rows]
+        one = score_file(header, samples, table.notes)
+        found.append(ScoreFile(one.frame, name, metric_columns=one.metric_columns, notes=one.notes))
+    return found
+
+
+def _present(cell: object) -> object:
+    """The cell; None where a frame writes that there is none."""
+    return None if type(cell).__name__ in ("NAType", "NaTType") else cell
+
+
+def _scorers(cells: Cells) -> list[str]:
+    names = [name.removeprefix(_SCORE) for name in cells if name.startswith(_SCORE)]
+    said = {f"{name}_{part}" for name in names for part in _SAID}
+    return [name for name in names if name not in said]
+
+
+def _header(cells: Cells, row: int) -> dict[str, Any]:
+    told = {"task": _cell(cells, "task_name", row), "model": _cell(cells, "model", row)}
+    return {"eval": told}
+
+
+def _name(cells: Cells, row: int, source: Source) -> str:
+    """The task and the model where the frame has them, else the log's name."""
+    told = _header(cells, row)["eval"]
+    if told["task"] and told["model"]:
+        return f"{told['task']}:{told['model']}"
+    log = _cell(cells, "log", row)
+    return PurePath(log).stem if isinstance(log, str) and log else source.stem
+
+
+def _cell(cells: Cells, name: str, row: int) -> Any:
+    return cells[name][row] if name in cells else None
+
+
+def _sample(cells: Cells, scorers: Iterable[str], row: int) -> dict[str, Any]:
+    """A row in the shape that the sample has in the log."""
+    names = ("id", "epoch", "choices", "target", "error", "total_time", "working_time")
+    scores = {scorer: _score(cells, scorer, row) for scorer in scorers}
+    metadata = {
+        name.removeprefix(_METADATA): column[row]
+        for name, column in cells.items()
+        if name.startswith(_METADATA)
+    }
+    usage = _cell(cells, "model_usage", row)
+    return {
+        **{name: _cell(cells, name, row) for name in names},
+        "input": _without_role(_cell(cells, "input", row)),
+        "scores": {scorer: score for scorer, score in scores.items() if score},
+        "metadata": metadata,
+        "model_usage": usage if isinstance(usage, dict) else None,
+    }
+
+
+def _score(cells: Cells, scorer: str, row: int) -> dict[str, Any]:
+    said = {part: _cell(cells, f"{_SCORE}{scorer}_{part}", row) for part in _SAID}
+    found = {"value": _cell(cells, f"{_SCORE}{scorer}", row), **said}
+    return found if any(_is_told(one) for one in found.values()) else {}
+
+
+def _is_told(cell: object) -> bool:
+    return cell is not None and cell == cell and cell != ""
+
+
+def _without_role(text: object) -> object:
+    """The text of an input of one message, before which frames write whose it is."""
+    if not isinstance(text, str) or not text.startswith(_USER):
+        return text
+    return text.removeprefix(_USER).rstrip("\n")

@@ -1,0 +1,180 @@
+"""Evidently: the frame of a data set with descriptors and the tests of them, row by row."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from rageval_report.files.source import Source
+from rageval_report.readers._shapes import is_records
+from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.frameworks._told import plain_of, reason_of
+from rageval_report.readers.tables import header_of, table_in
+from rageval_report.scores.metric import Override
+from rageval_report.scores.states import REASON
+
+# How Evidently names the column of a test, and which direction that says.
+_TEST = re.compile(
+    r"(?P<column>.+?):? (?P<condition>(?:greater than|greater or equal to|less than|"
+    r"less or equal to|not equals|equals|not in list|in list) .*)"
+)
+_DIRECTIONS: dict[str, Override] = {"greater": "higher", "less": "lower"}
+_REASONING = " reasoning"
+
+
+class _Test(NamedTuple):
+    """A column of verdicts: of which column, and under which condition it passes."""
+
+    name: str
+    column: str
+    condition: str
+
+
+def _recognise(source: Source) -> float:
+    if _is_report(source.document_or_none()):
+        return 0.95
+    return 0.95 if _tests_in(header_of(source)) else 0.0
+
+
+def _is_report(document: object) -> bool:
+    metrics = document.get("metrics") if isinstance(document, dict) else None
+    return is_records(metrics) and all(
+        {"id", "metric_name", "value"} <= set(one)
+        for one in metrics  # type: ignore[union-attr]
+    )
+
+
+def _tests_in(names: Iterable[str]) -> list[_Test]:
+    names = list(names)
+    present = set(names)
+    matches = ((name, _TEST.fullmatch(name)) for name in names)
+    return [
+        _Test(name, match["column"], match["condition"])
+        for name, match in matches
+        if match and match["column"] in present
+    ]
+
+
+def read_evidently(source: Source) -> list[ScoreFile]:
+    """Read the frame of an Evidently data set with tests: one pipeline, named after the file.
+
+    The verdict of a test becomes part of its score's reason, as a test of no score reads False.
+    Tests with a limit tell the direction of their score. Reports hold aggregates and are refused.
+
+    Parameters
+    ----------
+    source : Source
+        The file: CSV, JSON, JSON Lines, Parquet or Excel.
+
+    Raises
+    ------
+    ReaderError
+        If it is a report, or no table.
+    """
+    if _is_report(source.document_or_none()):
+        raise source.error(
+            "this is an Evidently report, which holds aggregates and no rows; save the rows of "
+            "its data set: dataset.as_dataframe().to_csv(...)"
+        )
+    table = table_in(source)
+    frame = table.frame
+    tests = _tests_in(map(str, frame))
+    summaries = _summaries(frame, tests)
+    told = {name: _reasons(frame, name, tests) for name in dict.fromkeys(_judged(frame, tests))}
+    used = {*(test.name for test in tests), *(f"{name}{_REASONING}" for name in told)}
+    kept = frame.drop(columns=[name for name in frame if name in used])
+    added = {name: _as_detail(frame[name]) for name in summaries}
+    added |= {f"{name}{REASON}": _texts(cells) for name, cells in told.items()}
+    kept = kept.assign(**added)
+    notes = (*table.notes, *_notes(tests, summaries))
+    return [ScoreFile(kept, source.stem, metrics=_directions(frame, tests), notes=notes)]
+
+
+def _judged(frame: pd.DataFrame, tests: Sequence[_Test]) -> list[str]:
+    """The columns of which the frame says more: those that are tested, and those with reasons."""
+    names = [str(name) for name in frame]
+    tested = {test.column for test in tests}
+    return [name for name in names if name in tested or f"{name}{_REASONING}" in names]
+
+
+def _reasons(frame: pd.DataFrame, name: str, tests: Sequence[_Test]) -> list[str | None]:
+    """What the judge said, and which tests passed; a test of no score says nothing."""
+    scores = frame[name].tolist()
+    reasoning = f"{name}{_REASONING}"
+    said = frame[reasoning].tolist() if reasoning in frame else [None] * len(scores)
+    own = [test for test in tests if test.column == name]
+    verdicts = [frame[test.name].tolist() for test in own]
+    found = []
+    for row, score in enumerate(scores):
+        parts = [reason_of(said[row])]
+        if plain_of(score) is not None:
+            parts += [_verdict(test, given[row]) for test, given in zip(own, verdicts, strict=True)]
+        found.append("; ".join(part for part in parts if part) or None)
+    return found
+
+
+def _verdict(test: _Test, passed: object) -> str:
+    words = {True: "passed", False: "failed", "True": "passed", "False": "failed"}
+    word = words.get(passed) if isinstance(passed, bool | str) else None
+    return f"{word or 'no verdict'}: {test.condition}"
+
+
+def _summaries(frame: pd.DataFrame, tests: Sequence[_Test]) -> list[str]:
+    """The columns that sum up the tests, and so count a score that is not there as a failure."""
+    names = [test.name for test in tests]
+    if not names or not all(pd.api.types.is_bool_dtype(frame[name].dtype) for name in names):
+        return []
+    passed = frame[names]
+    share = passed.mean(axis=1)
+    sums = (share, passed.sum(axis=1), share == 1, share > 0)
+    others = [name for name in frame if name not in names and "summary" in str(name).lower()]
+    return [str(name) for name in others if any(_is_same(frame[name], one) for one in sums)]
+
+
+def _is_same(cells: pd.Series, other: pd.Series) -> bool:
+    is_numeric = pd.api.types.is_numeric_dtype(cells.dtype)
+    pairs = zip(cells.tolist(), other.tolist(), strict=True)
+    return is_numeric and all(math.isclose(one, two) for one, two in pairs)
+
+
+def _as_detail(cells: pd.Series) -> pd.Series:
+    return _texts([f"{cell} of tests" for cell in cells.tolist()])
+
+
+def _texts(cells: Sequence[str | None]) -> pd.Series:
+    return pd.Series(cells, dtype=object)
+
+
+def _directions(frame: pd.DataFrame, tests: Sequence[_Test]) -> Mapping[str, Override]:
+    """The way in which a limit lies, where all limits of a column of numbers agree."""
+    ways: dict[str, set[str]] = {}
+    for test in tests:
+        if pd.api.types.is_numeric_dtype(frame[test.column].dtype):
+            ways.setdefault(test.column, set()).add(test.condition.split(" ", 1)[0])
+    told: dict[str, Any] = {
+        name: _DIRECTIONS[next(iter(way))]
+        for name, way in ways.items()
+        if len(way) == 1 and way <= set(_DIRECTIONS)
+    }
+    return told
+
+
+def _notes(tests: Sequence[_Test], summaries: Sequence[str]) -> list[str]:
+    notes = [f"{test.column}: threshold {test.condition!r} stored in the file" for test in tests]
+    if summaries:
+        told = ", ".join(repr(name) for name in summaries)
+        notes.append(f"{told} sums up tests, and counts a missing score as failed: a detail")
+    return notes
+
+
+EVIDENTLY = Reader(
+    "evidently",
+    "Evidently: the rows of a data set with descriptors and tests (CSV, JSON, Parquet)",
+    _recognise,
+    read_evidently,
+    ("encoding",),
+)

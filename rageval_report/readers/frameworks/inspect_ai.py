@@ -1,0 +1,180 @@
+"""Inspect's logs: ``.eval`` archives, ``.json`` documents, and frames made of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rageval_report.errors import ReaderError, named
+from rageval_report.files.archives import Archive, is_archive
+from rageval_report.files.source import Source
+from rageval_report.readers._shapes import mapping, records
+from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.frameworks._inspect_frames import frame_mark, read_frame
+from rageval_report.readers.frameworks._inspect_samples import score_file
+
+Json = Mapping[str, Any]
+
+_HEADER, _START = "header.json", "_journal/start.json"
+_SUMMARIES, _REDUCTIONS = "summaries.json", "reductions.json"
+_SAMPLE = re.compile(r"samples/.+_epoch_\d+(?P<shell>/sample)?\.json")
+_MARK, _CUT = 0.95, 0.6
+
+
+def _recognise(source: Source) -> float:
+    if is_archive(source):
+        return _archive_mark(source)
+    if not source.starts_like_json:
+        return frame_mark(source)
+    return _MARK if _is_log(source.document_or_none()) else frame_mark(source)
+
+
+def _archive_mark(source: Source) -> float:
+    try:
+        names = set(Archive(source).names)
+    except ReaderError:  # cut, or not safe to read; said when it is read
+        is_likely = any(name.encode() in source.head for name in (_START, _HEADER))
+        return _CUT if is_likely else 0.0
+    return _MARK if names & {_HEADER, _START} else 0.0
+
+
+def _is_log(document: object) -> bool:
+    if not isinstance(document, dict) or not {"status", "eval"} <= set(document):
+        return False
+    told = document["eval"]
+    return isinstance(told, dict) and {"task", "model"} <= set(told)
+
+
+def read_inspect_ai(source: Source) -> list[ScoreFile]:
+    """Read a log of Inspect, or a frame of samples: a `ScoreFile` for each task and model.
+
+    A score that is an object is a metric a key. Letters are numbers as Inspect counts them: C is 1,
+    P 0.5, I and N 0. A query's score is the mean over its epochs. What was not scored, or ended in
+    an error, is unscored with its reason. Scores without samples are read from the log's own
+    reductions over epochs.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Raises
+    ------
+    ReaderError
+        If it is no log of Inspect, is damaged, or holds no score of a sample.
+    MissingDependencyError
+        If the members are zstd, and no package that reads it is installed.
+    ShapeError
+        If a part of the log is not what Inspect writes there; `read` tells of which file.
+    """
+    if is_archive(source):
+        return [_of_log(source, *_parts_of_archive(source))]
+    if source.starts_like_json and _is_log(source.document_or_none()):
+        return [_of_log(source, *_parts_of_document(source.document))]
+    if frame_mark(source):
+        return read_frame(source)
+    raise source.error(
+        "expected a log of Inspect: an .eval archive, a document with status, eval and samples, or "
+        "a frame of samples_df"
+    )
+
+
+# -- where the parts of a log stand
+
+
+def _parts_of_document(log: Json) -> tuple[Json, list[Json], list[Json]]:
+    samples = records(log.get("samples"), "samples")
+    return log, samples, records(log.get("reductions"), "reductions")
+
+
+def _parts_of_archive(source: Source) -> tuple[Json, list[Json], list[Json]]:
+    archive = Archive(source)
+    first = next((name for name in (_HEADER, _START) if name in archive.names), None)
+    if first is None:
+        raise source.error(f"expected a log of Inspect: no {_HEADER} in the archive")
+    header = mapping(archive.document(first), first)
+    reductions = _records_in(archive, _REDUCTIONS)
+    samples = list(_samples_in(archive)) or _records_in(archive, _SUMMARIES)
+    return ({"status": "started", **header}, samples, reductions)
+
+
+def _records_in(archive: Archive, name: str) -> list[Json]:
+    return records(archive.document(name), name) if name in archive.names else []
+
+
+def _samples_in(archive: Archive) -> Iterator[Json]:
+    """The samples one by one, so that the events of one alone are in memory; those in chunks too.
+
+    Events and the like make up most of a sample and say nothing of its scores.
+    """
+    for name in archive.names:
+        found = _SAMPLE.fullmatch(name)
+        if found is None:
+            continue
+        sample = dict(mapping(archive.document(name), name))
+        beside = name.removesuffix("sample.json") + "metadata.json"
+        if found["shell"] and beside in archive.names:
+            sample["metadata"] = archive.document(beside)
+        yield {key: value for key, value in sample.items() if key not in _LONG_PARTS}
+
+
+_LONG_PARTS = frozenset(("events", "events_data", "messages", "store", "timelines"))
+
+
+# -- one log
+
+
+def _of_log(source: Source, header: Json, samples: list[Json], reductions: list[Json]) -> ScoreFile:
+    notes = list(_notes_of_run(header))
+    if not samples:
+        samples = list(_samples_of_reductions(reductions))
+        notes.append("the log holds no samples: scores are its own reductions over epochs")
+    if not samples:
+        raise source.error(_without_samples(header))
+    return score_file(header, samples, notes)
+
+
+def _samples_of_reductions(reductions: list[Json]) -> Iterator[Json]:
+    """Scores by query, as the log reduced them, in the shape of samples."""
+    scorers = [str(one.get("scorer")) for one in reductions]
+    by_query: dict[str, dict[str, Any]] = {}
+    for scorer, reduction in zip(scorers, reductions, strict=True):
+        is_reduced_twice = scorers.count(scorer) > 1
+        name = f"{scorer}_{reduction.get('reducer')}" if is_reduced_twice else scorer
+        for sample in records(reduction.get("samples"), "the samples of a reduction"):
+            by_query.setdefault(str(sample.get("sample_id")), {})[name] = sample
+    for query_id, scores in by_query.items():
+        yield {"id": query_id, "epoch": 1, "scores": scores}
+
+
+def _without_samples(header: Json) -> str:
+    scores = records(mapping(header.get("results"), "results").get("scores"), "results.scores")
+    told = [
+        f"{score.get('name')} {name}"
+        for score in scores
+        for name in mapping(score.get("metrics"), "metrics")
+    ]
+    aggregates = f" only aggregates ({named(told)})" if told else " no sample"
+    return (
+        f"the log, of status {header.get('status')!r}, holds{aggregates}; expected a score a "
+        "sample. Pass the log itself instead of its header, written with log_samples=True"
+    )
+
+
+def _notes_of_run(header: Json) -> Iterator[str]:
+    status = header.get("status")
+    if status != "success":
+        error = mapping(header.get("error"), "error").get("message")
+        yield f"the log is of status {status!r}, not 'success'" + (f": {error}" if error else "")
+    if header.get("invalidated"):
+        yield "the log is marked as invalidated"
+
+
+INSPECT_AI = Reader(
+    "inspect_ai",
+    "Inspect's logs, .eval (zstd needs the extra inspect) and .json, and its samples_df frames",
+    _recognise,
+    read_inspect_ai,
+    ("encoding",),
+)

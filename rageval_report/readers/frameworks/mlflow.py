@@ -1,0 +1,290 @@
+"""MLflow's tables: ``eval_results_table.json`` of `evaluate`, ``result_df`` of GenAI `evaluate`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import named
+from rageval_report.files.source import Source
+from rageval_report.readers._columns import columns_of, frame_of
+from rageval_report.readers.base import ScoreFile
+from rageval_report.readers.frameworks._judgements import (
+    Columns,
+    Judgement,
+    beside,
+    judged,
+    mean_of_repeats,
+    without_empty,
+)
+from rageval_report.readers.frameworks._texts import with_our_names
+from rageval_report.readers.frameworks._told import parts_of, text_of
+from rageval_report.readers.frameworks._written import values_in
+from rageval_report.readers.tables import dialect
+from rageval_report.scores.cells import read_cells
+from rageval_report.scores.metric import Override
+from rageval_report.scores.query_ids import QUERY_ID, id_column_of
+
+Cells = Mapping[str, list[Any]]
+
+_SCORE = re.compile(r"(?P<stem>(?P<name>.+?)(?:/v\d+)?)/score")
+_VERSIONED = re.compile(r".+/v\d+/score")
+_VALUE, _RATIONALE, _FAULT = "/value", "/rationale", "/error_message"
+_JUSTIFICATION = "/justification"
+
+# Whatever is an expectation where the assessments, which tell, are not in the table.
+_EXPECTED = re.compile(r"expected_.*|guidelines")
+_OUR_NAMES = {
+    "question": ("inputs",),
+    "answer": ("outputs", "predictions"),
+    "reference": ("targets", "ground_truth"),
+}
+# Of the traces only these columns say something of the query; the others repeat them, or the run.
+_OF_TRACES = ("trace_id", "client_request_id", "request_time")
+
+# MLflow's own judges of the first version give marks from 1 to 5.
+_JUDGES = frozenset(
+    ("answer_correctness", "answer_relevance", "answer_similarity", "faithfulness", "relevance")
+)
+_MARKS = (1.0, 5.0)
+_ON_MARKS: Override = {"kind": "ordinal", "bounds": _MARKS}
+
+
+def _recognise(names: frozenset[str]) -> float:
+    if any(map(_VERSIONED.fullmatch, names)):
+        return 0.95
+    if "trace_id" in names and any(name.endswith(_VALUE) for name in names):
+        return 0.95
+    return 0.92 if any(map(_SCORE.fullmatch, names)) else 0.0
+
+
+def read_mlflow(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
+    """Read a table of MLflow: one pipeline, named after the file.
+
+    Of `mlflow.evaluate` the columns ``<metric>/<version>/score`` are the metrics and
+    ``/justification`` their reasons. Of `mlflow.genai.evaluate` these are ``<scorer>/value``,
+    ``/rationale`` and ``/error_message``; ids are a tag or an input that is named like one, or the
+    client's request id, and never the trace's, which is new in each run.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    frame : DataFrame
+        The table in it.
+
+    Raises
+    ------
+    ReaderError
+        If no column is a score.
+    """
+    cells = {str(name): _cells(frame[name]) for name in frame}
+    if any(map(_SCORE.fullmatch, cells)):
+        return [_of_metrics(source, cells)]
+    if any(name.endswith(_VALUE) for name in cells):
+        return [_of_scorers(source, cells)]
+    raise source.error("expected columns like 'toxicity/v1/score' or 'correctness/value'")
+
+
+def _cells(column: pd.Series) -> list[Any]:
+    """The cells as Python values; None where there is nothing."""
+    present = column.notna().tolist()
+    return [one if is_there else None for one, is_there in zip(column, present, strict=True)]
+
+
+# -- eval_results_table.json
+
+
+def _of_metrics(source: Source, cells: Cells) -> ScoreFile:
+    stems = {match["stem"]: match["name"] for name in cells if (match := _SCORE.fullmatch(name))}
+    versions = Counter(stems.values())
+    names = {stem: name if versions[name] == 1 else stem for stem, name in stems.items()}
+    judgements = {
+        name: _judgements(cells[f"{stem}/score"], cells.get(stem + _JUSTIFICATION))
+        for stem, name in names.items()
+    }
+    found = judged(_rows(judgements))
+    parts = {f"{stem}{end}" for stem in stems for end in ("/score", _JUSTIFICATION)}
+    latency = {"latency_ms": _milliseconds(cells["latency"])} if "latency" in cells else {}
+    others = {name: cells[name] for name in cells if name not in parts and name != "latency"}
+    details = with_our_names(frame_of(_readable(others)), _OUR_NAMES)
+    told = beside({str(name): details[name].tolist() for name in details}, found.columns, "data")
+    judges = {names[stem] for stem in stems if stem + _JUSTIFICATION in cells}
+    scales = _scales(found.columns, judges & set(found.metrics), stems, names)
+    return ScoreFile(
+        frame_of({**told, **found.columns, **latency}),
+        source.stem,
+        metrics=scales,
+        metric_columns=(*found.metrics, *latency),
+        notes=(*found.notes, *_notes_of_scales(scales), *_notes_of_latency(latency)),
+    )
+
+
+def _judgements(scores: list[Any], reasons: list[Any] | None) -> list[Judgement]:
+    told = reasons or [None] * len(scores)
+    return [
+        Judgement(score, reason if isinstance(reason, str) and reason.strip() else None)
+        for score, reason in zip(scores, told, strict=True)
+    ]
+
+
+def _rows(judgements: Mapping[str, list[Judgement]]) -> list[dict[str, Judgement]]:
+    return [
+        dict(zip(judgements, row, strict=True)) for row in zip(*judgements.values(), strict=True)
+    ]
+
+
+def _readable(columns: Cells) -> Columns:
+    """Inputs that are objects as texts, because questions are."""
+    return {
+        name: [text_of(cell) for cell in cells] if name in _OUR_NAMES["question"] else list(cells)
+        for name, cells in columns.items()
+    }
+
+
+def _milliseconds(seconds: Iterable[object]) -> list[float]:
+    return [float(one) * 1000 for one in read_cells(seconds).numbers]
+
+
+def _scales(
+    columns: Columns, judges: Iterable[str], stems: Mapping[str, str], names: Mapping[str, str]
+) -> dict[str, Override]:
+    """The judges that give marks from 1 to 5: MLflow's own, and others whose scores say so."""
+    own = {names[stem] for stem in stems if stem.endswith("/v1") and stems[stem] in _JUDGES}
+    found: dict[str, Override] = {}
+    for name in sorted(judges):
+        numbers = np.array(columns[name], dtype=float)
+        marks = numbers[~np.isnan(numbers)]
+        low, high = _MARKS
+        are_marks = bool(((marks == np.round(marks)) & (marks >= low) & (marks <= high)).all())
+        if marks.size and are_marks and (name in own or bool((marks > 1).any())):
+            found[name] = _ON_MARKS
+    return found
+
+
+def _notes_of_scales(scales: Mapping[str, Override]) -> Iterator[str]:
+    if scales:
+        yield f"read as marks from 1 to 5, as MLflow's judges give them: {named(scales)}"
+
+
+def _notes_of_latency(latency: Columns) -> Iterator[str]:
+    if latency:
+        yield "'latency', in seconds, is read as 'latency_ms'"
+
+
+# -- result_df
+
+
+def _of_scorers(source: Source, cells: Cells) -> ScoreFile:
+    told = {name: values_in(cells.get(name, [])) for name in ("tags", "assessments")}
+    scorers = [name.removesuffix(_VALUE) for name in cells if name.endswith(_VALUE)]
+    expected = _expectations(scorers, told["assessments"])
+    labels = [name for name in scorers if name not in expected and _are_labels(name, cells)]
+    scored = [name for name in scorers if name not in expected and name not in labels]
+    if not scored:
+        raise source.error(f"none of {named(scorers)} holds a score")
+    found = judged(_rows({name: _feedback(name, cells) for name in scored}))
+    others = {name: cells[f"{name}{_VALUE}"] for name in labels}
+    others |= {
+        ("reference" if one == "expected_response" else one): cells[one + _VALUE]
+        for one in expected
+    }
+    measures = without_empty({"latency_ms": _durations(cells)})
+    details, notes = _details(cells, told["tags"])
+    columns = details | beside(others, {*details, *found.columns}, "expectations")
+    columns = beside(columns, {*found.columns, *measures}, "trace")
+    frame = frame_of({**columns, **found.columns, **measures})
+    metrics = (*found.metrics, *measures)
+    if QUERY_ID in frame:
+        frame, repeats = mean_of_repeats(frame, QUERY_ID, metrics)
+        notes += repeats
+    if labels:
+        notes += (f"labels, not scores, and so details: {named(labels)}",)
+    return ScoreFile(frame, source.stem, metric_columns=metrics, notes=(*notes, *found.notes))
+
+
+def _expectations(names: Iterable[str], assessments: Iterable[object]) -> list[str]:
+    """What was expected of the answer; it stands among the scores, and the assessments tell it."""
+    told = [one for row in assessments if isinstance(row, list) for one in row]
+    objects = [one for one in told if isinstance(one, dict)]
+    if not objects:
+        return [name for name in names if _EXPECTED.fullmatch(name)]
+    said = {str(one.get("assessment_name")) for one in objects if "expectation" in one}
+    return [name for name in names if name in said]
+
+
+def _are_labels(name: str, cells: Cells) -> bool:
+    read = read_cells(cells[name + _VALUE])
+    return bool(read.unread) and bool(np.isnan(read.numbers).all())
+
+
+def _feedback(name: str, cells: Cells) -> list[Judgement]:
+    n_rows = len(cells[name + _VALUE])
+    faults = cells.get(name + _FAULT, [None] * n_rows)
+    reasons = cells.get(name + _RATIONALE, [None] * n_rows)
+    return [
+        Judgement(value, text_of(fault) or text_of(reason), bool(fault))
+        for value, fault, reason in zip(cells[name + _VALUE], faults, reasons, strict=True)
+    ]
+
+
+def _durations(cells: Cells) -> list[Any]:
+    """How long each trace took: milliseconds, or what pandas keeps for a time span."""
+    spans = cells.get("execution_duration", [])
+    return [one.total_seconds() * 1000 if isinstance(one, pd.Timedelta) else one for one in spans]
+
+
+def _details(cells: Cells, tags: list[Any]) -> tuple[Columns, tuple[str, ...]]:
+    found: Columns = {}
+    for column, role, origin in (
+        ("request", "question", "inputs"),
+        ("response", "answer", "outputs"),
+    ):
+        parts = parts_of(values_in(cells[column]), role, origin) if column in cells else {}
+        found |= {name: parts[name] for name in parts if name not in found}
+    own = columns_of(_own_tags(one) for one in tags)
+    found |= beside(own, {*found, QUERY_ID}, "tags")
+    found |= without_empty({name: list(cells[name]) for name in _OF_TRACES if name in cells})
+    if "ERROR" in cells.get("state", []):
+        told = "the trace ended in an error"
+        found["error"] = [told if state == "ERROR" else None for state in cells["state"]]
+    return _with_ids(found, own)
+
+
+def _own_tags(tags: object) -> dict[str, Any]:
+    """The tags that people gave; MLflow's own begin with its name."""
+    if not isinstance(tags, dict):
+        return {}
+    return {str(key): tag for key, tag in tags.items() if not str(key).startswith("mlflow.")}
+
+
+def _with_ids(details: Columns, tags: Columns) -> tuple[Columns, tuple[str, ...]]:
+    """The details with ids, where a tag, an input or the client's request id is one."""
+    inputs = {name.removeprefix("inputs."): name for name in details if name.startswith("inputs.")}
+    in_tags, in_inputs = id_column_of(tags), id_column_of(inputs)
+    places = {
+        f"the tag {in_tags!r}": tags.get(in_tags or ""),
+        f"the input {in_inputs!r}": details.get(inputs.get(in_inputs or "", "")),
+        "'client_request_id'": details.get("client_request_id"),
+    }
+    for place, ids in places.items():
+        if ids and all(isinstance(one, str | int) and str(one).strip() for one in ids):
+            rest = {name: cells for name, cells in details.items() if cells is not ids}
+            rest.pop(f"tags.{in_tags}", None)
+            return {QUERY_ID: [str(one) for one in ids], **rest}, (
+                f"query ids are taken from {place}",
+            )
+    return details, ()
+
+
+MLFLOW = dialect(
+    "mlflow",
+    "MLflow: eval_results_table.json, and result_df of GenAI evaluations saved as any table",
+    _recognise,
+    read_mlflow,
+)

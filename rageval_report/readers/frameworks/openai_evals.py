@@ -1,0 +1,301 @@
+"""OpenAI evals: the events that ``oaieval`` records, one JSON object a line."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from rageval_report.errors import named
+from rageval_report.files.source import Source
+from rageval_report.readers._columns import columns_of, frame_of
+from rageval_report.readers._shapes import ShapeError, mapping
+from rageval_report.readers.base import ScoreFile, distinct
+from rageval_report.readers.frameworks._judgements import (
+    Judged,
+    Judgement,
+    beside,
+    judged,
+    mean_of_repeats,
+    without_empty,
+)
+from rageval_report.readers.frameworks._written import values_in
+from rageval_report.readers.tables import dialect
+from rageval_report.scores.metric import Override
+from rageval_report.scores.query_ids import QUERY_ID
+
+Json = Mapping[str, Any]
+
+_EVENT = frozenset(("run_id", "event_id", "sample_id", "type", "data"))
+_OBJECTS = ("data", "spec", "final_report")
+_MATCH = "match"
+_MATCHED: Override = {
+    "kind": "binary",
+    "greater_is_better": True,
+    "description": "Whether the answer matched what was expected.",
+    "source": "OpenAI evals",
+}
+_INVALID = "__invalid__"  # what a grader's choice is called that is none of those it was given
+_UNSCORED = "sampled, but never scored"
+_TOKENS = ("prompt_tokens", "completion_tokens")
+_TEXTS = ("question", "answer", "reference", "picked", "error")
+_OWN = frozenset((QUERY_ID, *_TEXTS, *_TOKENS))
+_NUMBER = re.compile(r"(\d{1,18})$")
+_NEAR = 1e-9
+
+
+def _recognise(names: frozenset[str]) -> float:
+    return 0.95 if names >= _EVENT else 0.0
+
+
+def read_openai_evals(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
+    """Read the events of a run: one pipeline a run, named after its eval and its models.
+
+    The metrics are ``match``, 1 where the answer was correct, and the numbers of the events
+    ``metrics``. A query is a sample. One that was sampled but not scored is failed, with the error
+    that was recorded; several scores of a sample are averaged.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    frame : DataFrame
+        The table in it.
+
+    Raises
+    ------
+    ShapeError
+        If an event is not what the framework writes, or no sample was scored; `read` tells of
+        which file.
+    """
+    runs = _runs_of(frame)
+    scored = [run for run in runs.values() if run.samples]
+    if not scored:
+        raise source.error("the file holds no event of a sample; did the run end at once?")
+    names = distinct(run.name or source.stem for run in scored)
+    return [_score_file(name, run) for name, run in zip(names, scored, strict=True)]
+
+
+# -- events
+
+
+@dataclass
+class _Sample:
+    """The events of one sample, by type."""
+
+    events: dict[str, list[Json]] = field(default_factory=dict)
+
+    def of(self, kind: str) -> list[Json]:
+        return self.events.get(kind, [])
+
+
+@dataclass
+class _Run:
+    """A run: its specification, its samples, its final report."""
+
+    spec: Json = field(default_factory=dict)
+    report: object = None
+    samples: dict[str, _Sample] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        models = self.spec.get("completion_fns")
+        told = ",".join(map(str, models)) if isinstance(models, list) else str(models or "")
+        return ":".join(part for part in (str(self.spec.get("eval_name") or ""), told) if part)
+
+
+def _runs_of(frame: pd.DataFrame) -> dict[str, _Run]:
+    """The runs by id; a specification and a report each stand in a line of their own."""
+    columns = {name: _objects(frame, name) for name in (*_EVENT, "spec", "final_report")}
+    runs: dict[str, _Run] = {}
+    for row in range(len(frame)):
+        line = {name: cells[row] for name, cells in columns.items() if cells[row] is not None}
+        spec = line.get("spec")
+        if isinstance(spec, dict):
+            runs.setdefault(str(spec.get("run_id")), _Run()).spec = spec
+        elif "final_report" in line:
+            key = str(line.get("run_id", next(iter(runs), None)))
+            runs.setdefault(key, _Run()).report = line["final_report"]
+        elif line:
+            _add(runs, line, row + 1)
+    return runs
+
+
+def _objects(frame: pd.DataFrame, name: str) -> list[Any]:
+    """The cells of a column; in a CSV their objects are texts, and ids are never objects."""
+    if name not in frame:
+        return [None] * len(frame)
+    is_there = frame[name].notna().tolist()
+    cells = frame[name].tolist()
+    cells = values_in(cells) if name in _OBJECTS else cells
+    return [cell if there else None for cell, there in zip(cells, is_there, strict=True)]
+
+
+def _add(runs: dict[str, _Run], event: Json, place: int) -> None:
+    if "sample_id" not in event or "type" not in event:
+        raise ShapeError(
+            f"record {place} is no event: it lacks {'sample_id' if 'type' in event else 'type'}"
+        )
+    run = runs.setdefault(str(event.get("run_id")), _Run())
+    sample = run.samples.setdefault(str(event["sample_id"]), _Sample())
+    data = event.get("data")
+    told = data if isinstance(data, dict) else {"data": data}
+    sample.events.setdefault(str(event["type"]), []).append(told)
+
+
+# -- a run
+
+
+def _score_file(name: str, run: _Run) -> ScoreFile:
+    samples = dict(sorted(run.samples.items(), key=_place))
+    numbers = _numbers_of(samples.values())
+    if not numbers:
+        raise ShapeError(
+            f"none of the {len(samples)} samples of the run {name!r} was scored: expected events "
+            "of the types match or metrics"
+        )
+    rows = [row for item in samples.items() for row in _rows(*item, numbers)]
+    found = judged(scores for _, scores, _ in rows)
+    details = without_empty(columns_of(texts for _, _, texts in rows))
+    measures = {key: details.pop(key) for key in _TOKENS if key in details}
+    ids = {QUERY_ID: [query_id for query_id, _, _ in rows]}
+    frame = frame_of(
+        {**ids, **beside(details, found.columns, "metrics"), **found.columns, **measures}
+    )
+    metrics = (*found.metrics, *measures)
+    frame, repeats = mean_of_repeats(frame, QUERY_ID, metrics)
+    return ScoreFile(
+        frame,
+        name,
+        metrics={_MATCH: _MATCHED} if _MATCH in metrics else {},
+        metric_columns=metrics,
+        notes=(*found.notes, *repeats, *_notes(run, frame, found)),
+    )
+
+
+def _place(item: tuple[str, _Sample]) -> tuple[str, int]:
+    """Samples are numbered at the end of their ids; threads finish them in any order."""
+    number = _NUMBER.search(item[0])
+    return (item[0], 0) if number is None else (item[0][: number.start()], int(number[1]))
+
+
+def _numbers_of(samples: Any) -> dict[str, None]:
+    """The metrics: matches, and whatever is a number, or true or false, in the other events."""
+    found: dict[str, None] = {}
+    for sample in samples:
+        if sample.of(_MATCH):
+            found[_MATCH] = None
+        for data in sample.of("metrics"):
+            found |= {str(key): None for key, one in data.items() if isinstance(one, int | float)}
+    return found
+
+
+def _rows(
+    sample_id: str, sample: _Sample, names: Mapping[str, None]
+) -> Iterator[tuple[str, dict[str, Judgement], dict[str, Any]]]:
+    """A row a score of the sample: its id, its judgements and its texts."""
+    matches, told = sample.of(_MATCH), sample.of("metrics")
+    error = _error(sample)
+    texts = _texts(sample, error)
+    for place in range(max(len(matches), len(told), 1)):
+        scores = {name: _judgement(told[place : place + 1], name, error) for name in names}
+        if _MATCH in names and place < len(matches):
+            scores[_MATCH] = Judgement(matches[place].get("correct"))
+        if not matches and not told:
+            scores = dict.fromkeys(names, Judgement(None, error or _UNSCORED, is_failed=True))
+        labels = {
+            f"metrics.{key}" if key in _OWN else str(key): one
+            for data in told[place : place + 1]
+            for key, one in data.items()
+            if str(key) not in names
+        }
+        yield sample_id, scores, {**labels, **texts}
+
+
+def _judgement(told: Sequence[Json], name: str, error: str | None) -> Judgement:
+    data = told[0] if told else {}
+    score = data.get(name)
+    if score is None and data.get("choice") == _INVALID:
+        return Judgement(None, "the grader's choice is none of those it was given", True)
+    return Judgement(score, error if score is None else None, score is None and error is not None)
+
+
+def _error(sample: _Sample) -> str | None:
+    errors = sample.of("error")
+    told = (
+        ": ".join(str(one[key]) for key in ("type", "message") if one.get(key)) for one in errors
+    )
+    return "; ".join(dict.fromkeys(told)) or None
+
+
+# -- texts
+
+
+def _texts(sample: _Sample, error: str | None) -> dict[str, Any]:
+    """What was asked and answered: of several samplings the first, as later ones are graders'."""
+    sampled = (sample.of("sampling") or [{}])[0]
+    match = (sample.of(_MATCH) or [{}])[0]
+    usages = (
+        [mapping(sampled.get("usage"), "usage")] if isinstance(sampled.get("usage"), dict) else []
+    )
+    return {
+        "question": _prompt(sampled.get("prompt", match.get("prompt"))),
+        "answer": _single(sampled.get("sampled", match.get("sampled"))),
+        "reference": _single(match.get("expected")),
+        "picked": match.get("picked"),
+        "error": error,
+        **{key: usage.get(key) for usage in usages for key in _TOKENS},
+    }
+
+
+def _single(value: object) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _prompt(prompt: object) -> str | None:
+    """A text, or of a conversation what the user said last."""
+    if not isinstance(prompt, list):
+        return prompt if isinstance(prompt, str) else None
+    turns = [one for one in prompt if isinstance(one, dict)]
+    said = [one for one in turns if one.get("role") == "user"] or turns
+    content = said[-1].get("content") if said else None
+    return content if isinstance(content, str) else None
+
+
+# -- notes
+
+
+def _notes(run: _Run, frame: pd.DataFrame, found: Judged) -> Iterator[str]:
+    errors = Counter(_error(sample) is not None for sample in run.samples.values())[True]
+    if errors:
+        yield f"{errors} of {len(run.samples)} samples recorded an error"
+    unscored = [
+        key for key, one in run.samples.items() if not one.of(_MATCH) and not one.of("metrics")
+    ]
+    if unscored:
+        yield f"{len(unscored)} samples were never scored, and are failed: {named(unscored)}"
+    if run.report is None:
+        yield "there is no final report: the run did not end"
+    yield from _disagreements(run.report, frame, found)
+
+
+def _disagreements(report: object, frame: pd.DataFrame, found: Judged) -> Iterator[str]:
+    """Where the run's own report says something else than the mean of its samples."""
+    told = report if isinstance(report, dict) else {}
+    names = {"accuracy" if name == _MATCH else name: name for name in found.metrics}
+    for key, name in names.items():
+        figure, mean = told.get(key), float(frame[name].mean())
+        if isinstance(figure, int | float) and not abs(figure - mean) <= _NEAR:
+            yield f"the final report says {key} {figure:g}; the mean of {name!r} here is {mean:g}"
+
+
+OPENAI_EVALS = dialect(
+    "openai_evals",
+    "OpenAI evals: the events that oaieval records, JSON Lines: one pipeline a run",
+    _recognise,
+    read_openai_evals,
+)

@@ -1,0 +1,246 @@
+"""promptfoo's CSV: the tests' variables, then for each provider a block of the same columns."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from rageval_report.files.source import Source
+from rageval_report.readers._columns import frame_of
+from rageval_report.readers._fields import cell_text, line_ends, rows
+from rageval_report.readers.base import ScoreFile, distinct
+from rageval_report.readers.frameworks._judgements import Columns, Judgement, beside, judged
+from rageval_report.readers.frameworks._told import objects_in
+from rageval_report.scores.metric import Override
+from rageval_report.scores.table import id_column_of, question_text
+
+# After the output of each provider; between the last of them and the grader's reason, a column a
+# metric, which newer versions write.
+_BLOCK = ("Status", "Score", "Named Scores")
+_METRIC, _REASON, _COMMENT, _DESCRIPTION = "Metric: ", "Grader Reason", "Comment", "Description"
+_PROVIDER = re.compile(r"\[(?P<provider>.*?)\] (?P<prompt>.*)", re.DOTALL)
+_PASSED_AS = {"PASS": 1.0, "FAIL": 0.0}
+_ERROR = "ERROR"
+_UNTOLD = "ended in an error; promptfoo's CSV does not say which"
+
+# promptfoo puts a quote before cells that a spreadsheet would take for a formula.
+_ESCAPED = re.compile(r"'(?=[\s\u200b\u200c\u200d]*[=@+-])")
+
+# What promptfoo's graders say when they gave no verdict; the CSV then shows a score of 0.
+_NO_VERDICT = re.compile(r"Could not extract JSON|No output|.*API error", re.DOTALL)
+PASSED: Override = {
+    "kind": "binary",
+    "description": "Whether all assertions held.",
+    "source": "promptfoo",
+}
+
+
+class _Block(NamedTuple):
+    """The columns of one provider: of its output, and of what was said of it, by name."""
+
+    output: int
+    places: dict[str, int]
+    stop: int
+
+
+def is_promptfoo_csv(source: Source) -> bool:
+    """Whether the first line of a file is the header of promptfoo's CSV."""
+    if not source.is_text or source.starts_like_json:
+        return False
+    header = next(rows(source.utf8, ","), None)
+    return header is not None and bool(_blocks([cell_text(cell) for cell in header.cells]))
+
+
+def _blocks(header: Sequence[str]) -> list[_Block]:
+    found = []
+    for place in range(1, len(header) - len(_BLOCK)):
+        if tuple(header[place : place + len(_BLOCK)]) != _BLOCK:
+            continue
+        stop = place + len(_BLOCK)
+        while stop < len(header) and header[stop].startswith(_METRIC):
+            stop += 1
+        if tuple(header[stop : stop + 2]) == (_REASON, _COMMENT):
+            places = {header[one]: one for one in range(place, stop + 2)}
+            found.append(_Block(place - 1, places, stop + 2))
+    return found
+
+
+def read_promptfoo_csv(source: Source) -> list[ScoreFile]:
+    """Read promptfoo's CSV: a `ScoreFile` for each provider.
+
+    Scores are rounded there to two places. What a failed grader was to say is not kept apart from
+    a score of 0; where the grader's reason tells, the row's score is unscored.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Raises
+    ------
+    ReaderError
+        If a row has another number of cells than the header: the file and the line.
+    """
+    header, table = _parsed(source)
+    blocks = _blocks(header)
+    if not table:
+        raise source.error("it names columns, but holds no row")
+    columns = [list(cells) for cells in zip(*table, strict=True)]
+    keys = [_key(header[block.output]) for block in blocks]
+    names = distinct(pipeline_names(keys))
+    shared = _shared(header, columns, blocks)
+    return [
+        _score_file(name, shared, {key: columns[at] for key, at in block.places.items()},
+                    columns[block.output])
+        for name, block in zip(names, blocks, strict=True)
+    ]  # fmt: skip
+
+
+def _parsed(source: Source) -> tuple[list[str], list[list[str]]]:
+    ends = line_ends(source.utf8, ",")
+    every = rows(source.utf8, ",", ends=ends)
+    header = [cell_text(cell) for row in islice(every, 1) for cell in row.cells]
+    table = []
+    for row in every:
+        line = source.line_of(row.offset)
+        if not row.is_closed:
+            raise source.error("a quote is opened here and never closed; is the file cut?", line)
+        if len(row.cells) != len(header):
+            told = f"expected {len(header)} fields, as in the header; found {len(row.cells)}"
+            raise source.error(told, line)
+        table.append([_ESCAPED.sub("", cell_text(cell), count=1) if cell.lstrip(b'"')[:1] == b"'"
+                      else cell_text(cell) for cell in row.cells])  # fmt: skip
+    return header, table
+
+
+def _key(title: str) -> tuple[str, str]:
+    match = _PROVIDER.fullmatch(title)
+    return (match["provider"], match["prompt"]) if match else (title, title)
+
+
+def pipeline_names(keys: Sequence[tuple[str, str]]) -> list[str]:
+    """The providers' names, with the number of the prompt where a provider has several.
+
+    Examples
+    --------
+    >>> pipeline_names([("gpt", "short"), ("gpt", "long"), ("llama", "short")])
+    ['gpt (prompt 1)', 'gpt (prompt 2)', 'llama']
+    """
+    prompts = {key: [prompt for provider, prompt in keys if provider == key[0]] for key in keys}
+    return [
+        key[0] if len(prompts[key]) == 1 else f"{key[0]} (prompt {prompts[key].index(key[1]) + 1})"
+        for key in keys
+    ]
+
+
+# -- what all providers share
+
+
+def _shared(
+    header: Sequence[str], columns: Sequence[list[str]], blocks: Sequence[_Block]
+) -> Columns:
+    """The description, the variables with a question among them, and what stands after all."""
+    before, after = range(blocks[0].output), range(blocks[-1].stop, len(header))
+    places = [*before, *after]
+    names = distinct(header[place] for place in places)
+    found = {name: list(columns[place]) for name, place in zip(names, places, strict=True)}
+    told = {name: found[name] for name in found if name != _DESCRIPTION}
+    questions = with_question(dict.fromkeys(told), None)
+    if "question" in questions and "question" not in told:
+        variables = [header[place] for place in before if header[place] != _DESCRIPTION]
+        cells = [
+            json.dumps({name: found[name][row] for name in variables}, ensure_ascii=False)
+            for row in range(len(columns[0]))
+        ]
+        return {"question": cells, **found}
+    return found
+
+
+def with_question(variables: Mapping[str, Any], rendered: object) -> Mapping[str, Any]:
+    """A test's variables, with a question that tells tests apart where none is named like one.
+
+    Examples
+    --------
+    >>> with_question({"topic": "x"}, "About x"), with_question({"query": "x"}, "About x")
+    ({'question': '{"topic": "x"}', 'topic': 'x'}, {'query': 'x'})
+    """
+    names = pd.DataFrame(columns=list(variables))
+    if id_column_of(variables) is not None or question_text(names) is not None:
+        return variables
+    told = json.dumps(variables, ensure_ascii=False) if variables else rendered
+    return {"question": told, **variables}
+
+
+# -- one provider
+
+
+def _score_file(
+    name: str, shared: Columns, block: Mapping[str, list[str]], outputs: list[str]
+) -> ScoreFile:
+    statuses = block["Status"]
+    errors = [
+        _error(status, reason) for status, reason in zip(statuses, block[_REASON], strict=True)
+    ]
+    found = judged(_judgements(block), errors)
+    details = {**beside(shared, {*found.columns, "answer", "reason", "error"}, "vars")}
+    own: Columns = {
+        "answer": [
+            None if error else output for error, output in zip(errors, outputs, strict=True)
+        ],
+        "reason": [one or None for one in block[_REASON]],
+    }
+    if any(block[_COMMENT]):
+        own["comment"] = [one or None for one in block[_COMMENT]]
+    if any(errors):
+        own["error"] = errors
+    details |= beside(own, {*found.columns, *details}, "promptfoo")
+    n_errors = sum(error is not None for error in errors)
+    notes = [f"{n_errors} of {len(errors)} rows ended in an error and are unscored"]
+    rounded = "promptfoo's CSV rounds scores to two places; its JSON has them in full"
+    return ScoreFile(
+        frame_of(details | found.columns),
+        name,
+        metrics={"passed": PASSED} if "passed" in found.metrics else {},
+        metric_columns=found.metrics,
+        notes=(rounded, *(notes if n_errors else []), *found.notes),
+    )
+
+
+def _error(status: str, reason: str) -> str | None:
+    return (reason or _UNTOLD) if status == _ERROR else None
+
+
+def _judgements(block: Mapping[str, list[str]]) -> list[dict[str, Judgement]]:
+    metrics = [name for name in block if name.startswith(_METRIC)]
+    nested = objects_in(block["Named Scores"])
+    found = []
+    for row, status in enumerate(block["Status"]):
+        one = {key: cells[row] for key, cells in block.items()}
+        scores: dict[str, object] = dict(nested[row]) if isinstance(nested[row], dict) else {}
+        scores |= {
+            name.removeprefix(_METRIC): one[name] for name in metrics
+            if one[name] and name.removeprefix(_METRIC) not in scores
+        }  # fmt: skip
+        scores = {"score": one["Score"] or None, "passed": _PASSED_AS.get(status), **scores}
+        found.append(_judged_row(scores, status, one[_REASON]))
+    return found
+
+
+def _judged_row(scores: Mapping[str, object], status: str, reason: str) -> dict[str, Judgement]:
+    if status == _ERROR:
+        return {name: Judgement() for name in scores}
+    if status != "FAIL" or not _NO_VERDICT.match(reason):
+        return {name: Judgement(score) for name, score in scores.items()}
+    zeros = [
+        name for name in scores if name not in ("score", "passed") and scores[name] in (0, "0.00")
+    ]
+    failed = {"score", "passed", *(zeros if len(zeros) == 1 else [])}
+    return {
+        name: Judgement(None, reason, is_failed=True) if name in failed else Judgement(score)
+        for name, score in scores.items()
+    }

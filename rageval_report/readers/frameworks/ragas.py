@@ -1,0 +1,192 @@
+"""Ragas's frames: ``EvaluationResult.to_pandas()`` of 0.1 and later, and files of experiments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from rageval_report.errors import named
+from rageval_report.files.source import Source
+from rageval_report.readers._columns import score_columns
+from rageval_report.readers.base import Reader, ScoreFile, id_columns
+from rageval_report.readers.frameworks._failures import with_failures
+from rageval_report.readers.frameworks._texts import (
+    names_in,
+    read_list,
+    read_literal,
+    with_lists,
+)
+from rageval_report.readers.tables import table_in
+from rageval_report.scores.cells import read_cells
+from rageval_report.scores.query_ids import question_text
+
+# Columns of samples, not of scores; the newer names, then those of 0.1.
+_SAMPLE = frozenset(
+    "user_input retrieved_contexts reference_contexts retrieved_context_ids reference_context_ids "
+    "response multi_responses reference rubrics rubric persona_name query_style query_length "
+    "reference_tool_calls reference_topics synthesizer_name".split()
+)
+_OLD_SAMPLE = frozenset(
+    "question contexts answer ground_truth ground_truths episode_done evolution_type "
+    "metadata".split()
+)
+_OLD_METRICS = frozenset(
+    "faithfulness answer_relevancy context_precision context_recall context_relevancy "
+    "context_entity_recall context_utilization answer_similarity answer_correctness harmfulness "
+    "maliciousness".split()
+)
+_LISTS = (
+    *(
+        "contexts",
+        "retrieved_contexts",
+        "ground_truths",
+        "reference_contexts",
+        "retrieved_context_ids",
+        "reference_context_ids",
+    ),
+    *("multi_responses", "reference_tool_calls", "reference_topics"),
+)
+
+# What Python's text of a result of a metric is, where an experiment keeps the object itself.
+_RESULT_OPENS = "MetricResult(value="
+_RESULT = re.compile(
+    r"""MetricResult\(value=(?P<value>.*?)(?:,\s reason=(?P<reason>'.*'|".*"))?\)""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def _recognise(source: Source) -> float:
+    header = frozenset(names_in(source))
+    if "user_input" in header and len(header & _SAMPLE) > 1:
+        return 0.95
+    if {"question", "answer", "contexts"} <= header and header & _OLD_METRICS:
+        return 0.92
+    is_of_results = header and source.is_text and _RESULT_OPENS.encode() in source.head
+    return 0.95 if is_of_results else 0.0
+
+
+def read_ragas(
+    source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
+) -> list[ScoreFile]:
+    r"""Read a frame of Ragas from any kind of table.
+
+    There are no ids: the text of the question makes them; of a conversation it is what the user
+    said last. Lists that CSV holds as text are lists again. A blank score is a failed one: Ragas
+    writes it where a metric raised an error or could not use what its judge said, and no reason.
+    Cells of experiments that hold a whole ``MetricResult`` are a score and its reason.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    columns : iterable of str, optional
+        Which columns to read besides the ids.
+    query_id : str, optional
+        The column of ids.
+
+    Raises
+    ------
+    ReaderError
+        If it is no table, or cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> text = 'user_input,response,faithfulness\nWho?,He.,0.5\nWhen?,Now.,\n'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "v1.csv"
+    ...     _ = path.write_text(text)
+    ...     [found] = read_ragas(Source(path))
+    >>> list(found.frame), found.frame["faithfulness_state"].tolist()
+    (['user_input', 'response', 'faithfulness', 'faithfulness_state'], ['scored', 'failed'])
+    """
+    table = table_in(source, columns=columns, query_id=query_id)
+    frame, of_lists = with_lists(table.frame.rename(columns=str), _LISTS)
+    frame, of_talks = _with_last_questions(frame)
+    frame, of_results = _with_results(frame)
+    ids = id_columns(map(str, frame), query_id)
+    frame, n_failed = with_failures(frame, {*_SAMPLE, *_OLD_SAMPLE, *ids})
+    of_failures = [
+        f"{n} blank scores of {metric!r} count as failed: Ragas leaves a blank where a metric "
+        "raised an error or could not use its judge's answer, and gives no reason"
+        for metric, n in n_failed.items()
+    ]
+    notes = (*table.notes, *of_lists, *of_talks, *of_results, *of_failures)
+    return [replace(table, frame=frame, notes=notes)]
+
+
+# -- conversations
+
+
+def _with_last_questions(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The question of a conversation is what the user said last; the whole stands beside it."""
+    column = question_text(frame)
+    if column is None or pd.api.types.is_numeric_dtype(frame[column].dtype):
+        return frame, []
+    cells = frame[column].tolist()
+    talks = [_messages(cell) for cell in cells]
+    if not any(talks):
+        return frame, []
+    asked = [_last_said(talk) if talk else cell for talk, cell in zip(talks, cells, strict=True)]
+    told = {column: asked, "conversation": talks}
+    columns = {name: pd.Series(one, index=frame.index, dtype=object) for name, one in told.items()}
+    note = "the question of a conversation is what the user said last"
+    return frame.assign(**columns), [note]
+
+
+def _messages(cell: object) -> list[Any] | None:
+    found = read_list(cell)
+    if not isinstance(found, list) or not found:
+        return None
+    return found if all(isinstance(one, dict) and "content" in one for one in found) else None
+
+
+def _last_said(talk: list[Any]) -> str:
+    by_user = [one for one in talk if one.get("type", one.get("role")) in ("human", "user")]
+    return str((by_user or talk)[-1]["content"])
+
+
+# -- scores
+
+
+def _with_results(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The frame with the score and the reason of results that stand there as Python writes them."""
+    found: dict[str, list[Any]] = {}
+    read = []
+    for name in map(str, frame):
+        cells = frame[name].tolist()
+        if not any(isinstance(cell, str) and cell.startswith(_RESULT_OPENS) for cell in cells):
+            continue
+        pairs = [_result(cell) for cell in cells]
+        values, reasons = [value for value, _ in pairs], [reason for _, reason in pairs]
+        if len(read_cells(values).unread) == len(cells):  # labels, of which none is a score
+            found[name] = values
+        else:
+            found |= score_columns(name, values, reasons)
+        read.append(name)
+    columns = {name: pd.Series(cells, index=frame.index) for name, cells in found.items()}
+    columns = {name: cells for name, cells in columns.items() if name in read or name not in frame}
+    notes = [f"results of metrics written as text are read: {named(read, 12)}"] if read else []
+    return frame.assign(**columns), notes
+
+
+def _result(cell: object) -> tuple[Any, str | None]:
+    match = _RESULT.fullmatch(cell.strip()) if isinstance(cell, str) else None
+    if match is None:
+        return cell, None
+    reason = match["reason"]
+    return match["value"], None if reason is None else str(read_literal(reason))
+
+
+RAGAS = Reader(
+    "ragas",
+    "Ragas's frame of an evaluation, of 0.1 and later, or an experiment's, in any kind of table",
+    _recognise,
+    read_ragas,
+    ("columns", "encoding", "query_id"),
+)

@@ -1,0 +1,327 @@
+"""What the tools of information retrieval write: trec_eval's output query by query, pytrec_eval's.
+
+Runs, judgments and BEIR's means are no scores of queries; they are known, so that the error can say
+what to do with them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from rageval_report.errors import ReaderError, named
+from rageval_report.files.encoding import head_text
+from rageval_report.files.source import Source
+from rageval_report.readers._columns import columns_of, frame_of
+from rageval_report.readers._shapes import mapping
+from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.tables import header_of
+from rageval_report.scores.metric import normalised
+
+_SURE = 0.95
+_SAMPLE = 50
+_SUMMARY = "all"  # the row of means, and of counts over all queries
+
+# trec_eval's measures, without the parameters that follow them, as in ndcg_cut_10 and utility_1,-1.
+_STEMS = (
+    *("runid", "relstring", "num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret"),
+    *("map", "gm_map", "map_cut", "map_avgjg", "set_map", "bpref", "gm_bpref", "recip_rank"),
+    *("P", "P_avgjg", "set_P", "relative_P", "set_relative_P", "success", "recall", "set_recall"),
+    *("Rprec", "Rprec_mult", "Rprec_mult_avgjg", "set_F", "11pt_avg", "iprec_at_recall"),
+    *("ndcg", "ndcg_cut", "ndcg_rel", "Rndcg", "G", "binG", "infAP", "utility", "yaap"),
+    *("rbp", "rbp_resid", "unj"),
+)
+_MEASURE = re.compile(rf"({'|'.join(_STEMS)})(_[-\d.,=]+)?|prefs_\w+")
+# Numbers and texts about the ranking that say nothing of how good it is.
+_TEXTS = re.compile(r"relstring(_\d+)?|runid")
+_COUNTS = re.compile(r"num_\w+|relstring(_\d+)?|rbp_resid(_.+)?|unj_\d+|runid")
+
+# What BEIR's and others' means are called, as "NDCG@10".
+_MEAN = re.compile(r"(NDCG|MAP|Recall|R_cap|P|MRR|Hole|Accuracy|Precision|R)@\d+", re.IGNORECASE)
+
+_HOW = (
+    "Score the run against its judgments: score_rankings(run, qrels, ['ndcg@10']), or on the "
+    "command line score --run RUN --qrels QRELS --metric ndcg@10"
+)
+
+
+def is_measure(name: str) -> bool:
+    """Whether trec_eval has a measure of that name.
+
+    Examples
+    --------
+    >>> is_measure("ndcg_cut_10"), is_measure("faithfulness")
+    (True, False)
+    """
+    return _MEASURE.fullmatch(name) is not None
+
+
+# -- trec_eval's text
+
+
+def _recognise_output(source: Source) -> float:
+    fields = [line.split(maxsplit=2) for line in _first_lines(source)]
+    if not fields or not all(len(one) == 3 and is_measure(one[0]) for one in fields):
+        return 0.0
+    return _SURE
+
+
+def _first_lines(source: Source) -> list[str]:
+    """The first lines but comments, without the last, which may be cut in the middle."""
+    if not source.is_text:
+        return []
+    every = head_text(source.head).splitlines()
+    lines = [line for line in every if line.strip() and not line.startswith("#")]
+    return (lines[:-1] or lines)[:_SAMPLE]
+
+
+def read_trec_eval(source: Source) -> list[ScoreFile]:
+    r"""Read what ``trec_eval -q`` printed: a measure, a query and a value a line.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Raises
+    ------
+    ReaderError
+        If a line has another form, a value stands there twice, or only means are there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "bm25.txt"
+    ...     _ = path.write_text("map\t301\t0.0324\nmap\t302\t0.5\nmap\tall\t0.2662\n")
+    ...     [found] = read_trec_eval(Source(path))
+    >>> found.pipeline, found.frame["map"].tolist()
+    ('bm25', [0.0324, 0.5])
+    """
+    queries: dict[str, dict[str, Any]] = {}
+    summary: dict[str, Any] = {}
+    for line, measure, query, value in _triples(source):
+        cells = summary if query == _SUMMARY else queries.setdefault(query, {"query_id": query})
+        if measure in cells:
+            raise source.error(
+                f"{measure!r} of query {query!r} stands there twice; are there two outputs in one "
+                "file? Part them",
+                line=line,
+            )
+        cells[measure] = value
+    if not queries:
+        raise source.error(
+            f"it holds the means over all queries alone ({named(summary)}); run trec_eval with -q "
+            "for a value a query"
+        )
+    columns = columns_of(queries.values())
+    return [_score_file(source.stem, columns, _notes_of_output(summary))]
+
+
+def _triples(source: Source) -> Iterator[tuple[int, str, str, Any]]:
+    """The number of each line, and the measure, the query and the value that it holds."""
+    for number, line in enumerate(source.text.splitlines(), 1):
+        fields = line.split(maxsplit=2)
+        if not fields:
+            continue
+        if len(fields) < 3:
+            raise source.error(
+                f"expected a measure, a query and a value; got {line.strip()[:60]!r}", line=number
+            )
+        measure, query, value = fields
+        if _TEXTS.fullmatch(measure):
+            yield number, measure, query, value.strip()
+            continue
+        try:
+            yield number, measure, query, float(value)
+        except ValueError as exc:
+            raise source.error(
+                f"the value of {measure!r} must be a number; got {value.strip()[:40]!r}",
+                line=number,
+            ) from exc
+
+
+def _notes_of_output(summary: Mapping[str, Any]) -> Iterator[str]:
+    yield "trec_eval prints four decimals; for all of them, score the run itself"
+    if "runid" in summary:
+        yield f"the run calls itself {summary['runid']!r}"
+
+
+def _score_file(name: str, columns: dict[str, list[Any]], notes: Iterable[str]) -> ScoreFile:
+    metrics = [
+        column for column in columns if column != "query_id" and not _COUNTS.fullmatch(column)
+    ]
+    return ScoreFile(frame_of(columns), name, metric_columns=tuple(metrics), notes=tuple(notes))
+
+
+# -- pytrec_eval's dumps
+
+
+def _recognise_dump(source: Source) -> float:
+    rows = _rows_of_numbers(source.document_or_none())
+    if not rows:
+        return 0.0
+    return _SURE if all(map(is_measure, next(iter(rows.values())))) else 0.0
+
+
+def _rows_of_numbers(document: object) -> Mapping[str, Mapping[str, float]]:
+    """The document, if it is an object of objects of numbers; else an empty one."""
+    if not isinstance(document, dict):
+        return {}
+    rows = document.values()
+    are_rows = all(
+        isinstance(row, dict) and row and all(map(_is_number, row.values())) for row in rows
+    )
+    return document if are_rows else {}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def read_pytrec_eval(source: Source) -> list[ScoreFile]:
+    """Read what pytrec_eval's evaluator gave, as JSON: ``{query: {measure: value}}``.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Raises
+    ------
+    ReaderError
+        If it is no object of objects of numbers.
+    ShapeError
+        If it is no object; `read` tells of which file.
+    """
+    document = mapping(source.document, "the document")
+    rows = _rows_of_numbers(document)
+    if not rows:
+        raise source.error("expected {query: {measure: value}}, the values numbers")
+    kept = {query: row for query, row in rows.items() if query != _SUMMARY}
+    if not kept:
+        raise source.error("it holds the means over all queries alone")
+    columns = columns_of({"query_id": query, **row} for query, row in kept.items())
+    absent = [name for name, cells in columns.items() if any(cell is None for cell in cells)]
+    notes = [f"not every query has {named(absent)}"] if absent else []
+    if len(kept) < len(rows):
+        notes.append(f"the row {_SUMMARY!r} is left out")
+    return [_score_file(source.stem, columns, notes)]
+
+
+# -- what is no file of scores
+
+
+def _recognise_rankings(source: Source) -> float:
+    return _SURE if _what_it_is(source) else _mark_of_json_rankings(source)
+
+
+def _what_it_is(source: Source) -> str | None:
+    """Which file of rankings this is; None where it is none, or not surely."""
+    if source.starts_like_json:
+        return "BEIR's means over all queries" if _are_means(source.document_or_none()) else None
+    lines = [line.split() for line in _first_lines(source)]
+    if lines and all(_is_run_line(words) for words in lines):
+        return "a TREC run"
+    if lines and all(_is_qrels_line(words) for words in lines):
+        return "TREC judgments"
+    return _table_of_rankings(header_of(source))
+
+
+def _are_means(document: object) -> bool:
+    """Whether these are BEIR's means, flat or in objects by measure."""
+    if not isinstance(document, dict) or not document:
+        return False
+    parts = [part for part in document.values() if isinstance(part, dict)]
+    flat = {name: value for name, value in document.items() if not isinstance(value, dict)}
+    cells = [*flat.items(), *(item for part in parts for item in part.items())]
+    return bool(cells) and all(
+        _MEAN.fullmatch(str(name)) and _is_number(value) for name, value in cells
+    )
+
+
+def _is_run_line(words: list[str]) -> bool:
+    return len(words) >= 6 and words[1].upper() == "Q0" and _is_finite(words[4])
+
+
+def _is_qrels_line(words: list[str]) -> bool:
+    return len(words) == 4 and _is_finite(words[3]) and (words[1] == "Q0" or _is_finite(words[1]))
+
+
+def _is_finite(word: str) -> bool:
+    try:
+        return math.isfinite(float(word))
+    except ValueError:
+        return False
+
+
+_QUERY = {"query_id", "qid", "query"}
+_DOCUMENT = {"doc_id", "docid", "docno", "corpus_id", "document_id", "iteration", "q0"}
+_GRADE = {"relevance", "label", "grade", "rel"}
+_RANKED = {"score", "rank", "tag", "run", "run_id", "system"}
+
+
+def _table_of_rankings(header: Iterable[str]) -> str | None:
+    names = {normalised(name) for name in header}
+    known = _QUERY | _DOCUMENT | _GRADE | _RANKED
+    if not (names <= known and names & _QUERY and names & _DOCUMENT and len(names) > 2):
+        return None
+    is_beir = "corpus_id" in names and "score" in names
+    return "a table of judgments" if names & _GRADE or is_beir else "a table of rankings"
+
+
+def _mark_of_json_rankings(source: Source) -> float:
+    """``{query: {document: number}}`` is a run or judgments where queries have other documents."""
+    rows = _rows_of_numbers(source.document_or_none())
+    keys = {frozenset(row) for row in islice(rows.values(), _SAMPLE)}
+    return 0.75 if len(keys) > 1 and len(frozenset.intersection(*keys)) == 0 else 0.0
+
+
+def read_rankings(source: Source) -> list[ScoreFile]:
+    """Say what is to be done with runs and judgments, which hold no scores of queries.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Raises
+    ------
+    ReaderError
+        Always.
+    """
+    raise _refusal(source, _what_it_is(source) or "rankings or judgments as JSON")
+
+
+def _refusal(source: Source, what: str) -> ReaderError:
+    return source.error(f"this looks like {what}, and holds no scores query by query. {_HOW}")
+
+
+TREC_EVAL = Reader(
+    "trec_eval",
+    "what trec_eval -q printed: measure, query and value, a line each",
+    _recognise_output,
+    read_trec_eval,
+    ("encoding",),
+    example="bm25.eval.txt",
+)
+PYTREC_EVAL = Reader(
+    "pytrec_eval",
+    "pytrec_eval's results as JSON: {query: {measure: value}}",
+    _recognise_dump,
+    read_pytrec_eval,
+    ("encoding",),
+    example="bm25.eval.json",
+)
+RANKINGS = Reader(
+    "rankings",
+    "TREC and BEIR runs, judgments and means: not read as scores, the error says how to score them",
+    _recognise_rankings,
+    read_rankings,
+    ("encoding",),
+    example="bm25.run",
+)

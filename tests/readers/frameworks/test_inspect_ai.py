@@ -1,0 +1,353 @@
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rageval_report.errors import ReaderError
+from rageval_report.files import archives
+from rageval_report.readers import Source, read, recognise
+from rageval_report.scores import score_table
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "inspect_ai"
+EXPECTED = json.loads((GOLDEN / "expected.json").read_text(encoding="utf-8"))
+
+
+def sample(query_id, scores, *, epoch=1, **more):
+    return {
+        "id": query_id,
+        "epoch": epoch,
+        "input": f"Question {query_id}?",
+        "target": "yes",
+        "scores": {
+            name: score if isinstance(score, dict) else {"value": score}
+            for name, score in scores.items()
+        },
+        **more,
+    }
+
+
+def log(samples, *, status="success", dataset=None, config=None, **more):
+    told = {"task": "toy", "model": "gpt", "dataset": dataset or {}, "config": config or {}}
+    return {"version": 2, "status": status, "eval": told, "samples": samples, **more}
+
+
+@pytest.fixture
+def read_log(write):
+    def read_log_(samples, **more):
+        [found] = read(write(json.dumps(log(samples, **more))))
+        return found
+
+    return read_log_
+
+
+def zipped(members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, json.dumps(content))
+    return buffer.getvalue()
+
+
+def reductions_of_inspect():
+    """What Inspect itself made of the epochs: a value a query, by metric."""
+    values = {}
+    for reduction in EXPECTED["samples"]:
+        for one in reduction["samples"]:
+            value = one["value"]
+            parts = value if isinstance(value, dict) else {reduction["scorer"]: value}
+            for name, part in parts.items():
+                if name != "overlap":  # NaN for the scorer as a whole: f1 and em are unscored
+                    values.setdefault(name, {})[one["sample_id"]] = part
+    return values
+
+
+# -- what Inspect 0.3.285 wrote
+
+
+@pytest.mark.parametrize("name", ["toy.eval", "toy.json", "samples.csv"])
+def test_scores_are_inspect_s_own_reductions_over_epochs_cell_by_cell(name):
+    if name == "toy.eval":
+        pytest.importorskip(archives._ZSTD)
+    assert recognise(Source(GOLDEN / name)) == "inspect_ai"
+    [found] = read(GOLDEN / name)
+    frame = found.frame.set_index("query_id")
+    expected = reductions_of_inspect()
+    assert set(expected) <= set(found.metric_columns)
+    for metric, values in expected.items():
+        assert frame[metric].dropna().to_dict() == values
+
+
+@pytest.mark.parametrize("name", ["toy.json", "samples.csv"])
+def test_means_are_those_that_inspect_reports(name):
+    [found] = read(GOLDEN / name)
+    scores = score_table(found.frame, only=found.metric_columns).scores
+    for metric, means in EXPECTED["means"].items():
+        [mean] = means.values()
+        assert scores[metric].mean() == pytest.approx(mean, rel=1e-15)
+
+
+def test_the_archive_and_the_document_of_one_log_read_alike():
+    pytest.importorskip(archives._ZSTD)
+    [archive], [document] = read(GOLDEN / "toy.eval"), read(GOLDEN / "toy.json")
+    pd.testing.assert_frame_equal(archive.frame, document.frame)
+    assert archive.pipeline == document.pipeline == "toy:mockllm/model"
+    assert archive.notes == document.notes
+
+
+def test_a_scorer_that_raised_is_failed_with_its_error_and_the_others_keep_their_scores():
+    [found] = read(GOLDEN / "toy.json")
+    row = found.frame.set_index("query_id").loc["q2"]
+    assert np.isnan(row["failing"])
+    assert row["failing_state"] == "failed"
+    assert row["failing_reason"] == row["error"] == "RuntimeError('judge timed out')"
+    assert row["letters"] == 0.0
+    assert "2 of 8 samples ended in an error; what they lack is failed" in found.notes
+
+
+def test_a_scorer_that_gave_up_is_failed_with_its_explanation_in_each_of_its_metrics():
+    [found] = read(GOLDEN / "toy.json")
+    row = found.frame.set_index("query_id").loc["q4"]
+    for metric in ("f1", "em"):
+        assert (row[f"{metric}_state"], row[f"{metric}_reason"]) == (
+            "failed",
+            "could not parse the grade",
+        )
+
+
+def test_texts_metadata_and_repeats_are_details():
+    [found] = read(GOLDEN / "toy.json")
+    row = found.frame.set_index("query_id").loc["q1"]
+    assert row[["question", "answer", "reference", "topic", "n_repeats"]].tolist() == [
+        *("Question 1?", "answer to q1", "t1", "x", 2)
+    ]
+    assert row["letters_reason"] == "because C"
+
+
+def test_questions_of_the_frame_are_those_of_the_log():
+    [log_], [frame] = read(GOLDEN / "toy.json"), read(GOLDEN / "samples.csv")
+    assert frame.frame["question"].tolist() == log_.frame["question"].tolist()
+
+
+def test_a_header_alone_is_refused_with_what_it_holds():
+    with pytest.raises(ReaderError, match=r"holds only aggregates \('letters accuracy', 'f1 mean'"):
+        read(GOLDEN / "header.json")
+
+
+def test_a_frame_of_evaluations_is_refused_with_what_to_pass():
+    assert recognise(Source(GOLDEN / "evals.csv")) == "inspect_ai"
+    with pytest.raises(ReaderError, match=r"a row an evaluation \(evals_df\).*samples_df"):
+        read(GOLDEN / "evals.csv")
+
+
+# -- public logs
+
+
+def test_the_accuracy_of_a_public_archive_is_that_of_its_results(real_data):
+    folder = real_data("inspect_ai_logs")
+    path = folder / "2025-02-11T15-18-04-05-00_popularity_mj7khqpMM4GBCfVQozKgzB.eval"
+    assert recognise(Source(path)) == "inspect_ai"
+    [found] = read(path)
+    with zipfile.ZipFile(path) as file:
+        results = json.loads(file.read("header.json"))["results"]["scores"]
+    table = score_table(found.frame, only=found.metric_columns, known=found.metrics)
+    assert table.scores["match"].mean() == results[0]["metrics"]["accuracy"]["value"] == 0.8
+    assert table.scores.index.tolist() == [str(n) for n in range(1, 11)]
+    assert table.scores["prompt_tokens"].sum() == 620  # stats.model_usage of the header
+
+
+def test_the_accuracy_of_a_public_document_is_that_of_its_results_and_its_status_is_told(real_data):
+    path = real_data("inspect_ai_logs/2025-05-12T20-28-13-04-00_popularity.json")
+    [found] = read(path)
+    assert found.frame["match"].mean() == pytest.approx(2 / 3)
+    assert "the log is of status 'cancelled', not 'success'" in found.notes
+
+
+def test_a_public_log_that_was_never_scored_has_no_score_and_says_so(real_data):
+    folder = real_data("inspect_ai_logs")
+    [found] = read(folder / "2025-02-11T15-17-00-05-00_popularity_dPiJifoWeEQBrfWsAopzWr.eval")
+    table = score_table(found.frame, only=found.metric_columns)
+    assert table.scores["match"].isna().all()
+    assert "none of the 10 samples has a score yet, of 'match': run inspect score" in found.notes
+
+
+# -- scores
+
+
+def test_letters_are_numbers_and_said_to_be(read_log):
+    found = read_log([sample(letter, {"m": letter}) for letter in "CPIN"])
+    assert found.frame["m"].tolist() == [1.0, 0.5, 0.0, 0.0]
+    assert found.notes == (
+        "Inspect's letters are read as numbers: C as 1, I as 0, N as 0, P as 0.5",
+    )
+
+
+def test_a_letter_beside_an_unknown_word_stays_a_score(read_log):
+    found = read_log([sample("a", {"m": "C"}), sample("b", {"m": "maybe"})])
+    assert found.frame["m"].tolist()[0] == 1.0
+    assert found.frame["m_state"].tolist() == ["scored", "failed"]
+    assert found.frame["m_reason"].tolist()[1] == "maybe"
+
+
+def test_keys_that_two_scorers_share_bear_their_names(read_log):
+    found = read_log([sample("a", {"x": {"value": {"f1": 1, "em": 0}}, "y": {"value": {"f1": 0}}})])
+    assert found.metric_columns == ("x_f1", "em", "y_f1")
+
+
+def test_the_parts_of_a_list_are_numbered(read_log):
+    found = read_log([sample("a", {"steps": {"value": [1, 0.5]}})])
+    assert found.frame[["steps_1", "steps_2"]].to_numpy().tolist() == [[1.0, 0.5]]
+
+
+def test_a_scorer_named_like_a_detail_is_told_from_it(read_log):
+    answers = {"output": {"completion": "yes"}}
+    found = read_log([sample("a", {"answer": "C"}, **answers)])
+    assert found.metric_columns == ("answer_score",)
+    assert found.frame["answer"].tolist() == ["yes"]
+
+
+def test_unscored_epochs_are_left_out_of_the_mean(read_log):
+    epochs = [sample("a", {"m": value}, epoch=n) for n, value in enumerate((1, 0, float("nan")), 1)]
+    found = read_log(epochs)
+    assert found.frame[["m", "n_repeats"]].to_numpy().tolist() == [[0.5, 3]]
+
+
+def test_another_reducer_of_the_log_is_told(read_log):
+    found = read_log([sample("a", {"m": 1})], config={"epochs": 2, "epochs_reducer": ["max"]})
+    assert "the log reduces epochs by 'max'; here a query's score is their mean" in found.notes
+
+
+def test_samples_stand_in_the_order_of_the_data_set_and_absent_ones_are_told(read_log):
+    found = read_log([sample(2, {"m": 1}), sample(1, {"m": 0})], dataset={"sample_ids": [1, 2, 3]})
+    assert found.frame["query_id"].tolist() == ["1", "2"]
+    assert "1 queries of the data set are not in the log: 3" in found.notes
+
+
+def test_tokens_are_those_of_the_model_not_of_its_judge(read_log):
+    usage = {"gpt": {"input_tokens": 7, "output_tokens": 3}, "judge": {"input_tokens": 900}}
+    found = read_log([sample("a", {"m": 1}, model_usage=usage, working_time=0.25)])
+    assert found.frame[["latency_ms", "prompt_tokens", "completion_tokens"]].iloc[0].tolist() == [
+        *(250.0, 7.0, 3.0)
+    ]
+
+
+def test_the_question_of_a_conversation_is_what_the_user_said_last(read_log):
+    turns = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "Who?"}, {"type": "image"}]},
+    ]
+    found = read_log([sample("a", {"m": 1}) | {"input": turns}])
+    assert found.frame["question"].tolist() == ["Who?"]
+
+
+def test_a_text_that_was_put_aside_is_fetched(read_log):
+    more = {"input": "attachment://abc", "attachments": {"abc": "a long question"}}
+    found = read_log([sample("a", {"m": 1}) | more])
+    assert found.frame["question"].tolist() == ["a long question"]
+
+
+# -- logs that lack something
+
+
+def test_scores_without_samples_are_read_from_the_reductions(read_log):
+    reductions = [{"scorer": "m", "samples": [{"sample_id": 1, "value": 0.5}]}]
+    found = read_log(None, reductions=reductions)
+    assert found.frame[["query_id", "m"]].to_numpy().tolist() == [["1", 0.5]]
+    assert any("holds no samples" in note for note in found.notes)
+
+
+def test_an_archive_without_its_header_is_still_running_or_was_killed(write):
+    start = {"version": 2, "eval": log([])["eval"], "plan": {}}
+    members = {"_journal/start.json": start, "samples/a_epoch_1.json": sample("a", {"m": 1})}
+    [found] = read(write(zipped(members)))
+    assert found.frame["m"].tolist() == [1.0]
+    assert "the log is of status 'started', not 'success'" in found.notes
+
+
+def test_samples_in_chunks_are_read(write):
+    header = {key: value for key, value in log([]).items() if key != "samples"}
+    members = {
+        "header.json": header,
+        "samples/a_epoch_1/sample.json": sample("a", {"m": 1}),
+        "samples/a_epoch_1/metadata.json": {"topic": "x"},
+        "samples/a_epoch_1/events/0.json": [],
+    }
+    [found] = read(write(zipped(members)))
+    assert found.frame[["query_id", "m", "topic"]].to_numpy().tolist() == [["a", 1.0, "x"]]
+
+
+def test_summaries_stand_in_for_samples(write):
+    header = {key: value for key, value in log([]).items() if key != "samples"}
+    summaries = [sample("a", {"m": "C"}, error="timeout")]
+    [found] = read(write(zipped({"header.json": header, "summaries.json": summaries})))
+    assert found.frame[["m", "error"]].to_numpy().tolist() == [[1.0, "timeout"]]
+
+
+def test_a_cut_archive_is_known_and_told(write):
+    content = zipped({"_journal/start.json": {}, "header.json": log([])})
+    with pytest.raises(ReaderError, match="cannot be opened; is it cut"):
+        read(write(content[:-40]))
+
+
+def test_an_archive_that_leads_out_of_its_folder_is_known_and_refused(write):
+    members = {"header.json": log([]), "../samples/a_epoch_1.json": sample("a", {"m": 1})}
+    with pytest.raises(ReaderError, match="members of the archive lead out of it"):
+        read(write(zipped(members)))
+
+
+def test_another_zip_archive_is_not_inspect_s(write):
+    assert recognise(Source(write("query_id,recall\na,1\n"))) == "csv"
+    with pytest.raises(ReaderError, match="no reader knows this file; it looks like a zip archive"):
+        read(write(zipped({"data.json": {}})))
+
+
+def test_an_error_of_the_whole_run_is_told(read_log):
+    found = read_log([sample("a", {"m": 1})], status="error", error={"message": "out of money"})
+    assert "the log is of status 'error', not 'success': out of money" in found.notes
+
+
+def test_a_sample_without_an_id_is_told_by_its_place(read_log):
+    with pytest.raises(ReaderError, match="sample 2 of the log has no id"):
+        read_log([sample("a", {"m": 1}), sample(None, {"m": 1})])
+
+
+def test_a_part_of_another_shape_is_told(read_log):
+    with pytest.raises(ReaderError, match="scores of a sample must be an object; got a list"):
+        read_log([sample("a", {}) | {"scores": [1]}])
+
+
+def test_a_frame_of_two_logs_is_two_pipelines(write):
+    rows = [
+        {
+            "sample_id": "x",
+            "eval_id": "1",
+            "id": "a",
+            "epoch": 1,
+            "task_name": "t",
+            "model": "gpt",
+            "score_m": "C",
+        },
+        {
+            "sample_id": "y",
+            "eval_id": "2",
+            "id": "a",
+            "epoch": 1,
+            "task_name": "t",
+            "model": "llama",
+            "score_m": "I",
+        },
+    ]
+    found = read(write(pd.DataFrame(rows).to_csv(index=False)))
+    assert [one.pipeline for one in found] == ["t:gpt", "t:llama"]
+    assert [one.frame["m"].tolist() for one in found] == [[1.0], [0.0]]
+
+
+def test_ids_of_a_frame_keep_their_zeros(write):
+    row = {"sample_id": "x", "eval_id": "1", "id": "001", "epoch": 1, "score_m": 1}
+    [found] = read(write(pd.DataFrame([row]).to_csv(index=False)))
+    assert found.frame["query_id"].tolist() == ["001"]

@@ -1,0 +1,253 @@
+"""trec_eval's own test output, results of pytrec_eval 0.5.11 and means of BEIR 2.2.0."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report.errors import ReaderError
+from rageval_report.readers import Source, read, recognise
+from rageval_report.readers.frameworks.trec_eval import (
+    PYTREC_EVAL,
+    RANKINGS,
+    TREC_EVAL,
+    is_measure,
+)
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+DUMP = json.loads((GOLDEN / "trec_eval" / "pytrec_eval.json").read_text())
+OUTPUT = """num_ret               \t301\t500
+map                   \t301\t0.0324
+P_5                   \t301\t0.2000
+relstring             \t301\t'0001 10'
+map                   \t302\t0.5000
+num_q                 \tall\t2
+map                   \tall\t0.2662
+"""
+
+
+@pytest.fixture
+def read_output(write):
+    def read_output_(text):
+        [found] = read(write(text, "bm25.txt"), reader=TREC_EVAL)
+        return found
+
+    return read_output_
+
+
+# -- trec_eval -q
+
+
+def test_output_is_recognised(write):
+    assert recognise(Source(write(OUTPUT))) == "trec_eval"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["faithfulness\tq1\t0.5\n", "query-id\tcorpus-id\tscore\n", "map 301\n", "q1 Q0 d 1 2 t\n"],
+)
+def test_other_texts_are_not(write, text):
+    assert TREC_EVAL.recognise(Source(write(text))) == 0.0
+
+
+def test_a_value_stands_at_its_query(read_output):
+    found = read_output(OUTPUT)
+    assert found.frame["query_id"].tolist() == ["301", "302"]
+    assert found.frame["map"].tolist() == [0.0324, 0.5]
+    assert found.frame["P_5"].tolist()[0] == 0.2
+    assert found.frame["P_5"].isna().tolist() == [False, True]
+
+
+def test_rows_of_all_queries_are_left_out(read_output):
+    assert "all" not in read_output(OUTPUT).frame["query_id"].tolist()
+
+
+def test_counts_and_strings_are_no_metrics(read_output):
+    found = read_output(OUTPUT)
+    assert found.metric_columns == ("map", "P_5")
+    assert found.frame["relstring"].tolist()[0] == "'0001 10'"
+
+
+def test_the_pipeline_is_the_file_s_name_and_the_run_s_own_is_told(read_output):
+    found = read_output(OUTPUT + "runid\tall\tSTANDARD\n")
+    assert found.pipeline == "bm25"
+    assert found.notes[-1] == "the run calls itself 'STANDARD'"
+
+
+def test_means_alone_say_how_to_get_the_queries(read_output):
+    with pytest.raises(ReaderError, match=r"means over all queries alone \('map'\); run .* -q"):
+        read_output("map\tall\t0.25\n")
+
+
+def test_two_outputs_in_one_file_are_refused_with_the_line(read_output):
+    with pytest.raises(ReaderError, match="line 8: 'map' of query '301' stands there twice"):
+        read_output(OUTPUT + "map\t301\t0.1\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("map\t303\n", "line 8: expected a measure, a query and a value; got"),
+        ("map\t303\thigh\n", "line 8: the value of 'map' must be a number; got 'high'"),
+    ],
+)
+def test_a_wrong_line_is_named(read_output, line, told):
+    with pytest.raises(ReaderError, match=told):
+        read_output(OUTPUT + line)
+
+
+@pytest.mark.parametrize(
+    "name", ["ndcg_cut_10", "utility_2,-1,0,0", "ndcg_1=3,2=9", "11pt_avg_.25,.5,.75", "P_7"]
+)
+def test_parameters_belong_to_a_measure(name):
+    assert is_measure(name)
+
+
+@pytest.mark.parametrize("name", ["faithfulness", "mapping", "P_five", "all", ""])
+def test_other_names_are_no_measures(name):
+    assert not is_measure(name)
+
+
+NUMBERS = st.floats(0, 1).map(lambda number: round(number, 4))
+MEASURES = st.sampled_from(["map", "P_5", "ndcg_cut_10", "recip_rank"])
+QUERIES = st.text("abc019-_", min_size=1, max_size=6).filter(lambda text: text != "all")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.tuples(QUERIES, MEASURES), NUMBERS, min_size=1))
+def test_whatever_is_printed_is_read_back(tmp_path_factory, cells):
+    lines = [f"{measure:22}\t{query}\t{value:6.4f}\n" for (query, measure), value in cells.items()]
+    path = tmp_path_factory.mktemp("out") / "out"
+    path.write_text("".join(lines))
+    [found] = read(path, reader=TREC_EVAL)
+    frame = found.frame.set_index("query_id")
+    for (query, measure), value in cells.items():
+        assert frame.loc[query, measure] == value
+    assert frame.notna().sum().sum() == len(cells)
+
+
+@pytest.mark.parametrize("name", ["aq", "aqc", "aqcM", "aql", "meas_params"])
+def test_means_are_those_of_trec_eval_s_own_rows(real_data, name):
+    path = real_data(f"trec_eval_official_test/out.test.{name}")
+    assert recognise(Source(path)) == "trec_eval"
+    [found] = read(path, reader=TREC_EVAL)
+    rows = [line.split() for line in path.read_text().splitlines()]
+    told = {measure: value for measure, query, value in rows if query == "all"}
+    compared = [measure for measure in found.metric_columns if measure in told]
+    assert len(compared) >= 22
+    for measure in compared:  # both are rounded to four digits
+        assert found.frame[measure].mean() == pytest.approx(float(told[measure]), abs=1.01e-4)
+
+
+@pytest.mark.parametrize("name", ["out.test", "out.test.a"])
+def test_official_means_alone_are_refused(real_data, name):
+    with pytest.raises(ReaderError, match="run trec_eval with -q"):
+        read(real_data(f"trec_eval_official_test/{name}"), reader=TREC_EVAL)
+
+
+# -- pytrec_eval
+
+
+def test_a_dump_is_recognised():
+    assert recognise(Source(GOLDEN / "trec_eval/pytrec_eval.json")) == "pytrec_eval"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{}", "[]", '{"q1": {"faithfulness": 1}}', '{"q1": {"map": "1"}}', '{"q1": {}}', '{"map": 1}'],
+)
+def test_other_documents_are_not(write, text):
+    assert PYTREC_EVAL.recognise(Source(write(text))) == 0.0
+
+
+def test_values_are_those_of_pytrec_eval_cell_by_cell():
+    [found] = read(GOLDEN / "trec_eval/pytrec_eval.json", reader=PYTREC_EVAL)
+    frame = found.frame.set_index("query_id")
+    assert {query: frame.loc[query].to_dict() for query in DUMP} == DUMP
+    assert "num_rel_ret" not in found.metric_columns
+    assert "ndcg_cut_10" in found.metric_columns
+
+
+def test_a_measure_that_some_queries_lack_is_told(write):
+    [found] = read(write('{"a": {"map": 1}, "b": {"bpref": 0}}'), reader=PYTREC_EVAL)
+    assert found.notes == ("not every query has 'map', 'bpref'",)
+
+
+def test_the_row_of_all_is_left_out_and_told(write):
+    [found] = read(write('{"a": {"map": 1}, "all": {"map": 1}}'), reader=PYTREC_EVAL)
+    assert found.frame["query_id"].tolist() == ["a"]
+    assert found.notes == ("the row 'all' is left out",)
+
+
+@pytest.mark.parametrize("text", ['{"all": {"map": 1}}', '{"a": 1}', "[1]"])
+def test_what_is_no_dump_is_refused(write, text):
+    with pytest.raises(ReaderError, match=r"expected \{query|means over all|must be an object"):
+        read(write(text), reader=PYTREC_EVAL)
+
+
+# -- runs, judgments, means
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("q1 Q0 d1 1 0.9 bm25\nq1 Q0 d2 2 0.5 bm25\n", "a TREC run"),
+        ("q1\tQ0\td1\t1\t0.9\tbm25 and more words\n", "a TREC run"),
+        ("q1 0 d1 2\nq1 0 d2 0\n", "TREC judgments"),
+        ("# a comment\nq1 Q0 d1 -1\n", "TREC judgments"),
+        ("query-id\tcorpus-id\tscore\nq1\td1\t1\n", "a table of judgments"),
+        ("query_id,doc_id,relevance\nq1,d1,1\n", "a table of judgments"),
+        ("qid,docno,score,rank\nq1,d1,0.5,1\n", "a table of rankings"),
+        ('{"q1": {"d1": 0.5}, "q2": {"d7": 0.25}}', "rankings or judgments as JSON"),
+        ('{"NDCG@10": 0.3, "Recall@100": 0.25}', "BEIR's means over all queries"),
+    ],
+)
+def test_rankings_are_known_and_sent_to_the_scorer(write, text, what):
+    path = write(text)
+    assert recognise(Source(path)) == "rankings"
+    with pytest.raises(ReaderError) as caught:
+        read(path, reader=RANKINGS)
+    message = str(caught.value)
+    assert f"this looks like {what}, and holds no scores query by query" in message
+    assert "score_rankings(run, qrels, ['ndcg@10'])" in message
+    assert "score --run RUN --qrels QRELS --metric ndcg@10" in message
+
+
+def test_means_that_beir_wrote_are_known():
+    path = GOLDEN / "trec_eval/beir_results.json"
+    assert recognise(Source(path)) == "rankings"
+    with pytest.raises(ReaderError, match="BEIR's means over all queries"):
+        read(path, reader=RANKINGS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "query_id,doc_id,score,faithfulness\nq1,d1,1,1\n",
+        "query_id,score\nq1,1\n",
+        '{"q1": {"faithfulness": 0.5}, "q2": {"faithfulness": 1}}',
+        '{"q1": {"d1": 0.5}}',
+        "one two three four\n",
+        '[{"query_id": "q1", "recall": 1}]',
+    ],
+)
+def test_scores_are_not_taken_for_rankings(write, text):
+    assert RANKINGS.recognise(Source(write(text))) == 0.0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "trec_dl19/run.BM25.dl19.txt",
+        "trec_dl19/qrels.dl19-passage.txt",
+        "trec_eval_official_test/results.trunc",
+        "trec_eval_official_test/qrels.test.with-comments",
+        "mtrag_retrieval_govt/govt/qrels/dev.tsv",
+    ],
+)
+def test_public_rankings_are_known(real_data, name):
+    assert recognise(Source(real_data(name))) == "rankings"

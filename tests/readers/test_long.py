@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report.errors import DataError, ReaderError
+from rageval_report.readers import Source, read, recognise
+from rageval_report.readers.long import LONG
+from rageval_report.scores import score_table
+
+LINES = """query_id,pipeline,metric,value
+q1,bm25,recall,1
+q1,bm25,mrr,0.5
+q2,bm25,recall,0.25
+q1,dense,recall,0.75
+"""
+
+
+@pytest.fixture
+def read_long(write):
+    def read_long_(text, **options):
+        return {one.pipeline: one for one in read(write(text), reader=LONG, **options)}
+
+    return read_long_
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "query_id,pipeline,metric,value",
+        "Query ID,System,Metric Name,Score",
+        "question,metric,score",
+        "id,evaluator,result,reason",
+    ],
+)
+def test_any_spelling_is_recognised(write, header):
+    text = f"{header}\n{','.join(['x'] * (header.count(',') + 1))}\n"
+    assert recognise(Source(write(text))) == "long"
+
+
+@pytest.mark.parametrize(
+    "header", ["query_id,recall,mrr", "query_id,metric,unit", "metric,value", "query_id,value"]
+)
+def test_other_tables_are_not(write, header):
+    assert LONG.recognise(Source(write(f"{header}\na,b,1\n"))) == 0.0
+
+
+def test_each_pipeline_has_a_column_a_metric(read_long):
+    found = read_long(LINES)
+    assert list(found) == ["bm25", "dense"]
+    assert found["bm25"].frame["query_id"].tolist() == ["q1", "q2"]
+    assert found["bm25"].frame["recall"].tolist() == [1, 0.25]
+    assert np.array_equal(found["bm25"].frame["mrr"], [0.5, np.nan], equal_nan=True)
+    assert found["dense"].metric_columns == ("recall",)
+
+
+def test_without_pipelines_the_file_names_the_only_one(read_long):
+    assert list(read_long("qid,measure,score\n1,mrr,1\n")) == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("name", "write_frame"),
+    [
+        ("run.jsonl", lambda frame, path: frame.to_json(path, orient="records", lines=True)),
+        ("run.json", lambda frame, path: frame.to_json(path, orient="records")),
+        ("run.tsv", lambda frame, path: frame.to_csv(path, sep="\t", index=False)),
+        ("run.csv.gz", lambda frame, path: frame.to_csv(path, index=False)),
+    ],
+)
+def test_it_may_stand_in_any_kind_of_file(write, tmp_path, name, write_frame):
+    frame = pd.read_csv(write(LINES))
+    write_frame(frame, tmp_path / name)
+    found = {one.pipeline: one.frame for one in read(tmp_path / name, reader=LONG)}
+    assert found["bm25"]["recall"].tolist() == [1, 0.25]
+
+
+def test_it_may_stand_in_a_parquet_file(write, tmp_path):
+    pytest.importorskip("pyarrow")
+    pd.read_csv(write(LINES)).to_parquet(tmp_path / "run")
+    found = read(tmp_path / "run", reader=LONG)
+    assert [one.pipeline for one in found] == ["bm25", "dense"]
+
+
+def test_ids_stay_texts(read_long):
+    found = read_long("qid,metric,value\n001,mrr,1\n1,mrr,0\n")["run"]
+    assert found.frame["qid"].tolist() == ["001", "1"]
+
+
+def test_questions_tell_queries_apart_where_there_are_no_ids(read_long):
+    found = read_long("question,metric,value\nWhy?,mrr,1\nWho?,mrr,0\nWhy?,recall,1\n")["run"]
+    table = score_table(found.frame, only=found.metric_columns)
+    assert table.scores["mrr"].tolist() == [1, 0]
+    assert table.scores["recall"].isna().tolist() == [False, True]
+
+
+def test_the_column_of_ids_may_be_named(read_long):
+    found = read_long("ticket,metric,value\nt1,mrr,1\n", query_id="ticket")["run"]
+    assert found.frame["ticket"].tolist() == ["t1"]
+
+
+def test_cells_are_read_as_scores(read_long):
+    found = read_long("qid,metric,value\na,f,83 %\nb,f,4/5\nc,f,(Failed)\nd,g,pass\n")["run"]
+    assert found.frame["f"].tolist()[:2] == [0.83, 0.8]
+    assert found.frame["f_state"].tolist() == ["scored", "scored", "failed", "missing"]
+    assert found.frame["g"].tolist()[3] == 1.0
+
+
+# -- twice
+
+
+def test_a_value_that_stands_there_twice_is_named(read_long):
+    with pytest.raises(ReaderError) as caught:
+        read_long(LINES + "q1,bm25,recall,0\nq1,dense,recall,0\n")
+    message = str(caught.value)
+    assert "recall of 'q1' in 'bm25', recall of 'q1' in 'dense'" in message
+    assert 'repeats="mean"' in message
+
+
+def test_repeats_are_averaged_on_request(read_long):
+    found = read_long(LINES + "q1,bm25,recall,0\n", repeats="mean")["bm25"]
+    assert found.frame["recall"].tolist() == [0.5, 0.25]
+    assert found.frame["n_repeats"].tolist() == [2, 1]
+    assert any("the mean over its repeats" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("column", ["epoch", "Repetition", "trial_id"])
+def test_repetitions_that_are_told_apart_are_averaged(read_long, column):
+    found = read_long(f"qid,metric,{column},value\na,mrr,1,1\na,mrr,2,0.5\na,mrr,3,\nb,mrr,1,1\n")[
+        "run"
+    ]
+    assert found.frame["mrr"].tolist() == [0.75, 1]  # the one without score does not count
+    assert found.frame["n_repeats"].tolist() == [3, 1]
+
+
+def test_another_way_with_repeats_is_refused(read_long):
+    with pytest.raises(DataError, match='repeats must be "error" or "mean"'):
+        read_long(LINES, repeats="first")
+
+
+# -- reasons, states, errors
+
+
+def test_reasons_stand_beside_their_metric(read_long):
+    found = read_long("qid,metric,value,explanation\na,mrr,1,first\na,f1,0.5,half\n")["run"]
+    assert found.frame["mrr_reason"].tolist() == ["first"]
+    assert found.frame["f1_reason"].tolist() == ["half"]
+
+
+def test_an_error_is_no_score_whatever_stands_there(read_long):
+    found = read_long("qid,metric,value,error\na,mrr,0,timeout\nb,mrr,1,\n")["run"]
+    assert np.array_equal(found.frame["mrr"], [np.nan, 1], equal_nan=True)
+    assert found.frame["mrr_state"].tolist() == ["failed", "scored"]
+    assert found.frame["mrr_reason"].tolist()[0] == "timeout"
+    assert any(note.startswith("1 values of 'mrr' stand beside an error") for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("state", "read_as"),
+    [
+        ("ok", "scored"),
+        ("Failed", "failed"),
+        ("timeout", "failed"),
+        ("skipped", "not applicable"),
+        ("not applicable", "not applicable"),
+    ],
+)
+def test_a_state_says_what_the_value_is(read_long, state, read_as):
+    found = read_long(f"qid,metric,value,status\na,mrr,0,{state}\nb,mrr,0,error\n")["run"]
+    assert found.frame["mrr_state"].tolist()[0] == read_as
+    assert (found.frame["mrr"].tolist()[0] == 0) == (read_as == "scored")
+
+
+def test_a_score_that_is_told_to_be_missing_did_not_fail(read_long):
+    found = read_long("qid,metric,value,state,reason\na,mrr,,missing,later\nb,mrr,,failed,\n")[
+        "run"
+    ]
+    assert found.frame["mrr_state"].tolist() == ["missing", "failed"]
+
+
+def test_a_query_is_scored_where_one_of_its_repeats_is(read_long):
+    found = read_long(
+        "qid,metric,epoch,value,error\na,mrr,1,,timeout\na,mrr,2,0.5,\nb,mrr,1,,timeout\n"
+    )["run"]
+    assert found.frame["mrr_state"].tolist() == ["scored", "failed"]
+    assert found.frame["mrr"].tolist()[0] == 0.5
+
+
+# -- other columns
+
+
+def test_what_is_one_for_a_query_is_a_detail(read_long):
+    found = read_long("qid,metric,value,topic\na,mrr,1,low\na,f1,1,low\nb,mrr,1,high\n")["run"]
+    assert found.frame["topic"].tolist() == ["low", "high"]
+
+
+def test_what_differs_by_metric_is_kept_beside_it(read_long):
+    found = read_long("qid,metric,value,judge\na,mrr,1,none\na,f1,1,gpt\nb,mrr,1,none\n")["run"]
+    assert found.frame["mrr_judge"].tolist() == ["none", "none"]
+    assert found.frame["f1_judge"].tolist()[0] == "gpt"
+
+
+def test_a_column_taken_for_pipelines_is_told(read_long):
+    found = read_long("qid,model,metric,value\na,gpt,mrr,1\n")["gpt"]
+    assert "the pipelines are those of column 'model'" in found.notes
+
+
+# -- bad input
+
+
+@pytest.mark.parametrize("column", ["query_id", "pipeline", "metric"])
+def test_a_row_that_names_nothing_is_named(write, column):
+    rows = [{"query_id": "a", "pipeline": "p", "metric": "m", "value": 1} for _ in range(2)]
+    rows[1][column] = None
+    with pytest.raises(ReaderError, match=f"every row needs a '{column}' that is .*; data rows 2"):
+        read(write(json.dumps(rows)), reader=LONG)
+
+
+def test_a_metric_that_is_named_like_a_column_is_refused(read_long):
+    with pytest.raises(ReaderError, match="'topic' would name two columns"):
+        read_long("qid,metric,value,topic\na,topic,1,low\n")
+
+
+def test_a_metric_that_is_named_like_a_reason_is_refused(read_long):
+    with pytest.raises(ReaderError, match="'f1_reason' would name two columns"):
+        read_long("qid,metric,value,reason\na,f1,1,why\na,f1_reason,1,\n")
+
+
+@pytest.mark.parametrize("cell", [[1], {"a": 1}])
+@pytest.mark.parametrize("column", ["query_id", "metric"])
+def test_a_name_that_is_no_text_is_refused(write, column, cell):
+    row = {"query_id": "a", "metric": "m", "value": 1, column: cell}
+    with pytest.raises(ReaderError, match=f"every row needs a '{column}'"):
+        read(write(json.dumps([row, row])), reader=LONG)
+
+
+def test_another_table_is_refused(read_long):
+    with pytest.raises(ReaderError, match=r"expected a long table.*: 'query_id', 'recall'"):
+        read_long("query_id,recall\na,1\n")
+
+
+CELLS = st.dictionaries(
+    st.tuples(st.sampled_from(["a", "b", "001"]), *[st.sampled_from(["x", "y"])] * 2),
+    st.floats(0, 1),
+    min_size=1,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(CELLS, st.randoms(use_true_random=False))
+def test_every_cell_comes_back_whatever_the_order_of_the_rows(tmp_path_factory, cells, random):
+    rows = list(cells.items())
+    random.shuffle(rows)
+    path = tmp_path_factory.mktemp("long") / "run"
+    lines = [f"{query},{pipeline},m{metric},{value!r}" for (query, pipeline, metric), value in rows]
+    path.write_text("\n".join(["query_id,pipeline,metric,value", *lines]))
+    found = {one.pipeline: one.frame.set_index("query_id") for one in read(path, reader=LONG)}
+    for (query, pipeline, metric), value in cells.items():
+        assert found[pipeline].loc[query, f"m{metric}"] == value
+    n_scores = sum(int(frame.notna().to_numpy().sum()) for frame in found.values())
+    assert n_scores == len(cells)
