@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.metrics.joining.joined import Ties
-from rageval_report.metrics.joining.inputs import Duplicates
 from rageval_report.metrics.cosines import Embed
+from rageval_report.metrics.joining.inputs import Duplicates
+from rageval_report.metrics.joining.joined import Ties
 from rageval_report.metrics.performance import Prices
 from rageval_report.metrics.rankings import NoRelevant, score_table_of_rankings
 from rageval_report.metrics.refusal import RefusalRule

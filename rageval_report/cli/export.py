@@ -141,5 +141,8 @@ def formats(output: Output) -> None:
         "reads": [one.sentence for one in found],
         "example": [one.example for one in found],
         "options": [", ".join(one.options) for one in found],
+        "verdict": [f"{one.name}: {one.sentence}" for one in found],
     }
-    output.write({"formats": Result("Files of scores that are read", pd.DataFrame(rows), {})})
+    shown = ("reader", "example", "options")
+    table = Result("Files of scores that are read", pd.DataFrame(rows), {}, headline=shown)
+    output.write({"formats": table})

@@ -54,4 +54,4 @@ def test_every_reader_is_listed_with_its_sentence(run):
     listed = json.loads(run("formats --format json").stdout)
     rows = listed["rows"] if "rows" in listed else listed["formats"]["rows"]
     assert [row["reader"] for row in rows] == list(READERS)
-    assert all(row["reads"] for row in rows)
+    assert all(row["reads"] and row["example"] for row in rows)

@@ -164,4 +164,5 @@ BRAINTRUST = Reader(
     _recognise,
     read_braintrust,
     ("encoding",),
+    example="results.json",
 )

@@ -350,4 +350,5 @@ DEEPEVAL = Reader(
     _recognise,
     read_deepeval,
     ("encoding",),
+    example="test_run_20260101.json",
 )

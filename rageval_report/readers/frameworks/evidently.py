@@ -177,4 +177,5 @@ EVIDENTLY = Reader(
     _recognise,
     read_evidently,
     ("encoding",),
+    example="rows.csv",
 )

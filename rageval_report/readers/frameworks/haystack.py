@@ -271,4 +271,5 @@ HAYSTACK = Reader(
     _recognise,
     read_haystack,
     ("columns", "encoding", "query_id"),
+    example="detailed_report.csv",
 )

@@ -177,4 +177,5 @@ INSPECT_AI = Reader(
     _recognise,
     read_inspect_ai,
     ("encoding",),
+    example="2026-01-01_task.eval",
 )

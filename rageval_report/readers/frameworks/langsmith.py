@@ -117,4 +117,5 @@ LANGSMITH = dialect(
     "LangSmith: the frame of an experiment's results (inputs.*, outputs.*, feedback.*)",
     _recognise,
     read_langsmith,
+    example="experiment.csv",
 )

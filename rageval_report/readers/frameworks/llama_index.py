@@ -174,4 +174,5 @@ LLAMA_INDEX = Reader(
     _recognise,
     read_llama_index,
     ("encoding",),
+    example="eval_results.csv",
 )

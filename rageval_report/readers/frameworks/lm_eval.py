@@ -303,4 +303,5 @@ LM_EVAL = dialect(
     "lm-evaluation-harness: samples_*.jsonl, with the results_*.json of the run beside it",
     _recognise,
     read_lm_eval,
+    example="samples_task_2026.jsonl",
 )

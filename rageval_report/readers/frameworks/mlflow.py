@@ -287,4 +287,5 @@ MLFLOW = dialect(
     "MLflow: eval_results_table.json, and result_df of GenAI evaluations saved as any table",
     _recognise,
     read_mlflow,
+    example="eval_results_table.json",
 )

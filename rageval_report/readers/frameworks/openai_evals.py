@@ -298,4 +298,5 @@ OPENAI_EVALS = dialect(
     "OpenAI evals: the events that oaieval records, JSON Lines: one pipeline a run",
     _recognise,
     read_openai_evals,
+    example="events.jsonl",
 )

@@ -142,4 +142,5 @@ OPIK = Reader(
     _recognise,
     read_opik,
     ("encoding",),
+    example="test_results.json",
 )

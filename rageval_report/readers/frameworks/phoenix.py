@@ -285,4 +285,5 @@ PHOENIX = dialect(
     "Arize Phoenix: frames of evaluate_dataframe, annotation frames, experiments (JSON, CSV)",
     _recognise,
     read_phoenix,
+    example="experiment.json",
 )

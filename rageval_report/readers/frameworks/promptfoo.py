@@ -279,4 +279,5 @@ PROMPTFOO = Reader(
     _recognise,
     read_promptfoo,
     ("encoding",),
+    example="output.json",
 )

@@ -189,4 +189,5 @@ RAGAS = Reader(
     _recognise,
     read_ragas,
     ("columns", "encoding", "query_id"),
+    example="ragas.csv",
 )

@@ -310,4 +310,5 @@ TRULENS = Reader(
     _recognise,
     read_trulens,
     ("columns", "encoding", "query_id"),
+    example="records.csv",
 )
