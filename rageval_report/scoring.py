@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from rageval_report.errors import UnknownNameError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.metrics.cosines import Embed
-from rageval_report.metrics.joining.inputs import Duplicates
+from rageval_report.metrics.joining.inputs import DUPLICATES, Duplicates
 from rageval_report.metrics.joining.joined import Ties
 from rageval_report.metrics.performance import Prices
 from rageval_report.metrics.rankings import NoRelevant, score_table_of_rankings
@@ -27,6 +28,7 @@ def score(
     embed: Embed | None = None,
     prices: Prices | None = None,
     refusals: RefusalRule | None = None,
+    duplicates: Duplicates = "error",
     map: Map | None = None,  # noqa: A002
 ) -> RAGPipelineEvaluation:
     """Compute metrics from records: what was asked, expected, retrieved and answered.
@@ -45,6 +47,9 @@ def score(
         US dollars a million tokens by model, for ``cost_usd``; an unknown price is missing.
     refusals : RefusalRule, optional
         What tells a refusal; the shipped phrases where not given.
+    duplicates : {"error", "best"}
+        Whether a document that was retrieved twice for a query, as by two of its chunks, is
+        refused, or counts once, where it ranks best.
     map : callable, optional
         As the built-in ``map``, or that of a pool of processes.
 
@@ -66,7 +71,9 @@ def score(
     >>> score(rows, ["recall@2", "mrr"]).get_aggregated_scores("mrr")
     0.5
     """
-    tools = Tools(embed, prices, refusals)
+    if duplicates not in DUPLICATES:
+        raise UnknownNameError("rule for duplicates", str(duplicates), DUPLICATES)
+    tools = Tools(embed, prices, refusals, duplicates)
     scored = score_records(records, metrics, tools=tools, map=map)
     details = pd.concat([scored.records, scored.states], axis=1)
     return evaluation_of(name, scored.scores, details)

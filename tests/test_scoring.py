@@ -3,7 +3,14 @@
 import pandas as pd
 import pytest
 
-from rageval_report import AlignmentError, compare, score, score_rankings
+from rageval_report import (
+    AlignmentError,
+    DataError,
+    UnknownNameError,
+    compare,
+    score,
+    score_rankings,
+)
 
 RUN = {"q1": {"a": 0.9, "b": 0.8}, "q2": {"c": 0.7}, "q4": {"x": 1.0}}
 QRELS = {"q1": {"b": 1}, "q2": {"c": 2, "d": 1}, "q3": {"a": 1}}
@@ -100,3 +107,12 @@ def test_what_a_metric_is_not_about_is_not_applicable_and_what_ended_in_an_error
         *("not applicable", "scored", "not applicable")
     ]
     assert any("'time-out' 1" in note for note in evaluation.evaluation_report().notes)
+
+
+def test_a_document_of_which_two_chunks_were_retrieved_counts_once_where_that_is_asked_for():
+    rows = [{"query_id": "q", "retrieved": ["a", "a", "b"], "relevant": ["b"]}]
+    with pytest.raises(DataError, match="documents of query 'q' twice: 'a'"):
+        score(rows, ["mrr"])
+    assert score(rows, ["mrr"], duplicates="best").get_aggregated_scores("mrr") == 0.5
+    with pytest.raises(UnknownNameError, match="rule for duplicates"):
+        score(rows, ["mrr"], duplicates="first")

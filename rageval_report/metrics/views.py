@@ -21,6 +21,7 @@ from rageval_report.metrics.cosines import (
     similarities_of_texts,
 )
 from rageval_report.metrics.joining.hits import Hits
+from rageval_report.metrics.joining.inputs import Duplicates
 from rageval_report.metrics.performance import Performance, Prices, performance_of
 from rageval_report.metrics.rankings import hits_of
 from rageval_report.metrics.refusal import RefusalRule, Refusals, refusals_of
@@ -38,21 +39,27 @@ class Tools:
         What a model's tokens cost; an unknown price is missing, never free.
     refusals : RefusalRule, optional
         What tells a refusal; the shipped phrases where not given.
+    duplicates : {"error", "best"}
+        Whether a document that was retrieved twice for a query, as by two of its chunks, is
+        refused, or counts once, where it ranks best.
     """
 
     embed: Embed | None = None
     prices: Prices | None = None
     refusals: RefusalRule | None = None
+    duplicates: Duplicates = "error"
 
 
-def rankings_view(records: pd.DataFrame, tools: Tools) -> Hits:  # noqa: ARG001  (as all views)
+def rankings_view(records: pd.DataFrame, tools: Tools) -> Hits:
     """The hit table of retrieved ids and gold; a query without gold has nothing relevant."""
     retrieved = [[] if ids is None else ids for ids in records["retrieved"]]
+    if tools.duplicates == "best":
+        retrieved = [list(dict.fromkeys(ids)) for ids in retrieved]
     relevant = [{} if gold is None else gold for gold in records["relevant"]]
     return hits_of(retrieved, relevant, query_ids=list(map(str, records.index)))
 
 
-def answers_view(records: pd.DataFrame, tools: Tools) -> Answers:  # noqa: ARG001
+def answers_view(records: pd.DataFrame, tools: Tools) -> Answers:  # noqa: ARG001  (as all views)
     """The answers beside their references."""
     answers = [None if answer is None else str(answer) for answer in records["answer"]]
     return Answers(answers, _lists(records["reference"]))
