@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import pandas as pd
 
 from rageval_report._registry import load
 from rageval_report.cli.group import examples
@@ -17,7 +16,6 @@ from rageval_report.cli.output import Output, check_free
 from rageval_report.cli.sources import Loading
 from rageval_report.errors import DataError
 from rageval_report.files.writing import write_atomically
-from rageval_report.results import Result
 
 if TYPE_CHECKING:
     from rageval_report import RAGPipelineEvaluation
@@ -28,7 +26,9 @@ _HERE = "rageval_report.scores"
 def _rows(suffix: str) -> Callable[[RAGPipelineEvaluation], str]:
     def text(run: RAGPipelineEvaluation) -> str:
         scores_text = load(f"{_HERE}.write:scores_text")
-        return str(scores_text(run, suffix, config=run.config, notes=run.notes))
+        return str(
+            scores_text(run, suffix, config=run.config, notes=run.notes, created=run.created)
+        )
 
     return text
 
@@ -43,7 +43,8 @@ def _review_page(run: RAGPipelineEvaluation) -> str:
 
 def _table(run: RAGPipelineEvaluation) -> str:
     rows = load(f"{_HERE}.write:score_rows")(run)
-    return Result(f"Scores of {run.name}", rows, {}, run.notes).to_markdown()
+    table = load("rageval_report:Result")(f"Scores of {run.name}", rows, {}, run.notes)
+    return str(table.to_markdown())
 
 
 # What can be written, by name; Parquet is no text, and needs a file.
@@ -144,5 +145,6 @@ def formats(output: Output) -> None:
         "verdict": [f"{one.name}: {one.sentence}" for one in found],
     }
     shown = ("reader", "example", "options")
-    table = Result("Files of scores that are read", pd.DataFrame(rows), {}, headline=shown)
-    output.write({"formats": table})
+    frame = load("pandas:DataFrame")(rows)
+    table = load("rageval_report:Result")
+    output.write({"formats": table("Files of scores that are read", frame, {}, headline=shown)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import pandas as pd
@@ -37,6 +38,8 @@ class ScoreFile:
         What was guessed, mended or left out.
     config : mapping
         How the pipeline was set up, as far as the file says.
+    created : datetime, optional
+        When the pipeline was run, where the file says it.
     """
 
     frame: pd.DataFrame
@@ -45,6 +48,7 @@ class ScoreFile:
     metric_columns: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
+    created: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,8 @@ def read_run_file(source: Source) -> list[ScoreFile]:
     except DataError as exc:
         raise source.error(str(exc)) from exc
     frame = frame_of(run.rows, "query_id")
-    return [ScoreFile(frame, run.name, run.metrics, tuple(run.metrics), run.notes, run.config)]
+    told = (tuple(run.metrics), run.notes, run.config, run.created)
+    return [ScoreFile(frame, run.name, run.metrics, *told)]
 
 
 RUN_FILE = Reader(

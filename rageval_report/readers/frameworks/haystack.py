@@ -97,7 +97,7 @@ def read_haystack(
     ...     _ = path.write_text(json.dumps(report))
     ...     [found] = read_haystack(Source(path))
     >>> found.pipeline, list(found.frame)
-    ('hyde', ['question', 'answer', 'sas'])
+    ('hyde', ['questions', 'predicted_answers', 'sas'])
     """
     document = source.document_or_none()
     runs = _runs(document)

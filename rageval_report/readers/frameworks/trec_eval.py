@@ -35,6 +35,8 @@ _STEMS = (
     *("rbp", "rbp_resid", "unj"),
 )
 _MEASURE = re.compile(rf"({'|'.join(_STEMS)})(_[-\d.,=]+)?|prefs_\w+")
+# These always have a cutoff; without one somebody else's metric is meant.
+_CUT = frozenset("P recall success relative_P map_cut ndcg_cut iprec_at_recall rbp_resid".split())
 # Numbers and texts about the ranking that say nothing of how good it is.
 _TEXTS = re.compile(r"relstring(_\d+)?|runid")
 _COUNTS = re.compile(r"num_\w+|relstring(_\d+)?|rbp_resid(_.+)?|unj_\d+|runid")
@@ -53,10 +55,10 @@ def is_measure(name: str) -> bool:
 
     Examples
     --------
-    >>> is_measure("ndcg_cut_10"), is_measure("faithfulness")
-    (True, False)
+    >>> is_measure("recall_10"), is_measure("recall"), is_measure("faithfulness")
+    (True, False, False)
     """
-    return _MEASURE.fullmatch(name) is not None
+    return name not in _CUT and _MEASURE.fullmatch(name) is not None
 
 
 # -- trec_eval's text
