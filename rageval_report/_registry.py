@@ -36,6 +36,7 @@ EXTRAS: dict[str, str] = {
     "sacrebleu": "text",
     "sentence_transformers": "semantic",
     "tenacity": "http",
+    "yaml": "yaml",
 }
 
 
