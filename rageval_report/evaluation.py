@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,6 +33,7 @@ from rageval_report.readers import ScoreFile, picked, read
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.frames_out import frame_for
+from rageval_report.scores.run_file import time_of
 from rageval_report.scores.states import states_frame
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.scores.write import save_scores
@@ -60,6 +62,8 @@ class RAGPipelineEvaluation:
         What to do where a query has several rows: raise, or average its scores.
     config : mapping, optional
         How the pipeline was set up, as ``{"top_k": 5, "model": "..."}``; run files keep it.
+    created : datetime or str, optional
+        When the pipeline was run, as ``"2026-08-01T09:30:00+02:00"``; run files keep it.
 
     Raises
     ------
@@ -91,9 +95,10 @@ class RAGPipelineEvaluation:
         correct: Correct | None = None,
         duplicates: Duplicates = "error",
         config: Mapping[str, Any] | None = None,
+        created: datetime | date | str | None = None,
     ):
         table = score_table(data, query_id=query_id, metrics=metrics, duplicates=duplicates)
-        self._hold(name, table, correct, config)
+        self._hold(name, table, correct, config, created)
 
     def _hold(
         self,
@@ -101,6 +106,7 @@ class RAGPipelineEvaluation:
         table: ScoreTable,
         correct: Correct | None,
         config: Mapping[str, Any] | None = None,
+        created: datetime | date | str | None = None,
     ) -> Self:
         if not isinstance(name, str) or not name.strip():
             raise DataError(f"an evaluation needs a name, as 'baseline'; got {name!r}")
@@ -108,6 +114,7 @@ class RAGPipelineEvaluation:
         self._correct = correct
         self._table = table
         self._config = dict(config or {})
+        self._created = None if created is None else time_of(created)
         if correct is not None:
             correctness(self, correct)  # a rule that makes no sense is told now, not later
         return self
@@ -163,7 +170,8 @@ class RAGPipelineEvaluation:
         except DataError as exc:
             raise ReaderError(str(exc), path) from exc
         noted = table.noting(*found.notes)
-        return cls.__new__(cls)._hold(name or found.pipeline, noted, correct, found.config)
+        told = (correct, found.config, found.created)
+        return cls.__new__(cls)._hold(name or found.pipeline, noted, *told)
 
     # -- what it holds
 
@@ -202,13 +210,20 @@ class RAGPipelineEvaluation:
         """How the pipeline was set up, as far as anybody said."""
         return dict(self._config)
 
+    @property
+    def created(self) -> datetime | None:
+        """When the pipeline was run, where anybody said."""
+        return self._created
+
     def noting(self, *notes: str) -> Self:
         """The same evaluation with more notes for its reports."""
-        return (
-            type(self)
-            .__new__(type(self))
-            ._hold(self.name, self._table.noting(*notes), self._correct, self._config)
-        )
+        told = (self._correct, self._config, self._created)
+        return type(self).__new__(type(self))._hold(self.name, self._table.noting(*notes), *told)
+
+    def renamed(self, name: str) -> Self:
+        """The same evaluation under another name."""
+        told = (self._correct, self._config, self._created)
+        return type(self).__new__(type(self))._hold(name, self._table, *told)
 
     @property
     def states(self) -> pd.DataFrame:
@@ -478,13 +493,22 @@ class RAGPipelineEvaluation:
         """One row a query, ids and details and metrics, as a frame of pandas, polars or pyarrow."""
         return frame_for(self, library)
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, created: datetime | date | str | None = None) -> Path:
         """Write one row a query; the suffix chooses the format.
 
         .csv, .tsv, .jsonl and .parquet hold scores and details; .json is a run file, which holds
         all else as well and reads back equal.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        created : datetime or str, optional
+            When the pipeline was run, for the run file; as the evaluation knows it where not given.
+            A history of runs is ordered by it.
         """
-        return save_scores(self, path, config=self._config, notes=self.notes)
+        moment = self._created if created is None else time_of(created)
+        return save_scores(self, path, config=self._config, notes=self.notes, created=moment)
 
 
 def read_scores(

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime, time
 from hashlib import blake2b
 from typing import Any
 
@@ -47,6 +48,8 @@ class Run:
     config : dict
         How the pipeline was set up.
     notes : tuple of str
+    created : datetime, optional
+        When the pipeline was run, where the file says it.
     """
 
     name: str
@@ -54,10 +57,15 @@ class Run:
     metrics: dict[str, dict[str, Any]]
     config: dict[str, Any]
     notes: tuple[str, ...]
+    created: datetime | None = None
 
 
 def run_document(
-    evaluation: Scored, *, config: Mapping[str, Any] | None = None, notes: Iterable[str] = ()
+    evaluation: Scored,
+    *,
+    config: Mapping[str, Any] | None = None,
+    notes: Iterable[str] = (),
+    created: datetime | None = None,
 ) -> dict[str, Any]:
     """The document of a run.
 
@@ -69,11 +77,14 @@ def run_document(
         How the pipeline was set up; what is not known is left out, never invented.
     notes : iterable of str
         What was guessed or mended when the rows were read.
+    created : datetime, optional
+        When the pipeline was run; the field is left out where nobody said.
 
     Returns
     -------
     dict
-        ``format``, ``format_version``, ``version``, ``name``, ``config``, ``query_set`` (how many,
+        ``format``, ``format_version``, ``version``, ``name``, ``created`` (ISO 8601, where known),
+        ``config``, ``query_set`` (how many,
         and the hash of ids and references), ``metrics``, ``scorecard`` by group, ``notes``,
         ``details`` (the names of the columns), ``queries`` (``query_id``, ``scores``, ``states``
         of what is unscored, ``details``).
@@ -93,6 +104,7 @@ def run_document(
         "format_version": FORMAT_VERSION,
         "version": __version__,
         "name": evaluation.name,
+        **({} if created is None else {"created": time_of(created).isoformat()}),
         "config": plain_value(dict(config or {})),
         "query_set": {"n": len(evaluation.scores), "hash": query_set_hash(evaluation)},
         "metrics": {
@@ -106,6 +118,43 @@ def run_document(
     }
 
 
+def time_of(told: datetime | date | str) -> datetime:
+    """A moment with its zone; one without is taken as UTC, a day as its first moment.
+
+    Parameters
+    ----------
+    told : datetime, date or str
+        A text is of ISO 8601.
+
+    Raises
+    ------
+    DataError
+        If a text is of another form, or `told` is something else.
+
+    Examples
+    --------
+    >>> time_of("2026-08-01").isoformat(), time_of("2026-08-01T09:30:00+02:00").isoformat()
+    ('2026-08-01T00:00:00+00:00', '2026-08-01T09:30:00+02:00')
+    """
+    moment = _read_time(told) if isinstance(told, str) else told
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime.combine(moment, time())
+    if not isinstance(moment, datetime) or pd.isna(moment):
+        raise DataError(f"a time must be a datetime or a text of ISO 8601; {_not_a_time(told)}")
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _read_time(told: str) -> datetime:
+    try:
+        return datetime.fromisoformat(told.strip())
+    except ValueError as exc:
+        raise DataError(f"a time must be of ISO 8601; {_not_a_time(told)}") from exc
+
+
+def _not_a_time(told: object) -> str:
+    return f"as 2026-08-01T09:30:00+00:00; got {told!r:.60}"
+
+
 def query_set_hash(evaluation: Scored) -> str:
     """A hash of the query ids and, where they are there, the references; the order plays no part.
 
@@ -114,17 +163,35 @@ def query_set_hash(evaluation: Scored) -> str:
     evaluation : Scored
         The run. Two runs of equal hash were asked the same and held to the same answers.
     """
+    pairs = sorted(query_set(evaluation))
+    return blake2b("\n".join(pairs).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def query_set(evaluation: Scored) -> list[str]:
+    """Each query's id and reference as one text, in the order of the rows.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        The run; a query of two runs was the same question to both where these texts are equal.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> rows = {"query_id": ["a"], "recall": [0.5], "reference": ["Paris"]}
+    >>> query_set(RAGPipelineEvaluation("hybrid", rows))
+    ['["a", "Paris"]']
+    """
     column = first_named(map(str, evaluation.details), REFERENCE)
     references = (
         [None] * len(evaluation.scores)
         if column is None
         else map(plain_value, evaluation.details[column].tolist())
     )
-    pairs = sorted(
+    return [
         json.dumps(pair, ensure_ascii=False, sort_keys=True)
         for pair in zip(map(str, evaluation.scores.index), references, strict=True)
-    )
-    return blake2b("\n".join(pairs).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    ]
 
 
 def _scorecard(evaluation: Scored) -> dict[str, dict[str, Any]]:
@@ -220,7 +287,16 @@ def run_of(document: Mapping[str, Any]) -> Run:
         {name: _told(one) for name, one in names.items()},
         dict(_object(document, "config")),
         tuple(str(note) for note in _part(document, "notes", list)),
+        _created(document.get("created")),
     )
+
+
+def _created(told: object) -> datetime | None:
+    if told is None:
+        return None
+    if not isinstance(told, str):
+        raise DataError(f"field 'created' of the run file must be a text; got {told!r:.60}")
+    return time_of(told)
 
 
 def _check_version(document: Mapping[str, Any]) -> None:

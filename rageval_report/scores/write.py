@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ def save_scores(
     *,
     config: Mapping[str, Any] | None = None,
     notes: Iterable[str] = (),
+    created: datetime | None = None,
 ) -> Path:
     """Write one row a query: ``query_id``, the details, the metrics, numbers at full precision.
 
@@ -41,6 +43,8 @@ def save_scores(
         How the pipeline was set up, for the run file.
     notes : iterable of str
         What was guessed or mended, for the run file.
+    created : datetime, optional
+        When the pipeline was run, for the run file.
 
     Raises
     ------
@@ -65,7 +69,9 @@ def save_scores(
     if suffix not in (*_TEXTS, RUN_FILE):
         known = sorted((*_TEXTS, RUN_FILE, PARQUET))
         raise UnknownNameError("format of a score file", suffix or str(path), known)
-    return write_atomically(path, scores_text(evaluation, suffix, config=config, notes=notes))
+    return write_atomically(
+        path, scores_text(evaluation, suffix, config=config, notes=notes, created=created)
+    )
 
 
 def scores_text(
@@ -74,12 +80,13 @@ def scores_text(
     *,
     config: Mapping[str, Any] | None = None,
     notes: Iterable[str] = (),
+    created: datetime | None = None,
 ) -> str:
     r"""The text of a score file.
 
     Parameters
     ----------
-    evaluation, config, notes
+    evaluation, config, notes, created
         As for `save_scores`.
     suffix : {".csv", ".tsv", ".jsonl", ".json"}
         The format.
@@ -92,7 +99,7 @@ def scores_text(
     '{"query_id": "a", "recall": 0.5}\n'
     """
     if suffix == RUN_FILE:
-        document = run_document(evaluation, config=config, notes=notes)
+        document = run_document(evaluation, config=config, notes=notes, created=created)
         return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
     return _TEXTS[suffix](score_rows(evaluation))
 
