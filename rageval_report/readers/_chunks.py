@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from tqdm import tqdm
 
-from rageval_report.readers._columns import NESTS, columns_of, frame_of, with_nested_scores
+from rageval_report.readers._columns import NESTS, columns_of, series_of, with_nested_scores
 from rageval_report.readers.base import kept_columns
 from rageval_report.scores.query_ids import first_named, id_column_of
 from rageval_report.scores.texts import QUESTION
@@ -20,6 +20,18 @@ _NUMBERS = ("int64", "float64")
 
 class MixedShapeError(ValueError):
     """Pieces of one file are not of one shape; it has to be looked at as a whole."""
+
+
+class _Piece(NamedTuple):
+    """Some records, turned into columns."""
+
+    n: int
+    columns: dict[str, pd.Series]
+
+    @property
+    def nothing(self) -> pd.Series:
+        """A column in which nothing stands."""
+        return pd.Series([None] * self.n, dtype=object)
 
 
 def frame_in_pieces(
@@ -62,7 +74,7 @@ def frame_in_pieces(
     """
     wanted = None if columns is None else {*([columns] if isinstance(columns, str) else columns)}
     seen: dict[str, None] = {}
-    pieces: list[pd.DataFrame] = []
+    pieces: list[_Piece] = []
     notes: dict[str, None] = {}
     bar = tqdm(records, total=total, desc="records", unit="", leave=False, delay=2, disable=None)
     for piece in _pieces(bar):
@@ -70,9 +82,9 @@ def frame_in_pieces(
         flat, told = with_nested_scores(columns_of(kept))
         notes |= dict.fromkeys(told)
         seen |= dict.fromkeys(flat)
-        pieces.append(frame_of(flat, query_id))
+        pieces.append(_Piece(len(kept), series_of(flat, query_id)))
     _check_one_shape(pieces)
-    order = list(dict.fromkeys(str(name) for piece in pieces for name in piece))
+    order = list(dict.fromkeys(name for piece in pieces for name in piece.columns))
     chosen = order if wanted is None else kept_columns(seen, wanted, query_id)
     return _joined(pieces, [name for name in order if name in chosen]), list(notes)
 
@@ -97,22 +109,20 @@ def _with_columns(
     return [{key: value for key, value in record.items() if key in chosen} for record in piece]
 
 
-def _check_one_shape(pieces: list[pd.DataFrame]) -> None:
+def _check_one_shape(pieces: list[_Piece]) -> None:
     for name in NESTS:
-        there = [name in piece and bool(piece[name].notna().any()) for piece in pieces]
+        there = [name in one.columns and bool(one.columns[name].notna().any()) for one in pieces]
         if any(there) and not all(there):
             raise MixedShapeError(name)
 
 
-def _joined(pieces: list[pd.DataFrame], names: list[str]) -> pd.DataFrame:
+def _joined(pieces: list[_Piece], names: list[str]) -> pd.DataFrame:
     """The pieces one below the other, column by column, each let go when it is joined."""
     columns = {}
     for name in names:
-        parts = [
-            piece.pop(name) if name in piece else pd.Series([None] * len(piece), dtype=object)
-            for piece in pieces
-        ]
+        parts = [one.columns.pop(name, one.nothing) for one in pieces]
         columns[name] = _one_column(parts)
+        del parts
     return pd.DataFrame(columns, copy=False)
 
 

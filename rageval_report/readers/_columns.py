@@ -24,12 +24,24 @@ def frame_of(columns: Mapping[str, Sequence[Any]], query_id: str | None = None) 
     >>> frame_of({"id": [1, "1"], "recall": [0.5, None]}).dtypes.astype(str).tolist()
     ['object', 'float64']
     """
+    return pd.DataFrame(series_of(columns, query_id))
+
+
+def series_of(
+    columns: Mapping[str, Sequence[Any]], query_id: str | None = None
+) -> dict[str, pd.Series]:
+    """The columns of `frame_of`, each by itself.
+
+    Examples
+    --------
+    >>> series_of({"recall": [1, None]})["recall"].tolist()
+    [1.0, nan]
+    """
     ids = set(id_columns(columns, query_id))
-    made = {
+    return {
         name: pd.Series(cells, dtype=object if name in ids and not _are_texts(cells) else None)
         for name, cells in columns.items()
     }
-    return pd.DataFrame(made)
 
 
 def _are_texts(cells: Sequence[Any]) -> bool:
