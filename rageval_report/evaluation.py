@@ -17,6 +17,9 @@ from rageval_report.analysis.breakdown import (
     retrieval_by_generation,
 )
 from rageval_report.analysis.comparison import Comparison, compare
+from rageval_report.analysis.gates.gate import gate
+from rageval_report.analysis.gates.grammar import Rule
+from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.haystack import (
     OutputFormat,
     Report,
@@ -419,6 +422,24 @@ class RAGPipelineEvaluation:
         """
         return slice_summary(self, by, metrics, **settings)
 
+    def gate(self, *rules: str | Rule, **settings: Any) -> GateResult:
+        """Hold the pipeline to rules; ``.passed`` says whether all hold, ``.check()`` raises.
+
+        Parameters
+        ----------
+        *rules : str
+            As "ci_low(recall@5) >= 0.7", "share_below(faithfulness, 0.5) <= 5%".
+        **settings
+            ``missing``, ``confidence_level``, ``n_resamples``, ``seed``, ``correct``: as in
+            `rageval_report.analysis.gates.gate.gate`, which has the list of figures.
+
+        Returns
+        -------
+        GateResult
+            One row a rule.
+        """
+        return gate(self, *rules, **{"correct": self._correct, **settings})
+
     # -- two pipelines
 
     def comparative_summary(self, other: RAGPipelineEvaluation, **options: Any) -> Comparison:
@@ -472,6 +493,23 @@ class RAGPipelineEvaluation:
         return comparative_detailed_report(self, other, keep_columns, output_format, csv_file)
 
     # -- pictures and files
+
+    def report(self, **options: Any) -> Any:
+        """The report file: verdicts, tables, pictures, slices, and every query in one page.
+
+        Parameters
+        ----------
+        **options
+            ``title``, ``by``, ``correct``, ``k``, ``pictures``, ``longest_text`` and the settings
+            of the means, as in `rageval_report.reports.report_evaluation`.
+
+        Returns
+        -------
+        rageval_report.reports.Report
+            Its ``save("report.html")`` writes the page; .md, .tex and .txt hold the tables.
+        """
+        options = {"correct": self._correct, **options}
+        return load("rageval_report.reports:report_evaluation")(self, **options)
 
     def plot(self, kind: str = "distribution", *args: Any, **options: Any) -> Any:
         """Draw the evaluation; see `rageval_report.plots`.

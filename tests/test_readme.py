@@ -28,6 +28,9 @@ def folder(tmp_path, monkeypatch):
     trace = {"qid": "a", "answer_json": {"claim": "It is Paris.", "citations": []}}
     for name, row in (("gold", gold), ("trace", trace)):
         Path(f"{name}.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    Path("runs").mkdir()
+    for day, run in enumerate((baseline, candidate), 1):
+        run.save(f"runs/{day}.json", created=f"2026-03-0{day}")
     Path("bm25.run").write_text("q1 Q0 d1 1 0.9 bm25\n", encoding="utf-8")
     Path("qrels.txt").write_text("q1 0 d1 1\n", encoding="utf-8")
     return tmp_path

@@ -11,6 +11,9 @@ import pandas as pd
 
 from rageval_report._registry import load
 from rageval_report.analysis.findings import DEFAULT_PLAN, Margin, Plan, Row, tested
+from rageval_report.analysis.gates.gate import gate_comparison
+from rageval_report.analysis.gates.grammar import Rule
+from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.pairs import (
     MISSING,
     Clusters,
@@ -117,6 +120,41 @@ class Comparison(Result):
             As of `rageval_report.analysis.slices.slice_comparison`.
         """
         return slice_comparison(self, by, metrics, correction)
+
+    def gate(self, *rules: str | Rule, **settings: Any) -> GateResult:
+        """Hold the candidates to rules; ``.passed`` says whether all hold, ``.check()`` raises.
+
+        Parameters
+        ----------
+        *rules : str
+            As "no_regression(faithfulness, margin=0.02)", "losses(exact_match) <= 5", and all that
+            can be asked of an evaluation.
+        **settings
+            ``correct``: as in `rageval_report.analysis.gates.gate.gate_comparison`, which has the
+            list of figures; all else is as in this comparison.
+
+        Returns
+        -------
+        GateResult
+            One row a rule and a candidate.
+        """
+        return gate_comparison(self, *rules, **settings)
+
+    def report(self, **options: Any) -> Any:
+        """The report file: verdicts, tables, pictures, slices, and every query in one page.
+
+        Parameters
+        ----------
+        **options
+            ``title``, ``by``, ``correct``, ``k``, ``pictures``, ``longest_text``, as in
+            `rageval_report.reports.report_comparison`.
+
+        Returns
+        -------
+        rageval_report.reports.Report
+            Its ``save("report.html")`` writes the page; .md, .tex and .txt hold the tables.
+        """
+        return load("rageval_report.reports:report_comparison")(self, **options)
 
     def plot(self, kind: str = "forest", *args: Any, **options: Any) -> Any:
         """Draw the comparison; see `rageval_report.plots`.

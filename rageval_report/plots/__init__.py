@@ -38,9 +38,13 @@ PLOTS: Registry[Plot] = Registry(
         "distribution": f"{_HERE}.distribution:distribution",
         "ecdf": f"{_HERE}.ecdf:ecdf",
         "forest": f"{_HERE}.comparison:forest",
+        "groups": f"{_HERE}.ranking:groups",
+        "leaderboard": f"{_HERE}.ranking:leaderboard",
         "outcomes": f"{_HERE}.outcomes:outcomes",
+        "pareto": f"{_HERE}.pareto:pareto",
         "scatter": f"{_HERE}.relations:scatter",
         "slices": f"{_HERE}.slices:slices",
+        "trends": f"{_HERE}.trends:trends",
     },
 )
 
@@ -50,7 +54,7 @@ def plot(subject: Any, kind: str, *args: Any, ax: Axes | None = None, **options:
 
     Parameters
     ----------
-    subject : RAGPipelineEvaluation, Comparison or Result of slices
+    subject : RAGPipelineEvaluation, Comparison, Ranking, ParetoFront or Result of slices
         What to draw; "differences", "forest" and "outcomes" take an evaluation too, with
         ``other=``, and "slices" takes either with ``by=``.
     kind : str

@@ -22,6 +22,7 @@ RENDERERS: Registry[Renderer] = Registry(
         "csv": "rageval_report.render.data:render_csv",
         "html": "rageval_report.render.html:render",
         "json": "rageval_report.render.data:render_json",
+        "junit": "rageval_report.render.junit:render",
         "latex": "rageval_report.render.latex:render",
         "markdown": "rageval_report.render.markdown:render",
         "text": "rageval_report.render.text:render",
@@ -40,6 +41,7 @@ FILES: Registry[Renderer] = Registry(
         ".tex": "rageval_report.render.latex:render",
         ".tsv": "rageval_report.render.data:render_tsv",
         ".txt": "rageval_report.render.text:whole",
+        ".xml": "rageval_report.render.junit:render",
     },
 )
 
@@ -53,7 +55,7 @@ def render(result: Result, format_name: str, **options: Any) -> str:
     ----------
     result : Result
         What is shown.
-    format_name : {"text", "markdown", "html", "latex", "json", "csv"}
+    format_name : {"text", "markdown", "html", "latex", "json", "csv", "junit"}
         Or any name added to `RENDERERS`.
     **options
         What the renderer of that format takes.
@@ -81,8 +83,8 @@ def save(result: Result, path: str | Path, **options: Any) -> Path:
     result : Result
         What is written.
     path : str or Path
-        Ends in .txt, .md, .html, .htm, .tex, .json, .csv or .tsv; what stands there is replaced
-        when the new file is complete.
+        Ends in .txt, .md, .html, .htm, .tex, .json, .csv, .tsv or .xml (JUnit); what stands there
+        is replaced when the new file is complete.
     **options
         What the renderer of that format takes.
 

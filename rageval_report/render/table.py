@@ -21,6 +21,7 @@ from rageval_report.results import Result
 # The fields of our results in the words of a report; any other name stands as it is, so that a
 # reader can ask the frame for it.
 HEADINGS: dict[str, str] = {
+    "average_rank": "average rank",
     "baseline_mean": "baseline mean",
     "candidate_mean": "candidate mean",
     "ci_method": "interval",
@@ -35,9 +36,12 @@ HEADINGS: dict[str, str] = {
     "n_unscored": "unscored",
     "odds_ratio": "odds ratio",
     "p50": "median",
+    "probability_on_front": "P(on front)",
     "pvalue": "p",
     "query_id": "query",
     "required_n": "required n",
+    "share_of_resamples": "wins resamples",
+    "share_of_weights": "wins weights",
     "title": "metric",
 }
 VERDICT = "verdict"

@@ -15,6 +15,7 @@ from rageval_report._registry import Registry, lazy_face
 from rageval_report.stats._types import Correction, Effect, MeanInterval, PairedInterval, PairedTest
 
 if TYPE_CHECKING:
+    from rageval_report.stats.all_pairs import all_pairs_test as all_pairs_test
     from rageval_report.stats.base import Interval as Interval
     from rageval_report.stats.base import PairedResult as PairedResult
     from rageval_report.stats.clusters import clustered_standard_error as clustered_standard_error
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     )
     from rageval_report.stats.planning import power as power
     from rageval_report.stats.planning import required_n as required_n
+    from rageval_report.stats.ranks import friedman_test as friedman_test
 
 _HERE = "rageval_report.stats"
 
@@ -109,9 +111,11 @@ _FACE = {
     "Interval": f"{_HERE}.base:Interval",
     "PairedResult": f"{_HERE}.base:PairedResult",
     "adjust_pvalues": f"{_HERE}.corrections:adjust_pvalues",
+    "all_pairs_test": f"{_HERE}.all_pairs:all_pairs_test",
     "clustered_standard_error": f"{_HERE}.clusters:clustered_standard_error",
     "effect_size": f"{_HERE}.pairs.effects:effect_size",
     "equivalence_test": f"{_HERE}.pairs.equivalence:equivalence_test",
+    "friedman_test": f"{_HERE}.ranks:friedman_test",
     "heterogeneity_test": f"{_HERE}.pairs.heterogeneity:heterogeneity_test",
     "mean_interval": f"{_HERE}.means.intervals:mean_interval",
     "minimum_detectable_difference": f"{_HERE}.planning:minimum_detectable_difference",

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from rageval_report import Comparison, RAGPipelineEvaluation, compare
+from rageval_report.analysis.ranking.leaderboard import Ranking, rank
+from rageval_report.analysis.trends import History
+from rageval_report.run_history import history
 
 mpl.use("Agg")
 
@@ -56,6 +59,17 @@ def hyde() -> RAGPipelineEvaluation:
 @pytest.fixture(scope="session")
 def comparison(bm25, hyde) -> Comparison:
     return compare(bm25, hyde)
+
+
+@pytest.fixture(scope="session")
+def ranking(bm25, hyde) -> Ranking:
+    return rank(bm25, hyde, n_resamples=99)
+
+
+@pytest.fixture(scope="session")
+def past(bm25, hyde) -> History:
+    """Two runs of bm25, the second with the scores of hyde."""
+    return history([bm25, hyde.renamed("bm25")])
 
 
 @pytest.fixture(scope="session")

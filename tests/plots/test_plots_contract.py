@@ -23,9 +23,13 @@ CALLS = {
     "distribution": ("bm25", ("faithfulness",), {}),
     "ecdf": ("bm25", ("faithfulness",), {}),
     "forest": ("comparison", (), {}),
+    "groups": ("ranking", ("recall@5",), {}),
+    "leaderboard": ("ranking", (), {}),
     "outcomes": ("comparison", (), {}),
+    "pareto": ("ranking", (), {}),
     "scatter": ("bm25", ("recall@5", "latency_ms"), {}),
     "slices": ("bm25", ("recall@5",), {"by": "topic"}),
+    "trends": ("past", (), {}),
 }
 
 

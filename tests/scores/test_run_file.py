@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from datetime import UTC, date, datetime
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report import RAGPipelineEvaluation, ReaderError, read_scores
-from rageval_report.scores.run_file import plain_value, query_set_hash, run_document
+from rageval_report import DataError, RAGPipelineEvaluation, ReaderError, read_scores
+from rageval_report.scores.run_file import (
+    plain_value,
+    query_set_hash,
+    run_document,
+    run_of,
+    time_of,
+)
 
 HARD = [
     'He said "no"',
@@ -177,3 +184,33 @@ def test_a_run_file_that_cannot_be_right_is_told(tmp_path, changes, told):
     with pytest.raises(ReaderError, match=told) as caught:
         read_scores(saved_document(tmp_path, **changes))
     assert re.search(r"run\.json", str(caught.value))
+
+
+def test_a_time_without_a_zone_is_utc_and_a_day_its_first_moment():
+    expected = datetime(2026, 8, 1, tzinfo=UTC)
+    for told in (
+        "2026-08-01",
+        "2026-08-01T00:00",
+        date(2026, 8, 1),
+        datetime(2026, 8, 1),
+        expected,
+    ):
+        assert time_of(told) == expected
+
+
+@pytest.mark.parametrize("told", ["", "monday", "2026-13-01", 20260801, None, pd.NaT])
+def test_what_is_no_time_says_what_one_looks_like(told):
+    with pytest.raises(DataError, match="ISO 8601; as 2026-08-01T09:30:00"):
+        time_of(told)
+
+
+def test_a_file_tells_its_time_only_where_it_is_known():
+    assert "created" not in run_document(RUN)
+    told = run_document(RUN, created=datetime(2026, 8, 1, 9, 30, tzinfo=UTC))
+    assert told["created"] == "2026-08-01T09:30:00+00:00"
+    assert run_of(told).created == datetime(2026, 8, 1, 9, 30, tzinfo=UTC)
+
+
+def test_a_time_that_is_no_text_is_refused():
+    with pytest.raises(DataError, match="field 'created' of the run file must be a text; got 5"):
+        run_of(run_document(RUN) | {"created": 5})

@@ -1,0 +1,1 @@
+"""Several pipelines in order: leaderboard, groups, weighted score, Pareto front."""

@@ -1,0 +1,274 @@
+"""Several runs side by side: the queries and the metrics that all of them have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rageval_report.analysis.pairs import (
+    MISSING,
+    Missing,
+    Pairing,
+    bounds_of,
+    pair_runs,
+)
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError, named
+from rageval_report.scores import Metric, Scored, resolver
+from rageval_report.scores.fingerprints import places
+from rageval_report.scores.matching import matched
+from rageval_report.stats.base import FloatArray
+
+_Rows = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The scores of one metric, a row a common query, a column a pipeline.
+
+    Parameters
+    ----------
+    metric : Metric
+        As the first pipeline knows it.
+    names : tuple of str
+        The pipelines that have any score; the columns.
+    values : ndarray of shape (n_queries, n_pipelines)
+        NaN throughout a row that is left out, because a pipeline has no score there.
+    unscored : ndarray of int
+        How many of the common queries each of these pipelines did not score.
+    empty : tuple of str
+        The pipelines without any score, which are left out.
+    """
+
+    metric: Metric
+    names: tuple[str, ...]
+    values: FloatArray
+    unscored: npt.NDArray[np.int64]
+    empty: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> FloatArray:
+        """The rows that every pipeline scored."""
+        missing = np.isnan(self.values[:, 0]) if self.names else np.ones(len(self.values), bool)
+        return self.values[~missing] if missing.any() else self.values
+
+    @property
+    def is_level(self) -> bool:
+        """Whether there is something to rank: two pipelines, and a query that both scored."""
+        return len(self.names) > 1 and bool(len(self.complete))
+
+
+@dataclass(frozen=True, eq=False)
+class Lineup:
+    """Runs side by side by query id.
+
+    Parameters
+    ----------
+    runs : tuple of Scored
+        At least two, of different names.
+    ids : Index
+        The queries that all have, in the order of the first run.
+    rows : tuple of ndarray, or None
+        Where these stand in each run; None where nothing needs to be moved.
+    metrics : dict of str to tuple of Metric
+        The metrics that all have, by the first run's name, as each run knows them.
+    notes : tuple of str
+        The queries and the metrics that not all have.
+    missing : {"drop", "worst", "bounds"}
+        What an unscored query becomes.
+    """
+
+    runs: tuple[Scored, ...]
+    ids: pd.Index
+    rows: tuple[_Rows | None, ...]
+    metrics: dict[str, tuple[Metric, ...]]
+    notes: tuple[str, ...]
+    missing: Missing = "drop"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The pipelines' names."""
+        return tuple(run.name for run in self.runs)
+
+    def scores(self, name: str) -> FloatArray:
+        """The scores of one metric, a column a pipeline, NaN where unscored."""
+        matrix = np.empty((len(self.ids), len(self.runs)), order="F")
+        for column, (run, rows, metric) in enumerate(
+            zip(self.runs, self.rows, self.metrics[name], strict=True)
+        ):
+            values = run.scores[metric.name].to_numpy()
+            matrix[:, column] = values if rows is None else values.take(rows)
+        return matrix
+
+    def block(self, name: str) -> Block:
+        """The scores of one metric on the queries that every pipeline scored.
+
+        A pipeline without any score on it is left out, so that it does not empty the table.
+        """
+        metric = self.metrics[name][0]
+        scores = self.scores(name)
+        is_missing = np.isnan(scores)
+        has_any: npt.NDArray[np.bool_] = np.any(~is_missing, axis=0)
+        unscored = is_missing.sum(axis=0)[has_any]
+        kept = scores[:, has_any] if not has_any.all() else scores
+        return Block(
+            metric,
+            tuple(name for name, one in zip(self.names, has_any.tolist(), strict=True) if one),
+            _level(kept, metric, self.missing),
+            unscored,
+            tuple(name for name, one in zip(self.names, has_any.tolist(), strict=True) if not one),
+        )
+
+
+def _level(scores: FloatArray, metric: Metric, missing: Missing) -> FloatArray:
+    """Missing scores as the worst possible where that is asked; else their rows left out."""
+    is_missing = np.isnan(scores)
+    if not is_missing.any():
+        return scores
+    if missing == "worst":
+        worst = bounds_of(metric)[0 if metric.greater_is_better else 1]
+        return np.where(is_missing, worst, scores)
+    levelled = scores.copy(order="F")
+    levelled[is_missing.any(axis=1)] = np.nan
+    return levelled
+
+
+def line_up(
+    evaluations: Iterable[Scored], *, missing: Missing = "drop", on: str | None = None
+) -> Lineup:
+    """Lay runs side by side.
+
+    Parameters
+    ----------
+    evaluations : iterable of Scored
+        At least two, each with a name of its own.
+    missing : {"drop", "worst", "bounds"}
+        What an unscored query becomes.
+    on : str, optional
+        A column of texts by which queries are matched with those of the first run.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two, or two of one name.
+    AlignmentError
+        If they share no query, or no metric.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> ours = RAGPipelineEvaluation("a", {"query_id": ["q1", "q2"], "f1": [0.5, 1], "mrr": [1, 1]})
+    >>> theirs = RAGPipelineEvaluation("b", {"query_id": ["q2", "q3"], "f1": [0.25, 1]})
+    >>> both = line_up([ours, theirs])
+    >>> both.scores("f1")
+    array([[1.  , 0.25]])
+    >>> both.notes[1]
+    "metrics that not every pipeline has are left out: 'mrr'"
+    """
+    runs = tuple(evaluations)
+    _check_runs(runs)
+    if missing not in MISSING:
+        raise UnknownNameError("way to treat missing scores", missing, MISSING)
+    first = runs[0]
+    others = [run if on is None else matched(run, first, on) for run in runs[1:]]
+    pairings = [pair_runs(first, run) for run in others]
+    ids, moved = _common_ids(first, pairings)
+    metrics = _common_metrics(first, pairings)
+    return Lineup(
+        runs=(first, *others),
+        ids=ids,
+        rows=moved,
+        metrics=metrics,
+        notes=tuple(_notes((first, *others), ids, metrics)),
+        missing=missing,
+    )
+
+
+def _check_runs(runs: tuple[Scored, ...]) -> None:
+    if len(runs) < 2:
+        told = f"only {runs[0].name!r}" if runs else "none"
+        raise DataError(f"expected at least two pipelines to rank; got {told}")
+    names = [run.name for run in runs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
+
+
+def _common_ids(
+    first: Scored, pairings: list[Pairing]
+) -> tuple[pd.Index, tuple[_Rows | None, ...]]:
+    ids = first.scores.index
+    if all(pairing.alignment.baseline_rows is None for pairing in pairings):
+        return ids, (None,) * (len(pairings) + 1)
+    in_all = np.ones(len(ids), dtype=bool)
+    for pairing in pairings:
+        rows = pairing.alignment.baseline_rows
+        if rows is not None:
+            there = np.zeros(len(ids), dtype=bool)
+            there[rows] = True
+            in_all &= there
+    common = ids[in_all]
+    if not len(common):
+        raise AlignmentError(
+            f"no query is in all {len(pairings) + 1} pipelines, though each shares some with "
+            f"{first.name!r}; rank fewer of them, or compare them two by two"
+        )
+    indexes = [first.scores.index, *(pairing.candidate.scores.index for pairing in pairings)]
+    return common, tuple(places(index, common) for index in indexes)
+
+
+def _common_metrics(first: Scored, pairings: list[Pairing]) -> dict[str, tuple[Metric, ...]]:
+    theirs = [{ours.name: metric for ours, metric in one.metrics} for one in pairings]
+    shared = {
+        name: (metric, *(one[name] for one in theirs))
+        for name, metric in first.metrics.items()
+        if all(name in one for one in theirs)
+    }
+    if not shared:
+        raise AlignmentError(
+            f"no metric is in all {len(pairings) + 1} pipelines, though each shares some with "
+            f"{first.name!r}; rank fewer of them, or compare them two by two"
+        )
+    return shared
+
+
+def _notes(
+    runs: tuple[Scored, ...], ids: pd.Index, metrics: dict[str, tuple[Metric, ...]]
+) -> Iterable[str]:
+    if any(len(run.scores) > len(ids) for run in runs):
+        alone = pd.Index(dict.fromkeys(i for run in runs for i in run.scores.index.difference(ids)))
+        verb = "query that not every pipeline has is" if len(alone) == 1 else "queries are not in"
+        told = verb if len(alone) == 1 else f"{verb} every pipeline, and are"
+        yield f"{len(alone)} {told} left out: {named(alone)}"
+    taken = [{one[place].name for one in metrics.values()} for place in range(len(runs))]
+    alone_in = [
+        name
+        for run, known in zip(runs, taken, strict=True)
+        for name in run.metrics
+        if name not in known
+    ]
+    if alone_in:
+        told = named(dict.fromkeys(alone_in), 10)
+        yield f"metrics that not every pipeline has are left out: {told}"
+
+
+def chosen_names(lineup: Lineup, metrics: str | Iterable[str] | None) -> list[str]:
+    """The metrics asked for, by any of their names; all that the pipelines share otherwise.
+
+    Raises
+    ------
+    UnknownNameError
+        If a name is not a metric that every pipeline has.
+    """
+    if metrics is None:
+        return list(lineup.metrics)
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    resolve = resolver(lineup.runs[0].metrics)
+    found = list(dict.fromkeys(resolve(name) for name in names))
+    for name in found:
+        if name not in lineup.metrics:
+            raise UnknownNameError("metric of every pipeline", name, lineup.metrics)
+    return found

@@ -1,0 +1,315 @@
+"""The Pareto front in a picture: what is gained on one objective for what is given on another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
+
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.plots.style import (
+    BLUE,
+    GREY,
+    SMALL,
+    FloatArray,
+    axes_for,
+    inches_wide,
+    ink,
+    level_text,
+    note_below,
+    padded,
+    plain,
+    shortened,
+    tidy,
+)
+from rageval_report.results import Result
+
+_LONGEST = 26
+# More names than this do not fit beside their marks: numbers do, and a list of them at the right.
+_MOST_NAMES = 10
+# Of a small letter, in points.
+_LETTER, _LINE = 4.7, 11.0
+# Where a name may stand beside its mark: how far, and on which side.
+_SPOTS = (
+    *((7, 6, "left"), (7, -8, "left"), (-7, 6, "right"), (-7, -8, "right")),
+    *((0, 11, "center"), (0, -13, "center"), (7, 17, "left"), (-7, -19, "right")),
+    *((7, -19, "left"), (-7, 17, "right"), (0, 22, "center"), (0, -24, "center")),
+)
+
+
+class Objectives(Protocol):
+    """One objective of a front."""
+
+    @property
+    def name(self) -> str:
+        """As the frame has it."""
+
+    @property
+    def greater_is_better(self) -> bool:
+        """The direction."""
+
+    @property
+    def made_of(self) -> str:
+        """What it is."""
+
+
+class Front(Protocol):
+    """Pipelines, and who of them dominates whom."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a pipeline."""
+
+    @property
+    def axes(self) -> Sequence[Objectives]:
+        """The objectives."""
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """How the numbers were made."""
+
+
+def front_of(subject: object) -> Front:
+    """The subject, if it is a front; the front of a ranking.
+
+    Raises
+    ------
+    DataError
+        If it is something else.
+    """
+    if isinstance(subject, Result) and hasattr(subject, "axes"):
+        return cast("Front", subject)
+    if isinstance(subject, Result) and hasattr(subject, "pareto"):
+        return cast("Front", subject.pareto())
+    raise DataError(
+        "this plot draws a Pareto front: rank(first, second, ...).pareto(); got "
+        f"{type(subject).__name__}"
+    )
+
+
+def pareto(
+    subject: Front,
+    x: str | None = None,
+    y: str | None = None,
+    *,
+    ax: Axes | None = None,
+    **style: Any,
+) -> Axes:
+    """Draw two objectives against each other, and which pipelines no other one dominates.
+
+    Parameters
+    ----------
+    subject : ParetoFront, or Ranking
+        Of a ranking, the front that its own `pareto` gives.
+    x, y : str, optional
+        Which objectives; the second and the first where not given.
+    ax : Axes, optional
+        Where to draw; a new figure where not given.
+    **style
+        For the marks.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    UnknownNameError
+        If an objective is not one of the front's.
+    DataError
+        If the front has fewer than two objectives, or the subject is no front.
+
+    Notes
+    -----
+    Diamonds are on the front over all its objectives, grey circles are dominated. The percentages
+    say in how many resamples of the queries a pipeline is on the front.
+    """
+    front = front_of(subject)
+    across, up = _two_of(front, x, y)
+    frame = front.frame
+    made = axes_for(ax, 8.0, max(5.2, 1.8 + 0.17 * len(frame)))
+    _draw_lines(made, frame, across, up, len(front.axes))
+    for _, row in frame.iterrows():
+        _draw_mark(made, row, across, up, style)
+    _set_limits(made, frame, across, up)
+    _write_names(made, frame, across, up)
+    made.set_xlabel(_label(across))
+    made.set_ylabel(_label(up))
+    note_below(made, *_key(front, across, up))
+    names = list(frame["pipeline"])
+    told = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(sorted(names))
+    tidy(made, f"Pareto front of {told}", grid="x")
+    return made
+
+
+def _two_of(front: Front, x: str | None, y: str | None) -> tuple[Objectives, Objectives]:
+    by_name = {one.name: one for one in front.axes}
+    for name in (x, y):
+        if name is not None and name not in by_name:
+            raise UnknownNameError("objective of this front", name, by_name)
+    if len(by_name) < 2:
+        raise DataError(
+            f"a front is drawn over two objectives; there is only {', '.join(by_name)}: say others "
+            "with ranking.pareto(['faithfulness', 'latency_ms'])"
+        )
+    up = y or next(name for name in by_name if name != x)
+    across = x or next(name for name in by_name if name != up)
+    if up == across:
+        raise DataError(f"x and y are both {up!r}; choose two objectives")
+    return by_name[across], by_name[up]
+
+
+def _draw_lines(
+    ax: Axes, frame: pd.DataFrame, across: Objectives, up: Objectives, n_axes: int
+) -> None:
+    """The step along the front, where these two objectives make it."""
+    if n_axes > 2:
+        return
+    on = frame[frame["on_front"]].sort_values(across.name)
+    steps = "steps-post" if across.greater_is_better != up.greater_is_better else "steps-pre"
+    ax.plot(
+        on[across.name],
+        on[up.name],
+        color=BLUE,
+        linewidth=1.2,
+        alpha=0.6,
+        drawstyle=steps,
+        zorder=1,
+    )
+
+
+def _draw_mark(
+    ax: Axes, row: pd.Series, across: Objectives, up: Objectives, style: Mapping[str, Any]
+) -> None:
+    hue = BLUE if row["on_front"] else GREY
+    center = row[across.name], row[up.name]
+    for objective, vertical in ((across, False), (up, True)):
+        low, high = row[f"{objective.name}_ci_low"], row[f"{objective.name}_ci_high"]
+        if np.isfinite([low, high]).all():
+            draw = ax.vlines if vertical else ax.hlines
+            draw(center[1 - vertical], low, high, color=hue, linewidth=1.0, alpha=0.55, zorder=2)
+    look = {
+        "marker": "D" if row["on_front"] else "o",
+        "markersize": 7.5 if row["on_front"] else 6,
+        "color": hue,
+        "markerfacecolor": hue if row["on_front"] else ax.get_facecolor(),
+        "linestyle": "none",
+        **style,
+    }
+    ax.plot(*center, zorder=3, **look)
+
+
+def _set_limits(ax: Axes, frame: pd.DataFrame, across: Objectives, up: Objectives) -> None:
+    for objective, limit in ((across, ax.set_xlim), (up, ax.set_ylim)):
+        columns = [objective.name, f"{objective.name}_ci_low", f"{objective.name}_ci_high"]
+        values = frame[columns].to_numpy(dtype=np.float64)
+        finite = values[np.isfinite(values)]
+        limit(*padded(float(finite.min()), float(finite.max()), 0.14))
+
+
+def _write_names(ax: Axes, frame: pd.DataFrame, across: Objectives, up: Objectives) -> None:
+    """Each name beside its mark, where it covers no other name and no mark, as far as possible."""
+    points = _in_points(ax, frame[[across.name, up.name]].to_numpy(dtype=np.float64))
+    width = _in_points(ax, np.array([[ax.get_xlim()[1], ax.get_ylim()[1]]]))[0, 0]
+    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in points.tolist()]
+    names = [
+        f"{shortened(str(row['pipeline']), _LONGEST)} {_share(row)}" for _, row in frame.iterrows()
+    ]
+    labels = names if len(names) <= _MOST_NAMES else _listed(ax, names)
+    for (_, row), (x, y), text in zip(frame.iterrows(), points.tolist(), labels, strict=True):
+        boxes = [_box(x, y, text, spot) for spot in _SPOTS]
+        costs = [_overlap(box, taken) + _outside(box, width) for box in boxes]
+        best = int(np.argmin(costs))
+        taken.append(boxes[best])
+        right, above, side = _SPOTS[best]
+        ax.annotate(
+            plain(text),
+            (row[across.name], row[up.name]),
+            xytext=(right, above),
+            textcoords="offset points",
+            ha=side,
+            va="center",
+            fontsize=SMALL,
+            color=ink(),
+            path_effects=[withStroke(linewidth=2.5, foreground=ax.get_facecolor())],
+            zorder=2.5,  # over the intervals, under the marks
+        )
+
+
+def _listed(ax: Axes, names: Sequence[str]) -> list[str]:
+    """Write a numbered list at the right of the axes; the numbers stand beside the marks."""
+    for place, name in enumerate(names):
+        ax.annotate(
+            plain(f"{place + 1}  {name}"),
+            (1.0, 1.0 - (place + 0.5) / len(names)),
+            xycoords="axes fraction",
+            xytext=(8, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL,
+            color=ink(),
+            annotation_clip=False,
+        )
+    return [str(place + 1) for place in range(len(names))]
+
+
+def _in_points(ax: Axes, values: FloatArray) -> FloatArray:
+    """Where data stand from the lower left corner, as far as known before the layout."""
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    wide = 72.0 * inches_wide(ax)
+    tall = 72.0 * float(ax.get_position().height * ax.figure.bbox.height / ax.figure.dpi)
+    scaled = (values - [left, low]) / [right - left, high - low]
+    return np.asarray(scaled * [wide, tall])
+
+
+def _share(row: pd.Series) -> str:
+    return f"({100 * float(row['probability_on_front']):.0f} %)"
+
+
+_Box = tuple[float, float, float, float]
+
+
+def _box(x: float, y: float, text: str, spot: tuple[int, int, str]) -> _Box:
+    right, above, side = spot
+    wide = _LETTER * len(text)
+    left = x + right - {"left": 0.0, "center": wide / 2, "right": wide}[side]
+    return left, y + above - _LINE / 2, left + wide, y + above + _LINE / 2
+
+
+def _overlap(box: _Box, taken: Sequence[_Box]) -> float:
+    area = 0.0
+    for other in taken:
+        wide = min(box[2], other[2]) - max(box[0], other[0])
+        tall = min(box[3], other[3]) - max(box[1], other[1])
+        area += max(wide, 0.0) * max(tall, 0.0)
+    return area
+
+
+def _outside(box: _Box, width: float) -> float:
+    return 20.0 * (max(-box[0], 0.0) + max(box[2] - width, 0.0))
+
+
+def _label(objective: Objectives) -> str:
+    way = "higher" if objective.greater_is_better else "lower"
+    told = f"{objective.name}: {shortened(objective.made_of, 44)}"
+    if objective.name == "quality":  # its parts fill a line of their own
+        told = objective.name
+    elif objective.name in objective.made_of.split(" of ")[-1]:
+        told = objective.made_of
+    return plain(f"{told} ({way} is better)")
+
+
+def _key(front: Front, across: Objectives, up: Objectives) -> list[str]:
+    others = [one.name for one in front.axes if one.name not in (across.name, up.name)]
+    level = level_text(front.settings.get("confidence_level", 0.95))
+    over = f" over these and {', '.join(others)}" if others else ""
+    quality = [f"quality = {one.made_of}" for one in front.axes if one.name == "quality"]
+    return [
+        f"Diamond: on the front{over}; circle: dominated. Lines: {level}. In brackets: in how many "
+        "resamples of the queries the pipeline is on the front.",
+        *quality,
+    ]

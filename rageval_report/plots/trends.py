@@ -1,0 +1,280 @@
+"""A history: the mean of each metric from run to run, broken where runs are not comparable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from rageval_report.errors import DataError
+from rageval_report.plots.style import (
+    GREY,
+    HUES,
+    LINE_STYLES,
+    SMALL,
+    VERMILLION,
+    axes_for,
+    inches_wide,
+    ink,
+    level_text,
+    note_below,
+    padded,
+    plain,
+    shortened,
+    tidy,
+)
+from rageval_report.plots.subjects import (
+    MetricNames,
+    axis_text,
+    chosen,
+    direction_note,
+    left_out_note,
+    of_one_scale,
+    told_title,
+)
+from rageval_report.results import Result
+from rageval_report.scores import Catalogue, Metric
+
+_MARKERS = ("o", "s", "D", "^", "P", "X")
+# So many letters of a run's name stand under the axis, an inch of which holds so many names.
+_LONGEST_NAME, _NAMES_AN_INCH = 18, 3.2
+# Up to so many runs each has a bar for its interval, and lines stand a little aside of each other;
+# of more there are bands, which of more lines would hide each other.
+_MOST_BARS, _MOST_BANDS, _ASIDE = 12, 3, 0.09
+_MANY_RUNS = 25
+_BREAK_LETTERS = 40
+
+
+def trends(
+    subject: Result, metrics: MetricNames = None, *, ax: Axes | None = None, **style: Any
+) -> Axes:
+    """Draw the means of a history from run to run, with their intervals.
+
+    Parameters
+    ----------
+    subject : History
+        What `rageval_report.run_history.history` gives.
+    metrics : str or iterable of str, optional
+        By any of their names, up to six that share an axis. Where none is named, the largest group
+        that shares one, and a line under the axis that says what is left out.
+    ax : Axes, optional
+        Where to draw; a new figure where not given.
+    **style
+        For the lines.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    UnknownNameError
+        If a metric is not known.
+    DataError
+        If the metrics named share no axis or are more than six, nothing is scored, or the subject
+        is no history.
+
+    Notes
+    -----
+    A line breaks where a run is not comparable with the one before it, and a dashed line tells why.
+    A ring marks the first run that shows a regression against the baseline, whose mean is the
+    dotted line where one metric is drawn.
+    """
+    frame = _frame_of(subject)
+    known = _known_metrics(frame)
+    asked = chosen(known, metrics)
+    drawn, left_out = of_one_scale(asked, asked=metrics is not None)
+    more = drawn[len(HUES) :]
+    if more and metrics is not None:
+        raise DataError(f"{len(drawn)} lines cannot be told apart; choose up to {len(HUES)}")
+    drawn = drawn[: len(HUES)]
+    names = [run.name for run in subject.runs]  # type: ignore[attr-defined]
+    made = axes_for(ax, _width_of(len(names), len(drawn)), 4.4)
+    as_bars = len(names) <= _MOST_BARS
+    for number, metric in enumerate(drawn):
+        mine = frame[(frame["metric"] == metric.name) & frame["mean"].notna()]
+        aside = _ASIDE * (number - (len(drawn) - 1) / 2) if as_bars else 0.0
+        stretches = _stretches(mine, aside)
+        if as_bars or len(drawn) <= _MOST_BANDS:
+            _draw_intervals(made, stretches, HUES[number], as_bars=as_bars)
+        small = {"markersize": 3} if len(names) > _MANY_RUNS else {}
+        _draw_line(made, stretches, metric, number, {**small, **style})
+    if not made.has_data():
+        raise DataError("nothing to draw: no query of these runs is scored")
+    shown = frame[frame["metric"].isin([metric.name for metric in drawn])]
+    _draw_baseline(made, shown, str(subject.settings["baseline"]))
+    _label_axes(made, names, drawn, shown)
+    _mark_breaks(made, shown)
+    note_below(
+        made,
+        _interval_note(len(names), len(drawn), level_text(subject.settings["confidence_level"])),
+        _regression_note(shown, subject),
+        direction_note(drawn) if len(drawn) > 1 else "",
+        left_out_note([*more, *left_out]),
+    )
+    head = f"{drawn[0].title} — " if len(drawn) == 1 else ""
+    tidy(made, f"{head}{subject.title}", grid="y")
+    return made
+
+
+def _frame_of(subject: object) -> pd.DataFrame:
+    if not (
+        isinstance(subject, Result) and hasattr(subject, "runs") and "segment" in subject.frame
+    ):
+        raise DataError(
+            f"this plot draws a history: history('runs/'); got {type(subject).__name__}"
+        )
+    return subject.frame
+
+
+def _known_metrics(frame: pd.DataFrame) -> dict[str, Metric]:
+    """What is known of each metric: by its name, and what the history says of it."""
+    catalogue = Catalogue()
+    found = {}
+    for name, row in frame.drop_duplicates("metric").set_index("metric").iterrows():
+        known = catalogue.find(str(name)) or Metric(str(name))
+        shares = row["kind"] in ("binary", "proportion")
+        found[str(name)] = replace(
+            known,
+            name=str(name),
+            title=row["title"],
+            kind=row["kind"],
+            greater_is_better=bool(row["greater_is_better"]),
+            bounds=known.bounds or ((0.0, 1.0) if shares else None),
+        )
+    return found
+
+
+def _width_of(n_runs: int, n_lines: int) -> float:
+    return float(np.clip(5.5 + 0.09 * n_runs, 6.4, 11.0)) + (2.0 if n_lines > 1 else 0.0)
+
+
+def _stretches(mine: pd.DataFrame, aside: float) -> list[pd.DataFrame]:
+    """The rows of a line, parted where it breaks: not comparable, or a run without the metric."""
+    place, segment = mine["place"].to_numpy(), mine["segment"].to_numpy()
+    breaks = 1 + np.flatnonzero((np.diff(place) > 1) | (np.diff(segment) > 0))
+    ends = [0, *breaks.tolist(), len(mine)]
+    moved = mine.assign(place=place + aside)
+    return [moved.iloc[start:stop] for start, stop in pairwise(ends) if stop > start]
+
+
+def _draw_intervals(
+    ax: Axes, stretches: Sequence[pd.DataFrame], hue: str, *, as_bars: bool
+) -> None:
+    for stretch in stretches:
+        place, low, high = (stretch[name] for name in ("place", "ci_low", "ci_high"))
+        if as_bars or len(stretch) == 1:
+            ax.vlines(place, low, high, color=hue, linewidth=1.4, alpha=0.7)
+        else:
+            ax.fill_between(place, low, high, color=hue, alpha=0.15, linewidth=0)
+
+
+def _draw_line(
+    ax: Axes,
+    stretches: Sequence[pd.DataFrame],
+    metric: Metric,
+    number: int,
+    style: dict[str, Any],
+) -> None:
+    """One metric, and a ring at its first regression."""
+    look = {
+        "color": HUES[number],
+        "linestyle": LINE_STYLES[number],
+        "linewidth": 1.8,
+        "marker": _MARKERS[number],
+        "markersize": 5,
+        **style,
+    }
+    label = plain(shortened(told_title(metric)))
+    for stretch in stretches:
+        ax.plot(stretch["place"], stretch["mean"], label=label, zorder=3, **look)
+        label = "_nolegend_"
+        first = stretch[stretch["first_regression"]]
+        ax.scatter(
+            first["place"],
+            first["mean"],
+            s=130,
+            facecolors="none",
+            edgecolors=VERMILLION,
+            linewidths=2.0,
+            zorder=4,
+        )
+
+
+def _draw_baseline(ax: Axes, shown: pd.DataFrame, baseline: str) -> None:
+    """The baseline's mean as a line, as far as later runs can be held against it."""
+    at = shown[shown["run"] == baseline]
+    if len(set(shown["metric"])) != 1 or not at["mean"].notna().any():
+        return
+    mean, place, segment = (float(at[name].iloc[0]) for name in ("mean", "place", "segment"))
+    end = float(shown.loc[shown["segment"] == segment, "place"].max()) + 0.3
+    ax.hlines(mean, place, end, color=ink(), linewidth=1.0, linestyle=":", zorder=2)
+    ax.plot(place, mean, "*", markersize=13, color=HUES[0], markeredgecolor=ink(), zorder=5)
+
+
+def _mark_breaks(ax: Axes, shown: pd.DataFrame) -> None:
+    """A dashed line before each run that is not comparable, and why, in the words of the table."""
+    why = shown.dropna(subset=["differs"]).groupby("place")["differs"].first()
+    top = ax.get_xaxis_transform()
+    for number, (place, told) in enumerate(why.items()):
+        ax.axvline(float(str(place)) - 0.5, color=GREY, linewidth=1.2, linestyle="--", zorder=1)
+        if len(why) <= 4:
+            ax.annotate(
+                plain(shortened(str(told), _BREAK_LETTERS)),
+                (float(str(place)) - 0.5, 0.02 + 0.055 * (number % 2)),
+                xycoords=top,
+                xytext=(3, 0),
+                textcoords="offset points",
+                fontsize=SMALL,
+                color=ink(),
+                alpha=0.75,
+                ha="left" if float(str(place)) < 0.6 * len(shown["run"].unique()) else "right",
+            )
+
+
+def _label_axes(
+    ax: Axes, names: Sequence[str], drawn: Sequence[Metric], shown: pd.DataFrame
+) -> None:
+    most = max(int(_NAMES_AN_INCH * inches_wide(ax)), 2)
+    step = -(-len(names) // most)
+    places = list(range(0, len(names), step))
+    labels = [plain(shortened(names[place], _LONGEST_NAME)) for place in places]
+    slanted = sum(map(len, labels)) > 9 * inches_wide(ax)
+    turn: dict[str, Any] = (
+        {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
+    )
+    ax.set_xticks(places)
+    ax.set_xticklabels(labels, **turn)
+    ax.set_xlim(-0.5, len(names) - 0.5)
+    sizes = shown["n"]
+    told = (
+        f"{sizes.min():,}" if sizes.min() == sizes.max() else f"{sizes.min():,} to {sizes.max():,}"
+    )
+    ax.set_xlabel(plain(f"runs in the order of time, n = {told} a run"))
+    ax.set_ylabel(plain(axis_text(drawn[0]) if len(drawn) == 1 else "mean score"))
+    values = shown[["mean", "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
+    finite = values[np.isfinite(values)]
+    ax.set_ylim(*padded(float(finite.min()), float(finite.max()), 0.12))
+    if len(drawn) > 1:
+        ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=3.4)
+
+
+def _interval_note(n_runs: int, n_lines: int, level: str) -> str:
+    if n_runs <= _MOST_BARS:
+        return f"Bars: {level} of the mean."
+    return f"Bands: {level} of the mean." if n_lines <= _MOST_BANDS else ""
+
+
+def _regression_note(shown: pd.DataFrame, subject: Result) -> str:
+    baseline = shortened(str(subject.settings["baseline"]))
+    told = "Star and dotted line: the baseline." if len(set(shown["metric"])) == 1 else ""
+    if shown["first_regression"].any():
+        return f"{told} Ring: the first run that shows a regression against {baseline}.".strip()
+    if len(subject.runs) > 1:  # type: ignore[attr-defined]
+        return f"{told} No run shows a regression against {baseline}.".strip()
+    return told

@@ -1,0 +1,29 @@
+"""The report file: one page that holds verdicts, tables, pictures, slices and every query.
+
+`report_evaluation` and `report_comparison` gather the parts from the analyses, a `Report` writes
+them: a page of HTML that needs nothing but itself, or Markdown, LaTeX or plain text. This room
+computes nothing of its own that an analysis could; it stands above analyses, renderers and plots.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rageval_report._registry import lazy_face
+
+if TYPE_CHECKING:
+    from rageval_report.reports.build import report_comparison as report_comparison
+    from rageval_report.reports.build import report_evaluation as report_evaluation
+    from rageval_report.reports.report import Report as Report
+
+_HERE = "rageval_report.reports"
+
+__getattr__, _names = lazy_face(
+    __name__,
+    {
+        "Report": f"{_HERE}.report:Report",
+        "report_comparison": f"{_HERE}.build:report_comparison",
+        "report_evaluation": f"{_HERE}.build:report_evaluation",
+    },
+)
+__all__ = [*_names]

@@ -1,0 +1,399 @@
+"""Several pipelines on the same queries: every pair of them tested, the family corrected.
+
+The queries are those that all pipelines scored, so that every difference stands on the same ones.
+The tests are those of `rageval_report.stats.paired_test`; "auto" does for all pairs at once what
+they share: counts of discordant pairs are one matrix product, and a lattice is looked for once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.stats import CORRECTIONS, TESTS
+from rageval_report.stats.base import (
+    TIE_TOLERANCE,
+    FloatArray,
+    check_resamples,
+    check_seed,
+    paired_differences,
+)
+from rageval_report.stats.corrections import adjust_pvalues
+from rageval_report.stats.pairs.discordant import coin_midp, is_binary
+from rageval_report.stats.pairs.paired import paired_test
+from rageval_report.stats.resampling import sign_flip_means
+from rageval_report.stats.sign_flips.lattice import lattice_step
+from rageval_report.stats.sign_flips.sign_sums import Tail
+from rageval_report.stats.sign_flips.sign_tail import lattice_tail
+from rageval_report.stats.sign_flips.signflip import observed_tail
+
+IntArray = npt.NDArray[np.int64]
+
+WESTFALL_YOUNG = "westfall-young"
+
+# Statistics closer than this, relative to the largest one, are equal but for rounding.
+_TIE = 1e-9
+# So many numbers of resampled statistics are held at a time.
+_BLOCK = 2**20
+_SMALLEST = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class AllPairs:
+    """The tests of all pairs of columns, a place a pair: (0, 1), (0, 2), ..., (1, 2), ...
+
+    Parameters
+    ----------
+    first, second : ndarray of int
+        The columns of each pair.
+    n : int
+        The rows without a missing score, on which all tests stand.
+    difference : ndarray
+        Of the means, second minus first.
+    standard_deviation : ndarray
+        Of the paired differences; NaN for fewer than two rows.
+    pvalue, pvalue_adjusted : ndarray
+        Before and after correction for the number of pairs.
+    wins, ties, losses : ndarray of int
+        Rows in which the second score is larger, equal, smaller.
+    tests : tuple of str
+        The test of each pair, never "auto".
+    """
+
+    first: IntArray
+    second: IntArray
+    n: int
+    difference: FloatArray
+    standard_deviation: FloatArray
+    pvalue: FloatArray
+    pvalue_adjusted: FloatArray
+    wins: IntArray
+    ties: IntArray
+    losses: IntArray
+    tests: tuple[str, ...]
+
+    def matrix(self, values: npt.NDArray[np.generic], *, diagonal: object) -> np.ndarray:
+        """Values of pairs as a symmetric matrix, a row and a column a pipeline."""
+        size = int(self.second.max()) + 1
+        square = np.full((size, size), diagonal, dtype=values.dtype)
+        square[self.first, self.second] = square[self.second, self.first] = values
+        return square
+
+
+def all_pairs_test(
+    scores: npt.ArrayLike,
+    *,
+    test: str = "auto",
+    correction: str = "holm",
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> AllPairs:
+    """Test the mean difference of every pair of pipelines.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_queries, n_pipelines)
+        A row a query; a row with a NaN is left out, for all pairs.
+    test : str
+        "auto" or a member of ``TESTS``, as in `paired_test`.
+    correction : str
+        Over all pairs: a member of ``CORRECTIONS``, or "westfall-young": the signs of a query are
+        flipped for all pairs alike, and each standardised difference is compared with the largest
+        ones that arise, step by step, as Tukey's test does in one step.
+    n_resamples, seed : int
+        For tests that draw, and for "westfall-young".
+
+    Returns
+    -------
+    AllPairs
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two pipelines, or no query that all of them scored.
+    UnknownNameError
+        If there is no such test or correction.
+
+    References
+    ----------
+    .. [1] Carterette (2012). Multiple testing in statistical analysis of systems-based information
+       retrieval experiments. ACM TOIS 30(1).
+    .. [2] Westfall, Young (1993). Resampling-based multiple testing. Wiley.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rageval_report.stats import all_pairs_test
+    >>> easy = np.array([0.31, 0.52, 0.13, 0.94, 0.45, 0.26, 0.77, 0.68])
+    >>> pairs = all_pairs_test(np.column_stack([easy, easy + 0.05, easy + 0.05]))
+    >>> pairs.pvalue_adjusted.round(4)  # 3 times the mid-p of 8 equal steps; two are the same
+    array([0.0117, 0.0117, 1.    ])
+    """
+    check_correction(correction)
+    matrix = complete_rows(scores)
+    pairs = pair_tests(matrix, test=test, n_resamples=n_resamples, seed=seed)
+    if correction == WESTFALL_YOUNG:
+        [adjusted] = shared_flips([matrix], n_resamples=n_resamples, seed=seed)
+    else:
+        adjusted = adjust_pvalues(pairs.pvalue, correction)
+    return replace(pairs, pvalue_adjusted=adjusted)
+
+
+def check_correction(correction: str) -> str:
+    """The correction, if it is one for many pairs.
+
+    Examples
+    --------
+    >>> check_correction("holm")
+    'holm'
+    """
+    known = [*CORRECTIONS, WESTFALL_YOUNG]
+    if correction not in known:
+        raise UnknownNameError("correction", correction, known)
+    return correction
+
+
+def complete_rows(scores: npt.ArrayLike) -> FloatArray:
+    """The rows without a missing score, of a matrix of at least two columns.
+
+    Examples
+    --------
+    >>> complete_rows([[1.0, 2.0], [float("nan"), 3.0]])
+    array([[1., 2.]])
+    """
+    matrix = np.asarray(scores, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[1] < 2:
+        raise DataError(
+            "expected a row a query and a column a pipeline, at least two pipelines; "
+            f"got an array of shape {matrix.shape}"
+        )
+    if np.isinf(matrix).any():
+        raise DataError(f"scores must be finite or NaN; {int(np.isinf(matrix).sum())} are infinite")
+    missing = np.isnan(matrix).any(axis=1)
+    kept = matrix[~missing] if missing.any() else matrix
+    if not len(kept):
+        raise DataError(f"none of the {len(matrix)} queries has a score of every pipeline")
+    return kept
+
+
+def pair_tests(
+    matrix: FloatArray, *, test: str = "auto", n_resamples: int = 9999, seed: int = 0
+) -> AllPairs:
+    """The tests of all pairs, not corrected; no score may be missing.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_queries, n_pipelines)
+    test, n_resamples, seed
+        As in `all_pairs_test`.
+
+    Examples
+    --------
+    >>> pairs = pair_tests(np.array([[0.0, 1.0]] * 6 + [[1.0, 1.0]]))
+    >>> pairs.tests, pairs.pvalue.tolist(), pairs.wins.tolist()
+    (('mcnemar-midp',), [0.015625], [6])
+    """
+    check_resamples(n_resamples), check_seed(seed)
+    if test == "auto":
+        return _all_at_once(np.asfortranarray(matrix))
+    if test not in TESTS:
+        raise UnknownNameError("paired test", test, ["auto", *TESTS])
+
+    def tested(before: FloatArray, after: FloatArray, _differences: FloatArray) -> _Told:
+        result = paired_test(before, after, test=test, n_resamples=n_resamples, seed=seed)
+        return result.test, result.pvalue
+
+    return _pair_by_pair(matrix, lambda _i, _j, *sides: tested(*sides))
+
+
+def shared_flips(
+    blocks: Sequence[FloatArray], *, n_resamples: int = 9999, seed: int = 0
+) -> list[FloatArray]:
+    """Step-down adjusted p-values of all pairs of all blocks, a query's signs flipped as one.
+
+    The flipped sum of a difference is the difference of two flipped sums, so a product of the signs
+    with the pipelines' scores does for all their pairs.
+
+    Parameters
+    ----------
+    blocks : sequence of ndarray of shape (n_queries, n_pipelines)
+        A block a metric, the same queries in each; a row that is left out is NaN throughout.
+    n_resamples, seed : int
+        Of the random signs.
+
+    Returns
+    -------
+    list of ndarray
+        A block a metric, a value a pair, in the order of `AllPairs`.
+
+    Examples
+    --------
+    >>> easy = np.arange(12.0)
+    >>> [adjusted] = shared_flips([np.column_stack([easy, easy + 1, easy + 1])], n_resamples=999)
+    >>> adjusted.round(3)
+    array([0.001, 0.001, 1.   ])
+    """
+    centred = [block - block.mean(axis=1, keepdims=True) for block in blocks]
+    flipped = sign_flip_means(np.hstack(centred), n_resamples=n_resamples, seed=seed)
+    ends = np.cumsum([block.shape[1] for block in centred])
+    places = [_pairs_of(block.shape[1], int(end)) for block, end in zip(centred, ends, strict=True)]
+    first, second = (np.concatenate(side) for side in zip(*places, strict=True))
+    scale = np.concatenate([_scales(block) for block in centred])
+    means = np.concatenate([np.nanmean(block, axis=0) for block in centred])
+    observed = np.abs(means[second] - means[first]) / scale
+    adjusted = _step_down(observed, flipped, first, second, scale)
+    return np.split(adjusted, np.cumsum([len(side) for side, _ in places])[:-1])
+
+
+_Told = tuple[str, float]
+_Tested = Callable[[int, int, FloatArray, FloatArray, FloatArray], _Told]
+
+
+def _pairs_of(size: int, end: int) -> tuple[IntArray, IntArray]:
+    first, second = np.triu_indices(size, 1)
+    return first + end - size, second + end - size
+
+
+def _pair_by_pair(matrix: FloatArray, tested: _Tested) -> AllPairs:
+    told: list[_Told] = []
+    numbers: list[tuple[float, float, int, int]] = []
+    for i, j in combinations(range(matrix.shape[1]), 2):
+        before, after = matrix[:, i], matrix[:, j]
+        differences = paired_differences(before, after)
+        told.append(tested(i, j, before, after, differences))
+        numbers.append(_numbers(differences))
+    difference, deviation, wins, losses = (np.array(part) for part in zip(*numbers, strict=True))
+    first, second = np.triu_indices(matrix.shape[1], 1)
+    pvalue = np.array([one for _, one in told])
+    return AllPairs(
+        first=first,
+        second=second,
+        n=len(matrix),
+        difference=difference,
+        standard_deviation=deviation,
+        pvalue=pvalue,
+        pvalue_adjusted=pvalue,
+        wins=wins,
+        ties=len(matrix) - wins - losses,
+        losses=losses,
+        tests=tuple(test for test, _ in told),
+    )
+
+
+def _numbers(differences: FloatArray) -> tuple[float, float, int, int]:
+    """The mean, its spread, and on how many queries either side is ahead."""
+    mean, n = float(differences.mean()), differences.size
+    spread = max(float(differences @ differences) - n * mean * mean, 0.0)
+    deviation = math.sqrt(spread / (n - 1)) if n > 1 else math.nan
+    ahead, other = np.count_nonzero(differences > 0), np.count_nonzero(differences)
+    return mean, deviation, int(ahead), int(other - ahead)
+
+
+def _all_at_once(matrix: FloatArray) -> AllPairs:
+    """As `paired_test` with "auto", pair by pair."""
+    if len(matrix) == 1:
+        return _pair_by_pair(matrix, lambda *_sides: ("sign-flip", 1.0))
+    binary = [is_binary(column, column) for column in matrix.T]
+    steps = _common_steps(matrix)
+
+    def tested(i: int, j: int, *sides: FloatArray) -> _Told:
+        differences = sides[-1]
+        if binary[i] and binary[j]:
+            return "mcnemar-midp", _coin(differences)
+        if steps is not None:
+            return _on_lattice(steps[:, j] - steps[:, i], differences)
+        return _signs_flipped(differences, lattice_step(differences))
+
+    return _pair_by_pair(matrix, tested)
+
+
+def _signs_flipped(differences: FloatArray, step: float | None) -> _Told:
+    test = "sign-flip" if step is None else "sign-flip-midp"
+    if not differences.any():
+        return test, 1.0
+    tail, is_above = observed_tail(differences, step)
+    return test, 1.0 if is_above is None else _two_sided(tail, midp=step is not None)
+
+
+def _two_sided(tail: Tail, *, midp: bool) -> float:
+    return min(1.0, max(2 * tail.at_least - (tail.equal if midp else 0.0), _SMALLEST))
+
+
+def _coin(differences: FloatArray) -> float:
+    wins = int(np.count_nonzero(differences > 0))
+    losses = int(np.count_nonzero(differences)) - wins
+    more, fewer = max(wins, losses), min(wins, losses)
+    return min(1.0, 2.0 * float(coin_midp(more, fewer))) if more else 1.0
+
+
+def _common_steps(matrix: FloatArray) -> IntArray | None:
+    """All scores in whole steps, where one step fits them all; it then fits all differences."""
+    moved = matrix - matrix.min()
+    step = lattice_step(moved.ravel(order="K"))
+    return None if step is None else np.asfortranarray(np.rint(moved / step).astype(np.int64))
+
+
+def _on_lattice(moves: IntArray, differences: FloatArray) -> _Told:
+    """The test of differences that are known in whole steps; not all of them need be lattices."""
+    counts = np.bincount(np.abs(moves))
+    counts[0] = 0
+    distinct = np.flatnonzero(counts)
+    if not distinct.size:
+        return "sign-flip", 1.0
+    weights = counts[distinct].astype(np.float64)
+    unit = int(np.gcd.reduce(distinct))
+    steps = distinct // unit
+    if weights.sum() <= math.log2(float(steps @ weights) + 1):  # sums need not tie
+        return _signs_flipped(differences, None)
+    moved = abs(int(moves.sum())) // unit
+    if moved == 0:
+        return "sign-flip-midp", 1.0
+    tail = lattice_tail(steps, weights, moved)
+    return "sign-flip-midp", _two_sided(tail, midp=True)
+
+
+def _scales(block: FloatArray) -> FloatArray:
+    """Of each pair the root of the sum of squared differences, per query."""
+    first, second = np.triu_indices(block.shape[1], 1)
+    known = np.where(np.isnan(block), 0.0, block)
+    n = max(int((~np.isnan(block[:, 0])).sum()), 1)
+    products = known.T @ known
+    squares = np.diag(products)[first] + np.diag(products)[second] - 2 * products[first, second]
+    largest = float(np.abs(products).max(initial=0.0))
+    squares[squares <= TIE_TOLERANCE * largest] = math.inf  # no difference: the statistic is 0
+    scale: FloatArray = np.sqrt(squares) / n
+    return scale
+
+
+def _step_down(
+    observed: FloatArray,
+    flipped: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    scale: FloatArray,
+) -> FloatArray:
+    """Compare each statistic, largest first, with the maximum of those not yet passed."""
+    order = np.argsort(-observed, kind="stable")
+    limit = observed[order] - _TIE * observed.max(initial=1.0)
+    extreme = np.zeros(order.size)
+    for block in _blocks(len(flipped), order.size):
+        moved = flipped[block]
+        ranked = np.abs(moved[:, second[order]] - moved[:, first[order]]) / scale[order]
+        successive = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1]
+        extreme += (successive >= limit).sum(axis=0)
+    adjusted = np.maximum.accumulate((1.0 + extreme) / (1.0 + len(flipped)))
+    result = np.empty_like(adjusted)
+    result[order] = adjusted
+    return result
+
+
+def _blocks(resamples: int, width: int) -> Iterator[slice]:
+    height = max(1, _BLOCK // width)
+    for start in range(0, resamples, height):
+        yield slice(start, min(start + height, resamples))

@@ -1,0 +1,127 @@
+"""Pipelines ranked query by query: average ranks, and Friedman's test that they all are alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtrc
+
+from rageval_report.stats.all_pairs import complete_rows
+from rageval_report.stats.base import TIE_TOLERANCE, FloatArray
+
+# So many queries are laid beside each other at a time.
+_BLOCK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class FriedmanResult:
+    """Whether any pipeline tends to stand before another.
+
+    Parameters
+    ----------
+    statistic : float
+        Chi-squared, corrected for ties.
+    pvalue : float
+        1 if all pipelines tie on every query.
+    degrees_of_freedom : int
+        The number of pipelines less one.
+    n : int
+        Queries that all pipelines scored.
+    concordance : float
+        Kendall's W: 1 if all queries rank the pipelines alike, 0 if they do not agree at all.
+    average_ranks : ndarray of shape (n_pipelines,)
+        1 is best; ties share the ranks they take.
+    """
+
+    statistic: float
+    pvalue: float
+    degrees_of_freedom: int
+    n: int
+    concordance: float
+    average_ranks: FloatArray
+
+
+def query_ranks(scores: npt.ArrayLike, *, greater_is_better: bool = True) -> FloatArray:
+    """The rank of each pipeline on each query; 1 is best, ties share the ranks they take.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_queries, n_pipelines)
+        Without NaN. Differences of rounding are ties.
+    greater_is_better : bool
+        The metric's direction.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_pipelines)
+
+    Examples
+    --------
+    >>> query_ranks([[0.9, 0.5, 0.5], [0.2, 0.7, 0.4]])
+    array([[1. , 2.5, 2.5],
+           [3. , 1. , 2. ]])
+    """
+    matrix = np.asarray(scores, dtype=np.float64)
+    tie = TIE_TOLERANCE * max(1.0, float(np.abs(matrix).max(initial=0.0)))
+    turned = matrix if greater_is_better else -matrix
+    ranks = np.empty_like(matrix)
+    for start in range(0, len(matrix), _BLOCK):
+        part = turned[start : start + _BLOCK]
+        ahead = part[:, np.newaxis, :] - part[:, :, np.newaxis]
+        before = (ahead > tie).sum(axis=2)
+        level = (np.abs(ahead) <= tie).sum(axis=2)
+        ranks[start : start + _BLOCK] = before + (level + 1) / 2
+    return ranks
+
+
+def friedman_test(scores: npt.ArrayLike, *, greater_is_better: bool = True) -> FriedmanResult:
+    """Friedman's test on ranks within queries, with the correction for ties.
+
+    It asks about ranks, not about means: on metrics with many ties or lopsided differences the two
+    need not agree. `all_pairs_test` is the one about means.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_queries, n_pipelines)
+        A row a query; a row with a NaN is left out.
+    greater_is_better : bool
+        The metric's direction; it turns the average ranks, not the test.
+
+    Returns
+    -------
+    FriedmanResult
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two pipelines, or no query that all of them scored.
+
+    References
+    ----------
+    .. [1] Friedman (1937). The use of ranks to avoid the assumption of normality implicit in the
+       analysis of variance. Journal of the American Statistical Association 32.
+    .. [2] Conover (1999). Practical nonparametric statistics, 5.8.
+
+    Examples
+    --------
+    >>> from rageval_report.stats import friedman_test
+    >>> result = friedman_test([[0.9, 0.5, 0.1], [0.8, 0.7, 0.2], [0.6, 0.4, 0.3]])
+    >>> result.statistic, round(result.pvalue, 4), result.average_ranks
+    (6.0, 0.0498, array([1., 2., 3.]))
+    """
+    ranks = query_ranks(complete_rows(scores), greater_is_better=greater_is_better)
+    n, k = ranks.shape
+    centred = ranks - (k + 1) / 2
+    spread = float(np.square(centred).sum())
+    sums = centred.sum(axis=0)
+    statistic = (k - 1) * float(sums @ sums) / spread if spread > 0 else 0.0
+    return FriedmanResult(
+        statistic=statistic,
+        pvalue=float(chdtrc(k - 1, statistic)),
+        degrees_of_freedom=k - 1,
+        n=n,
+        concordance=statistic / (n * (k - 1)),
+        average_ranks=ranks.mean(axis=0),
+    )

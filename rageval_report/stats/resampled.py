@@ -1,0 +1,142 @@
+"""Means and medians of many columns on the same bootstrap resamples of the queries.
+
+Each resample is a row of counts, how often each query is drawn, and serves all columns: what is
+computed of several of them, as a weighted score or whether one pipeline dominates another, keeps
+their dependence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.stats.base import FloatArray, check_resamples, check_seed
+
+STATISTICS = ("mean", "median")
+
+# So many counts are drawn at a time.
+_BLOCK = 2**21
+
+
+def resampled_statistics(
+    blocks: Sequence[npt.ArrayLike],
+    statistics: Sequence[str],
+    *,
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> FloatArray:
+    """A mean or median of every column of every block, on the same resamples.
+
+    Parameters
+    ----------
+    blocks : sequence of array-like of shape (n_queries, k)
+        The same queries and as many columns in each; a row of a block is complete, or NaN
+        throughout and left out of that block.
+    statistics : sequence of {"mean", "median"}
+        One a block.
+    n_resamples, seed : int
+        Of the resamples.
+
+    Returns
+    -------
+    ndarray of shape (n_resamples, n_blocks, k)
+        NaN where a resample holds no scored row of a block.
+
+    Examples
+    --------
+    >>> blocks = [[[1.0], [1.0]], [[0.0], [8.0]]]
+    >>> drawn = resampled_statistics(blocks, ["mean", "median"], n_resamples=200)
+    >>> np.unique(drawn[:, 0]), np.unique(drawn[:, 1])
+    (array([1.]), array([0., 4., 8.]))
+    """
+    matrices = [np.asarray(block, dtype=np.float64) for block in blocks]
+    _check(matrices, statistics)
+    n, k = matrices[0].shape
+    resamples, start = check_resamples(n_resamples), check_seed(seed)
+    made = [_STATISTICS[name](matrix) for name, matrix in zip(statistics, matrices, strict=True)]
+    result = np.empty((resamples, len(matrices), k))
+    done = 0
+    for counts in bootstrap_counts(n, resamples, start):
+        rows = slice(done, done + len(counts))
+        for place, statistic in enumerate(made):
+            result[rows, place] = statistic(counts)
+        done += len(counts)
+    return result
+
+
+def bootstrap_counts(n: int, n_resamples: int, seed: int) -> Iterator[FloatArray]:
+    """How often each of n queries is drawn, a row a resample, some resamples at a time.
+
+    Examples
+    --------
+    >>> [len(counts) for counts in bootstrap_counts(2**20, 5, seed=0)]
+    [2, 2, 1]
+    """
+    rng = np.random.default_rng(seed)
+    height = max(1, _BLOCK // n)
+    for start in range(0, n_resamples, height):
+        rows = min(height, n_resamples - start)
+        drawn = rng.integers(0, n, size=(rows, n))
+        drawn += n * np.arange(rows)[:, np.newaxis]
+        counts = np.bincount(drawn.ravel(), minlength=rows * n)
+        yield counts.reshape(rows, n).astype(np.float64)
+
+
+def _check(matrices: Sequence[FloatArray], statistics: Sequence[str]) -> None:
+    shapes = {matrix.shape for matrix in matrices}
+    if len(shapes) != 1 or any(len(shape) != 2 or 0 in shape for shape in shapes):
+        raise DataError(
+            "expected blocks of one shape, a row a query and a column a pipeline; got "
+            f"{sorted(shapes) or 'none'}"
+        )
+    for name in statistics:
+        if name not in STATISTICS:
+            raise UnknownNameError("statistic to resample", name, STATISTICS)
+
+
+class _Means:
+    """Means of the columns under counts of the rows."""
+
+    def __init__(self, matrix: FloatArray):
+        self.rows = np.flatnonzero(~np.isnan(matrix).any(axis=1))
+        self.offset = matrix[self.rows].mean(axis=0) if self.rows.size else 0.0
+        self.centred = matrix[self.rows] - self.offset  # sums of these lose no digits
+        self.is_whole = self.rows.size == len(matrix)
+
+    def __call__(self, counts: FloatArray) -> FloatArray:
+        kept = counts if self.is_whole else counts[:, self.rows]
+        totals = kept.sum(axis=1, keepdims=True)
+        totals[totals == 0] = np.nan
+        means: FloatArray = kept @ self.centred / totals + self.offset
+        return means
+
+
+class _Medians:
+    """Medians of the columns under counts of the rows."""
+
+    def __init__(self, matrix: FloatArray):
+        self.rows = np.flatnonzero(~np.isnan(matrix).any(axis=1))
+        kept = matrix[self.rows]
+        self.orders = np.argsort(kept, axis=0, kind="stable")
+        self.sorted = np.take_along_axis(kept, self.orders, axis=0)
+
+    def __call__(self, counts: FloatArray) -> FloatArray:
+        kept = counts[:, self.rows]
+        totals = kept.sum(axis=1)
+        result = np.full((len(counts), self.sorted.shape[1]), np.nan)
+        there = totals > 0
+        for column in range(self.sorted.shape[1]):
+            reached = np.cumsum(kept[there][:, self.orders[:, column]], axis=1)
+            last = totals[there, np.newaxis] - 1
+            middle = [
+                (reached > np.floor(last / 2)).argmax(axis=1),
+                (reached > np.ceil(last / 2)).argmax(axis=1),
+            ]
+            result[there, column] = sum(self.sorted[one, column] for one in middle) / 2
+        return result
+
+
+_STATISTICS: dict[str, type[_Means] | type[_Medians]] = {"mean": _Means, "median": _Medians}

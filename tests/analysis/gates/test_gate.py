@@ -1,0 +1,482 @@
+"""The figures of an evaluation; expected values by hand, SciPy and the library's own intervals."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from rageval_report import DataError, GateError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report.analysis.gates.figures import FIGURES
+from rageval_report.analysis.gates.grammar import RuleError
+from rageval_report.stats import mean_interval, quantile_interval
+
+NAN = float("nan")
+FAITHFULNESS = [0.9, 0.2, 0.6, NAN, 1.0, 0.4, 0.7, 0.8, NAN, 0.4]
+PRESENT = np.array([0.9, 0.2, 0.6, 1.0, 0.4, 0.7, 0.8, 0.4])
+LATENCY = [100.0, 200, 300, 400, 500, 600, 700, 800, 900, 1000]
+RIGHT = [1, 0, 1, 1, 1, 0, 1, 1, 1, 0]
+
+
+def evaluation(**columns) -> RAGPipelineEvaluation:
+    given_ = columns or {
+        "faithfulness": FAITHFULNESS,
+        "latency_ms": LATENCY,
+        "exact_match": RIGHT,
+        "Own Score": [i / 10 for i in range(10)],
+    }
+    n = len(next(iter(given_.values())))
+    return RAGPipelineEvaluation("v1", {"query_id": [f"q{i}" for i in range(n)], **given_})
+
+
+OF = evaluation()
+
+
+def row(*rules, of=None, **options) -> pd.Series:
+    return (of or evaluation()).gate(*rules, **options).frame.iloc[0]
+
+
+def refused(rule, of=None) -> RuleError:
+    with pytest.raises(RuleError) as error:
+        (of or evaluation()).gate(rule)
+    return error.value
+
+
+# -- figures
+
+
+@pytest.mark.parametrize(
+    ("figure", "value"),
+    [
+        ("mean(faithfulness)", 5.0 / 8),
+        ("median(faithfulness)", 0.65),
+        ("p50(faithfulness)", 0.65),
+        ("p25(faithfulness)", 0.4),
+        ("p0(faithfulness)", 0.2),
+        ("p100(latency_ms)", 1000.0),
+        ("p95(latency_ms)", 955.0),
+        ("p97.5(latency_ms)", 977.5),
+        ("min(faithfulness)", 0.2),
+        ("max(latency_ms)", 1000.0),
+        ("n(faithfulness)", 8.0),
+        ("unscored(faithfulness)", 0.2),
+        ("share_below(faithfulness, 0.4)", 1 / 8),
+        ("share_below(faithfulness, 0.6)", 3 / 8),
+        ("share_above(faithfulness, 0.8)", 2 / 8),
+        ("share_above(latency_ms, 500)", 0.5),
+        ("correct", 0.7),
+        ("mean('Own Score')", 0.45),
+        ("mean(own_score)", 0.45),
+        ("MEAN(Faithfulness)", 5.0 / 8),
+    ],
+)
+def test_a_figure_is_what_arithmetic_says(figure, value):
+    assert row(f"{figure} >= 0")["value"] == pytest.approx(value)
+
+
+def test_the_standard_deviation_is_scipys():  # SciPy 1.16's tstd divides by n - 1
+    assert row("std(faithfulness) <= 1")["value"] == pytest.approx(scipy_stats.tstd(PRESENT))
+
+
+def test_the_interval_of_the_mean_is_that_of_the_report():
+    found = row("ci_low(faithfulness) >= 0.5")
+    expected = mean_interval(PRESENT, bounds=(0, 1))
+    assert found["value"] == found["ci_low"] == expected.low
+    assert found["ci_high"] == row("ci_high(faithfulness) <= 1")["value"] == expected.high
+
+
+@pytest.mark.parametrize(
+    ("figure", "k", "n"),
+    [
+        ("share_below(faithfulness, 0.6)", 3, 8),
+        ("share_above(faithfulness, 0.8)", 2, 8),
+        ("unscored(faithfulness)", 2, 10),
+        ("correct", 7, 10),
+    ],
+)
+def test_the_interval_of_a_share_is_wilsons(figure, k, n):  # SciPy 1.16
+    expected = scipy_stats.binomtest(k, n).proportion_ci(method="wilson")
+    found = row(f"{figure} <= 1")
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_interval_of_a_percentile_is_made_of_scores():
+    expected = quantile_interval(LATENCY, 0.5)
+    found = row("ci_high(median(latency_ms)) <= 3000")
+    assert (found["ci_low"], found["value"]) == (expected.low, expected.high)
+
+
+def test_the_confidence_level_moves_the_interval():
+    expected = mean_interval(PRESENT, bounds=(0, 1), confidence_level=0.8)
+    assert row("ci_low(faithfulness) >= 0.5", confidence_level=0.8)["value"] == expected.low
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.floats(0, 1) | st.just(NAN), min_size=1, max_size=30).filter(
+        lambda values: not np.isnan(values).all()
+    )
+)
+def test_figures_agree_with_numpy_on_any_scores(values):
+    of, kept = evaluation(recall=values), np.array(values)[~np.isnan(values)]
+    rules = ("mean(recall) <= 1", "p90(recall) <= 1", "unscored(recall) <= 1", "n(recall) >= 0")
+    found = of.gate(*rules).frame["value"]
+    assert found[0] == pytest.approx(kept.mean())
+    assert found[1] == pytest.approx(np.percentile(kept, 90))
+    assert found[2] == pytest.approx(np.isnan(values).mean())
+    assert found[3] == kept.size
+
+
+def test_every_figure_of_the_table_can_be_asked():
+    asked = {"share_below": "(faithfulness, 0.5)", "share_above": "(faithfulness, 0.5)"}
+    rules = [f"{name}{asked.get(name, '(faithfulness)')} >= 0" for name in FIGURES]
+    rules = ["correct >= 0" if rule.startswith("correct") else rule for rule in rules]
+    found = evaluation().gate(*rules).frame
+    assert found["value"].notna().all()
+    assert found["figure"].tolist() == list(FIGURES)
+
+
+# -- what becomes of a rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "passed"),
+    [
+        ("median(faithfulness) >= 0.65", True),
+        ("median(faithfulness) > 0.65", False),
+        ("median(faithfulness) <= 0.65", True),
+        ("median(faithfulness) < 0.65", False),
+        ("median(faithfulness) == 0.65", True),
+        ("n(faithfulness) == 8", True),
+        ("n(faithfulness) == 9", False),
+        ("unscored(faithfulness) <= 20%", True),
+        ("unscored(faithfulness) <= 19.9%", False),
+    ],
+)
+def test_the_operator_decides(rule, passed):
+    assert row(rule)["passed"] == passed
+
+
+def test_rounding_does_not_decide():
+    of = evaluation(recall=[0.8, 0.8, 0.8])  # their mean is 0.8000000000000002
+    assert row("mean(recall) <= 0.8", of=of)["passed"]
+    assert not row("mean(recall) > 0.8", of=of)["passed"]
+
+
+def test_the_columns_are_the_promised_ones():
+    frame = evaluation().gate("mean(faithfulness) >= 0.5").frame
+    assert list(frame.columns)[:12] == [
+        *("rule", "figure", "metric", "value", "ci_low", "ci_high", "operator", "threshold"),
+        *("n", "n_unscored", "passed", "why"),
+    ]
+    assert frame["passed"].dtype == bool
+
+
+def test_the_reason_says_value_threshold_and_basis():
+    assert row("unscored(faithfulness) <= 10%")["why"] == (
+        "unscored(faithfulness) is 0.2, not at most 0.1 (8 scored, 2 unscored; "
+        "95 % CI 0.057 to 0.510); the interval holds the threshold"
+    )
+
+
+def test_a_value_just_beside_the_threshold_is_not_told_as_equal():
+    of = evaluation(recall=[0.79999])
+    assert "is 0.79999, not at least 0.8 " in row("mean(recall) >= 0.8", of=of)["why"]
+
+
+def test_a_mean_whose_interval_holds_the_threshold_gets_a_note():
+    [note] = evaluation().gate("mean(faithfulness) >= 0.6").notes
+    assert "holds the threshold 0.6" in note
+    assert "ci_low(faithfulness) >= 0.6 asks for certainty" in note
+
+
+def test_a_mean_far_from_the_threshold_gets_none():
+    assert evaluation().gate("mean(faithfulness) >= 0.1").notes == ()
+
+
+def test_a_rule_that_asks_for_bad_scores_gets_a_note():
+    result = evaluation().gate("min(latency_ms) >= 50")
+    assert result.notes == ("min(latency_ms) >= 50: lower is better of latency_ms",)
+
+
+def test_a_metric_without_a_score_is_not_evaluated_and_fails():
+    of = evaluation(recall=[NAN, NAN], mrr=[1, 0])
+    result = of.gate("mean(recall) >= 0", "ci_low(recall) >= 0", "share_below(recall, 0.5) <= 1")
+    assert result.frame["state"].tolist() == ["not evaluated"] * 3
+    assert not result.frame["passed"].any()
+    assert "nothing is scored on recall, 2 unscored" in result.frame["why"][0]
+
+
+def test_how_many_are_scored_is_known_even_where_none_is():
+    of = evaluation(recall=[NAN, NAN], mrr=[1, 0])
+    result = of.gate("n(recall) == 0", "unscored(recall) == 100%")
+    assert result.passed
+    assert result.frame["value"].tolist() == [0, 1]
+
+
+def test_one_score_has_no_spread():
+    found = row("std(recall) <= 1", of=evaluation(recall=[0.5]))
+    assert (found["state"], found["passed"]) == ("not evaluated", False)
+
+
+def test_queries_that_a_metric_is_not_about_do_not_count_as_unscored():
+    of = evaluation(
+        faithfulness=[1, NAN, NAN, 1],
+        faithfulness_state=["scored", "not applicable", "failed", "scored"],
+    )
+    result = of.gate("unscored(faithfulness) <= 0.2")
+    assert result.frame["value"][0] == pytest.approx(1 / 3)
+    assert "unscored(faithfulness): 1 more are not applicable" in result.notes
+
+
+# -- missing="worst"
+
+
+def test_a_missing_score_may_count_as_the_worst():
+    found = row("mean(faithfulness) >= 0.5", missing="worst")
+    assert (found["value"], found["n"], found["n_unscored"]) == (pytest.approx(0.5), 8, 2)
+
+
+def test_the_worst_score_goes_by_the_direction():
+    of = evaluation(toxicity=[0.5, NAN])
+    assert row("mean(toxicity) <= 0.8", of=of, missing="worst")["value"] == 0.75
+
+
+def test_counting_as_the_worst_is_told():
+    result = evaluation().gate("min(faithfulness) >= 0.1", missing="worst")
+    assert "faithfulness: 2 unscored queries count as the worst" in result.notes
+
+
+def test_the_share_of_unscored_stays_what_it_is():
+    assert row("unscored(faithfulness) <= 1", missing="worst")["value"] == 0.2
+
+
+def test_an_answer_of_which_nobody_can_tell_may_count_as_wrong():
+    of = RAGPipelineEvaluation(
+        "v1", {"query_id": list("abcd"), "f1": [1, 0.9, 0.1, NAN]}, correct=("f1", 0.5)
+    )
+    assert row("correct >= 0", of=of)["value"] == pytest.approx(2 / 3)
+    assert row("correct >= 0", of=of, missing="worst")["value"] == 0.5
+
+
+def test_without_bounds_there_is_no_worst():
+    of = evaluation(latency_ms=[1.0, NAN])
+    with pytest.raises(DataError, match="missing score has no worst value"):
+        of.gate("mean(latency_ms) <= 3", missing="worst")
+    assert of.gate("n(latency_ms) >= 1").passed
+
+
+def test_a_metric_that_is_not_asked_of_needs_no_bounds():
+    of = evaluation(latency_ms=[1.0, NAN], recall=[1.0, NAN])
+    assert row("mean(recall) >= 0.4", of=of, missing="worst")["value"] == 0.5
+
+
+# -- correct
+
+
+def test_what_is_correct_can_be_said_in_the_call():
+    assert row("correct >= 0.5", correct=("faithfulness", 0.7))["value"] == pytest.approx(4 / 8)
+
+
+def test_without_a_rule_what_is_correct_is_asked_for():
+    with pytest.raises(DataError, match="Say what a correct answer is"):
+        evaluation(recall=[0.5, 0.7]).gate("correct >= 0.5")
+
+
+# -- the result
+
+
+def test_the_result_is_true_where_all_gates_hold():
+    assert evaluation().gate("n(faithfulness) >= 8")
+    assert not evaluation().gate("n(faithfulness) >= 8", "n(faithfulness) >= 9")
+
+
+def test_check_hands_back_what_holds_and_raises_what_does_not():
+    good = evaluation().gate("n(faithfulness) >= 8")
+    assert good.check() is good
+    with pytest.raises(GateError, match=r"1 of 2 gates do not hold: n\(faithfulness\) is 8, not"):
+        evaluation().gate("n(faithfulness) >= 8", "n(faithfulness) >= 9").check()
+
+
+def test_a_failed_gate_alone_raises_nothing():
+    assert evaluation().gate("n(faithfulness) >= 9").passed is False
+
+
+def test_json_says_whether_all_hold():
+    assert evaluation().gate("n(faithfulness) >= 9").to_dict()["passed"] is False
+
+
+def test_the_printed_result_says_what_failed_first():
+    told = str(evaluation().gate("n(faithfulness) >= 8", "n(faithfulness) >= 9"))
+    assert told.index("- FAILED: ") < told.index("- passed: ")
+    assert max(map(len, told.splitlines())) <= 100
+
+
+def test_the_signature_has_the_settings():
+    result = evaluation().gate("n(faithfulness) >= 8", missing="worst", seed=3)
+    assert result.signature.startswith(
+        "confidence_level:0.95|missing:worst|n_resamples:9999|seed:3|version:"
+    )
+
+
+def test_the_same_gate_says_the_same_twice():
+    rules = ("ci_low(latency_ms) >= 100", "mean(latency_ms) >= 100")  # the interval resamples
+    pd.testing.assert_frame_equal(evaluation().gate(*rules).frame, evaluation().gate(*rules).frame)
+
+
+def test_a_note_can_be_added():
+    result = evaluation().gate("n(faithfulness) >= 9").with_notes("seen")
+    assert (result.notes, result.passed) == (("seen",), False)
+
+
+# -- rules that make no sense
+
+
+@pytest.mark.parametrize(
+    ("rule", "place", "told"),
+    [
+        ("mean(faithfulnes) >= 0.8", 5, "no metric is named 'faithfulnes'. Did you mean"),
+        ("meen(faithfulness) >= 0.8", 0, "no figure is named 'meen'. Did you mean 'mean'?"),
+        ("ci_low(meen(faithfulness)) >= 0.8", 7, "Did you mean 'mean'?"),
+        ("faithfulness >= 0.8", 0, "as mean(faithfulness)"),
+        ("'Own Score' >= 0.8", 0, 'as mean("Own Score")'),
+        ("mean >= 0.8", 4, "mean needs a metric: mean(metric)"),
+        ("mean() >= 0.8", 5, "mean needs a metric: mean(metric)"),
+        ("mean(faithfulness, 0.5) >= 0.8", 19, "one argument too many: mean(metric)"),
+        ("correct(faithfulness) >= 0.8", 8, "one argument too many: correct"),
+        ("share_below(faithfulness) <= 0.1", 24, "share_below needs a threshold"),
+        ("share_below(faithfulness, low) <= 0.1", 26, "expected a number"),
+        ("share_below(faithfulness, thershold=1) <= 0.1", 26, "Did you mean 'threshold'?"),
+        ("share_below(faithfulness, metric=mrr) <= 0.1", 26, "'metric' is given twice"),
+        ("mean(p95(latency_ms)) <= 5", 5, "only ci_low and ci_high are asked of a figure"),
+        ("ci_low(ci_high(latency_ms)) <= 5", 7, "no interval of its own"),
+        ("mean(faithfulness)", 18, "expected an operator and a threshold"),
+        ("p101(faithfulness) >= 0.5", 0, "a percentile lies between 0 and 100; got 101"),
+        ("losses(faithfulness) <= 5", 0, "losses needs a baseline"),
+        ("no_regression(faithfulness, margin=0.1)", 0, "no_regression needs a baseline"),
+        ("ci_low(difference(faithfulness)) >= 0", 7, "difference needs a baseline"),
+        ("unscored(faithfulness) <= 2", 26, "decides nothing. Did you mean 2%?"),
+        ("share_below(faithfulness, 0.5) <= 5", 34, "Did you mean 5%?"),
+        ("mean(faithfulness) >= 80", 22, "Did you mean 80%? If its scale is another"),
+        ("mean(faithfulness) >= -0.1", 22, "from 0 to 1, so a threshold of -0.1 decides nothing"),
+        ("ci_low(faithfulness) >= -0.1", 24, "it is ci_low(difference(faithfulness))"),
+        ("n(faithfulness) >= -1", 19, "is at least 0"),
+        ("p95(latency_ms) <= 5%", 19, "is no share, so write a number in its unit"),
+        ("share_above(latency_ms, 5%) <= 5%", 24, "latency_ms is no share"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_pointed_at(rule, place, told):
+    error = refused(rule)
+    assert told in error.problem
+    assert error.place == place
+
+
+def test_an_unknown_metric_is_an_unknown_name_and_lists_the_known():
+    with pytest.raises(UnknownNameError, match="Known: exact_match, faithfulness, own_score"):
+        evaluation(**{"Own Score": [1], "faithfulness": [1], "exact_match": [1]}).gate(
+            "mean(recall) >= 1"
+        )
+
+
+def test_a_name_that_two_metrics_answer_to_is_refused():
+    of = evaluation(reciprocal_rank=[0.5], reciprocal_rank_score=[0.5])
+    assert "'MRR' may mean any of" in refused("mean(MRR) >= 0.1", of).problem
+
+
+PIECES = (
+    *("mean", "ci_low", "p95", "p", "share_below", "correct", "n", "losses", "no_regression"),
+    *("(", ")", ",", "=", "faithfulness", "latency_ms", "nothing", "'Own Score'", "margin"),
+    *("threshold", "metric", ">=", "<", "==", "0.5", "5%", "-1", "1e3", " "),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=10).map("".join))
+def test_any_rule_is_answered_or_refused_in_our_words(rule):
+    try:
+        found = OF.gate(rule).frame
+    except DataError:
+        return
+    assert len(found) == 1
+
+
+def test_at_least_one_rule_is_needed():
+    with pytest.raises(DataError, match="expected at least one rule"):
+        evaluation().gate()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"missing": "zero"}, "Known: drop, worst"),
+        ({"confidence_level": 95}, "did you mean 0.95"),
+        ({"seed": -1}, "seed must be"),
+        ({"n_resamples": 0}, "n_resamples must be"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused(options, told):
+    with pytest.raises((DataError, UnknownNameError)) as error:
+        evaluation().gate("n(faithfulness) >= 1", **options)
+    assert told in str(error.value)
+
+
+# -- the queries to look at
+
+
+def queries(rule, of=None, **options):
+    return (of or evaluation()).gate(rule, **options).failing_queries()
+
+
+def test_below_a_mean_stand_the_scores_below_it_worst_first():
+    [found] = queries("mean(faithfulness) >= 0.65")
+    assert found.title == "4 queries below 0.65 on faithfulness"
+    assert found.frame["faithfulness"].tolist() == [0.2, 0.4, 0.4, 0.6]
+
+
+def test_above_a_percentile_stand_the_scores_above_it_worst_first():
+    [found] = queries("p95(latency_ms) <= 850")
+    assert found.frame["latency_ms"].tolist() == [1000, 900]
+
+
+def test_of_a_share_the_queries_that_make_it_up_are_shown():
+    [found] = queries("share_below(faithfulness, 0.5) <= 10%")
+    assert found.frame["faithfulness"].tolist() == [0.2, 0.4, 0.4]
+    [found] = queries("share_above(faithfulness, 0.8) >= 90%")
+    assert (found.title, len(found.frame)) == ("6 queries at most 0.8 on faithfulness", 6)
+
+
+def test_of_unscored_queries_state_and_reason_are_shown():
+    of = evaluation(
+        faithfulness=[1, NAN, NAN],
+        faithfulness_reason=[None, "timeout", None],
+        question=["a?", "b?", "c?"],
+        topic=["x", "y", "z"],
+    )
+    [found] = queries("unscored(faithfulness) <= 10%", of)
+    assert found.frame.columns.tolist() == ["state", "reason", "question"]
+    assert found.frame["reason"].tolist()[0] == "timeout"
+
+
+def test_of_correct_answers_the_wrong_ones_are_shown():
+    [found] = queries("correct >= 90%")
+    assert found.frame.index.tolist() == ["q1", "q5", "q9"]
+
+
+def test_what_is_not_evaluated_shows_what_is_unscored():
+    [found] = queries("mean(recall) >= 0.5", evaluation(recall=[NAN, NAN], mrr=[1, 1]))
+    assert found.title == "2 queries unscored on recall"
+
+
+@pytest.mark.parametrize(
+    "rule", ["mean(faithfulness) >= 0.1", "std(faithfulness) <= 0.1", "median(faithfulness) == 0.5"]
+)
+def test_where_nothing_failed_or_no_query_is_to_blame_none_is_shown(rule):
+    assert queries(rule) == ()
+
+
+def test_the_value_is_a_plain_float():
+    assert isinstance(row("mean(faithfulness) >= 0.1")["value"], float)
+    assert math.isfinite(row("mean(faithfulness) >= 0.1")["value"])

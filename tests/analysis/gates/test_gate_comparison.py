@@ -1,0 +1,323 @@
+"""The figures of a comparison; witnesses: SciPy 1.16, statsmodels 0.14, the comparison itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from statsmodels.stats.multitest import multipletests
+
+from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError, compare
+from rageval_report.analysis.gates.against import PAIR_FIGURES
+from rageval_report.analysis.gates.grammar import RuleError
+from rageval_report.stats import equivalence_test
+
+NAN = float("nan")
+RNG = np.random.default_rng(5)
+BEFORE = RNG.uniform(0.3, 0.9, 60).round(3)
+AFTER = (BEFORE + RNG.normal(-0.005, 0.03, 60)).clip(0, 1).round(3)
+SLOW = RNG.uniform(100, 200, 60).round(1)
+SLOWER = (SLOW + RNG.normal(8, 5, 60)).round(1)
+RIGHT, WRONG = RNG.integers(0, 2, 60), RNG.integers(0, 2, 60)
+
+
+def pipeline(name, **columns):
+    n = len(next(iter(columns.values())))
+    return RAGPipelineEvaluation(name, {"query_id": [f"q{i}" for i in range(n)], **columns})
+
+
+OLD = pipeline("old", faithfulness=BEFORE, recall=BEFORE, latency_ms=SLOW, exact_match=RIGHT)
+NEW = pipeline("new", faithfulness=AFTER, recall=BEFORE, latency_ms=SLOWER, exact_match=WRONG)
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return compare(OLD, NEW)
+
+
+def refused(comparison, rule):
+    with pytest.raises(RuleError) as error:
+        comparison.gate(rule)
+    return error.value
+
+
+# -- no_regression
+
+
+def test_no_regression_is_a_one_sided_t_test_against_the_margin(comparison):
+    found = comparison.gate("no_regression(faithfulness, margin=0.02)").frame.iloc[0]
+    witness = scipy_stats.ttest_1samp(AFTER - BEFORE, -0.02, alternative="greater")
+    assert found["pvalue"] == pytest.approx(witness.pvalue, rel=1e-9)
+    assert found["passed"] == (witness.pvalue <= 0.05)
+    interval = scipy_stats.ttest_1samp(AFTER - BEFORE, 0).confidence_interval(0.9)
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx((interval.low, interval.high))
+    assert (found["operator"], found["threshold"]) == (">", -0.02)
+    assert found["value"] == pytest.approx(np.mean(AFTER - BEFORE))
+
+
+def test_where_lower_is_better_the_margin_lies_above(comparison):
+    found = comparison.gate("no_regression(latency_ms, margin=10)").frame.iloc[0]
+    witness = scipy_stats.ttest_1samp(SLOWER - SLOW, 10, alternative="less")
+    assert found["pvalue"] == pytest.approx(witness.pvalue, rel=1e-9)
+    assert (found["operator"], found["threshold"]) == ("<", 10)
+    assert found["ci_low"] < found["value"] < found["ci_high"]
+    assert found["value"] == pytest.approx(np.mean(SLOWER - SLOW))
+
+
+def test_scores_of_0_and_1_use_the_test_of_shares(comparison):
+    found = comparison.gate("no_regression(exact_match, margin=30%)").frame.iloc[0]
+    witness = equivalence_test(RIGHT, WRONG, 0.3, alternative="non-inferior")
+    assert found["pvalue"] == witness.pvalue
+
+
+def test_a_wide_margin_holds_and_a_narrow_one_does_not(comparison):
+    frame = comparison.gate(
+        "no_regression(latency_ms, margin=20)", "no_regression(latency_ms, margin=1)"
+    ).frame
+    assert frame["passed"].tolist() == [True, False]
+
+
+def test_not_finding_a_difference_is_no_proof_that_there_is_none():
+    few = compare(
+        pipeline("old", recall=[0.5, 0.9, 0.1, 0.4]), pipeline("new", recall=[0.9, 0.4, 0.2, 0.1])
+    )
+    frame = few.gate("pvalue(recall) > 0.05", "no_regression(recall, margin=0.05)").frame
+    assert frame["passed"].tolist() == [True, False]
+
+
+def test_the_claims_of_one_call_are_holm_adjusted(comparison):
+    rules = [
+        "no_regression(faithfulness, margin=0.012)",
+        "no_regression(latency_ms, margin=10)",
+        "no_regression(exact_match, margin=0.3)",
+    ]
+    result = comparison.gate(*rules, "losses(faithfulness) >= 0")
+    pvalues = result.frame["pvalue"][:3]
+    witness = multipletests(pvalues, alpha=0.05, method="holm")  # statsmodels 0.14
+    assert result.frame["pvalue_adjusted"][:3].tolist() == pytest.approx(list(witness[1]))
+    assert result.frame["passed"][:3].tolist() == list(witness[0])
+    assert "no_regression_family:3" in result.signature
+    assert any("adjusted (holm) over the 3 such rules" in note for note in result.notes)
+    assert "Holm-adjusted over 3 rules p" in result.frame["why"][0]
+    assert np.isnan(result.frame["pvalue"][3])
+
+
+def test_one_claim_is_not_adjusted(comparison):
+    result = comparison.gate("no_regression(faithfulness, margin=0.02)")
+    frame = result.frame
+    assert frame["pvalue"][0] == frame["pvalue_adjusted"][0]
+    assert result.notes == ()
+
+
+def test_the_level_is_that_of_the_comparison():
+    differences = AFTER - BEFORE
+    margin = 2.5 * differences.std(ddof=1) / np.sqrt(60) - differences.mean()  # p is about 0.008
+    rule = f"no_regression(faithfulness, margin={margin})"
+    loose, strict = (
+        compare(OLD, NEW, confidence_level=level).gate(rule) for level in (0.95, 0.999)
+    )
+    assert loose.frame["pvalue"][0] == strict.frame["pvalue"][0]
+    assert (loose.passed, strict.passed) == (True, False)
+
+
+def test_the_margin_of_the_comparison_is_the_default():
+    found = compare(OLD, NEW, margin={"faithfulness": 0.02}).gate("no_regression(faithfulness)")
+    expected = compare(OLD, NEW).gate("no_regression(faithfulness, margin=0.02)")
+    assert found.frame["pvalue"][0] == expected.frame["pvalue"][0]
+
+
+TENTHS = st.integers(1, 9).map(lambda tenths: tenths / 10)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(TENTHS, TENTHS), min_size=2, max_size=20))
+def test_turning_a_metric_round_changes_no_verdict(pairs):
+    before, after = map(np.array, zip(*pairs, strict=True))
+    higher = pipeline("old", quality=before), pipeline("new", quality=after)
+    lower = pipeline("old", word_error_rate=1 - before), pipeline("new", word_error_rate=1 - after)
+    one = compare(*higher).gate("no_regression(quality, margin=0.1)").frame
+    other = compare(*lower).gate("no_regression(word_error_rate, margin=0.1)").frame
+    assert one["pvalue"][0] == pytest.approx(other["pvalue"][0], abs=1e-9)
+    assert one["value"][0] == pytest.approx(-other["value"][0], abs=1e-12)
+    assert one["ci_low"][0] == pytest.approx(-other["ci_high"][0], abs=1e-9)
+
+
+# -- the other figures
+
+
+@pytest.mark.parametrize(
+    ("rule", "column"),
+    [
+        ("difference(faithfulness) >= -1", "difference"),
+        ("pvalue(faithfulness) <= 1", "pvalue"),
+        ("pvalue_adjusted(faithfulness) <= 1", "pvalue_adjusted"),
+        ("wins(faithfulness) >= 0", "wins"),
+        ("losses(faithfulness) >= 0", "losses"),
+        ("ties(faithfulness) >= 0", "ties"),
+        ("ci_low(difference(faithfulness)) >= -1", "ci_low"),
+        ("ci_high(difference(faithfulness)) <= 1", "ci_high"),
+    ],
+)
+def test_a_figure_is_that_of_the_comparison(comparison, rule, column):
+    found = comparison.gate(rule).frame.iloc[0]
+    expected = comparison.frame.set_index("metric").loc["faithfulness"]
+    assert found["value"] == expected[column]
+    assert (found["n"], found["n_unscored"]) == (expected["n"], expected["n_dropped"])
+
+
+def test_wins_and_losses_are_counted_by_the_metrics_direction(comparison):
+    frame = comparison.gate("losses(latency_ms) >= 0", "wins(latency_ms) >= 0").frame
+    assert frame["value"].tolist() == [np.sum(SLOWER > SLOW), np.sum(SLOWER < SLOW)]
+
+
+def test_every_figure_of_the_table_can_be_asked(comparison):
+    asked = {"no_regression": "no_regression(faithfulness, margin=0.1)"}
+    rules = [asked.get(name, f"{name}(faithfulness) >= 0") for name in PAIR_FIGURES]
+    assert comparison.gate(*rules).frame["value"].notna().all()
+
+
+def test_the_figures_of_an_evaluation_are_asked_of_the_candidate(comparison):
+    rules = (
+        "mean(faithfulness) >= 0.1",
+        "ci_low(recall) >= 0.1",
+        "p95(latency_ms) <= 900",
+        "correct >= 0",
+    )
+    pair, alone = comparison.gate(*rules).frame, NEW.gate(*rules).frame
+    assert pair["value"].tolist() == alone["value"].tolist()
+    assert set(pair["pipeline"]) == {"new"}
+
+
+def test_a_limit_is_of_the_mean_with_and_without_a_baseline_and_says_so(comparison):
+    notes = comparison.gate("ci_low(recall) >= 0.1").notes
+    assert (
+        "ci_low(recall) is of new's mean; of the difference it is ci_low(difference(recall))"
+        in notes
+    )
+
+
+def test_the_candidates_own_rule_says_what_is_correct():
+    ours = {"query_id": ["a", "b"], "f1": [0.6, 0.2], "exact_match": [0, 0]}
+    old = RAGPipelineEvaluation("old", ours)
+    new = RAGPipelineEvaluation("new", ours, correct=("f1", 0.5))
+    assert compare(old, new).gate("correct >= 0").frame["value"][0] == 0.5
+    assert compare(old, new).gate("correct >= 0", correct=("f1", 0.1)).frame["value"][0] == 1.0
+
+
+def test_each_of_several_candidates_has_its_rows_and_all_claims_are_one_family():
+    third = pipeline("third", faithfulness=BEFORE, recall=AFTER, latency_ms=SLOW, exact_match=RIGHT)
+    result = compare(OLD, NEW, third).gate(
+        "no_regression(faithfulness, margin=0.02)", "n(recall) >= 60"
+    )
+    assert result.frame["pipeline"].tolist() == ["new", "new", "third", "third"]
+    assert result.settings["no_regression_family"] == 2
+
+
+def test_the_title_says_who_stands_against_whom(comparison):
+    assert comparison.gate("n(recall) >= 1").title == "Gates of new against old"
+
+
+# -- what is missing
+
+
+def test_only_pairs_count_and_the_others_are_told():
+    old, new = pipeline("old", recall=[0.5, NAN, 0.5]), pipeline("new", recall=[0.5, 0.5, 0.9])
+    found = compare(old, new).gate("difference(recall) >= 0").frame.iloc[0]
+    assert (found["value"], found["n"], found["n_unscored"]) == (pytest.approx(0.2), 2, 1)
+
+
+def test_without_a_pair_nothing_is_evaluated():
+    old = pipeline("old", recall=[0.5, NAN], mrr=[1, 1])
+    new = pipeline("new", recall=[NAN, 0.5], mrr=[1, 1])
+    result = compare(old, new).gate(
+        "no_regression(recall, margin=0.1)", "losses(recall) <= 5", "pvalue(recall) <= 1"
+    )
+    assert result.frame["state"].tolist() == ["not evaluated"] * 3
+    assert "no query is scored in both runs on recall" in result.frame["why"][0]
+
+
+def test_one_pair_shows_nothing():
+    one = compare(pipeline("old", recall=[0.5]), pipeline("new", recall=[0.9]))
+    assert not one.gate("no_regression(recall, margin=0.1)").passed
+
+
+def test_missing_scores_may_count_as_the_worst():
+    old, new = pipeline("old", recall=[0.5] * 8), pipeline("new", recall=[0.5] * 7 + [NAN])
+    rules = ("no_regression(recall, margin=0.1)", "mean(recall) >= 0.45")
+    assert compare(old, new).gate(*rules).passed
+    worst = compare(old, new, missing="worst").gate(*rules)
+    assert worst.frame["passed"].tolist() == [False, False]
+    assert worst.frame["value"].tolist() == pytest.approx([-0.0625, 0.4375])
+
+
+# -- what makes no sense
+
+
+@pytest.mark.parametrize(
+    ("rule", "place", "told"),
+    [
+        ("no_regression(faithfulness)", 26, "no_regression(faithfulness, margin=0.02)"),
+        ("no_regression(faithfulness, margin=0)", 35, "a margin is a number above 0"),
+        ("no_regression(faithfulness, margin=-0.1)", 35, "a margin is a number above 0"),
+        ("no_regression(faithfulness, margin=2)", 35, "never fails. Did you mean 2%?"),
+        ("no_regression(latency_ms, margin=2%)", 33, "latency_ms is no share"),
+        ("no_regression(faithfulness, margin=0.1) >= 0", 40, "takes no operator"),
+        ("no_regression(faithfulness, slack=0.1)", 28, "no argument is named 'slack'"),
+        ("ci_low(no_regression(faithfulness, 0.1)) > 0", 7, "no interval of its own"),
+        ("loses(faithfulness) <= 5", 0, "Did you mean 'losses'?"),
+        ("losses(faithfulnes) <= 5", 7, "Did you mean 'faithfulness'?"),
+        ("difference(faithfulness) >= -2", 28, "from -1 to 1"),
+        ("difference(latency_ms) <= 10%", 26, "latency_ms) is no share"),
+        ("pvalue(faithfulness) <= 5", 24, "Did you mean 5%?"),
+        ("losses(faithfulness)", 20, "expected an operator"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_pointed_at(comparison, rule, place, told):
+    error = refused(comparison, rule)
+    assert told in error.problem
+    assert error.place == place
+
+
+def test_a_metric_that_was_not_compared_is_unknown_to_a_comparison():
+    only = compare(OLD, NEW, metrics=["recall"])
+    assert only.gate("mean(faithfulness) >= 0.1")
+    with pytest.raises(UnknownNameError, match="Known: recall"):
+        only.gate("losses(faithfulness) <= 5")
+
+
+def test_no_regression_does_not_pretend_that_clustered_queries_are_independent():
+    labels = {f"q{i}": i // 6 for i in range(60)}
+    clustered = compare(OLD, NEW, clusters=labels)
+    assert (
+        "ci_low(difference(...)) >= -margin"
+        in refused(clustered, "no_regression(faithfulness, margin=0.1)").problem
+    )
+    assert clustered.gate("ci_low(difference(faithfulness)) >= -0.1").passed
+
+
+def test_at_least_one_rule_is_needed(comparison):
+    with pytest.raises(DataError, match="expected at least one rule"):
+        comparison.gate()
+
+
+# -- the queries to look at
+
+
+def test_of_a_claim_that_failed_the_queries_that_got_worse_are_shown(comparison):
+    [found] = comparison.gate("no_regression(latency_ms, margin=1)").failing_queries()
+    assert found.title == f"{np.sum(SLOWER > SLOW)} queries worse on latency_ms"
+    assert found.frame.columns.tolist() == ["old_latency_ms", "new_latency_ms", "difference"]
+    assert found.frame["difference"].is_monotonic_decreasing
+
+
+def test_too_few_wins_show_no_query(comparison):
+    assert comparison.gate("wins(recall) >= 1").failing_queries() == ()
+
+
+def test_gates_work_on_runs_that_were_matched_by_question():
+    ours = {"query_id": ["a", "b"], "question": ["x?", "y?"], "recall": [0.5, 0.9]}
+    theirs = {"query_id": ["1", "2"], "question": ["y?", "x?"], "recall": [0.9, 0.5]}
+    comparison = compare(
+        RAGPipelineEvaluation("old", ours), RAGPipelineEvaluation("new", theirs), on="question"
+    )
+    assert comparison.gate("losses(recall) == 0", "mean(recall) == 0.7").passed

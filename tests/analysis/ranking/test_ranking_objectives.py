@@ -1,0 +1,210 @@
+"""Witnesses: the worked scores of the ragbench seed (state B), arithmetic by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rageval_report import DataError, UnknownNameError
+from rageval_report.analysis.ranking.leaderboard import rank
+from rageval_report.analysis.ranking.objectives import Objective
+from rageval_report.analysis.ranking.weighted import simplex_shares, winning_shares
+
+PERFECT = {
+    **dict.fromkeys(["recall@1", "recall@3", "recall@5", "recall@10", "mrr", "ndcg@10"], [1.0] * 3),
+    **dict.fromkeys(["precision@1", "precision@3", "precision@5"], [1.0] * 3),
+    **dict.fromkeys(["citation_precision", "citation_recall", "section_accuracy"], [1.0] * 3),
+    **dict.fromkeys(["faithfulness", "answer_correctness", "answer_relevancy"], [1.0] * 3),
+    "unanswerable_accuracy": [1.0] * 3,
+    **dict.fromkeys(
+        ["abstention_false_positive_rate", "abstention_false_negative_rate"], [0.0] * 3
+    ),
+    "latency_ms": [0.0] * 3,
+    "cost_usd": [0.0] * 3,
+}
+# Both error rates at 1 and the accuracy of refusals at 0, as in the seed.
+REFUSES_WRONGLY = {
+    **PERFECT,
+    "unanswerable_accuracy": [0.0] * 3,
+    **dict.fromkeys(
+        ["abstention_false_positive_rate", "abstention_false_negative_rate"], [1.0] * 3
+    ),
+}
+
+
+def scores_of(weighted):
+    return weighted.frame.set_index("pipeline")["score"].to_dict()
+
+
+def test_the_worked_scores_of_the_seed(runs_of):
+    found = scores_of(rank(*runs_of(perfect=PERFECT, worse=REFUSES_WRONGLY)).weighted())
+    assert found["perfect"] == pytest.approx(1.0)
+    assert found["worse"] == pytest.approx(0.8200000000000001)
+
+
+def test_a_mixed_scorecard_by_hand(runs_of):
+    ours = {
+        "faithfulness": [0.5, 0.7],
+        "recall@5": [1.0, 0.5],
+        "mrr": [0.5, 0.25],
+        "latency_ms": [3000.0, 9000.0],
+        "cost_usd": [0.01, 0.03],
+    }
+    theirs = {**ours, "faithfulness": [0.9, 0.9]}
+    weighted = rank(*runs_of(a=ours, b=theirs)).weighted()
+    # 0.20 * 0.6 + 0.15 * mean(0.75, 0.375) + 0.10 * (1 - 0.02 / 0.10) + 0.05 * (1 - 6 / 30)
+    by_hand = (0.12 + 0.15 * 0.5625 + 0.08 + 0.04) / 0.5
+    assert scores_of(weighted)["a"] == pytest.approx(by_hand)
+    parts = weighted.contributions.frame
+    assert parts[parts["pipeline"] == "a"]["contribution"].sum() == pytest.approx(by_hand)
+    latency = parts[(parts["objective"] == "latency") & (parts["pipeline"] == "a")].iloc[0]
+    assert (latency["weight"], latency["effective_weight"]) == pytest.approx((0.05, 0.1))
+    assert latency["value"] == pytest.approx(0.8)
+    assert any("accuracy (no metric for it)" in note for note in weighted.notes)
+
+
+def test_a_cost_that_is_not_known_is_missing_and_never_free(runs_of):
+    nan = float("nan")
+    runs = runs_of(
+        a={"faithfulness": [0.5, 0.6], "cost_usd": [0.05, 0.05]},
+        b={"faithfulness": [0.4, 0.5], "cost_usd": [nan, nan]},
+    )
+    weighted = rank(*runs).weighted()
+    assert scores_of(weighted) == pytest.approx({"a": 0.55, "b": 0.45})
+    assert any("cost (cost_usd is not known of b)" in note for note in weighted.notes)
+
+
+def test_a_cost_column_that_one_pipeline_lacks_is_missing(runs_of):
+    runs = runs_of(a={"faithfulness": [0.5], "cost_usd": [0.05]}, b={"faithfulness": [0.4]})
+    weighted = rank(*runs).weighted()
+    assert any("cost (cost_usd is not known of b)" in note for note in weighted.notes)
+
+
+def test_a_cost_of_zero_is_free(runs_of):
+    runs = runs_of(a={"cost_usd": [0.0, 0.0]}, b={"cost_usd": [0.02, 0.03]})
+    assert scores_of(rank(*runs).weighted()) == pytest.approx({"a": 1.0, "b": 0.75})
+
+
+def test_without_its_own_metrics_an_objective_takes_those_of_its_group(runs_of):
+    runs = runs_of(
+        a={"recall@20": [0.5, 0.7], "bleu": [0.2, 0.4], "faithfulness": [1, 1]},
+        b={"recall@20": [0.4, 0.7], "bleu": [0.2, 0.4], "faithfulness": [1, 1]},
+    )
+    parts = rank(*runs).weighted().contributions.frame.set_index("objective")["made_of"]
+    assert parts["retrieval"].iloc[0] == "mean of recall@20"
+    assert parts["accuracy"].iloc[0] == "mean of bleu"  # faithfulness is an objective of its own
+
+
+def test_a_similarity_below_zero_counts_as_zero_and_grades_by_their_range(runs_of):
+    runs = runs_of(a={"sas": [-0.5, -0.3]}, b={"sas": [0.5, 0.7]})
+    assert scores_of(rank(*runs).weighted({"sas": 1})) == pytest.approx({"a": 0.0, "b": 0.6})
+    graded = {"stars": Objective("stars", worst=1, best=5)}
+    runs = runs_of(a={"stars": [1, 3]}, b={"stars": [5, 5]})
+    assert scores_of(rank(*runs).weighted(objectives=graded)) == pytest.approx({"a": 0.25, "b": 1})
+
+
+def test_weights_name_objectives_and_metrics_alike(three):
+    weighted = rank(*three).weighted({"recall": 3, "latency_ms": 1})
+    table = weighted.contributions.frame
+    assert table["effective_weight"].unique().tolist() == [0.75, 0.25]
+    # the median latency of bm25 is 104.5 ms; the metric takes the ends of the latency objective
+    value = table.set_index(["objective", "pipeline"])["value"]["latency_ms", "bm25"]
+    assert value == pytest.approx(1 - 104.5 / 30_000)
+
+
+def test_an_objective_of_ones_own(three):
+    weighted = rank(*three).weighted(
+        objectives={"quality": ["recall"], "latency": "latency_ms"}, weights={"quality": 1}
+    )
+    assert scores_of(weighted)["hybrid"] == pytest.approx(0.538)
+
+
+def test_the_interval_is_a_bootstrap_of_the_score(noisy):
+    ranking = rank(*noisy, n_resamples=99)
+    found = ranking.weighted({"exact_match": 1}, n_resamples=9999).frame.set_index("pipeline")
+    scores = noisy[0].scores["exact_match"]
+    error = 1.96 * scores.std(ddof=0) / np.sqrt(len(scores))
+    row = found.loc["p0"]
+    assert row["ci_low"] == pytest.approx(scores.mean() - error, abs=0.02)
+    assert row["ci_high"] == pytest.approx(scores.mean() + error, abs=0.02)
+
+
+def test_shares_add_up_and_the_best_by_far_wins_everywhere(noisy, runs_of):
+    frame = rank(*noisy, n_resamples=99).weighted().frame
+    assert frame["share_of_resamples"].sum() == pytest.approx(1)
+    assert frame["share_of_weights"].sum() == pytest.approx(1)
+    runs = runs_of(
+        good={"recall@5": [0.9] * 5, "faithfulness": [0.9] * 5},
+        bad={"recall@5": [0.1] * 5, "faithfulness": [0.1] * 5},
+    )
+    first = rank(*runs).weighted(n_resamples=99).frame.iloc[0]
+    assert (first["pipeline"], first["share_of_resamples"], first["share_of_weights"]) == (
+        *("good", 1.0, 1.0),
+    )
+
+
+def test_twins_share_the_highest_score_and_unused_metrics_are_told(runs_of):
+    same = {"faithfulness": [0.5, 0.6], "my_own": [0.5, 0.6]}
+    weighted = rank(*runs_of(a=same, b=same)).weighted(n_resamples=9)
+    assert weighted.sentences[0].startswith("a and b share the highest weighted score")
+    assert "metrics that count in no objective: my_own" in weighted.notes
+
+
+def test_two_objectives_are_weighed_exactly_as_dirichlet_weights_say():
+    values = np.random.default_rng(3).random((6, 2))
+    weights = np.random.default_rng(4).dirichlet([1, 1], size=200_000)
+    np.testing.assert_allclose(
+        simplex_shares(values), winning_shares(weights @ values.T), atol=0.005
+    )
+
+
+def test_three_pipelines_each_best_at_one_thing_share_the_simplex():
+    np.testing.assert_allclose(simplex_shares(np.eye(3), n_draws=60_000), [1 / 3] * 3, atol=0.01)
+
+
+def test_twins_share_what_they_win():
+    values = np.array([[0.9, 0.2], [0.9, 0.2], [0.1, 0.9]])
+    shares = simplex_shares(values)  # they cross where 0.7 w + 0.2 = 0.9 - 0.8 w
+    assert shares == pytest.approx([4 / 15, 4 / 15, 7 / 15])
+    assert simplex_shares(np.array([[0.3], [0.5], [0.5]])).tolist() == [0.0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("weights", "error", "told"),
+    [
+        ({"accuracy": -0.1}, DataError, "at least 0; got -0.1"),
+        ({"accuracy": float("nan")}, DataError, "at least 0; got nan"),
+        ({"accuracy": "much"}, DataError, "at least 0; got 'much'"),
+        ({"accuracy": 0, "recall": 0}, DataError, "weights of the objectives are all 0"),
+        ({}, DataError, "weights of the objectives are all 0"),
+        ({"acuracy": 1}, UnknownNameError, "Did you mean 'accuracy'"),
+        ({"cost": 1}, DataError, "no objective has data in every pipeline .cost: no metric"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(three, weights, error, told):
+    with pytest.raises(error, match=told):
+        rank(*three).weighted(weights)
+
+
+@pytest.mark.parametrize(
+    ("objectives", "error", "told"),
+    [
+        ({"quality": ["recal"]}, UnknownNameError, "Did you mean 'recall'"),
+        ({"score": ["recall"]}, DataError, "cannot be named 'score'"),
+        ({"quality": []}, DataError, "at least one metric"),
+    ],
+)
+def test_objectives_that_make_no_sense_are_refused(three, objectives, error, told):
+    with pytest.raises(error, match=told):
+        rank(*three).weighted(objectives=objectives)
+
+
+def test_a_metric_without_bounds_must_be_told_what_is_best(three):
+    with pytest.raises(DataError, match="has no bounds"):
+        rank(*three).weighted(objectives={"time": "latency_ms"})
+
+
+@pytest.mark.parametrize("options", [{"worst": 1.0, "best": 1.0}, {"statistic": "mode"}])
+def test_an_objective_that_makes_no_sense_is_refused(options):
+    with pytest.raises((DataError, UnknownNameError)):
+        Objective("recall", **options)

@@ -1,0 +1,68 @@
+"""Witness: the resamples written out and handed to NumPy 2's mean and median."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rageval_report import DataError, UnknownNameError
+from rageval_report.stats.resampled import bootstrap_counts, resampled_statistics
+
+RNG = np.random.default_rng(2)
+SCORES = RNG.random((11, 3))
+GAPS = SCORES.copy()
+GAPS[[2, 5]] = np.nan
+
+
+@pytest.mark.parametrize("scores", [SCORES, GAPS], ids=["complete", "with gaps"])
+@pytest.mark.parametrize("name", ["mean", "median"])
+def test_each_resample_is_what_numpy_says_of_its_rows(scores, name):
+    drawn = resampled_statistics([scores], [name], n_resamples=60, seed=4)
+    [counts] = bootstrap_counts(11, 60, 4)
+    for row, count in zip(drawn[:, 0], counts.astype(int), strict=True):
+        kept = np.repeat(scores, count, axis=0)
+        kept = kept[~np.isnan(kept).any(axis=1)]
+        np.testing.assert_allclose(row, getattr(np, name)(kept, axis=0), atol=1e-12)
+
+
+def test_all_blocks_stand_on_the_same_resamples():
+    drawn = resampled_statistics([SCORES, 2 * SCORES], ["mean", "mean"], n_resamples=50)
+    np.testing.assert_allclose(drawn[:, 1], 2 * drawn[:, 0])
+
+
+def test_a_resample_draws_as_many_queries_as_there_are():
+    for counts in bootstrap_counts(30, 100, seed=0):
+        assert (counts.sum(axis=1) == 30).all()
+
+
+def test_the_spread_is_that_of_a_mean():
+    drawn = resampled_statistics([SCORES], ["mean"], n_resamples=20_000, seed=0)[:, 0]
+    np.testing.assert_allclose(drawn.std(axis=0), SCORES.std(axis=0) / np.sqrt(11), rtol=0.03)
+
+
+def test_a_resample_without_a_scored_row_is_undefined():
+    block = np.full((3, 2), np.nan)
+    block[0] = 1.0
+    for name in ("mean", "median"):
+        drawn = resampled_statistics([block], [name], n_resamples=200)[:, 0]
+        undefined = np.isnan(drawn).all(axis=1)
+        assert 0.2 < undefined.mean() < 0.4  # (2 / 3) ** 3 = 0.296
+        assert (drawn[~undefined] == 1.0).all()
+
+
+def test_the_seed_decides():
+    first, again, other = (
+        resampled_statistics([SCORES], ["mean"], n_resamples=9, seed=seed) for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_blocks_of_different_shapes_are_refused():
+    with pytest.raises(DataError, match="blocks of one shape"):
+        resampled_statistics([SCORES, SCORES[:, :2]], ["mean", "mean"])
+
+
+def test_an_unknown_statistic_is_refused():
+    with pytest.raises(UnknownNameError, match="Did you mean 'median'"):
+        resampled_statistics([SCORES], ["medians"])
