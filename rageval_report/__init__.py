@@ -19,7 +19,16 @@ from rageval_report._version import __version__ as __version__
 if TYPE_CHECKING:
     from rageval_report.analysis.comparison import Comparison as Comparison
     from rageval_report.analysis.comparison import compare as compare
+    from rageval_report.analysis.gates.gates_file import read_gates as read_gates
+    from rageval_report.analysis.gates.result import GateResult as GateResult
+    from rageval_report.analysis.ranking.leaderboard import Ranking as Ranking
+    from rageval_report.analysis.ranking.leaderboard import rank as rank
+    from rageval_report.analysis.ranking.objectives import Objective as Objective
+    from rageval_report.analysis.repeats import Repeats as Repeats
+    from rageval_report.analysis.repeats import repeats as repeats
     from rageval_report.analysis.summary import EvaluationReport as EvaluationReport
+    from rageval_report.analysis.trends import History as History
+    from rageval_report.datasets import load_dataset as load_dataset
     from rageval_report.errors import AlignmentError as AlignmentError
     from rageval_report.errors import DataError as DataError
     from rageval_report.errors import GateError as GateError
@@ -34,6 +43,8 @@ if TYPE_CHECKING:
     from rageval_report.evaluation import read_scores as read_scores
     from rageval_report.readers.records import read_records as read_records
     from rageval_report.results import Result as Result
+    from rageval_report.run_history import history as history
+    from rageval_report.run_history import read_runs as read_runs
     from rageval_report.scores import METRICS as METRICS
     from rageval_report.scores import Metric as Metric
     from rageval_report.scoring import score as score
@@ -41,7 +52,14 @@ if TYPE_CHECKING:
 
 _HOME = {
     "analysis.comparison": ("Comparison", "compare"),
+    "analysis.gates.gates_file": ("read_gates",),
+    "analysis.gates.result": ("GateResult",),
+    "analysis.ranking.leaderboard": ("Ranking", "rank"),
+    "analysis.ranking.objectives": ("Objective",),
+    "analysis.repeats": ("Repeats", "repeats"),
     "analysis.summary": ("EvaluationReport",),
+    "analysis.trends": ("History",),
+    "datasets": ("load_dataset",),
     "errors": (
         *("AlignmentError", "DataError", "GateError", "JudgeError", "MissingDependencyError"),
         *("PipelineError", "RagevalError", "RagevalWarning", "ReaderError", "UnknownNameError"),
@@ -49,6 +67,7 @@ _HOME = {
     "evaluation": ("RAGPipelineEvaluation", "read_scores"),
     "readers.records": ("read_records",),
     "results": ("Result",),
+    "run_history": ("history", "read_runs"),
     "scores": ("METRICS", "Metric"),
     "scoring": ("score", "score_rankings"),
 }

@@ -24,6 +24,8 @@ _PACKAGE = __name__.partition(".")[0]
 # Which extra of pyproject.toml brings which import; an import that is not here is its own package.
 EXTRAS: dict[str, str] = {
     "backports": "inspect",
+    "bm25s": "server",
+    "datasets": "datasets",
     "httpx2": "http",
     "narwhals": "frames",
     "nltk": "text",

@@ -26,22 +26,23 @@ FLOORS = (
     {"files"},
     {"http", "scores", "results"},
     {"records"},
-    {"stats", "render", "plots", "metrics", "readers", "embeddings", "datasets", "runner"},
-    {"analysis", "scorer", "judges", "golden"},
+    {"stats", "render", "plots", "metrics", "readers", "embeddings", "datasets", "runner", "server"},
+    {"analysis", "scorer", "judges"},
+    {"golden", "reports"},
     {"evaluation", "scale"},
-    {"scoring"},
+    {"scoring", "run_history"},
     {"traces"},
     {"__init__"},
     {"demo"},
     {"cli"},
     {"__main__"},
 )
-READING = {"stats", "analysis", "results", "render", "plots"}
+READING = {"stats", "analysis", "results", "render", "plots", "reports"}
 MAKING = {*("records", "readers", "embeddings", "datasets", "runner")}
-MAKING |= {"http", "metrics", "judges", "golden", "scorer"}
+MAKING |= {"http", "metrics", "judges", "golden", "scorer", "server"}
 HEAVY = {"scipy", "matplotlib", "tabulate", "dask", "duckdb", "narwhals", "polars", "click"}
 HEAVY |= {"jinja2", "tqdm", "numba", "sklearn", "statsmodels", "httpx2", "openpyxl", "yaml"}
-HEAVY |= {"tenacity", "sentence_transformers", "torch"}
+HEAVY |= {"tenacity", "sentence_transformers", "torch", "bm25s"}
 
 
 # -- the checks

@@ -1,8 +1,8 @@
 """The command line, ``rageval-report``: results on standard output, everything else beside it.
 
 Each command is a thin layer: it loads, calls what a Python user would call, and writes. A command
-more is a function and a line in `COMMANDS`. The exit code is 0 where all went well, and 2 where the
-command line was wrong or the data bad; one line then says what to do.
+more is a function and a line in `COMMANDS`. The exit code is 0 where all went well, 1 where a gate
+failed, and 2 where the command line was wrong or the data bad; one line then says what to do.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         "rageval-report compare old=bm25.csv new=hybrid.csv --metric recall@5 --margin 0.02",
         "rageval-report compare bm25.csv hybrid.csv --by question_type --metric exact_match",
         "rageval-report compare bm25.csv hybrid.csv --regressions exact_match --limit 5",
+        "rageval-report compare bm25.csv hybrid.csv --pareto",
         "rageval-report compare bm25.csv hybrid.csv --outcomes --correct 'faithfulness>=0.8'",
     )
 )
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
     "--outcomes",
     is_flag=True,
     help="List the queries that both, one or none answer correctly instead; see --correct.",
+)
+@click.option(
+    "--pareto",
+    is_flag=True,
+    help="Say which runs no other one beats on quality, cost and latency instead; see rank.",
 )
 @correct_option
 @limit_option
@@ -96,6 +102,7 @@ def compare(
     regressions: str | None,
     improvements: str | None,
     outcomes: bool,
+    pareto: bool,
     limit: int | None,
     loading: Loading,
     output: Output,
@@ -106,8 +113,10 @@ def compare(
     One sentence a metric says what is shown, and how sure it is; the table has the numbers. Names
     are those of the files, or told as NAME=FILE.
     """
-    if sum(map(bool, (by, regressions, improvements, outcomes))) > 1:
-        raise click.UsageError("Choose one of --by, --regressions, --improvements and --outcomes.")
+    if sum(map(bool, (by, regressions, improvements, outcomes, pareto))) > 1:
+        raise click.UsageError(
+            "Choose one of --by, --regressions, --improvements, --outcomes and --pareto."
+        )
     asked = regressions or improvements
     chosen = (asked,) if asked else metrics
     runs = loading.load_all([baseline, *candidates], chosen)
@@ -115,6 +124,10 @@ def compare(
     if outcomes:
         tables = {one.name: _outcomes(runs[0], one).with_notes(*notes) for one in runs[1:]}
         output.write({name: output.shown(one, limit) for name, one in tables.items()}, "candidate")
+        return
+    if pareto:
+        front = _front(runs, chosen, settings)
+        output.write({front.title: front.with_notes(*notes)})
         return
     comparison = rageval_report.compare(runs[0], *runs[1:], metrics=chosen or None, **settings)
     if asked:
@@ -127,6 +140,17 @@ def compare(
         output.write({by: by_group.with_notes(*notes)})
     else:
         output.write({comparison.title: comparison.with_notes(*notes)})
+
+
+def _front(
+    runs: list[RAGPipelineEvaluation], metrics: tuple[str, ...], settings: dict[str, Any]
+) -> Result:
+    """The Pareto front of all runs, over the metrics named or else the usual objectives."""
+    known = ("confidence_level", "missing", "n_resamples", "seed", "on")
+    rank = load("rageval_report.analysis.ranking.leaderboard:rank")
+    ranking = rank(*runs, **{name: settings[name] for name in known})
+    front: Result = ranking.pareto(metrics or None)
+    return front
 
 
 def _outcomes(baseline: RAGPipelineEvaluation, candidate: RAGPipelineEvaluation) -> Result:

@@ -23,7 +23,11 @@ about the services of an invented island's council. Everything below is made fro
 
 
 @click.command(
-    epilog=examples("rageval-report demo", "rageval-report demo --output somewhere/else")
+    epilog=examples(
+        "rageval-report demo",
+        "rageval-report demo --output somewhere/else",
+        "rageval-report demo --live",
+    )
 )
 @click.option(
     "-o",
@@ -35,13 +39,19 @@ about the services of an invented island's council. Everything below is made fro
     metavar="FOLDER",
     help="Where the example data and the pictures go; files of their names are replaced.",
 )
+@click.option(
+    "--live", is_flag=True, help="Ask a small server on this machine, and score its answers."
+)
 @click.option("--quiet", "-q", is_flag=True, help="Write the files, and say where they are only.")
-def demo(folder: Path, quiet: bool) -> None:
+def demo(folder: Path, live: bool, quiet: bool) -> None:
     """Show all of it on example data.
 
     Prints a report, failing queries and a comparison, and draws pictures. Needs no network, and no
     files of yours.
     """
+    if live:
+        load("rageval_report.cli.live:show_live")(folder / "live", quiet=quiet)
+        return
     data = load("rageval_report.demo:write_demo_files")(folder)
     baseline, candidate = load("rageval_report.demo:demo_evaluations")()
     comparison = rageval_report.compare(baseline, candidate)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import rageval_report
 from rageval_report.cli.group import examples
+from rageval_report.cli.notes import note
 from rageval_report.cli.options import (
     confidence_option,
     correct_option,
@@ -19,10 +21,13 @@ from rageval_report.cli.options import (
 from rageval_report.cli.output import Output
 from rageval_report.cli.rules import numbers_of, parsed, threshold_of
 from rageval_report.cli.sources import Loading
+from rageval_report.files.writing import write_atomically
 
 if TYPE_CHECKING:
     from rageval_report import RAGPipelineEvaluation
     from rageval_report.results import Result
+
+_PAGES = (".html", ".htm")  # as files; on standard output HTML is the tables alone
 
 _file = click.argument("file", metavar="FILE")
 _name = click.option("--name", help="What to call the pipeline; as its file where not given.")
@@ -40,6 +45,7 @@ _percentiles = click.option(
     epilog=examples(
         "rageval-report report bm25.csv",
         "rageval-report report bm25.csv hybrid.csv --metric faithfulness --format markdown",
+        "rageval-report report bm25.csv hybrid.csv -o report.html",
         "rageval-report report bm25.csv --by question_type -o by_type.html",
         "rageval-report report - --name nightly --format json < bm25.csv",
     )
@@ -47,7 +53,11 @@ _percentiles = click.option(
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @_name
 @metric_option
-@click.option("--by", metavar="COLUMN", help="Report by group of this column instead.")
+@click.option(
+    "--by",
+    metavar="COLUMN",
+    help="Report by group of this column instead; in a page, the column of the slices.",
+)
 @_percentiles
 @click.option(
     "--interval",
@@ -60,6 +70,13 @@ _percentiles = click.option(
 @correct_option
 @confidence_option
 @drawn_options
+@click.option("--no-pictures", is_flag=True, help="A page without pictures.")
+@click.option(
+    "--longest-text",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Cut longer texts of a page; all is kept where not given.",
+)
 @loading_options
 @output_options
 def report(
@@ -67,6 +84,8 @@ def report(
     name: str | None,
     metrics: tuple[str, ...],
     by: str | None,
+    no_pictures: bool,
+    longest_text: int | None,
     loading: Loading,
     output: Output,
     **settings: Any,
@@ -74,12 +93,37 @@ def report(
     """Describe each metric: mean, interval, quantiles.
 
     With several files, one report after the other. Unscored queries are counted, never averaged.
+
+    With -o FILE.html, one page that needs no other file: verdicts, tables, pictures, slices, and
+    every query to search and filter. Of several files the first is the baseline, the others are
+    candidates.
     """
     if name is not None and len(files) > 1:
         raise click.UsageError("--name is for one file; write NAME=FILE for several.")
-    evaluations = loading.load_all(files, metrics, name=name)
+    is_page = output.path is not None and output.kind in _PAGES
+    if (no_pictures or longest_text) and not is_page:
+        raise click.UsageError("--no-pictures and --longest-text are for a page: -o FILE.html.")
+    evaluations = loading.load_every(files, metrics, name=name)
     chosen = {**settings, "metrics": metrics or None}
+    if output.path is not None and is_page:
+        whole = {"by": by, "pictures": not no_pictures, "longest_text": longest_text}
+        write_atomically(output.path, _page(evaluations, whole, chosen))
+        note(f"wrote {output.path}")
+        return
     output.write({one.name: _report(one, by, chosen) for one in evaluations})
+
+
+def _page(
+    evaluations: list[RAGPipelineEvaluation], whole: dict[str, Any], settings: dict[str, Any]
+) -> str:
+    """The report file of one pipeline, or of candidates beside the first."""
+    baseline, *candidates = evaluations
+    if not candidates:
+        return str(baseline.report(**whole, **settings).to_html())
+    paired = {name: settings.pop(name) for name in ("metrics", "confidence_level")}
+    drawn = {name: settings[name] for name in ("n_resamples", "seed")}
+    comparison = rageval_report.compare(baseline, *candidates, **paired, **drawn)
+    return str(comparison.report(**whole, **settings).to_html())
 
 
 def _report(evaluation: RAGPipelineEvaluation, by: str | None, settings: dict[str, Any]) -> Result:

@@ -64,7 +64,7 @@ _BY_SUFFIX = {".md": "markdown"}
 @click.command(
     epilog=examples(
         "rageval-report export promptfoo.json::gpt-4o -o gpt-4o.json",
-        "rageval-report export run.csv --to review -o review.csv",
+        "rageval-report export run.csv --to review -o sheet.csv",
         "rageval-report export results.parquet --to csv > scores.csv",
     )
 )

@@ -134,7 +134,7 @@ def output_options(command: Command) -> Callable[..., Any]:
         "path",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Write to a file (.txt .md .html .tex .json .csv .tsv) instead of standard output.",
+        help="Write to a file (.txt .md .html .tex .json .csv .tsv .xml), not to standard output.",
     )
     @click.option("--force", is_flag=True, help="Replace FILE where there is one.")
     @quiet_option

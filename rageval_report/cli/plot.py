@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 Drawn = tuple[Any, dict[str, Any]]  # the subject, and what the plot is told beside it
 
 _KINDS = ", ".join(PLOTS)
-_MOST_METRICS = {"differences": 1, "scatter": 2}
+_OF_RUNS = "trends"
+_FRONT = "pareto"
+_MOST_METRICS = {"differences": 1, "groups": 1, _FRONT: 2, "scatter": 2}
 
 
 @click.command(
@@ -87,7 +89,8 @@ def plot(
     told = {name: value for name, value in options.items() if value is not None}
     _check_options(kind, told if by is None else {**told, "by": by})
     arguments = _metric_arguments(kind, metrics)
-    runs = loading.load_all(files, metrics)
+    load_files = loading.load_runs if kind == _OF_RUNS else loading.load_every
+    runs = load_files(files, metrics)
     subject, more = _SUBJECTS.get(kind, _compared)(kind, runs, metrics, by)
     save = load("rageval_report.plots:save_plot")
     save(subject, kind, path, *arguments, **more, **told)
@@ -108,6 +111,8 @@ def _metric_arguments(kind: str, metrics: tuple[str, ...]) -> tuple[Any, ...]:
         raise click.UsageError(f"The plot {kind!r} takes at most {most} --metric.")
     if kind == "scatter":
         return metrics
+    if kind == _FRONT:  # whose metrics are its axes, chosen before it is drawn
+        return ()
     return (metrics[0] if len(metrics) == 1 else metrics,) if metrics else ()
 
 
@@ -118,7 +123,7 @@ def _alone(
     kind: str, runs: list[RAGPipelineEvaluation], _metrics: tuple[str, ...], _by: str | None
 ) -> Drawn:
     if len(runs) > 1:
-        raise click.UsageError(f"The plot {kind!r} draws one pipeline; got {len(runs)} files.")
+        raise click.UsageError(f"The plot {kind!r} draws one pipeline; got {len(runs)} pipelines.")
     return runs[0], {}
 
 
@@ -150,11 +155,30 @@ def _sliced(
     return comparison.slices(by), {}
 
 
+def _in_time(
+    _kind: str, runs: list[RAGPipelineEvaluation], _metrics: tuple[str, ...], _by: str | None
+) -> Drawn:
+    return load("rageval_report.run_history:history")(runs), {}
+
+
+def _ranked(
+    kind: str, runs: list[RAGPipelineEvaluation], metrics: tuple[str, ...], _by: str | None
+) -> Drawn:
+    if len(runs) < 2:
+        raise click.UsageError(f"The plot {kind!r} draws a ranking: name a second file.")
+    ranking = rageval_report.rank(*runs)
+    return ranking.pareto(metrics) if kind == _FRONT and metrics else ranking, {}
+
+
 _SUBJECTS: dict[str, Callable[..., Drawn]] = {
     "box": _alone,
     "correlation": _alone,
     "distribution": _alone,
     "ecdf": _beside,
+    "groups": _ranked,
+    "leaderboard": _ranked,
+    _FRONT: _ranked,
     "scatter": _beside,
     "slices": _sliced,
+    _OF_RUNS: _in_time,
 }

@@ -102,17 +102,22 @@ class Loading:
 
     def load(self, source: Source, metrics: Sequence[str] = ()) -> RAGPipelineEvaluation:
         """The evaluation of one source; only some of its metrics where they are named."""
-        rule = None if self.correct is None else correct_rule(self.correct)
         chosen = {"pipeline": source.pipeline} if source.pipeline is not None else {}
         evaluation = rageval_report.RAGPipelineEvaluation.load(
-            source.name,
-            source.path,
-            reader=self.reader,
-            metrics=self.overrides or self._needed(metrics) or None,
-            correct=rule,
-            **chosen,
-            **self.options,
+            source.name, source.path, **chosen, **self._told(metrics)
         )
+        return self._checked(evaluation)
+
+    def _told(self, metrics: Sequence[str]) -> dict[str, Any]:
+        """What the library is told of a file."""
+        return {
+            "reader": self.reader,
+            "metrics": self.overrides or self._needed(metrics) or None,
+            "correct": None if self.correct is None else correct_rule(self.correct),
+            **self.options,
+        }
+
+    def _checked(self, evaluation: RAGPipelineEvaluation) -> RAGPipelineEvaluation:
         if self.correct is not None:
             check_directions(self.correct, evaluation.metrics)
         return evaluation
@@ -134,9 +139,60 @@ class Loading:
         sources = sources_of(told)
         if name is not None:
             sources = [replace(source, name=name) for source in sources]
-        evaluations = [self.load(source, metrics) for source in sources]
-        names = Counter(evaluation.name for evaluation in evaluations)
-        twice = [one for one, n in names.items() if n > 1]
-        if twice:
-            raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
-        return evaluations
+        return _of_own_names([self.load(source, metrics) for source in sources])
+
+    def load_every(
+        self, told: Sequence[str], metrics: Sequence[str] = (), *, name: str | None = None
+    ) -> list[RAGPipelineEvaluation]:
+        """The evaluations of all that was named: every pipeline of a file that holds several.
+
+        Those of a file that the user named NAME are called NAME/PIPELINE; those of two files that
+        share a name FILE/PIPELINE.
+
+        Raises
+        ------
+        DataError
+            If two have one name.
+        """
+        sources = sources_of(told)
+        if name is not None:
+            sources = [replace(source, name=name) for source in sources]
+        groups = [(source, self._every(source, metrics)) for source in sources]
+        counts = Counter(one.name for _, group in groups for one in group)
+        return _of_own_names(
+            [
+                one.renamed(f"{source.stem}/{one.name}")
+                if len(group) > 1 and counts[one.name] > 1
+                else one
+                for source, group in groups
+                for one in group
+            ]
+        )
+
+    def load_runs(
+        self, told: Sequence[str], metrics: Sequence[str] = ()
+    ) -> list[RAGPipelineEvaluation]:
+        """Runs of one pipeline, each named after its file unless the user named it."""
+        sources = sources_of(told)
+        return _of_own_names(
+            [self.load(replace(one, name=one.name or one.stem), metrics) for one in sources]
+        )
+
+    def _every(self, source: Source, metrics: Sequence[str]) -> list[RAGPipelineEvaluation]:
+        if source.pipeline is not None:
+            return [self.load(source, metrics)]
+        found = rageval_report.read_scores(source.path, **self._told(metrics))
+        every = [self._checked(one) for one in found.values()]
+        if source.name is None:
+            return every
+        if len(every) == 1:
+            return [every[0].renamed(source.name)]
+        return [one.renamed(f"{source.name}/{one.name}") for one in every]
+
+
+def _of_own_names(evaluations: list[RAGPipelineEvaluation]) -> list[RAGPipelineEvaluation]:
+    names = Counter(evaluation.name for evaluation in evaluations)
+    twice = [one for one, n in names.items() if n > 1]
+    if twice:
+        raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
+    return evaluations

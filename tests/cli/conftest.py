@@ -3,16 +3,55 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.cli import rageval_report
 from rageval_report.demo import write_demo_files
+from rageval_report.golden import read_golden, review_sheet
 
 Run = Callable[..., Result]
+
+# A chat model that knows of rivers only what the documents of the examples say.
+MY_CHAT = """\
+import json
+import re
+
+
+def ask(text):
+    numbers = re.findall(r"river (number[0-9])", text)
+    if "Write one question" in text and "does not answer" in text:
+        return json.dumps({"question": f"Who found the river {numbers[0]} first?"})
+    if "Write one question" in text:
+        return json.dumps({"question": f"How long together are the rivers {' '.join(numbers)}?"})
+    if "wrong" in text:
+        return json.dumps({"answers": ["99 feet", "1 mile"]})
+    if "Question:" not in text or "JSON" not in text:
+        return "It is healthy."
+    context, _, question = text.partition("Question:")
+    asked = set(re.findall(r"number[0-9]", question))
+    lengths = re.findall(r"[0-9]+ miles", context)
+    if "Who" in question or not asked <= set(re.findall(r"number[0-9]", context)):
+        return json.dumps({"answerable": False, "answer": "", "evidence": ""})
+    return json.dumps({"answerable": True, "answer": " ".join(lengths), "evidence": lengths[0]})
+"""
+BEIR_FILES = {
+    "corpus.jsonl": "".join(
+        json.dumps({"_id": f"MED-{n}", "title": "", "text": f"Of milk, part {n}."}) + "\n"
+        for n in range(4)
+    ),
+    "queries.jsonl": "".join(
+        json.dumps({"_id": f"PLAIN-{n}", "text": f"Is milk healthy in part {n}?"}) + "\n"
+        for n in range(3)
+    ),
+    "qrels/test.tsv": "query-id\tcorpus-id\tscore\n"
+    + "".join(f"PLAIN-{n}\tMED-{n}\t2\nPLAIN-{n}\tMED-3\t1\n" for n in range(3)),
+}
 
 OLD = """\
 query_id,question,topic,recall@5,faithfulness,exact_match,latency_ms
@@ -48,14 +87,111 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def demo_folder(folder: Path) -> Path:
-    """The same with bm25.csv and hybrid.csv, and a gold set with a trace that passes."""
+def demo_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same with bm25.csv and hybrid.csv, gates that hold, a gold set, a trace that passes."""
     write_demo_files(folder)
+    (folder / "reranked.csv").write_bytes((folder / "hybrid.csv").read_bytes())
+    (folder / "gates.toml").write_text('rules = ["ci_low(recall@5) >= 0.7"]\n')
     gold = {"qid": "a", "answerable": True, "gold_claim_substr": ["Paris"]}
     trace = {"qid": "a", "answer_json": {"claim": "It is Paris.", "citations": []}}
     for name, row in (("gold", gold), ("trace", trace)):
         (folder / f"{name}.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    _write_files_of_frameworks(folder)
+    _write_what_eval_asks(folder)
+    _write_runs(folder / "runs")
+    _write_records(folder, monkeypatch)
+    _write_golden(folder)
     return folder
+
+
+def _write_golden(folder: Path) -> None:
+    """What the examples of golden read: a set, documents, a chat, a review, a small BEIR set."""
+    questions = ("Who wrote Hamlet?", "How long is the Seine?", "Why is the sky blue at noon?")
+    questions += ("When did the war end?", "Which metal melts in a hand?", "Where do eels spawn?")
+    questions += ("How many moons has Mars?", "What do pandas eat in winter?")
+    rows = [
+        {
+            "query_id": f"q{n}",
+            "question": question,
+            "references": [f"answer number {n}"],
+            "relevant_texts": [f"The answer number {n} stands here."],
+            "metadata": {"query_type": "factoid" if n % 2 else "summary"},
+        }
+        for n, question in enumerate(questions)
+    ]
+    (folder / "golden.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    sheet = review_sheet(read_golden(folder / "golden.jsonl"))
+    (folder / "review.csv").write_text(sheet.replace("q1,,", "q1,reject,").replace("q2,,", "q2,a,"))
+    (folder / "docs").mkdir()
+    for n in range(5):
+        (folder / "docs" / f"{n}.md").write_text(f"The river number{n} is {n}7 miles long.\n")
+    (folder / "my_chat.py").write_text(MY_CHAT)
+    with zipfile.ZipFile(folder / "nfcorpus.zip", "w") as archive:
+        for name, text in BEIR_FILES.items():
+            archive.writestr(f"nfcorpus/{name}", text)
+
+
+def _write_records(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the examples of judge read, and a cache of judges that is nobody's."""
+    monkeypatch.setenv("RAGEVAL_CACHE", str(folder / "judges.sqlite"))
+    record = {"query_id": "a", "question": "Where?", "answer": "Here.", "contexts": ["Here."]}
+    (folder / "records.jsonl").write_text(json.dumps(record) + "\n")
+    tone = "name: tone\nquestion: Is it polite?\nprompt: How polite, from 1 to 5? {answer}\n"
+    (folder / "tone.yaml").write_text(tone)
+
+
+def _write_what_eval_asks(folder: Path) -> None:
+    """A pipeline my_rag.py, questions for it in queries.jsonl, and settings in eval.yaml."""
+    (folder / "my_rag.py").write_text(
+        "def answer(question):\n"
+        "    return {'answer': 'Paris.', 'retrieved': ['d1', 'd2'], 'citations': ['d1']}\n"
+    )
+    rows = [
+        {"query_id": f"q{n}", "question": f"What is {n}?", "relevant": [f"d{n}"], "reference": one}
+        for n, one in enumerate(("Rome.", "Paris.", "Paris."))
+    ]
+    (folder / "queries.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (folder / "eval.yaml").write_text(
+        "records: queries.jsonl\nname: rag\ncallable: {function: 'my_rag:answer'}\n"
+    )
+
+
+def _write_files_of_frameworks(folder: Path) -> None:
+    """What the examples of export turn into other files: run.csv, results.parquet, promptfoo.json.
+
+    The last is an output of promptfoo, with two providers.
+    """
+    (folder / "run.csv").write_text(OLD)
+    RAGPipelineEvaluation.load("results", folder / "run.csv").save(folder / "results.parquet")
+    rows = [
+        {
+            "provider": {"id": f"openai:{label}", "label": label},
+            "prompt": {"raw": question, "label": "{{question}}"},
+            "promptIdx": 0,
+            "vars": {"question": question},
+            "response": {"output": f"about {question}"},
+            "success": True,
+            "score": score,
+            "namedScores": {},
+            "latencyMs": 120,
+            "gradingResult": {"pass": True, "score": score, "reason": "as graded"},
+        }
+        for label, score in (("gpt-4o", 1.0), ("llama-3", 0.5))
+        for question in ("What is one?", "What is two?")
+    ]
+    document = {"evalId": "e", "results": {"version": 3, "results": rows}}
+    (folder / "promptfoo.json").write_text(json.dumps(document))
+
+
+def _write_runs(folder: Path) -> None:
+    """Run files of three days, between which the set-up changed once."""
+    folder.mkdir()
+    ids = [f"q{i}" for i in range(8)]
+    for day, top_k, low in ((1, 5, 0.5), (2, 5, 0.55), (3, 10, 0.7)):
+        scores = [low + i / 40 for i in range(8)]
+        rows = {"query_id": ids, "faithfulness": scores, "exact_match": [1, 0] * 4}
+        run = RAGPipelineEvaluation("hybrid", rows, config={"top_k": top_k})
+        run.save(folder / f"2026-08-0{day}.json", created=f"2026-08-0{day}")
 
 
 @pytest.fixture

@@ -18,6 +18,17 @@ def examples_of(*command: str) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
+def without_redirections(words: list[str]) -> tuple[list[str], str | None]:
+    """The words of a command, and the file that a shell would hand it as standard input."""
+    stdin = words[words.index("<") + 1] if "<" in words else None
+    kept = [
+        word
+        for before, word in zip(["", *words[:-1]], words, strict=True)
+        if not {before, word} & {"<", ">"}
+    ]
+    return kept, stdin
+
+
 PAGES = [(), *((name,) for name in COMMANDS)]
 EXAMPLES = list(dict.fromkeys(line for page in PAGES for line in examples_of(*page)))
 
@@ -28,8 +39,7 @@ def test_every_command_has_an_example():
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_runs(demo_folder, run, example):
-    command, _, stdin = example.partition(" < ")
-    words = shlex.split(command)
+    words, stdin = without_redirections(shlex.split(example))
     assert words[0] == "rageval-report"
     result = run(*words[1:], stdin=Path(stdin).read_bytes() if stdin else None)
     assert result.exit_code == 0, result.stderr

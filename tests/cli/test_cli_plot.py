@@ -18,9 +18,13 @@ KINDS = {
     "distribution": f"{OLD} --metric faithfulness --threshold 0.5 --percentiles 10,90",
     "ecdf": f"{BOTH} --metric faithfulness",
     "forest": f"{BOTH} --scale own",
+    "groups": f"{BOTH} --metric recall@5",
+    "leaderboard": BOTH,
     "outcomes": BOTH,
+    "pareto": f"{BOTH} --metric recall@5 --metric faithfulness",
     "scatter": f"{OLD} --metric recall@5 --metric faithfulness",
     "slices": f"{OLD} --by topic --metric recall@5",
+    "trends": f"{BOTH} --metric recall@5",
 }
 MORE = {
     "three lines": f"{BOTH} b=new.csv --kind ecdf --metric faithfulness",

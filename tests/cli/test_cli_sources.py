@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rageval_report.cli.rules import correct_rule, metrics_in, overrides_of
-from rageval_report.cli.sources import Source, source_of, sources_of
+from rageval_report.cli.sources import Loading, Source, source_of, sources_of
 from rageval_report.errors import DataError
 
 
@@ -83,3 +83,41 @@ def test_what_is_known_of_a_metric_comes_together():
         "a": {"greater_is_better": False, "bounds": (0.0, 5.0)},
         "b": {"greater_is_better": True},
     }
+
+
+def test_every_pipeline_of_a_file_is_loaded(demo_folder):
+    found = Loading().load_every(["promptfoo.json", "old.csv"])
+    assert [one.name for one in found] == ["gpt-4o", "llama-3", "old"]
+
+
+def test_one_of_several_pipelines_may_be_picked_and_named(demo_folder):
+    [found] = Loading().load_every(["new=promptfoo.json::gpt-4o"])
+    assert found.name == "new"
+
+
+def test_pipelines_of_a_named_file_carry_its_name(demo_folder):
+    found = Loading().load_every(["new=promptfoo.json"])
+    assert [one.name for one in found] == ["new/gpt-4o", "new/llama-3"]
+
+
+def test_pipelines_of_one_name_in_two_files_carry_the_names_of_their_files(demo_folder):
+    Path("later.json").write_bytes(Path("promptfoo.json").read_bytes())
+    found = Loading().load_every(["promptfoo.json", "later.json"])
+    assert [one.name for one in found] == [
+        *("promptfoo/gpt-4o", "promptfoo/llama-3", "later/gpt-4o", "later/llama-3")
+    ]
+
+
+def test_a_file_of_one_pipeline_is_loaded_as_ever(demo_folder):
+    [one], [other] = Loading().load_every(["x=old.csv"]), Loading().load_all(["x=old.csv"])
+    assert (one.name, one.n_queries, list(one.metrics)) == ("x", other.n_queries, [*other.metrics])
+
+
+def test_two_of_one_name_are_refused_whatever_they_come_from(demo_folder):
+    with pytest.raises(DataError, match="two runs are named 'old'"):
+        Loading().load_every(["old.csv", "old=new.csv"])
+
+
+def test_runs_are_named_after_their_files(demo_folder):
+    found = Loading().load_runs(["runs/2026-08-01.json", "x=runs/2026-08-02.json"])
+    assert [one.name for one in found] == ["2026-08-01", "x"]

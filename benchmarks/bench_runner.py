@@ -1,0 +1,200 @@
+"""The runner against the reference server: overhead, kills, memory.
+
+    python benchmarks/bench_runner.py
+
+1. 1,000 queries, 32 at once: wall and CPU time a query of the runner's process, and of a bare loop
+   of the same threads over the same HTTP library that keeps nothing. The server is a process of
+   its own.
+2. 1,000 queries, 5 % injected faults, the process killed three times at random moments: answers
+   lost, answers doubled, and how often the server was asked.
+3. Peak memory of runs of 10,000 and 100,000 queries with a callable target (12 KB an answer).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import httpx2
+from timing import markdown
+
+from rageval_report.runner import RunConfig, run
+from rageval_report.runner.targets.http import HttpSettings, HttpTarget
+
+N, THREADS, ROUNDS = 1000, 32, 5
+FAULTS = ("500=0.02", "429=0.01", "drop=0.01", "hang-up=0.01")
+
+KILLED = """
+import sys
+from rageval_report.runner import Retries, RunConfig, run
+from rageval_report.runner.targets.http import HttpSettings, HttpTarget
+
+folder, url = sys.argv[1:]
+config = RunConfig(concurrency=32, table="jsonl", retries=Retries(9, 9, 9, 9))
+with HttpTarget(HttpSettings(url)) as target:
+    run(folder + "/queries.jsonl", target, folder + "/run", config, resume=True)
+"""
+
+LARGE = """
+import resource, sys
+from rageval_report.runner import RunConfig, run
+
+def answer(question):
+    return {"answer": "A" * 2000, "contexts": ["c" * 2000] * 5, "retrieved": list("abcde")}
+
+run(sys.argv[1], answer, sys.argv[2], RunConfig(concurrency=4, table=sys.argv[3]))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+class Server:
+    """The reference server in a process of its own."""
+
+    def __init__(self, *faults: str):
+        line = [sys.executable, "-m", "rageval_report", "serve", "--port", "0", "-q"]
+        line += [word for fault in faults for word in ("--fault", fault)]
+        self._process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> str:
+        return self._process.stdout.readline().split()[-1]
+
+    def __exit__(self, *_):
+        self._process.terminate()
+        self._process.wait()
+
+
+def questions(n: int) -> list[dict[str, str]]:
+    return [{"query_id": f"q{i}", "question": f"Is there a fee for bin {i}?"} for i in range(n)]
+
+
+def written(folder: Path, n: int) -> Path:
+    path = folder / "queries.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in questions(n)))
+    return path
+
+
+def bare(url: str, rows: list[dict[str, str]]) -> None:
+    """The same questions by the same library, and nothing else."""
+    waiting, lock = iter(rows), threading.Lock()
+    limits = httpx2.Limits(max_connections=THREADS, max_keepalive_connections=THREADS)
+    with httpx2.Client(limits=limits) as client:
+
+        def work() -> None:
+            while True:
+                with lock:
+                    row = next(waiting, None)
+                if row is None:
+                    return
+                client.post(url, json={"question": row["question"]}).json()
+
+        threads = [threading.Thread(target=work) for _ in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def ours(url: str, rows: list[dict[str, str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder, HttpTarget(HttpSettings(url)) as target:
+        finished = run(rows, target, folder, RunConfig(concurrency=THREADS, table="jsonl"))
+        if finished.n_answered != len(rows):
+            raise RuntimeError(f"{finished.n_failed} failed: {finished.failures}")
+
+
+def overhead() -> list[tuple[str, ...]]:
+    spent = {"bare loop": [], "runner": []}
+    with Server() as url:
+        for _ in range(ROUNDS + 1):
+            for name, ask in (("bare loop", bare), ("runner", ours)):
+                wall, cpu = time.perf_counter(), time.process_time()
+                ask(url, questions(N))
+                spent[name].append((time.perf_counter() - wall, time.process_time() - cpu))
+    best = {name: [min(column) for column in zip(*t[1:], strict=True)] for name, t in spent.items()}
+    return [
+        (name, *(f"{1000 * seconds / N:.2f}" for seconds in times)) for name, times in best.items()
+    ]
+
+
+def kills(seed: int = 0) -> dict[str, object]:
+    """Kill the run three times, let it end, and count."""
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as name, Server(*FAULTS) as url:
+        folder = Path(name)
+        written(folder, N)
+        journal, killed_at = folder / "run" / "journal.jsonl", []
+        for _ in range(3):
+            killed_at.append(_killed(folder, url, journal, rng.randint(100, 300)))
+        subprocess.run([sys.executable, "-c", KILLED, name, url], check=True)
+        rows = [
+            json.loads(line) for line in (folder / "run/records.jsonl").read_text().splitlines()
+        ]
+        entries = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
+    asked = Counter(entry["query_id"] for entry in entries)
+    ids = Counter(row["query_id"] for row in rows)
+    return {
+        "killed after": killed_at,
+        "records": len(rows),
+        "lost": N - len(ids),
+        "doubled records": sum(n > 1 for n in ids.values()),
+        "doubled answers": sum(n > 1 for n in asked.values()),
+        "unanswered": sum("error" in row for row in rows),
+        "asked again after a fault": sum(row["attempts"] > 1 for row in rows),
+    }
+
+
+def _killed(folder: Path, url: str, journal: Path, more: int) -> int:
+    """Kill it once so many further answers are in the journal; how many are there."""
+    before = lines_in(journal)
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(folder), url])
+    while lines_in(journal) < before + more and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return lines_in(journal) - 1
+
+
+def lines_in(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def memory() -> list[tuple[str, ...]]:
+    found = []
+    for table in ("jsonl", "parquet"):
+        for n in (10_000, 100_000):
+            with tempfile.TemporaryDirectory() as name:
+                path = written(Path(name), n)
+                line = [sys.executable, "-c", LARGE, str(path), f"{name}/run", table]
+                began = time.perf_counter()
+                done = subprocess.run(line, capture_output=True, text=True, check=True)
+                size = (Path(name) / "run" / "journal.jsonl").stat().st_size
+                seconds = time.perf_counter() - began
+            megabytes = int(done.stdout) / 1024
+            found.append(
+                (f"{n:,} {table}", f"{megabytes:.0f}", f"{size / 2**20:,.0f}", f"{seconds:.1f}")
+            )
+    return found
+
+
+def main() -> None:
+    print(markdown(["1,000 queries, 32 at once", "wall ms a query", "CPU ms a query"], overhead()))
+    print()
+    for name, value in kills().items():
+        print(f"{name}: {value}")
+    print()
+    header = ["queries", "peak MB", "journal MB", "seconds"]
+    print(markdown(header, memory()))
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"\n(this process itself: {own:.0f} MB)")
+
+
+if __name__ == "__main__":
+    main()

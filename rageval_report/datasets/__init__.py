@@ -1,0 +1,33 @@
+"""Public sets of questions become records: from a path, or through the ``datasets`` library.
+
+`DATASETS` is the table of those that are known; `load_dataset` gives records, `load_corpus` the
+documents that the questions are asked of.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rageval_report._registry import lazy_face
+from rageval_report.datasets.table import DATASETS
+
+if TYPE_CHECKING:
+    from rageval_report.datasets.base import Dataset as Dataset
+    from rageval_report.datasets.counts import dataset_counts as dataset_counts
+    from rageval_report.datasets.counts import dataset_list as dataset_list
+    from rageval_report.datasets.loading import load_corpus as load_corpus
+    from rageval_report.datasets.loading import load_dataset as load_dataset
+
+_HOME = {
+    "base": ("Dataset",),
+    "counts": ("dataset_counts", "dataset_list"),
+    "loading": ("load_corpus", "load_dataset"),
+}
+_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
+
+__getattr__, _names = lazy_face(__name__, _PLACES)
+__all__ = ["DATASETS", *_names]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,74 @@
+"""CLAP NQ: questions of people with one passage each, and answers of several sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rageval_report.datasets.base import (
+    Dataset,
+    Record,
+    Row,
+    distinct,
+    mappings,
+    needed,
+    passage_id,
+)
+from rageval_report.datasets.tables import Hub, table_parts
+from rageval_report.errors import DataError
+
+
+def clapnq_rows(document: Any) -> list[Row]:
+    """The rows of a CLAP NQ file: a question each.
+
+    Parameters
+    ----------
+    document : object
+        Rows, or one row.
+
+    Raises
+    ------
+    DataError
+        If it is neither.
+    """
+    rows = [document] if isinstance(document, dict) else document
+    if isinstance(rows, list) and all("passages" in row for row in mappings(rows)):
+        return rows
+    raise DataError('expected rows with "id", "input", "passages" and "output"')
+
+
+def clapnq_record(row: Row) -> Record:
+    """The record of a question; where every answer is blank there is none, and no gold.
+
+    Parameters
+    ----------
+    row : mapping
+        A row of `clapnq_rows`.
+    """
+    passages = {
+        passage_id(str(one.get("title", "")), text): text
+        for one in mappings(row["passages"])
+        for text in [needed(one, "text", str)]
+    }
+    outputs = row.get("output")
+    answers = distinct(one.get("answer") for one in mappings(outputs))
+    answerable = None if outputs is None else bool(answers)
+    return {
+        "query_id": needed(row, "id", str),
+        "question": needed(row, "input", str).strip(),
+        "reference": answers or None,
+        "answerable": answerable,
+        "relevant": dict.fromkeys(passages, 1.0) if answerable else None,
+        "query_type": "unanswerable" if answerable is False else "long_form",
+        "domain": "wikipedia",
+        "passages": passages,
+    }
+
+
+CLAPNQ = Dataset(
+    "clapnq",
+    "Questions of people with a passage each; answers of several sentences, or none",
+    "Apache-2.0; texts CC BY-SA 3.0",
+    "4,946: train 3,745; dev 601; test 600",
+    table_parts(clapnq_rows, clapnq_record, Hub("PrimeQA/clapnq", None), "validation"),
+    homepage="https://github.com/primeqa/clapnq",
+)

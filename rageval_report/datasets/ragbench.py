@@ -1,0 +1,84 @@
+"""RAGBench: twelve sets of questions with documents, and what a model answered to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rageval_report.datasets.base import Dataset, Record, Row, listed, mappings, needed, passage_id
+from rageval_report.datasets.tables import Hub, subset_parts
+from rageval_report.errors import DataError
+
+SUBSETS = (
+    *("covidqa", "cuad", "delucionqa", "emanual", "expertqa", "finqa"),
+    *("hagrid", "hotpotqa", "msmarco", "pubmedqa", "tatqa", "techqa"),
+)
+
+# What a judge said of the given response; a start for judging the judge.
+_FIGURES = ("adherence_score", "relevance_score", "utilization_score", "completeness_score")
+
+
+def ragbench_rows(document: Any) -> list[Row]:
+    """The rows of a RAGBench file: a question each.
+
+    Parameters
+    ----------
+    document : object
+        Rows, or one row.
+
+    Raises
+    ------
+    DataError
+        If it is neither.
+    """
+    rows = [document] if isinstance(document, dict) else document
+    if isinstance(rows, list) and all("documents" in row for row in mappings(rows)):
+        return rows
+    raise DataError('expected rows with "question", "documents" and "all_relevant_sentence_keys"')
+
+
+def ragbench_record(row: Row) -> Record:
+    """The record of a question; gold are the documents that hold a relevant sentence.
+
+    The response was written by a model: it is a reference only where all of it is supported.
+
+    Parameters
+    ----------
+    row : mapping
+        A row of `ragbench_rows`.
+    """
+    subset = str(row.get("dataset_name") or "ragbench").removesuffix("_train")
+    subset = subset.removesuffix("_validation").removesuffix("_test")
+    texts = [str(text) for text in listed(row.get("documents"))]
+    ids = [passage_id(subset, text) for text in texts]
+    keys = row.get("all_relevant_sentence_keys")
+    gold = {ids[place]: 1.0 for place in _documents(keys, len(ids))}
+    response = row.get("response")
+    supported = row.get("adherence_score", row.get("overall_supported"))
+    return {
+        "query_id": f"{subset}:{needed(row, 'id', str)}",
+        "question": needed(row, "question", str).strip(),
+        "reference": [response] if response and supported else None,
+        "relevant": gold or None,
+        "domain": subset,
+        "given_response": response,
+        "given_by": row.get("generation_model_name"),
+        **{name: row.get(name) for name in _FIGURES},
+        "passages": dict(zip(ids, texts, strict=True)),
+    }
+
+
+def _documents(keys: object, n: int) -> list[int]:
+    """The places of the documents in keys of sentences: "2c" is the third one of document 2."""
+    found = dict.fromkeys(str(key).rstrip("abcdefghijklmnopqrstuvwxyz") for key in listed(keys))
+    return [int(one) for one in found if one.isdecimal() and int(one) < n]
+
+
+RAGBENCH = Dataset(
+    "ragbench",
+    "Twelve sets of questions with documents and what a model answered, judged by a model",
+    "CC BY 4.0, and that of each source",
+    "about 95,000 in 12 subsets",
+    subset_parts(ragbench_rows, ragbench_record, Hub("rungalileo/ragbench"), "test", SUBSETS),
+    subsets=SUBSETS,
+    homepage="https://huggingface.co/datasets/rungalileo/ragbench",
+)

@@ -1,0 +1,54 @@
+"""Golden sets: what is right for each question; checked, parted, made from documents, reviewed.
+
+A golden set is a file of JSON Lines, an object a question (`GoldenItem`). Its format is described
+in ``docs/golden.md``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rageval_report._registry import lazy_face
+
+if TYPE_CHECKING:
+    from rageval_report.golden.check import CHECKS as CHECKS
+    from rageval_report.golden.check import Limits as Limits
+    from rageval_report.golden.check import check_golden as check_golden
+    from rageval_report.golden.dataset import golden_records as golden_records
+    from rageval_report.golden.documents import Documents as Documents
+    from rageval_report.golden.filters import FILTERS as FILTERS
+    from rageval_report.golden.generate import Generated as Generated
+    from rageval_report.golden.generate import generate_golden as generate_golden
+    from rageval_report.golden.items import GoldenItem as GoldenItem
+    from rageval_report.golden.items import read_golden as read_golden
+    from rageval_report.golden.items import write_golden as write_golden
+    from rageval_report.golden.page import review_page as review_page
+    from rageval_report.golden.prompts import load_prompts as load_prompts
+    from rageval_report.golden.review import apply_review as apply_review
+    from rageval_report.golden.review import read_review as read_review
+    from rageval_report.golden.review import review_sheet as review_sheet
+    from rageval_report.golden.sampling import sample_golden as sample_golden
+    from rageval_report.golden.sampling import split_golden as split_golden
+    from rageval_report.golden.truths import ground_truth as ground_truth
+    from rageval_report.golden.truths import highly_relevant as highly_relevant
+
+_HOME = {
+    "check": ("CHECKS", "Limits", "check_golden"),
+    "dataset": ("golden_records",),
+    "documents": ("Documents",),
+    "filters": ("FILTERS",),
+    "generate": ("Generated", "generate_golden"),
+    "truths": ("ground_truth", "highly_relevant"),
+    "items": ("GoldenItem", "read_golden", "write_golden"),
+    "prompts": ("load_prompts",),
+    "review": ("apply_review", "read_review", "review_sheet"),
+    "page": ("review_page",),
+    "sampling": ("sample_golden", "split_golden"),
+}
+_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
+
+__getattr__, __all__ = lazy_face(__name__, _PLACES)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

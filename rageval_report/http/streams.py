@@ -1,0 +1,142 @@
+"""A request whose answer is timed piece by piece, for those who measure how fast a server is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import cast
+
+import httpx2
+
+from rageval_report.http.client import Answer, Client, Headers, _Question, _question
+
+
+@dataclass(frozen=True)
+class Timed:
+    """An answer, and when its pieces came.
+
+    Parameters
+    ----------
+    answer : Answer
+        The whole of it.
+    moments : tuple of (int, float)
+        For each piece of the body: how many bytes had come by then, and after how many seconds.
+    """
+
+    answer: Answer
+    moments: tuple[tuple[int, float], ...] = field(repr=False)
+
+    @property
+    def first_byte_seconds(self) -> float | None:
+        """From asking to the first byte of the body; None where the body is empty."""
+        return self.moments[0][1] if self.moments else None
+
+    def seconds_at(self, place: int) -> float:
+        """From asking to the byte at `place`, counted from 0.
+
+        Examples
+        --------
+        >>> timed = Timed(Answer("http://host", 200, {}, b"abcdef", 0.9), ((3, 0.2), (6, 0.9)))
+        >>> timed.first_byte_seconds, timed.seconds_at(2), timed.seconds_at(3)
+        (0.2, 0.2, 0.9)
+        """
+        return next((when for n, when in self.moments if n > place), self.answer.seconds)
+
+
+class TimedClient(Client):
+    """Asks once, and notes when each piece of the answer came; whether to ask again is not its own.
+
+    It may be shared by threads.
+
+    Parameters
+    ----------
+    timeout : float, default 60
+        Seconds that a request may take.
+    max_bytes : int, default 64 MB
+        An answer that is larger is not read to its end.
+    connections : int, default 20
+        How many connections are kept open.
+    clock : callable, default time.monotonic
+        The time in seconds.
+
+    Examples
+    --------
+    >>> with TimedClient(timeout=5.0) as client:
+    ...     client.ask("POST", "localhost:8000/answer", json={"question": "Why?"})
+    Traceback (most recent call last):
+    ...
+    rageval_report.errors.DataError: expected an address as 'https://host/path', got \
+'localhost:8000/answer'
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout: float = 60.0,
+        max_bytes: int = 64 << 20,
+        connections: int = 20,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        super().__init__(timeout=timeout, max_attempts=1, max_bytes=max_bytes)
+        self._clock = clock
+        self._here = threading.local()
+        self._http.close()
+        limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
+        self._http = httpx2.Client(timeout=timeout, follow_redirects=False, limits=limits)
+
+    def ask(
+        self, method: str, url: str, *, json: object = None, headers: Headers | None = None
+    ) -> Timed:
+        """Ask a server once.
+
+        Parameters
+        ----------
+        method, url, json, headers
+            As `Client.request` takes them.
+
+        Raises
+        ------
+        RequestError
+            If the server cannot be reached, refuses, or its answer is cut, late or too large.
+        DataError
+            If there is no such address, or `json` cannot be written as JSON.
+        """
+        question = _question(method, url, json, headers or {})
+        with self._timing() as moments:
+            answer = self._asked_once(question, 1)
+        return Timed(answer, tuple(moments))
+
+    @contextmanager
+    def _timing(self) -> Iterator[list[tuple[int, float]]]:
+        """The moments of this thread's request, filled while its body is read."""
+        self._here.started, self._here.moments = self._clock(), []
+        yield self._here.moments
+
+    def _body(self, response: httpx2.Response, question: _Question, deadline: float) -> bytes:
+        heard = cast("httpx2.Response", _Heard(response, self._note))
+        return super()._body(heard, question, deadline)
+
+    def _note(self, n: int) -> None:
+        self._here.moments.append((n, self._clock() - self._here.started))
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """A response as far as its body is read, which tells how many bytes have come."""
+
+    response: httpx2.Response
+    note: Callable[[int], None]
+
+    @property
+    def status_code(self) -> int:
+        return self.response.status_code
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        n = 0
+        for piece in self.response.iter_bytes():
+            n += len(piece)
+            self.note(n)
+            yield piece

@@ -1,0 +1,59 @@
+"""Judges: metrics that ask a chat model, by a rubric that says what and on which scale.
+
+`judge` puts rubrics to a model for every record, `prefer` lays two pipelines beside each other, and
+`estimate` says before what it would cost. `JUDGES` is the table of rubrics, `CHATS` that of models.
+Over HTTP it needs the extra ``judge``; any callable that takes a text and gives one needs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rageval_report._registry import lazy_face
+
+if TYPE_CHECKING:
+    from rageval_report.judges.cache import Cache as Cache
+    from rageval_report.judges.cache import default_cache as default_cache
+    from rageval_report.judges.chats import CHATS as CHATS
+    from rageval_report.judges.chats.anthropic import anthropic_chat as anthropic_chat
+    from rageval_report.judges.chats.base import FunctionChat as FunctionChat
+    from rageval_report.judges.chats.base import Message as Message
+    from rageval_report.judges.chats.base import Reply as Reply
+    from rageval_report.judges.chats.environment import (
+        chat_from_environment as chat_from_environment,
+    )
+    from rageval_report.judges.chats.gemini import gemini_chat as gemini_chat
+    from rageval_report.judges.chats.openai import ollama_chat as ollama_chat
+    from rageval_report.judges.chats.openai import openai_chat as openai_chat
+    from rageval_report.judges.chats.scripted import ScriptedChat as ScriptedChat
+    from rageval_report.judges.estimating import estimate as estimate
+    from rageval_report.judges.judging import JUDGES as JUDGES
+    from rageval_report.judges.judging import Judged as Judged
+    from rageval_report.judges.judging import judge as judge
+    from rageval_report.judges.pairs import Preferences as Preferences
+    from rageval_report.judges.pairs import prefer as prefer
+    from rageval_report.judges.rubric import Rubric as Rubric
+    from rageval_report.judges.rubric_files import read_rubric as read_rubric
+
+_HOME = {
+    "cache": ("Cache", "default_cache"),
+    "chats": ("CHATS",),
+    "chats.anthropic": ("anthropic_chat",),
+    "chats.base": ("FunctionChat", "Message", "Reply"),
+    "chats.environment": ("chat_from_environment",),
+    "chats.gemini": ("gemini_chat",),
+    "chats.openai": ("ollama_chat", "openai_chat"),
+    "chats.scripted": ("ScriptedChat",),
+    "estimating": ("estimate",),
+    "judging": ("JUDGES", "Judged", "judge"),
+    "pairs": ("Preferences", "prefer"),
+    "rubric": ("Rubric",),
+    "rubric_files": ("read_rubric",),
+}
+_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
+
+__getattr__, __all__ = lazy_face(__name__, _PLACES)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

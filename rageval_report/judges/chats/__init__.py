@@ -1,0 +1,31 @@
+"""Chat models that are asked: by a provider's protocol, a callable of your own, or a script.
+
+`CHATS` is the table of all providers; one more is a function that gives a chat, and a line there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rageval_report._registry import Registry
+from rageval_report.judges.chats.base import Chat, FunctionChat, Message, Reply, as_chat
+from rageval_report.judges.chats.scripted import ScriptedChat
+
+if TYPE_CHECKING:
+    from rageval_report.judges.chats.over_http import HttpChat
+
+_HERE = __name__
+
+CHATS: Registry[Callable[..., HttpChat]] = Registry(
+    "provider of chat models",
+    {
+        "anthropic": f"{_HERE}.anthropic:anthropic_chat",
+        "gemini": f"{_HERE}.gemini:gemini_chat",
+        "ollama": f"{_HERE}.openai:ollama_chat",
+        "openai": f"{_HERE}.openai:openai_chat",
+    },
+    group="rageval_report.chats",
+)
+
+__all__ = ["CHATS", "Chat", "FunctionChat", "Message", "Reply", "ScriptedChat", "as_chat"]

@@ -1,0 +1,36 @@
+"""A black box is asked: a server over HTTP, a Python function, or a command; records come out.
+
+Every answer is on disk before the next question is asked; a run that was stopped goes on where it
+was. Over HTTP it needs the extra ``http``; its settings in a file need the extra ``yaml``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rageval_report._registry import lazy_face
+
+if TYPE_CHECKING:
+    from rageval_report.runner.config import Retries as Retries
+    from rageval_report.runner.config import RunConfig as RunConfig
+    from rageval_report.runner.config import config_from as config_from
+    from rageval_report.runner.config import read_config as read_config
+    from rageval_report.runner.failures import TargetError as TargetError
+    from rageval_report.runner.running import Finished as Finished
+    from rageval_report.runner.running import run as run
+    from rageval_report.runner.running import target_from as target_from
+    from rageval_report.runner.targets import TARGETS as TARGETS
+
+_HOME = {
+    "config": ("Retries", "RunConfig", "config_from", "read_config"),
+    "failures": ("TargetError",),
+    "running": ("Finished", "run", "target_from"),
+    "targets": ("TARGETS",),
+}
+_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
+
+__getattr__, __all__ = lazy_face(__name__, _PLACES)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

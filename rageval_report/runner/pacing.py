@@ -1,0 +1,92 @@
+"""When a question is asked: not faster than agreed, and again after a failure that may pass."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from rageval_report.runner.config import Retries
+from rageval_report.runner.failures import TargetError
+
+Clock = Callable[[], float]
+
+_FIRST_WAIT = 1.0  # seconds; the second is twice as long, and so on
+_JITTER = 1.0  # seconds at most by which queries that failed together are drawn apart
+
+
+class Turns:
+    """At most so many turns a second, whoever takes them.
+
+    Parameters
+    ----------
+    rate : float, optional
+        Turns a second; as many as are wanted where None.
+    clock : callable
+        The time in seconds.
+
+    Examples
+    --------
+    >>> turns = Turns(10.0, clock=lambda: 0.0)
+    >>> [round(turns.wait_for_next(), 3) for _ in range(3)]
+    [0.0, 0.1, 0.2]
+    """
+
+    def __init__(self, rate: float | None, clock: Clock = time.monotonic):
+        self._step = 0.0 if rate is None else 1.0 / rate
+        self._clock = clock
+        self._next = 0.0
+        self._lock = threading.Lock()
+
+    def wait_for_next(self) -> float:
+        """The seconds to wait for a turn, which is taken by that."""
+        if not self._step:
+            return 0.0
+        with self._lock:
+            now = self._clock()
+            turn = max(now, self._next)
+            self._next = turn + self._step
+        return turn - now
+
+
+class Tries:
+    """How often one query was asked, and whether it is asked again.
+
+    Parameters
+    ----------
+    retries : Retries
+        What is tried again.
+    jitter : callable, optional
+        A random number from 0 to 1.
+
+    Examples
+    --------
+    >>> tries = Tries(Retries(server=1), jitter=lambda: 0.5)
+    >>> failure = TargetError("answered 503", "server")
+    >>> tries.wait_after(failure), tries.wait_after(failure), tries.n
+    (1.5, None, 2)
+    """
+
+    def __init__(self, retries: Retries, jitter: Callable[[], float] = random.random):
+        self._retries = retries
+        self._jitter = jitter
+        self._failures: Counter[str] = Counter()
+
+    @property
+    def n(self) -> int:
+        """How often it failed."""
+        return self._failures.total()
+
+    def wait_after(self, failure: TargetError) -> float | None:
+        """The seconds to wait before the query is asked again; None where it is not."""
+        self._failures[failure.kind] += 1
+        longest = self._retries.max_wait
+        is_last = self._failures[failure.kind] > self._retries.after(failure.kind)
+        if is_last or (failure.retry_after or 0.0) > longest:
+            return None
+        jitter = _JITTER * self._jitter()
+        if failure.retry_after is not None:
+            return failure.retry_after + jitter
+        return min(longest, _FIRST_WAIT * 2.0 ** (self.n - 1) + jitter)

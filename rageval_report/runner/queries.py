@@ -1,0 +1,279 @@
+"""The queries of a run, one after the other, as often as they are needed; a file is not held."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.files.json_lines import json_objects
+from rageval_report.files.source import Source
+from rageval_report.records import FIELDS
+from rageval_report.records.cells import CellError, doc_id, is_missing
+from rageval_report.scores.frames import to_pandas
+from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of, query_ids
+
+# What a pipeline is never shown: it is what it will be measured against.
+_GOLD = (
+    *("reference", "negative_reference", "relevant", "relevant_texts", "relevant_spans"),
+    *("relevant_sections", "answerable"),
+)
+# What an earlier run of a pipeline said, which is not what this one says.
+_SAID = (
+    *("retrieved", "retrieved_scores", "retrieved_spans", "contexts", "answer", "citations"),
+    *("cited_sections", "latency_ms", "prompt_tokens", "completion_tokens", "cost_usd", "model"),
+    "error",
+)
+OF_THE_RUN = ("first_byte_ms", "attempts", "error_kind", "asked_at")
+_KEPT_AS = "{}_given"
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query of a run.
+
+    Parameters
+    ----------
+    row : int
+        Its place among the queries, from 0.
+    query_id, question : str
+    given : dict
+        All else that was known of it: gold, metadata.
+    """
+
+    row: int
+    query_id: str
+    question: str
+    given: dict[str, Any]
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What the pipeline may be told: id, question and metadata, never the gold.
+
+        Examples
+        --------
+        >>> Query(0, "a", "Why?", {"reference": "So.", "language": "en"}).shown
+        {'language': 'en', 'query_id': 'a', 'question': 'Why?'}
+        """
+        secret = {_own_name(self.given, field) for field in (*_GOLD, *_SAID)}
+        told = {key: value for key, value in self.given.items() if key not in secret}
+        return {**told, "query_id": self.query_id, "question": self.question}
+
+    def kept(self) -> dict[str, Any]:
+        """What of it goes into the records: an earlier answer only under another name.
+
+        Examples
+        --------
+        >>> Query(0, "a", "Why?", {"reference": "So.", "answer": "No."}).kept()
+        {'query_id': 'a', 'question': 'Why?', 'reference': 'So.', 'answer_given': 'No.'}
+        """
+        stale = {_own_name(self.given, field) for field in _SAID} | set(OF_THE_RUN)
+        rest = {
+            _KEPT_AS.format(key) if key in stale else key: value
+            for key, value in self.given.items()
+        }
+        return {"query_id": self.query_id, "question": self.question, **rest}
+
+
+def _own_name(given: dict[str, Any], field: str) -> str | None:
+    return first_named(given, (field, *FIELDS[field]))
+
+
+class Queries(Protocol):
+    """Queries that can be gone through again and again."""
+
+    def __iter__(self) -> Iterator[Query]:
+        """The queries in their order."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of ids and questions."""
+
+
+class _Checked:
+    """What all queries have once they were gone through."""
+
+    def __init__(self) -> None:
+        ids = array("Q")
+        digest = blake2b(digest_size=16)
+        for query in self:
+            told = f"{len(query.query_id)} {query.query_id} {query.question}\n"
+            digest.update(told.encode("utf-8", "surrogatepass"))
+            ids.append(_number_of(query.query_id))
+        if not ids:
+            raise DataError("expected one query a row; there is none")
+        self._refuse_doubles(np.sort(np.frombuffer(ids, dtype=np.uint64)))
+        self._n, self.fingerprint = len(ids), digest.hexdigest()
+
+    def _refuse_doubles(self, ids: np.ndarray) -> None:
+        """The numbers of the ids, sorted, tell in little memory whether one is there twice."""
+        again = set(ids[1:][ids[1:] == ids[:-1]].tolist())
+        if not again:
+            return
+        told = Counter(one.query_id for one in self if _number_of(one.query_id) in again)
+        twice = [name for name, n in told.items() if n > 1]
+        if twice:
+            raise DataError(f"query ids must be unique; seen more than once: {named(twice)}")
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __iter__(self) -> Iterator[Query]:
+        raise NotImplementedError
+
+
+class FileQueries(_Checked):
+    """The queries of a JSON Lines file, which is read line by line each time.
+
+    Parameters
+    ----------
+    path : str or Path
+        An object a line, with an id and a question.
+
+    Raises
+    ------
+    ReaderError
+        If a line is broken, or has no id or no question: the file and the line.
+    """
+
+    def __init__(self, path: str | Path):
+        self._path = path
+        super().__init__()
+
+    def __iter__(self) -> Iterator[Query]:
+        source = Source(self._path)
+        for row, (line, found) in enumerate(json_objects(source)):
+            try:
+                yield _query(row, found)
+            except CellError as exc:
+                raise source.error(str(exc), line=line) from exc
+
+
+class TableQueries(_Checked):
+    """The queries of a table in memory.
+
+    Parameters
+    ----------
+    data : frame, dict of lists, or list of dicts
+        A row a query; ids are derived from the questions where there are none.
+
+    Raises
+    ------
+    DataError
+        If a row has no question.
+    """
+
+    def __init__(self, data: object):
+        frame = to_pandas(data)
+        ids, column, _ = query_ids(frame, QUERY_ID)
+        self._ids = ids.tolist()
+        self._frame = frame if column is None else frame.drop(columns=column)
+        super().__init__()
+
+    def __iter__(self) -> Iterator[Query]:
+        names = [str(name) for name in self._frame]
+        columns = [self._frame[name] for name in self._frame]
+        for row, (one, *values) in enumerate(zip(self._ids, *columns, strict=True)):
+            known = dict(zip(names, map(_plain, values), strict=True))
+            try:
+                yield _query(row, {QUERY_ID: one, **known})
+            except CellError as exc:
+                raise DataError(f"query {one!r}: {exc}") from exc
+
+
+def queries_of(source: object) -> Queries:
+    """The queries of a file or table.
+
+    Parameters
+    ----------
+    source : path, frame, dict of lists, or list of dicts
+        A JSON Lines file is read line by line, so that no more than a line is held; without ids
+        it is read whole, and they are derived from the questions.
+
+    Raises
+    ------
+    DataError
+        If ids are missing or twice there, or a question is missing.
+
+    Examples
+    --------
+    >>> queries = queries_of([{"query_id": "a", "question": "Why?"}])
+    >>> [query.question for query in queries], len(queries)
+    (['Why?'], 1)
+    """
+    if not isinstance(source, str | Path):
+        return TableQueries(source)
+    first = next(json_objects(Source(source)), None)
+    if first is None:
+        raise ReaderError("expected one query a line; there is none", source)
+    if id_column_of(first[1]) is not None:
+        return FileQueries(source)
+    return TableQueries([found for _, found in json_objects(Source(source))])
+
+
+def drawn(n: int, samples: int | None, seed: int) -> np.ndarray:
+    """Which of n queries are asked: all, or some drawn at random, as a mask.
+
+    Parameters
+    ----------
+    n : int
+        How many there are.
+    samples : int, optional
+        How many are wanted; all of them where None, or more than there are.
+    seed : int
+        For the draw.
+
+    Examples
+    --------
+    >>> drawn(5, 2, seed=0).sum()
+    np.int64(2)
+    """
+    if samples is None or samples >= n:
+        return np.ones(n, dtype=bool)
+    mask = np.zeros(n, dtype=bool)
+    mask[np.random.default_rng(seed).choice(n, samples, replace=False)] = True
+    return mask
+
+
+def _number_of(query_id: str) -> int:
+    """64 bits for an id; equal ids have equal numbers."""
+    return int.from_bytes(
+        blake2b(query_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    )
+
+
+def _query(row: int, found: dict[str, Any]) -> Query:
+    id_name, question_name = id_column_of(found), first_named(found, ("question", *_QUESTION))
+    if id_name is None or question_name is None:
+        missing = "id" if id_name is None else "question"
+        raise CellError(f"expected a query with an id and a question; it has no {missing}")
+    question = found[question_name]
+    if not isinstance(question, str) or not question.strip():
+        raise CellError(f"expected a question, a text; got {question!r}")
+    given = {key: value for key, value in found.items() if key not in (id_name, question_name)}
+    return Query(row, doc_id(found[id_name]), question, given)
+
+
+_QUESTION = FIELDS["question"]
+
+
+def _plain(value: Any) -> Any:
+    """A cell as JSON has it: arrays are lists, NumPy's numbers Python's, missing is None."""
+    if isinstance(value, np.ndarray):
+        return [_plain(item) for item in value.tolist()]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, date):
+        return None if is_missing(value) else value.isoformat()
+    return None if is_missing(value) else value

@@ -1,0 +1,82 @@
+"""What every target is to the runner."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from rageval_report.runner.queries import Query
+from rageval_report.runner.replies import Reply
+from rageval_report.runner.settings import settings_from
+
+# What is asked of a server about itself; what it does not say is null, never invented.
+SNAPSHOT = (
+    *("llm_model", "llm_provider", "embedding_model", "reranker_model", "retrieval_top_k"),
+    *("hybrid_search_enabled", "contextual_retrieval_enabled"),
+)
+
+
+class Target(ABC):
+    """A black box that answers questions; it is asked by several threads at once.
+
+    Parameters
+    ----------
+    settings : dataclass
+        Of the class's `settings_type`.
+    """
+
+    settings_type: ClassVar[type]
+
+    @abstractmethod
+    def __init__(self, settings: Any): ...
+
+    @classmethod
+    def of_settings(cls, given: Mapping[str, Any], name: str) -> Self:
+        """The target of a section of a configuration, each key checked."""
+        return cls(settings_from(cls.settings_type, given, name))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def ask(self, query: Query) -> Reply:
+        """Ask once.
+
+        Raises
+        ------
+        TargetError
+            If it is not answered; the runner decides whether to ask again.
+        """
+
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """What must be the same when a run is resumed; without keys."""
+
+    def prepare(self, concurrency: int) -> None:  # noqa: B027  (most need nothing)
+        """Make ready to be asked by so many threads at once."""
+
+    def check(self) -> None:  # noqa: B027  (most have nothing to check)
+        """Look whether it can be asked at all.
+
+        Raises
+        ------
+        PipelineError
+            If it cannot.
+        """
+
+    def snapshot(self) -> dict[str, Any]:
+        """How the pipeline is set up, as far as it says so itself."""
+        return dict.fromkeys(SNAPSHOT)
+
+    def close(self) -> None:  # noqa: B027  (most hold nothing)
+        """Let go of connections and processes."""

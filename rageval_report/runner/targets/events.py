@@ -1,0 +1,63 @@
+"""Server-sent events: what a server says piece by piece while it thinks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event.
+
+    Parameters
+    ----------
+    name : str
+        "message" where the server names none.
+    data : str
+        What it says.
+    place : int
+        The byte at which it was known in full.
+    """
+
+    name: str
+    data: str
+    place: int
+
+
+def events_in(body: bytes) -> Iterator[Event]:
+    r"""The events of a stream, in order; one that is cut at the end does not count.
+
+    Parameters
+    ----------
+    body : bytes
+        The whole of it.
+
+    References
+    ----------
+    .. [1] HTML Living Standard, section 9.2, Server-sent events.
+
+    Examples
+    --------
+    >>> list(events_in(b": hello\n\ndata: one\ndata: two\n\ndata: cut"))
+    [Event(name='message', data='one\ntwo', place=29)]
+    """
+    data: list[str] = []
+    name, place = "", len(_MARK) if body.startswith(_MARK) else 0
+    for end in _LINE_END.finditer(body, place):
+        line, place = body[place : end.start()].decode("utf-8", "replace"), end.end()
+        if not line:
+            if data:
+                yield Event(name or "message", "\n".join(data), end.start())
+            name, data = "", []
+            continue
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "data":
+            data.append(value)
+        elif field == "event":
+            name = value

@@ -1,0 +1,260 @@
+"""A server as a target: asked over HTTP, answers whole or as server-sent events."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rageval_report.errors import DataError, PipelineError
+from rageval_report.http.addresses import checked_address, shown
+from rageval_report.http.failures import RequestError
+from rageval_report.http.keys import Key, key_from_environment
+from rageval_report.http.streams import Timed, TimedClient
+from rageval_report.runner.failures import TargetError, of_request
+from rageval_report.runner.paths import value_at
+from rageval_report.runner.queries import Query
+from rageval_report.runner.replies import Reply, ResponsePaths, record_fields
+from rageval_report.runner.targets.base import SNAPSHOT, Target
+from rageval_report.runner.targets.events import events_in
+from rageval_report.runner.templates import filled, filled_address
+
+_VARIABLE = re.compile(r"(?:(\S+) )?\$\{(\w+)\}")
+_OF_KEYS = re.compile(r"authorization|cookie|key|token|secret", re.IGNORECASE)
+_MEGABYTE = 1 << 20
+_MILLISECONDS = 1000.0
+
+
+@dataclass(frozen=True)
+class Stream:
+    """How an answer comes in pieces, as server-sent events.
+
+    Parameters
+    ----------
+    text : str
+        Where a piece of the answer stands in an event, as ``choices.0.delta.content``; an empty
+        path where the event is the piece, as it is where its data is no JSON.
+    done : str, optional
+        The data of the event that ends an answer, as "[DONE]"; without it the answer was cut.
+    """
+
+    text: str = "delta"
+    done: str | None = None
+
+
+@dataclass(frozen=True)
+class HttpSettings:
+    """How a server is asked.
+
+    Parameters
+    ----------
+    url : str
+        Its address; ``{question}`` is filled in and escaped.
+    method : str
+        As "POST" or "GET".
+    headers : dict of str to str
+        A key is named, not written: ``Authorization: Bearer ${RAG_API_KEY}`` takes it from that
+        environment variable.
+    body : JSON value
+        What is sent; ``{question}``, ``{query_id}`` and the names of metadata are filled in.
+        Nothing is sent with GET.
+    response : ResponsePaths
+        Where the fields of a record stand in the answer.
+    stream : Stream, optional
+        How the answer comes in pieces; it comes whole where not given.
+    timeout : float
+        Seconds that a query may take.
+    max_bytes : int
+        An answer that is larger is a failure.
+    health_url : str, optional
+        What answers 200 when the server can be asked; without it, the address need only be there.
+    config_url : str, optional
+        What tells how the server is set up.
+    config : dict of str to str
+        By name of a setting, where it stands in that answer; under its own name where not given.
+    """
+
+    url: str
+    method: str = "POST"
+    headers: dict[str, str] = field(default_factory=dict)
+    body: Any = field(default_factory=lambda: {"question": "{question}"})
+    response: ResponsePaths = field(default_factory=ResponsePaths)
+    stream: Stream | None = None
+    timeout: float = 60.0
+    max_bytes: int = 64 * _MEGABYTE
+    health_url: str | None = None
+    config_url: str | None = None
+    config: dict[str, str] = field(default_factory=dict)
+
+
+class HttpTarget(Target):
+    """A server that is asked over HTTP.
+
+    Parameters
+    ----------
+    settings : HttpSettings
+        How it is asked.
+
+    Raises
+    ------
+    DataError
+        If an address is none, or a key stands in the settings, or in no variable.
+
+    Examples
+    --------
+    >>> HttpTarget(HttpSettings("http://localhost:8001/answer")).identity()["url"]
+    'http://localhost:8001/answer'
+    """
+
+    settings_type = HttpSettings
+
+    def __init__(self, settings: HttpSettings):
+        for url in (settings.url, settings.health_url, settings.config_url):
+            checked_address(filled_address(url, _Anything()) if url else settings.url)
+        self._settings = settings
+        self._headers = {name: _header(name, value) for name, value in settings.headers.items()}
+        self._client = self._new_client(1)
+
+    def _new_client(self, concurrency: int) -> TimedClient:
+        told = self._settings
+        return TimedClient(
+            timeout=told.timeout, max_bytes=told.max_bytes, connections=max(concurrency, 4)
+        )
+
+    def prepare(self, concurrency: int) -> None:
+        """Keep a connection open for each thread."""
+        self._client.close()
+        self._client = self._new_client(concurrency)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def identity(self) -> dict[str, Any]:
+        """Address and template; of headers the names only."""
+        told = self._settings
+        return {
+            "target": "http",
+            "url": shown(told.url),
+            "method": told.method,
+            "headers": sorted(told.headers),
+            "body": told.body if self._sends else None,
+            "stream": told.stream is not None,
+        }
+
+    @property
+    def _sends(self) -> bool:
+        return self._settings.method.upper() not in ("GET", "HEAD")
+
+    def ask(self, query: Query) -> Reply:
+        """Send the question and read the answer."""
+        told, fields = self._settings, query.shown
+        body = filled(told.body, fields) if self._sends else None
+        try:
+            timed = self._client.ask(
+                told.method, filled_address(told.url, fields), json=body, headers=self._headers
+            )
+            if told.stream is None:
+                return _whole(timed, told.response)
+            return _in_pieces(timed, told.stream, told.response)
+        except RequestError as exc:
+            raise of_request(exc) from exc
+
+    def check(self) -> None:
+        """Ask the health address, or look whether anything answers at the address at all."""
+        told = self._settings
+        url = told.health_url or filled_address(told.url, _Anything())
+        try:
+            self._client.ask("GET", url, headers=self._headers)
+        except RequestError as exc:
+            is_there = told.health_url is None and exc.failure in ("status", "size")
+            if not is_there:
+                raise PipelineError(f"the pipeline cannot be asked: {exc}") from exc
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the server says of itself; null where it says nothing."""
+        told = self._settings
+        if told.config_url is None:
+            return super().snapshot()
+        try:
+            document = self._client.ask("GET", told.config_url, headers=self._headers).answer.json()
+        except RequestError as exc:
+            raise PipelineError(f"the pipeline's settings cannot be had: {exc}") from exc
+        names = dict.fromkeys((*SNAPSHOT, *told.config))
+        return {name: value_at(document, told.config.get(name, name)) for name in names}
+
+
+class _Anything(dict[str, Any]):
+    """Every field, to see what an address looks like."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        return "x"
+
+
+def _header(name: str, value: str) -> str | Key:
+    variable = _VARIABLE.fullmatch(value)
+    if variable:
+        return key_from_environment(variable[2], scheme=variable[1] or "")
+    if _OF_KEYS.search(name):
+        raise DataError(
+            f"the header {name!r} holds a key as it stands; put it into an environment variable "
+            "and name that: 'Bearer ${RAG_API_KEY}'"
+        )
+    return value
+
+
+def _whole(timed: Timed, paths: ResponsePaths) -> Reply:
+    fields = record_fields(timed.answer.json(), paths)
+    return _timed(Reply(fields, 0.0), timed, timed.first_byte_seconds)
+
+
+def _timed(reply: Reply, timed: Timed, first_seconds: float | None) -> Reply:
+    first = None if first_seconds is None else _MILLISECONDS * first_seconds
+    return replace(reply, latency_ms=_MILLISECONDS * timed.answer.seconds, first_byte_ms=first)
+
+
+# -- pieces
+
+
+def _in_pieces(timed: Timed, stream: Stream, paths: ResponsePaths) -> Reply:
+    texts: list[str] = []
+    last: dict[str, Any] = {}
+    place, is_done = None, stream.done is None
+    for event in events_in(timed.answer.body):
+        if event.name == "error":
+            raise TargetError(f"the server broke off: {event.data[:200]}", "content")
+        if event.data == stream.done:
+            is_done = True
+            break
+        document = _document(event.data)
+        piece = document if isinstance(document, str) else value_at(document, stream.text)
+        if isinstance(piece, str) and piece:
+            place = event.place if place is None else place
+            texts.append(piece)
+        if isinstance(document, dict):
+            last |= {key: value for key, value in document.items() if value is not None}
+    if not is_done:
+        raise TargetError(f"the answer ended before {stream.done!r}", "content")
+    return _joined(texts, last, timed, place, paths)
+
+
+def _document(data: str) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+
+
+def _joined(
+    texts: list[str], last: dict[str, Any], timed: Timed, place: int | None, paths: ResponsePaths
+) -> Reply:
+    """The pieces as one answer; what else the events held, the latest of each name."""
+    if place is None:
+        told = timed.answer.error("no piece of an answer in the events")
+        raise of_request(told)
+    rest = record_fields({**last, "answer": "".join(texts)}, replace(paths, answer="answer"))
+    return _timed(Reply(rest, 0.0), timed, timed.seconds_at(place))

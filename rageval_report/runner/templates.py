@@ -1,0 +1,63 @@
+"""What is sent: a template whose {fields} are filled from a query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from rageval_report.errors import UnknownNameError
+
+_PLACE = re.compile(r"\{([A-Za-z_]\w*)\}")
+
+
+def filled(template: Any, fields: Mapping[str, Any]) -> Any:
+    """A template with its places filled, however deep.
+
+    Parameters
+    ----------
+    template : JSON value
+        A text that is a place and nothing else becomes the field's value as it is; in a longer text
+        the value is written. Braces around anything but a name are left alone.
+    fields : mapping
+        By name.
+
+    Raises
+    ------
+    UnknownNameError
+        If a place names no field.
+
+    Examples
+    --------
+    >>> fields = {"question": "Why?", "tags": ["a", "b"]}
+    >>> filled({"q": "{question}", "text": "Q: {question}", "tags": "{tags}", "k": 5}, fields)
+    {'q': 'Why?', 'text': 'Q: Why?', 'tags': ['a', 'b'], 'k': 5}
+    """
+    if isinstance(template, Mapping):
+        return {key: filled(value, fields) for key, value in template.items()}
+    if isinstance(template, list | tuple):
+        return [filled(item, fields) for item in template]
+    if not isinstance(template, str):
+        return template
+    whole = _PLACE.fullmatch(template)
+    if whole:
+        return _field(whole[1], fields)
+    return _PLACE.sub(lambda place: str(_field(place[1], fields)), template)
+
+
+def filled_address(template: str, fields: Mapping[str, Any]) -> str:
+    """An address with its places filled and escaped.
+
+    Examples
+    --------
+    >>> filled_address("http://host/ask?q={question}", {"question": "Why & how?"})
+    'http://host/ask?q=Why%20%26%20how%3F'
+    """
+    return _PLACE.sub(lambda place: quote(str(_field(place[1], fields)), safe=""), template)
+
+
+def _field(name: str, fields: Mapping[str, Any]) -> Any:
+    if name not in fields:
+        raise UnknownNameError("field that may be sent", name, fields)
+    return fields[name]

@@ -1,0 +1,175 @@
+"""eval, serve and demo --live: a pipeline is asked, scored and reported in one go."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rageval_report import RAGPipelineEvaluation, read_records
+from rageval_report.server import (
+    ExtractiveRag,
+    Faults,
+    ReferenceServer,
+    demo_documents,
+    demo_queries,
+)
+
+ASK = "eval --callable my_rag:answer --records queries.jsonl -o run"
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture
+def server():
+    with ReferenceServer(ExtractiveRag(demo_documents())) as running:
+        yield running
+
+
+@pytest.fixture
+def live_queries(folder):
+    lines = [json.dumps(query) for query in demo_queries()]
+    (folder / "live.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_a_server_is_asked_scored_and_reported(live_queries, server, run):
+    url = server.url
+    words = f"eval --url {url}/answer --records live.jsonl -o run --config-url {url}/config"
+    result = run(words + " --concurrency 2 --name rag")
+    assert result.exit_code == 0, result.stderr
+    assert "Recall@5" in result.stdout
+    assert "Exact Match" in result.stdout
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert (saved.name, saved.n_queries, saved.config["retrieval_top_k"]) == ("rag", 44, 3)
+    rag = ExtractiveRag(demo_documents())
+    right = [rag.answer(q["question"])["answer"] in q["reference"] for q in demo_queries()[:38]]
+    assert saved.get_aggregated_scores("exact_match") == pytest.approx(sum(right) / 38)
+    assert (live_queries / "run" / "report.html").read_text().startswith("<!")
+
+
+def test_the_same_is_asked_by_events(live_queries, server, run):
+    result = run(f"eval --url {server.url}/stream --stream delta --records live.jsonl -o run -q")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert read_records("run/records.parquet")["answer"].notna().all()
+
+
+def test_failures_are_told_and_asked_again(live_queries, run, monkeypatch):
+    rag = ExtractiveRag(demo_documents())
+    words = "--records live.jsonl -o run --metric exact_match --config eval.yaml"
+    with ReferenceServer(rag, faults=Faults({"html": 0.1})) as server:
+        settings = {"http": {"url": server.url + "/answer"}}
+        (live_queries / "eval.yaml").write_text(json.dumps(settings))
+        first = run(f"eval {words}")
+        assert "have no answer: content" in first.stderr
+        assert "ask those again with --retry-failed -o run" in first.stderr
+        for _ in range(4):
+            again = run(f"eval {words} --retry-failed")
+    assert again.exit_code == 0
+    assert "have no answer" not in again.stderr
+
+
+def test_a_folder_that_holds_a_run_is_kept(demo_folder, run, refused):
+    assert run(ASK).exit_code == 0
+    assert refused(ASK).startswith("run holds a run already: go on with it by --resume")
+    assert run(ASK + " --resume").exit_code == 0
+
+
+def test_options_go_before_the_file(demo_folder, run):
+    (demo_folder / "fast.yaml").write_text(
+        "records: no.jsonl\nsamples: 1\nseed: 4\ncallable: {function: 'my_rag:answer'}\n"
+    )
+    result = run("eval --config fast.yaml --records queries.jsonl --samples 2 -o run")
+    assert result.exit_code == 0, result.stderr
+    account = json.loads((demo_folder / "run" / "run.json").read_text())
+    assert (account["question_count"], account["metadata"]["seed"]) == (2, 4)
+
+
+def test_queries_of_a_table_will_do(demo_folder, run):
+    (demo_folder / "q.csv").write_text("query_id,question,relevant\na,Why?,d1\nb,How?,d9\n")
+    result = run("eval --callable my_rag:answer --records q.csv -o run --metric recall@1")
+    assert result.exit_code == 0, result.stderr
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert saved.get_aggregated_scores("recall@1") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--records queries.jsonl", "expected one target to ask; got none"),
+        ("--callable my_rag:answer", "Missing option '--records'"),
+        ("--callable my_rag:answer --url http://h --records queries.jsonl", "Give one of --url"),
+        ("--callable my_rag:answr --records queries.jsonl", "the module has no 'answr'"),
+        ("--callable my_rag:answer --records no.jsonl", "no.jsonl"),
+        ("--url localhost:8001 --records queries.jsonl", "expected an address"),
+        ("--url http://h --body {x --records queries.jsonl", "expected JSON"),
+        ("--url http://h --header Accept --records queries.jsonl", "expected NAME=VALUE"),
+        ("--url http://h --path anser=a --records queries.jsonl", "Did you mean 'answer'"),
+        ("--config no.yaml", "no.yaml"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_in_a_line(demo_folder, refused, words, told):
+    assert told in refused(f"eval {words} -o run")
+
+
+def test_a_server_that_is_down_is_told_in_a_line(demo_folder, refused):
+    told = refused("eval --url http://127.0.0.1:9/answer --records queries.jsonl -o run")
+    assert "the pipeline cannot be asked" in told
+    assert "does the server run?" in told
+
+
+def test_queries_without_gold_are_answered_and_timed(demo_folder, run):
+    (demo_folder / "bare.jsonl").write_text('{"query_id": "a", "question": "Why?"}\n')
+    result = run("eval --callable my_rag:answer --records bare.jsonl -o run")
+    assert result.exit_code == 0
+    assert "Latency" in result.stdout
+
+
+# -- serve
+
+
+def test_serve_says_where_it_is_and_ends_when_told(folder, run):
+    result = run("serve --port 0 --seconds 0")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("24 documents at http://127.0.0.1:")
+
+
+def test_serve_answers_from_documents_of_ones_own(folder, run):
+    (folder / "docs").mkdir()
+    (folder / "docs" / "a.md").write_text("The lighthouse is forty metres tall.")
+    result = run("serve", "--documents", "docs", "--ask", "How tall is the lighthouse?")
+    assert json.loads(result.stdout)["answer"] == "The lighthouse is forty metres tall."
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--fault 501=0.1", "no fault is named '501'"),
+        ("--fault 500", "expected NAME=SHARE"),
+        ("--fault 500=2", "at most 1 together"),
+        ("--documents nowhere", "nowhere"),
+        ("--k 0", "k must be at least 1"),
+    ],
+)
+def test_serve_refuses_what_makes_no_sense(folder, refused, words, told):
+    assert told in refused(f"serve --port 0 --seconds 0 {words}")
+
+
+# -- demo --live
+
+
+def test_the_live_demo_shows_the_whole_chain_and_can_be_run_again(folder, run):
+    for _ in range(2):
+        result = run("demo --live")
+        assert (result.exit_code, result.stderr) == (0, "")
+    assert "Evaluation of k3" in result.stdout
+    assert "k3 is better on recall@5" in result.stdout
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    proposed = [line.strip() for line in lines if line.strip().startswith("rageval-report compare")]
+    assert run(proposed[0].removeprefix("rageval-report ")).exit_code == 0

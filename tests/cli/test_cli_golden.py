@@ -1,0 +1,193 @@
+"""The commands on golden sets and on data sets."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from rageval_report.golden import read_golden
+
+
+def rows_of(result):
+    return json.loads(result.stdout)["rows"]
+
+
+# -- check
+
+
+def test_a_set_with_errors_ends_with_one_and_lists_them(demo_folder, run):
+    row = {"query_id": "q9", "question": "who wrote hamlet", "answerable": True}
+    with (demo_folder / "golden.jsonl").open("a") as file:
+        file.write(json.dumps(row) + "\n")
+    result = run("golden check golden.jsonl --format json")
+    assert result.exit_code == 1
+    errors = [
+        (one["check"], one["query_id"]) for one in rows_of(result) if one["severity"] == "error"
+    ]
+    assert errors == [("fields", "q9"), ("duplicates", "q9")]
+
+
+def test_warnings_end_with_one_only_where_it_is_strict(demo_folder, run):
+    assert run("golden check golden.jsonl").exit_code == 0
+    assert run("golden check golden.jsonl --strict").exit_code == 1
+
+
+def test_the_queries_that_are_needed_are_those_of_statsmodels(demo_folder, run):
+    power = pytest.importorskip("statsmodels.stats.power")  # 0.14
+    result = run("golden check golden.jsonl --difference 0.05 --sd 0.4 --format json")
+    [size] = [one for one in rows_of(result) if one["check"] == "size"]
+    exact = power.TTestPower().solve_power(0.05 / 0.4, power=0.8, alpha=0.05)
+    assert size["value"] == int(exact) + 1
+
+
+def test_a_set_that_is_large_enough_says_what_it_shows(demo_folder, run):
+    result = run("golden check golden.jsonl --difference 0.9 --sd 0.4 --format json")
+    assert [one for one in rows_of(result) if one["check"] == "size"] == []
+    assert json.loads(result.stdout)["notes"][0].startswith("8 questions show, differences from")
+
+
+def test_a_check_can_be_left_out_and_an_unknown_one_is_refused(demo_folder, run, refused):
+    result = run("golden check golden.jsonl --skip balance --difference 0.9 --format json")
+    assert rows_of(result) == []
+    assert "Did you mean 'balance'" in refused("golden check golden.jsonl --skip balances")
+
+
+def test_a_difference_of_nothing_is_refused(demo_folder, refused):
+    assert "must be above 0" in refused("golden check golden.jsonl --difference 0")
+
+
+# -- sample, split, review
+
+
+def test_a_sample_goes_to_standard_output_where_no_file_is_named(demo_folder, run):
+    result = run("golden sample golden.jsonl --n 4 --by query_type")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert (
+        sorted(row["metadata"]["query_type"] for row in rows) == ["factoid"] * 2 + ["summary"] * 2
+    )
+
+
+def test_the_parts_of_a_split_are_written_and_counted(demo_folder, run):
+    result = run("golden split golden.jsonl --part a.jsonl=0.5 --part b.jsonl=0.5 --format json")
+    ids = [{one.query_id for one in read_golden(name)} for name in ("a.jsonl", "b.jsonl")]
+    assert ids[0].isdisjoint(ids[1])
+    counted = {one["part"]: one["n"] for one in rows_of(result) if one["value"] == "questions"}
+    assert (
+        counted == {"a.jsonl": len(ids[0]), "b.jsonl": len(ids[1])} == {"a.jsonl": 4, "b.jsonl": 4}
+    )
+
+
+def test_parts_that_are_there_are_kept(demo_folder, run, refused):
+    (demo_folder / "a.jsonl").write_text("mine")
+    words = "golden split golden.jsonl --part a.jsonl=0.5 --part b.jsonl=0.5"
+    assert "is there already" in refused(words)
+    assert not (demo_folder / "b.jsonl").exists()
+    assert run(f"{words} --force-parts").exit_code == 0
+
+
+def test_shares_that_are_none_are_refused(demo_folder, refused):
+    assert "add up to 1" in refused("golden split golden.jsonl --part a=0.5 --part b=0.6")
+    assert "expected a share" in refused("golden split golden.jsonl --part a=half --part b=0.6")
+
+
+def test_a_review_is_applied(demo_folder, run):
+    words = "golden review golden.jsonl --decisions review.csv --reviewer eve -o done.jsonl"
+    result = run(words)
+    assert "1 accept" in result.stderr
+    items = {one.query_id: one for one in read_golden("done.jsonl")}
+    assert set(items) == {f"q{n}" for n in range(8)} - {"q1"}
+    assert items["q2"].provenance["review"] == {"decision": "accept", "reviewer": "eve"}
+
+
+def test_a_form_of_another_kind_is_refused(demo_folder, refused):
+    assert "in .csv for a sheet" in refused("golden review golden.jsonl -o review.pdf")
+
+
+# -- generate, ground-truth
+
+
+def test_what_is_generated_can_be_checked_and_its_rejects_are_written(demo_folder, run):
+    words = (
+        "golden generate docs --chat my_chat:ask --factoid 3 --unanswerable 2 -o drafts.jsonl "
+        "--rejected rejected.csv"
+    )
+    result = run(words)
+    assert result.exit_code == 0, result.stderr
+    items = read_golden("drafts.jsonl")
+    assert [one.answerable for one in items] == [True] * 3 + [False] * 2
+    assert Path("rejected.csv").read_text().startswith("kind,passage,question,reason")
+    checked = run("golden check drafts.jsonl --documents docs --skip balance --difference 0.9")
+    assert checked.exit_code == 0, checked.output
+
+
+def test_a_second_run_asks_nothing_again(demo_folder, run):
+    words = "golden generate docs --chat my_chat:ask --factoid 2 -o drafts.jsonl"
+    first = run(words)
+    content = Path("drafts.jsonl").read_bytes()
+    second = run(f"{words} --force")
+    assert "0 answered from the journal" in first.stderr
+    assert "0 messages were sent" in second.stderr
+    assert Path("drafts.jsonl").read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("chat", "told"),
+    [
+        ("my_chat", "expected MODULE:FUNCTION"),
+        ("no_chat:ask", "no module is named 'no_chat'"),
+        ("my_chat:say", "the module has no 'say'"),
+        ("my_chat:re", "it cannot be called"),
+    ],
+)
+def test_a_chat_that_is_none_is_refused(demo_folder, refused, chat, told):
+    assert told in refused(f"golden generate docs --chat {chat} -o drafts.jsonl")
+
+
+def test_a_chat_and_a_provider_are_not_given_together(demo_folder, refused):
+    words = "golden generate docs --chat my_chat:ask --provider openai -o drafts.jsonl"
+    assert "give --chat, or --provider" in refused(words)
+
+
+def test_a_provider_without_a_model_is_refused(demo_folder, refused, monkeypatch):
+    monkeypatch.delenv("RAG_EVAL_OLLAMA_MODEL", raising=False)
+    assert "RAG_EVAL_OLLAMA_MODEL" in refused("golden generate docs --provider ollama -o d.jsonl")
+
+
+def test_ground_truth_of_named_queries_is_read_as_a_golden_set(demo_folder, run, refused):
+    words = "golden ground-truth nfcorpus.zip --chat my_chat:ask -o truth.jsonl --query-id"
+    assert run(f"{words} PLAIN-1").exit_code == 0
+    [item] = read_golden("truth.jsonl")
+    assert (item.query_id, item.references, item.relevant) == (
+        *("PLAIN-1", ("It is healthy.",)),
+        {"MED-1": 2.0},
+    )
+    assert "no query has the id 'PLAIN-9'" in refused(f"{words} PLAIN-9 --force")
+
+
+# -- datasets, stats
+
+
+def test_the_list_of_data_sets_has_licence_and_size(folder, run):
+    rows = rows_of(run("datasets --format json"))
+    assert {"squad_v2", "ragbench", "beir", "golden"} <= {row["dataset"] for row in rows}
+    assert all(row["licence"] and row["questions"] for row in rows)
+
+
+def test_a_golden_set_is_counted_by_its_path(demo_folder, run):
+    rows = rows_of(run("stats golden.jsonl --format json"))
+    counts = {(row["by"], row["value"]): row["n"] for row in rows}
+    assert counts["all", "questions"] == 8
+    assert counts["query_type", "factoid"] == counts["query_type", "summary"] == 4
+
+
+def test_an_archive_that_leads_out_is_refused_in_one_line(folder, refused):
+    with zipfile.ZipFile("evil.zip", "w") as archive:
+        archive.writestr("../evil.jsonl", "{}")
+    assert "lead out of it" in refused("stats beir --path evil.zip")
+
+
+def test_a_name_that_is_no_set_and_no_path_is_refused(folder, refused):
+    assert "Did you mean 'squad_v2'" in refused("stats squad")

@@ -1,0 +1,109 @@
+"""history and repeats: what a person sees, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+def rows(result):
+    return json.loads(result.stdout)["rows"]
+
+
+def test_a_folder_of_runs_is_told_in_order(demo_folder, run):
+    result = run("history runs --metric faithfulness --format json")
+    assert result.exit_code == 0, result.stderr
+    assert [row["run"] for row in rows(result)] == [f"2026-08-0{day}" for day in (1, 2, 3)]
+    assert rows(result)[0]["mean"] == pytest.approx(0.5 + 3.5 / 40)
+
+
+def test_the_baseline_may_be_pinned(demo_folder, run):
+    told = rows(run("history runs --baseline 2026-08-02 --metric faithfulness --format json"))
+    assert [row["difference"] for row in told] == [None, None, pytest.approx(0.15)]
+
+
+def test_changes_between_runs_are_listed(demo_folder, run):
+    told = rows(run("history runs --changes --format json"))
+    assert [row["config"] for row in told] == [None, "the same", "top_k: 5 → 10"]
+
+
+def test_fields_that_must_be_equal_break_the_line(demo_folder, run):
+    told = rows(run("history runs --fixed top_k --metric faithfulness --format json"))
+    assert [row["segment"] for row in told] == [0, 0, 1]
+    assert told[2]["differs"] == "top_k: 5 → 10"
+
+
+def test_a_picture_is_drawn_beside_the_table_and_kept(demo_folder, run, refused):
+    result = run("history runs --plot trends.png")
+    assert result.exit_code == 0
+    assert Path("trends.png").read_bytes().startswith(b"\x89PNG")
+    assert "History of hybrid" in result.stdout
+    assert "there already" in refused("history runs --plot trends.png")
+
+
+def test_files_of_scores_are_runs_in_the_order_given(demo_folder, run):
+    told = rows(run("history monday=old.csv new.csv --metric recall@5 --format json"))
+    assert [row["run"] for row in told] == ["monday", "new"]
+    assert told[1]["change_n"] == 7
+
+
+def test_run_files_named_one_by_one_are_named_after_their_files(demo_folder, run):
+    result = run("history runs/2026-08-03.json runs/2026-08-01.json --format json")
+    assert rows(result)[0]["run"] == "2026-08-01"  # by their times
+
+
+def test_what_is_left_out_is_told_beside_a_table_of_values(demo_folder, run):
+    Path("runs/notes.txt").write_text("x")
+    result = run("history runs --format csv")
+    assert "note: no run files, passed over: notes.txt" in result.stderr
+    assert result.stdout.startswith("metric,")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("history empty", "the folder is empty"),
+        ("history nowhere", "nowhere"),
+        ("history runs --baseline 2026-08-09", "no run is named '2026-08-09'"),
+        ("history runs --fixed topk", "Did you mean 'top_k'"),
+        ("history runs --pipeline dense", "no pipeline among these runs is named 'dense'"),
+        ("history runs --metric recal", "no metric is named 'recal'"),
+        ("history runs --reader csv", "--reader is for files"),
+        ("history runs old.csv", "runs is a folder; name it alone"),
+        ("history runs --confidence-level 95", "did you mean 0.95"),
+        ("repeats old.csv", "expected two or more runs"),
+        ("repeats old.csv new.csv --queries --planning", "Choose one of"),
+        ("repeats old.csv new.csv --tolerance 0", "tolerance must be a number above 0"),
+        ("repeats old.csv old.csv", "two runs are named"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(demo_folder, refused, line, told):
+    Path("empty").mkdir()
+    assert told in refused(line)
+
+
+def test_repeated_runs_tell_their_noise(demo_folder, run):
+    result = run("repeats runs --metric exact_match --format json")
+    [row] = rows(result)
+    assert (row["n"], row["n_runs"], row["sd_within"]) == (8, 3, 0.0)
+
+
+def test_repeated_runs_of_another_set_up_are_told(demo_folder, run):
+    assert "top_k: 5 → 10" in run("repeats runs").stdout
+
+
+def test_the_stability_of_queries_takes_the_rule_of_the_user(demo_folder, run):
+    result = run("repeats", "old.csv", "new.csv", "--queries", "--correct", "recall@5>=1",
+                 "--format", "json")  # fmt: skip
+    told = {row["query_id"]: row for row in rows(result)}
+    assert told["q2"]["agreement"] == 0.5  # 0 in old.csv, 1 in new.csv
+    assert told["q4"]["agreement"] == 1.0
+
+
+def test_planning_has_a_row_a_number_of_repeats(demo_folder, run):
+    told = rows(run("repeats runs --planning --metric faithfulness --format json"))
+    assert [row["repeats"] for row in told] == [1, 2, 3, 5, 10]
+    errors = [row["standard_error"] for row in told]
+    assert errors == sorted(errors, reverse=True)

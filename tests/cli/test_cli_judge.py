@@ -1,0 +1,196 @@
+"""The commands judge and cache, against a model server on this machine."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+SECRET = "sk-very-secret-0123456789"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.asked.append(asked)
+        status, document = 200, self.answer(asked)
+        if self.server.wants and self.headers["authorization"] != f"Bearer {self.server.wants}":
+            status = 401
+            document = {"error": {"message": f"wrong key {self.headers['authorization']}"}}
+        content = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def answer(self, asked):
+        prompt = asked["messages"][-1]["content"]
+        score = 5 if "Here." in prompt else 2
+        told = {"reasoning": "as I see it", "score": score}
+        if "<first>" in prompt:
+            first = prompt.partition("<first>")[2].partition("</first>")[0]
+            told = {"reasoning": "fuller", "better": "1" if "Here." in first else "2"}
+        choice = {"message": {"content": json.dumps(told)}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 100}
+        return {"choices": [choice], "usage": usage, "model": asked["model"]}
+
+    def log_message(self, *args):
+        """Tests print nothing."""
+
+
+@pytest.fixture
+def server():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.asked, server.wants = [], None
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def records(folder, monkeypatch):
+    monkeypatch.setenv("RAGEVAL_CACHE", str(folder / "judges.sqlite"))
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, answers in (("new", ("Here.", "Here.")), ("old", ("Here.", "Anywhere"))):
+        rows = [
+            {"query_id": f"q{i}", "question": "Where?", "answer": answer, "model": "gpt-4o"}
+            for i, answer in enumerate(answers)
+        ]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+
+
+@pytest.fixture
+def judge(run, server):
+    """Run judge on the server's model."""
+
+    def run_it(*words: str):
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        return run("judge", *words, "--base-url", url, "--model", "gpt-5")
+
+    return run_it
+
+
+def test_scores_and_what_they_took_are_reported(judge, server):
+    result = judge("old.jsonl", "--judge", "coherence", "--price", "1:10", "--format", "csv")
+    header, row = (line.split(",") for line in result.stdout.splitlines())
+    told = dict(zip(header, row, strict=True))
+    assert (told["metric"], float(told["mean"])) == ("coherence", 0.625)  # (1 + 0.25) / 2
+    assert "note: gpt-5 was asked 2 times" in result.stderr
+    assert "0.004 USD" in result.stderr  # 2 * (1000 * 1 + 100 * 10) / 1e6
+    assert "of the family of gpt-4o (OpenAI)" in result.stderr
+    assert len(server.asked) == 2
+
+
+def test_a_second_run_asks_nobody(judge, server):
+    for _ in range(2):
+        assert judge("old.jsonl", "--judge", "coherence").exit_code == 0
+    assert len(server.asked) == 2
+
+
+def test_without_a_cache_everybody_is_asked_again(judge, server, folder):
+    for _ in range(2):
+        judge("old.jsonl", "--judge", "coherence", "--no-cache")
+    assert len(server.asked) == 4
+    assert not (folder / "judges.sqlite").exists()
+
+
+def test_a_run_file_holds_scores_reasons_and_who_judged(judge, folder):
+    judge("old.jsonl", "--judge", "coherence", "--queries", "run.json")
+    document = json.loads((folder / "run.json").read_text())
+    assert [one["scores"]["coherence"] for one in document["queries"]] == [1.0, 0.25]
+    assert document["queries"][0]["details"]["coherence_reason"] == "as I see it"
+    assert document["config"]["judge"]["judge_model"] == "gpt-5"
+
+
+def test_a_dry_run_asks_nobody(judge, server):
+    result = judge("old.jsonl", "--judge", "coherence", "--price", "1:10", "--dry-run")
+    assert result.exit_code == 0
+    assert "nothing was asked" in result.stdout
+    assert server.asked == []
+
+
+def test_a_budget_stops_and_says_so(judge):
+    result = judge(
+        *("old.jsonl", "--judge", "coherence", "--price", "1:10", "--max-cost", "0.00001")
+    )
+    assert result.exit_code == 0
+    assert "stopped before the end: the budget of 1e-05 USD" in result.stdout
+
+
+def test_repeats_show_the_noise(judge):
+    result = judge("old.jsonl", "--judge", "coherence", "--n-repeats", "2", "--format", "json")
+    report, noise = json.loads(result.stdout)
+    assert noise["rows"][0]["within_query_sd"] == 0.0
+    assert report["rows"][0]["n"] == 2
+
+
+def test_a_rubric_of_ones_own_keeps_its_direction(judge, folder):
+    rubric = {"name": "vagueness_x", "question": "Is it vague?", "prompt": "How vague? {answer}"}
+    told = {**rubric, "greater_is_better": False}
+    (folder / "vague.json").write_text(json.dumps(told))
+    judge("old.jsonl", "--rubric", "vague.json", "--queries", "run.json")
+    document = json.loads((folder / "run.json").read_text())
+    assert document["metrics"]["vagueness_x"]["greater_is_better"] is False
+
+
+def test_two_pipelines_are_laid_beside_each_other(judge, server, folder):
+    result = judge("new.jsonl", "--against", "old.jsonl", "--format", "csv", "--queries", "q.csv")
+    header, row = (line.split(",") for line in result.stdout.splitlines())
+    told = dict(zip(header, row, strict=True))
+    assert (told["baseline"], told["candidate"]) == ("old", "new")
+    # q0 is the same on both sides, which asks nobody; q1 is better now.
+    assert (told["wins"], told["ties"], told["losses"]) == ("1", "1", "0")
+    assert "position: of 2 choices 50 %" in result.stderr
+    assert (folder / "q.csv").read_text().startswith("query_id,baseline_first")
+    assert len(server.asked) == 2
+
+
+def test_the_cache_is_counted_and_cleared(judge, run):
+    assert "0 answers" in run("cache status").stdout
+    judge("old.jsonl", "--judge", "coherence", "--judge", "harmlessness")
+    assert "4 answers" in run("cache status").stdout
+    assert "forgot 2 answers" in run("cache clear --judge coherence").stdout
+    assert "forgot 2 answers" in run("cache clear").stdout
+
+
+def test_a_wrong_key_is_one_line_without_the_key(judge, server, monkeypatch):
+    server.wants = "another"
+    monkeypatch.setenv("MY_KEY", SECRET)
+    result = judge("old.jsonl", "--judge", "coherence", "--api-key-env", "MY_KEY")
+    assert result.exit_code == 2
+    assert "the key was refused" in result.stderr
+    assert SECRET not in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("judge old.jsonl --provider anthropic --model m", "no key: the environment variable"),
+        ("judge old.jsonl --provider ollama", "RAG_EVAL_OLLAMA_MODEL"),
+        ("judge old.jsonl --model m --judge cohrence", "Did you mean 'coherence'"),
+        ("judge old.jsonl --model m --judge faithfulness", "the records have no contexts"),
+        ("judge nothing.jsonl --model m", "there is no such file"),
+        ("judge old.jsonl --model m --price 3", "expected SENT:RECEIVED"),
+        ("judge old.jsonl --model m --judge coherence --max-cost 1", "a budget needs the price"),
+        ("judge old.jsonl --model m --against new.jsonl --judge coherence", "leave out --judge"),
+        ("judge old.jsonl --model m --against new.jsonl --dry-run", "--dry-run is for rubrics"),
+        ("judge old.jsonl --model m --queries new.jsonl", "is there already"),
+    ],
+)
+def test_what_is_wrong_is_one_line(refused, monkeypatch, words, told):
+    for name in ("ANTHROPIC_API_KEY", "RAG_EVAL_ANTHROPIC_API_KEY", "RAG_EVAL_OLLAMA_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    assert told in refused(words)
+
+
+def test_what_was_judged_can_be_judged_again(judge, folder):
+    judge("old.jsonl", "--judge", "coherence", "--queries", "run.jsonl")
+    result = judge("run.jsonl", "--judge", "coherence", "--queries", "again.jsonl")
+    assert result.exit_code == 0, result.stderr
+    assert (folder / "again.jsonl").read_text() == (folder / "run.jsonl").read_text()

@@ -1,0 +1,99 @@
+"""rank, and compare --pareto: what they say, and what they refuse."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.analysis.ranking.leaderboard import rank
+from rageval_report.cli.output import FORMATS
+
+RANK = "rank old.csv new.csv"
+
+
+@pytest.fixture
+def runs(folder):
+    return [RAGPipelineEvaluation.load(name, f"{name}.csv") for name in ("old", "new")]
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize("view", ["", " --pairs", " --weighted", " --pareto"])
+def test_each_view_comes_in_each_format(folder, run, view, format_name):
+    result = run(f"{RANK}{view} --n-resamples 99 --format {format_name}")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.strip()
+
+
+def test_rank_says_what_python_says(runs, run):
+    told = json.loads(run(f"{RANK} --format json").stdout)
+    assert told == rank(*runs).to_dict()
+
+
+def test_weights_are_those_of_python(runs, run):
+    told = json.loads(
+        run(f"{RANK} --weight faithfulness=2 --weight recall@5=1 --format json").stdout
+    )
+    assert told == rank(*runs).weighted({"faithfulness": 2, "recall@5": 1}).to_dict()
+
+
+def test_objectives_are_those_of_python(runs, run):
+    told = json.loads(
+        run(
+            f"{RANK} --pareto --objective q=faithfulness,recall@5 --objective latency_ms "
+            "--format json"
+        ).stdout
+    )
+    objectives = {"q": ["faithfulness", "recall@5"], "latency_ms": ["latency_ms"]}
+    assert told == rank(*runs).pareto(objectives).to_dict()
+
+
+def test_metrics_are_the_objectives_of_a_front(runs, run):
+    told = json.loads(
+        run(f"{RANK} --pareto --metric recall@5 --metric latency_ms --format json").stdout
+    )
+    assert told == rank(*runs).pareto(["recall@5", "latency_ms"]).to_dict()
+
+
+def test_compare_has_the_front_too(folder, run):
+    ours = run("compare old.csv new.csv --pareto --format json").stdout
+    assert json.loads(ours) == json.loads(run(f"{RANK} --pareto --format json").stdout)
+
+
+def test_a_chosen_metric_alone_is_ranked(folder, run):
+    rows = list(csv.DictReader(io.StringIO(run(f"{RANK} --metric em --format csv").stdout)))
+    assert [(row["metric"], row["pipeline"]) for row in rows] == [
+        ("exact_match", "new"),
+        ("exact_match", "old"),
+    ]
+
+
+def test_the_pipelines_of_one_file_are_ranked(folder, run):
+    lines = ["query_id,pipeline,metric,score"]
+    lines += [f"q{i},{name},mrr,{(i + k) % 3 / 2}" for i in range(6) for k, name in enumerate("ab")]
+    (folder / "both.csv").write_text("\n".join(lines) + "\n")
+    told = json.loads(run("rank both.csv --format json").stdout)
+    assert {row["pipeline"] for row in told["rows"]} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("rank old.csv", "expected at least two pipelines to rank; got only 'old'"),
+        (f"{RANK} --weight faithfulnes=1", "Did you mean 'faithfulness'"),
+        (f"{RANK} --weight faithfulness=-1", "at least 0; got -1"),
+        (f"{RANK} --weight faithfulness=0", "weights of the objectives are all 0"),
+        (f"{RANK} --weight faithfulness", "write NAME=W, as faithfulness=2."),
+        (f"{RANK} --objective =f1 --pareto", "write NAME=METRIC,METRIC or NAME."),
+        (f"{RANK} --objective f1", "--objective belongs to --weighted or --pareto."),
+        (f"{RANK} --pairs --pareto", "Choose one of --weighted, --pareto and --pairs."),
+        (f"{RANK} --pairs --weight em=1", "Choose one of --weighted, --pareto and --pairs."),
+        (f"{RANK} --correction hom", "Did you mean 'holm'"),
+        ("compare old.csv new.csv --pareto --by topic", "Choose one of --by"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(folder, refused, words, told):
+    assert told in refused(words)

@@ -1,0 +1,110 @@
+"""Samples keep the strata, and splits keep apart what must not leak."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_report.errors import DataError
+from rageval_report.golden import GoldenItem, sample_golden, split_golden
+from rageval_report.golden.sampling import proportional
+
+
+def items_of(types, **fields):
+    return [
+        GoldenItem(
+            f"q{n}", f"What is {n * 7919} to {n**3}?", metadata={"query_type": one}, **fields
+        )
+        for n, one in enumerate(types)
+    ]
+
+
+def counts(items, key="query_type"):
+    return Counter(item.metadata[key] for item in items)
+
+
+def test_a_sample_has_each_type_in_proportion():
+    items = items_of(["a"] * 70 + ["b"] * 20 + ["c"] * 10)
+    assert counts(sample_golden(items, 20)) == {"a": 14, "b": 4, "c": 2}
+
+
+def test_a_sample_can_have_of_each_type_the_same():
+    items = items_of(["a"] * 70 + ["b"] * 20 + ["c"] * 2)
+    assert counts(sample_golden(items, 20, how="equal")) == {"a": 9, "b": 9, "c": 2}
+
+
+def test_the_order_of_the_file_does_not_matter_and_the_seed_does():
+    items = items_of(["a", "b"] * 40)
+    shuffled = random.Random(0).sample(items, len(items))
+    ids = {one.query_id for one in sample_golden(items, 10)}
+    assert ids == {one.query_id for one in sample_golden(shuffled, 10)}
+    assert ids != {one.query_id for one in sample_golden(items, 10, seed=1)}
+
+
+def test_every_item_is_drawn_about_as_often():
+    items = items_of(["a"] * 20)
+    drawn = Counter(
+        one.query_id for seed in range(400) for one in sample_golden(items, 5, seed=seed)
+    )
+    # binomial(400, 1/4): mean 100, standard deviation 8.7; five of them is one in a million
+    assert len(drawn) == 20
+    assert all(abs(n - 100) < 5 * 8.7 for n in drawn.values())
+
+
+@pytest.mark.parametrize("n", [0, 4, True])
+def test_as_many_as_are_there_can_be_drawn(n):
+    with pytest.raises(DataError, match="expected n from 1 to the 3 items"):
+        sample_golden(items_of("abc"), n)
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.data())
+def test_shares_add_up_and_stay_within_one_of_the_exact_ones(sizes, data):
+    n = data.draw(st.integers(0, sum(sizes)))
+    shares = proportional(sizes, n)
+    assert sum(shares) == n
+    for share, size in zip(shares, sizes, strict=True):
+        assert 0 <= share <= size
+        assert abs(share - size * n / sum(sizes)) < 1
+
+
+def test_a_split_is_a_partition_with_each_type_in_each_part():
+    items = items_of(["a"] * 60 + ["b"] * 40)
+    parts = split_golden(items, {"dev": 0.3, "test": 0.7})
+    assert sorted(one.query_id for part in parts.values() for one in part) == sorted(
+        one.query_id for one in items
+    )
+    assert counts(parts["dev"]) == {"a": 18, "b": 12}
+
+
+def test_near_duplicates_stay_in_one_part():
+    twins = [
+        GoldenItem(f"{n}{twin}", f"Who found the island number {n * 7919} first{twin}")
+        for n in range(20)
+        for twin in ("?", "!")
+    ]
+    parts = split_golden(twins, {"dev": 0.5, "test": 0.5}, by=())
+    for part in parts.values():
+        numbers = Counter(one.query_id[:-1] for one in part)
+        assert set(numbers.values()) == {2}
+    assert len(parts["dev"]) == 20
+
+
+def test_questions_of_one_document_stay_in_one_part():
+    items = [
+        GoldenItem(f"q{n}", f"What is {n * 7919} to {n**3}?", metadata={"document": n % 6})
+        for n in range(30)
+    ]
+    parts = split_golden(items, {"a": 0.5, "b": 0.5}, by=(), together=["document"])
+    seen = [set(counts(part, "document")) for part in parts.values()]
+    assert seen[0].isdisjoint(seen[1])
+    assert [len(one) for one in seen] == [3, 3]
+
+
+@pytest.mark.parametrize("parts", [{"a": 1.0}, {"a": 0.5, "b": 0.6}, {"a": 1.5, "b": -0.5}])
+def test_shares_must_be_of_one_whole(parts):
+    with pytest.raises(DataError, match="add up to 1"):
+        split_golden(items_of("abc"), parts)

@@ -1,0 +1,255 @@
+"""Chats over a real socket, by each provider's protocol, from a server as strict as theirs."""
+
+import pickle
+import threading
+import traceback
+
+import pytest
+
+from rageval_report.errors import DataError, JudgeError
+from rageval_report.http import RequestError
+from rageval_report.judges import CHATS, Message, anthropic_chat, gemini_chat, openai_chat
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"score": {"type": "integer", "enum": [1, 2]}},
+    "required": ["score"],
+    "additionalProperties": False,
+}
+MESSAGE = Message("How good?", "You judge.", SCHEMA)
+NAMES = ["anthropic", "gemini", "openai"]
+
+
+def ask(chat, message=MESSAGE):
+    with chat.open() as asking:
+        return asking(message)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_comes_with_its_tokens_and_without_thoughts(provider, chat_of, name):
+    provider.will('{"score": 2}')
+    reply = ask(chat_of(name))
+    assert (reply.text, reply.ending) == ('{"score": 2}', "end")
+    assert (reply.prompt_tokens, reply.completion_tokens) == (100, 20)  # as the server counts them
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("ending", ["length", "refusal"])
+def test_how_an_answer_ended_is_known(provider, chat_of, say, name, ending):
+    provider.will(say("I cannot", ending))
+    assert ask(chat_of(name)).ending == ending
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tokens_that_are_not_counted_are_unknown(provider, chat_of, say, name):
+    provider.will(say("fine", tokens=None))
+    reply = ask(chat_of(name))
+    assert reply.prompt_tokens is None
+    assert reply.completion_tokens is None
+
+
+def sent(provider, chat, message=MESSAGE):
+    provider.will("fine")
+    ask(chat, message)
+    return provider.asked[-1]
+
+
+def test_what_is_sent_to_anthropic(provider, chat_of):
+    assert sent(provider, chat_of("anthropic", max_tokens=7, temperature=0)) == {
+        "model": "toy",
+        "max_tokens": 7,
+        "system": "You judge.",
+        "temperature": 0,
+        "messages": [{"role": "user", "content": "How good?"}],
+        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
+    }
+
+
+def test_what_is_sent_by_the_protocol_of_openai(provider, chat_of):
+    assert sent(provider, chat_of("openai", max_tokens=7, temperature=0)) == {
+        "model": "toy",
+        "max_tokens": 7,
+        "temperature": 0,
+        "messages": [
+            {"role": "system", "content": "You judge."},
+            {"role": "user", "content": "How good?"},
+        ],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "verdict", "strict": True, "schema": SCHEMA},
+        },
+    }
+
+
+def test_what_is_sent_to_gemini(provider, chat_of):
+    assert sent(provider, chat_of("gemini", max_tokens=7, temperature=0)) == {
+        "contents": [{"role": "user", "parts": [{"text": "How good?"}]}],
+        "systemInstruction": {"parts": [{"text": "You judge."}]},
+        "generationConfig": {
+            "maxOutputTokens": 7,
+            "temperature": 0,
+            "responseMimeType": "application/json",
+            "responseJsonSchema": SCHEMA,
+        },
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_neither_schema_nor_temperature_is_sent_unasked(provider, chat_of, name):
+    text = str(sent(provider, chat_of(name, structured=False)))
+    assert "chema" not in text
+    assert "temperature" not in text
+
+
+def test_what_else_is_sent_may_add_and_take_away(provider, chat_of):
+    body = sent(provider, chat_of("openai", extra_body={"seed": 7, "max_tokens": None}))
+    assert body["seed"] == 7
+    assert "max_tokens" not in body
+
+
+def test_a_field_that_the_provider_does_not_know_is_told(provider, chat_of):
+    provider.will("fine")
+    with pytest.raises(RequestError, match="answered 400: Unrecognized request argument"):
+        ask(chat_of("openai", extra_body={"top_q": 1}))
+
+
+def test_openai_itself_gets_the_newer_name_of_the_limit(monkeypatch, secret):
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    body = openai_chat("gpt-5").write(MESSAGE)
+    assert body["max_completion_tokens"] == 1024
+    assert "max_tokens" not in body
+
+
+def test_a_chat_is_a_callable_of_texts(provider, chat_of):
+    provider.will("It is Oslo.")
+    assert chat_of("anthropic")("What is the capital?") == "It is Oslo."
+
+
+@pytest.mark.parametrize(("ending", "told"), [("refusal", "refused"), ("length", "cut at 1024")])
+def test_a_callable_gives_no_half_answer(provider, chat_of, say, ending, told):
+    provider.will(say("I", ending))
+    with pytest.raises(JudgeError, match=told):
+        chat_of("openai")("?")
+
+
+def test_one_chat_may_be_asked_by_many_threads(provider, chat_of):
+    provider.will(lambda prompt: prompt.upper())
+    said = {}
+    with chat_of("openai").open() as asking:
+
+        def work(i):
+            said[i] = asking(Message(f"text {i}")).text
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(16)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    assert said == {i: f"TEXT {i}" for i in range(16)}
+
+
+def test_a_server_that_is_busy_is_asked_again_when_it_says(provider, chat_of, status):
+    waits = []
+    busy = status(429, {"error": {"message": "slow down"}}, {"retry-after": "7"})
+    provider.will(busy, busy, "fine")
+    assert ask(chat_of("anthropic", max_attempts=3, sleep=waits.append)).text == "fine"
+    assert len(waits) == 2
+    assert all(7.0 <= wait <= 8.0 for wait in waits)  # as told, and up to a second of jitter
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("anthropic", {"content": "text"}),
+        ("openai", {"choices": []}),
+        ("openai", {"error": {"message": "overloaded"}}),
+        ("gemini", {"candidates": []}),
+        ("openai", b"<html>Welcome</html>"),
+        ("openai", b""),
+        ("anthropic", [1]),
+    ],
+)
+def test_an_answer_of_another_shape_is_told(provider, chat_of, status, name, body):
+    provider.will(status(200, body))
+    with pytest.raises(RequestError, match="expected"):
+        ask(chat_of(name))
+
+
+# -- keys
+
+
+def test_the_named_variable_holds_the_key(provider, chat_of, monkeypatch, secret):
+    provider.wants = secret
+    monkeypatch.setenv("MY_KEY", secret)
+    for name in NAMES:
+        provider.will("fine")
+        assert ask(chat_of(name, api_key_env="MY_KEY")).text == "fine"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_server_of_ones_own_gets_no_key_unless_one_is_named(
+    provider, chat_of, monkeypatch, secret, name
+):
+    provider.wants = secret
+    monkeypatch.setenv(f"{name.upper()}_API_KEY", secret)
+    with pytest.raises(RequestError, match=r"401.*no key was sent"):
+        ask(chat_of(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_wrong_key_is_told_and_never_shown(provider, chat_of, monkeypatch, secret, name):
+    provider.wants = "another"
+    monkeypatch.setenv("MY_KEY", secret)
+    chat = chat_of(name, api_key_env="MY_KEY")
+    with pytest.raises(RequestError, match=r"401.*the key was refused") as caught:
+        ask(chat)
+    told = "".join(traceback.format_exception(caught.value)) + repr(chat) + str(chat.settings)
+    assert secret not in told
+    assert secret.encode() not in pickle.dumps(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "variable"),
+    [
+        (anthropic_chat, "ANTHROPIC_API_KEY"),
+        (openai_chat, "OPENAI_API_KEY"),
+        (gemini_chat, "GOOGLE_API_KEY"),
+    ],
+)
+def test_a_missing_key_is_told_at_once_by_its_variable(make, variable):
+    with pytest.raises(DataError, match=f"the environment variable {variable} is not set"):
+        make("a-model")
+
+
+def test_the_key_of_this_tool_goes_before_the_provider_s(monkeypatch, secret):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "another")
+    monkeypatch.setenv("RAG_EVAL_ANTHROPIC_API_KEY", secret)
+    headers = anthropic_chat("claude-haiku-4-5").headers()
+    assert headers["x-api-key"].header() == secret
+
+
+# -- what makes no sense
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"max_tokens": 0}, "max_tokens must be a whole number from 1 on; got 0"),
+        ({"temperature": -1}, "temperature must be from 0 to 2; got -1"),
+        ({"timeout": 0}, "timeout must be above 0"),
+        ({"base_url": "localhost:8000"}, "expected an address"),
+        ({"base_url": "http://me:pw@host/v1"}, "a user or password in an address ends in logs"),
+        ({"base_url": "http://host/v1?key=x"}, "base_url ends before any"),
+    ],
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_an_option_that_makes_no_sense_is_refused(name, options, told):
+    with pytest.raises(DataError, match=told) as caught:
+        CHATS[name]("toy", **{"base_url": "http://host/v1", **options})
+    assert "pw" not in str(caught.value)
+    assert "key=x" not in str(caught.value)
+
+
+def test_a_model_without_a_name_is_refused():
+    with pytest.raises(DataError, match="expected the name of a model"):
+        openai_chat(" ", base_url="http://host/v1")

@@ -1,0 +1,362 @@
+"""A server on this machine that speaks the protocols of three providers, and errs when told to.
+
+It is as strict as theirs: a field that the provider does not publish is refused with 400. The
+fields are those of the types in anthropic 2.12.0 (and temperature, which its older models take),
+openai 3.54.0 and google-genai 3.4.0.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from rageval_report.judges import CHATS
+
+Document = dict[str, Any]
+SECRET = "sk-very-secret-0123456789"
+
+ANTHROPIC_FIELDS = set(
+    "max_tokens messages model cache_control container diagnostics inference_geo metadata "
+    "output_config service_tier speed stop_sequences stream system thinking tool_choice tools "
+    "temperature top_k top_p".split()
+)
+OPENAI_FIELDS = set(
+    "messages model frequency_penalty logit_bias logprobs max_completion_tokens max_tokens "
+    "metadata modalities n parallel_tool_calls prediction presence_penalty prompt_cache_key "
+    "reasoning_effort response_format safety_identifier seed service_tier stop store stream "
+    "stream_options temperature tool_choice tools top_logprobs top_p user verbosity".split()
+)
+GEMINI_FIELDS = set(
+    "contents systemInstruction generationConfig safetySettings tools toolConfig cachedContent "
+    "labels".split()
+)
+GEMINI_CONFIG = set(
+    "maxOutputTokens temperature responseMimeType responseJsonSchema responseSchema topP topK seed "
+    "stopSequences candidateCount thinkingConfig".split()
+)
+
+
+@dataclass
+class Said:
+    """What the model says, whatever the protocol."""
+
+    text: str = ""
+    ending: str = "end"  # end, length or refusal
+    tokens: tuple[int, int] | None = (100, 20)
+
+
+@dataclass
+class Status:
+    """An answer that is none."""
+
+    status: int
+    body: Document | bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+# -- the three protocols: where, what may be sent, what is answered
+
+
+def strict_object(schema: Any) -> bool:
+    """Whether every object of a schema is closed and all its properties are required."""
+    if isinstance(schema, list):
+        return all(map(strict_object, schema))
+    if not isinstance(schema, dict):
+        return True
+    is_object = schema.get("type") == "object"
+    closed = (
+        schema.get("additionalProperties") is False
+        and set(schema["required"]) == set(schema["properties"])
+        if is_object
+        else True
+    )
+    return closed and all(map(strict_object, schema.values()))
+
+
+class Anthropic:
+    path = "/v1/messages"
+    key_header, scheme = "x-api-key", ""
+
+    @staticmethod
+    def fault(asked: Document, headers: Any) -> str:
+        if headers.get("anthropic-version") != "2023-06-01":
+            return "anthropic-version: header is required"
+        if unknown := asked.keys() - ANTHROPIC_FIELDS:
+            return f"{min(unknown)}: Extra inputs are not permitted"
+        if not isinstance(asked.get("max_tokens"), int) or not asked.get("model"):
+            return "max_tokens: Field required"
+        if [one["role"] for one in asked["messages"]] != ["user"]:
+            return "messages: roles"
+        wanted = asked.get("output_config", {}).get("format")
+        if wanted and (set(wanted) != {"type", "schema"} or wanted["type"] != "json_schema"):
+            return "output_config.format: wrong"
+        return "" if strict_object(wanted) else "output_config.format.schema: not closed"
+
+    @staticmethod
+    def prompt(asked: Document) -> str:
+        return asked["messages"][-1]["content"]
+
+    @staticmethod
+    def document(asked: Document, said: Said) -> Document:
+        stop = {"end": "end_turn", "length": "max_tokens", "refusal": "refusal"}[said.ending]
+        texts = [
+            {"type": "thinking", "thinking": "Hm, 2/10?", "signature": "x"},
+            {"type": "text", "text": said.text, "citations": None},
+        ]
+        usage = (
+            {}
+            if said.tokens is None
+            else {
+                "input_tokens": said.tokens[0] - 10,
+                "cache_creation_input_tokens": 4,
+                "cache_read_input_tokens": 6,
+                "output_tokens": said.tokens[1],
+            }
+        )
+        return {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": asked["model"],
+            "content": texts,
+            "stop_reason": stop,
+            "stop_sequence": None,
+            "usage": usage,
+        }
+
+    @staticmethod
+    def error(message: str) -> Document:
+        error = {"type": "invalid_request_error", "message": message}
+        return {"type": "error", "error": error}
+
+
+class OpenAI:
+    path = "/v1/chat/completions"
+    key_header, scheme = "authorization", "Bearer "
+
+    @staticmethod
+    def fault(asked: Document, headers: Any) -> str:
+        if unknown := asked.keys() - OPENAI_FIELDS:
+            return f"Unrecognized request argument supplied: {min(unknown)}"
+        if [one["role"] for one in asked["messages"]] not in (["user"], ["system", "user"]):
+            return "messages: roles"
+        wanted = asked.get("response_format")
+        if wanted and (wanted["type"] != "json_schema" or not wanted["json_schema"]["strict"]):
+            return "response_format: wrong"
+        closed = strict_object((wanted or {}).get("json_schema", {}).get("schema"))
+        return "" if closed else "response_format: 'additionalProperties' is required to be false"
+
+    @staticmethod
+    def prompt(asked: Document) -> str:
+        return asked["messages"][-1]["content"]
+
+    @staticmethod
+    def document(asked: Document, said: Said) -> Document:
+        reason = {"end": "stop", "length": "length", "refusal": "stop"}[said.ending]
+        message = {"role": "assistant", "content": said.text, "refusal": None}
+        if said.ending == "refusal":
+            message |= {"content": None, "refusal": said.text}
+        usage = said.tokens and {
+            "prompt_tokens": said.tokens[0],
+            "completion_tokens": said.tokens[1],
+            "total_tokens": sum(said.tokens),
+        }
+        choice = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
+        return {
+            "id": "c-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": asked["model"],
+            "choices": [choice],
+            "usage": usage,
+        }
+
+    @staticmethod
+    def error(message: str) -> Document:
+        return {"error": {"message": message, "type": "invalid_request_error", "code": None}}
+
+
+class Gemini:
+    path = "/v1beta/models/toy:generateContent"
+    key_header, scheme = "x-goog-api-key", ""
+
+    @staticmethod
+    def fault(asked: Document, headers: Any) -> str:
+        if unknown := asked.keys() - GEMINI_FIELDS:
+            return f'Unknown name "{min(unknown)}": Cannot find field.'
+        how = asked["generationConfig"]
+        if unknown := how.keys() - GEMINI_CONFIG:
+            return f'Unknown name "{min(unknown)}" at generation_config'
+        if "responseJsonSchema" in how and how["responseMimeType"] != "application/json":
+            return "responseMimeType: wrong"
+        return "" if strict_object(how.get("responseJsonSchema")) else "schema: not closed"
+
+    @staticmethod
+    def prompt(asked: Document) -> str:
+        return asked["contents"][-1]["parts"][0]["text"]
+
+    @staticmethod
+    def document(asked: Document, said: Said) -> Document:
+        usage = said.tokens and {
+            "promptTokenCount": said.tokens[0],
+            "candidatesTokenCount": said.tokens[1] - 5,
+            "thoughtsTokenCount": 5,
+            "totalTokenCount": sum(said.tokens),
+        }
+        told: Document = {"modelVersion": "toy-001", "usageMetadata": usage or {}}
+        if said.ending == "refusal":
+            return {**told, "promptFeedback": {"blockReason": "SAFETY"}}
+        parts = [{"text": "Hm, 2/10?", "thought": True}, {"text": said.text}]
+        reason = {"end": "STOP", "length": "MAX_TOKENS"}[said.ending]
+        content = {"role": "model", "parts": parts}
+        return {**told, "candidates": [{"content": content, "finishReason": reason, "index": 0}]}
+
+    @staticmethod
+    def error(message: str) -> Document:
+        return {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
+
+
+PROTOCOLS = {"anthropic": Anthropic, "gemini": Gemini, "openai": OpenAI}
+
+
+# -- the server
+
+
+@dataclass
+class Provider:
+    """What it was asked, which key it wants, and what it does in turn, the last again and again."""
+
+    port: int = 0
+    asked: list[Document] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
+    wants: str | None = None
+    script: deque[Any] = field(default_factory=deque)
+    released: threading.Event = field(default_factory=threading.Event)
+    arrived: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+
+    def url(self, name: str) -> str:
+        ending = {"anthropic": "", "gemini": "/v1beta"}.get(name, "/v1")
+        return f"http://127.0.0.1:{self.port}{ending}"
+
+    def will(self, *script: Any) -> None:
+        """Say these: texts, `Said`, `Status`, or functions of the prompt that give one."""
+        self.script = deque(script)
+
+    def next(self, prompt: str) -> Any:
+        said = self.script.popleft() if len(self.script) > 1 else self.script[0]
+        return said(prompt) if callable(said) else said
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        provider: Provider = self.server.provider
+        [protocol] = [one for one in PROTOCOLS.values() if one.path == self.path] or [None]
+        if protocol is None:
+            return self.reply(Status(404, {"error": {"message": f"no route {self.path}"}}))
+        provider.asked.append(asked)
+        provider.prompts.append(protocol.prompt(asked))
+        provider.arrived.release()
+        key = self.headers.get(protocol.key_header)
+        if provider.wants and key != protocol.scheme + provider.wants:
+            return self.reply(Status(401, protocol.error(f"invalid key: {key}")))
+        if fault := protocol.fault(asked, self.headers):
+            return self.reply(Status(400, protocol.error(fault)))
+        said = provider.next(protocol.prompt(asked))
+        if isinstance(said, Status):
+            return self.reply(said)
+        whole = said if isinstance(said, Said) else Said(str(said))
+        return self.reply(Status(200, protocol.document(asked, whole)))
+
+    def reply(self, told: Status) -> None:
+        content = told.body if isinstance(told.body, bytes) else json.dumps(told.body).encode()
+        self.send_response(told.status)
+        for name, value in {"content-length": str(len(content)), **told.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args):
+        """Tests print nothing."""
+
+
+class QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request, client_address):
+        """A client that hangs up is what some tests are about."""
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch, tmp_path):
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "GOOGLE", "OLLAMA", "GOOGLE_GEMINI"):
+        for front in ("", "RAG_EVAL_"):
+            for ending in ("API_KEY", "BASE_URL", "MODEL", "HOST"):
+                monkeypatch.delenv(f"{front}{name}_{ending}", raising=False)
+    monkeypatch.delenv("RAG_EVAL_PROVIDER", raising=False)
+    monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "default.sqlite"))
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    server = QuietServer(("127.0.0.1", 0), Handler)
+    server.provider = Provider(server.server_port)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server.provider
+    server.provider.released.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def chat_of(provider) -> Callable[..., Any]:
+    """A chat of the server by a provider's protocol; a test that really waits is wrong."""
+
+    def make(name: str = "openai", **options: Any):
+        given = {"max_attempts": 1, "base_url": provider.url(name), **options}
+        return CHATS[name]("toy", **given)
+
+    return make
+
+
+@pytest.fixture
+def say() -> type[Said]:
+    return Said
+
+
+@pytest.fixture
+def status() -> type[Status]:
+    return Status
+
+
+@pytest.fixture
+def secret() -> str:
+    return SECRET
+
+
+@pytest.fixture
+def rows() -> list[Document]:
+    """Three records with all that rubrics look at."""
+    return [
+        {
+            "query_id": f"q{i}",
+            "question": f"What is {i}?",
+            "answer": f"It is number {i}.",
+            "reference": [f"Number {i}."],
+            "contexts": [f"Number {i} is {i}.", "Bananas are yellow."],
+        }
+        for i in range(3)
+    ]

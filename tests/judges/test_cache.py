@@ -1,0 +1,265 @@
+"""The cache: what it keeps, and what becomes of it when the disk or another process errs."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rageval_report.errors import DataError, RagevalWarning
+from rageval_report.judges import Cache, Message, Reply, Rubric, ScriptedChat, default_cache, judge
+from rageval_report.judges.cache import reply_key
+
+TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
+FIVE = json.dumps({"reasoning": "so", "score": 5})
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "judges.sqlite"
+
+
+def chat(**given):
+    return ScriptedChat(lambda message: FIVE, **given)
+
+
+# -- what is kept
+
+
+def test_the_same_is_not_asked_twice(rows, path):
+    first, second = chat(), chat()
+    scores = judge(rows, TONE, first, cache=path).scores
+    again = judge(rows, TONE, second, cache=path)
+    assert (len(first.asked), len(second.asked)) == (3, 0)
+    assert again.scores.equals(scores)
+    assert again.usage["n_cached"].item() == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "other"},
+        {"settings": {"temperature": 0}},
+        {"message": Message("Is it not?")},
+        {"message": Message("Is it?", "Be kind.")},
+        {"message": Message("Is it?", schema={})},
+        {"judge": "other"},
+        {"version": "2"},
+        {"repeat": 1},
+    ],
+)
+def test_whatever_could_change_an_answer_changes_its_key(change):
+    same = {
+        "model": "m",
+        "settings": {"temperature": None},
+        "message": Message("Is it?"),
+        "judge": "tone",
+        "version": "1",
+    }
+    assert reply_key(**same) == reply_key(**same)
+    assert reply_key(**same) != reply_key(**{**same, **change})
+
+
+def test_repeats_are_asked_each(rows, path):
+    asked = chat()
+    judge(rows, TONE, asked, cache=path, n_repeats=3)
+    assert len(asked.asked) == 9
+
+
+def test_what_could_not_be_read_is_asked_again_the_next_time(rows, path):
+    judge(rows[:1], TONE, ScriptedChat(lambda message: "hm"), cache=path)
+    assert judge(rows[:1], TONE, chat(), cache=path).scores["tone"].item() == 1.0
+
+
+def test_only_what_failed_is_asked_again(rows, path):
+    def flaky(message):
+        return ValueError("down") if "What is 1?" in message.user else FIVE
+
+    judge(rows, TONE, ScriptedChat(flaky), cache=path)
+    again = chat()
+    assert judge(rows, TONE, again, cache=path).scores["tone"].notna().all()
+    assert len(again.asked) == 1
+
+
+def test_status_counts_and_clear_forgets(rows, path):
+    judge(rows, [TONE, "coherence"], chat(model="m"), cache=path)
+    with Cache(path) as cache:
+        assert cache.status().by_judge == {("coherence", "m"): 3, ("tone", "m"): 3}
+        assert cache.clear("tone") == 3
+        assert cache.status().by_judge == {("coherence", "m"): 3}
+        assert cache.clear() == 3
+        assert cache.status().n_replies == 0
+
+
+def test_half_a_character_does_not_stop_it(path):
+    # What a program cut in the middle of a character, as JSON may hold it.
+    assert len(reply_key(model="m", settings={}, message=Message("\ud83d"), judge="j", version="1"))
+
+
+def test_the_environment_names_the_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "mine"))
+    assert default_cache() == tmp_path / "mine"
+    monkeypatch.delenv("RAGEVAL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_cache() == tmp_path / "rageval-report" / "judges.sqlite"
+
+
+# -- damaged, old, new, foreign
+
+
+def old_version(path):
+    with Cache(path) as cache:
+        cache.put(b"k", Reply("x"), judge="j", model="m")
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 0")
+    database.close()
+
+
+def no_database(path):
+    path.write_bytes(b"this is no database, and never was one\n" * 40)
+
+
+def foreign(path):
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE birds (name TEXT)")
+    database.commit()
+    database.close()
+
+
+def other_columns(path):
+    with Cache(path):
+        pass
+    database = sqlite3.connect(path)
+    database.execute("ALTER TABLE replies RENAME COLUMN kept TO at")
+    database.commit()
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (old_version, "of an older version, 0"),
+        (no_database, "it is damaged, or no cache"),
+        (foreign, "a database of something else"),
+        (other_columns, "its table has other columns"),
+    ],
+)
+def test_what_is_no_cache_is_moved_aside_and_said(path, spoil, told):
+    spoil(path)
+    before = path.read_bytes()
+    with pytest.warns(RagevalWarning, match=told) as said:
+        opened = Cache(path)
+    with opened as cache:
+        cache.put(b"k", Reply("new"), judge="j", model="m")
+        assert cache.status().n_replies == 1
+    assert "moved to judges.sqlite.aside-1" in str(said[0].message)
+    assert Path(f"{path}.aside-1").read_bytes()[:16] == before[:16]
+
+
+def test_what_was_moved_aside_before_is_kept_too(path):
+    for _ in range(2):
+        no_database(path)
+        with pytest.warns(RagevalWarning, match="moved to"):
+            Cache(path).close()
+    assert Path(f"{path}.aside-1").exists()
+    assert Path(f"{path}.aside-2").exists()
+
+
+def test_a_newer_version_is_left_alone(path):
+    Cache(path).close()
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(DataError, match=r"newer rageval-report \(version 99"):
+        Cache(path)
+    assert path.exists()
+
+
+@pytest.fixture
+def broken(path):
+    """A cache of which only the first page, with the header, is whole."""
+    with Cache(path) as cache:
+        for i in range(500):
+            cache.put(i.to_bytes(16, "big"), Reply("x" * 500), judge="j", model="m")
+    data = bytearray(path.read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    path.write_bytes(bytes(data))
+    return path
+
+
+def test_a_cache_that_breaks_while_it_is_used_does_not_stop_the_work(rows, broken):
+    with pytest.warns(RagevalWarning, match="it is damaged"):
+        judged = judge(rows, TONE, chat(), cache=broken, concurrency=1)
+    assert judged.scores["tone"].notna().all()
+    assert judge(rows, TONE, ScriptedChat([]), cache=broken).scores["tone"].notna().any()
+
+
+def test_a_broken_cache_that_cannot_be_begun_anew_does_not_stop_the_work(rows, broken):
+    with Cache(broken) as cache:
+        broken.unlink()
+        broken.mkdir()  # another file may stand there by then: here, a folder
+        with pytest.warns(RagevalWarning, match="from here on verdicts are not kept on disk"):
+            cache._begin_anew(sqlite3.DatabaseError("malformed"))
+        judged = judge(rows, TONE, chat(), cache=cache, concurrency=1)
+    assert judged.scores["tone"].notna().all()
+
+
+def test_a_file_that_another_process_put_there_is_not_moved(broken):
+    with Cache(broken) as cache:
+        broken.rename(f"{broken}.aside-by-another")
+        with Cache(broken) as other:
+            other.put(b"k", Reply("theirs"), judge="j", model="m")
+        cache._begin_anew(sqlite3.DatabaseError("malformed"))
+        assert cache.get(b"k").text == "theirs"
+
+
+def test_a_full_disk_does_not_stop_the_work(rows, path):
+    with Cache(path) as cache:
+        pages = cache._database.execute("PRAGMA page_count").fetchone()[0]
+        cache._database.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own "disk is full"
+        wordy = ScriptedChat(lambda message: json.dumps({"reasoning": "x" * 9000, "score": 5}))
+        with pytest.warns(RagevalWarning, match="database or disk is full") as said:
+            judged = judge(rows, TONE, wordy, cache=cache, concurrency=1)
+    assert len(said) == 1
+    assert judged.scores["tone"].tolist() == [1.0] * 3
+
+
+def test_a_folder_is_no_cache(tmp_path):
+    with pytest.raises(DataError, match="cannot be opened"):
+        Cache(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="has no folder"):
+        Cache(tmp_path / "file" / "judges.sqlite")
+
+
+# -- several processes
+
+PROGRAM = """
+import sys, warnings
+from rageval_report.judges import Cache, Reply
+warnings.simplefilter("error")
+who = int(sys.argv[2])
+with Cache(sys.argv[1]) as cache:
+    for i in range(200):
+        key = (i if i % 2 else 1000 * who + i).to_bytes(16, "big")  # half of them are shared
+        if cache.get(key) is None:
+            cache.put(key, Reply(f"{i}"), judge="j", model=f"m{who}")
+"""
+
+
+def test_several_processes_share_one_cache_from_its_first_moment(path):
+    words = [sys.executable, "-c", PROGRAM, str(path)]
+    running = [
+        subprocess.Popen([*words, str(who)], stderr=subprocess.PIPE, text=True) for who in (1, 2, 3)
+    ]
+    for process in running:
+        _, complaint = process.communicate(timeout=60)
+        assert process.returncode == 0, complaint
+    with Cache(path) as cache:
+        assert cache.status().n_replies == 100 + 3 * 100
+        assert all(cache.get(i.to_bytes(16, "big")).text == f"{i}" for i in range(1, 200, 2))

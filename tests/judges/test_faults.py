@@ -1,0 +1,194 @@
+"""Each fault of a judge over a real socket: it is unscored with its reason, never 0."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from rageval_report.errors import JudgeError
+from rageval_report.judges import Cache, Rubric, ScriptedChat, judge
+
+TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
+FIVE = '{"reasoning": "Polite.", "score": 5}'
+
+
+def told(judged):
+    states = judged.states
+    assert judged.scores["tone"].isna().all()
+    assert states["tone_state"].tolist() == ["failed"] * len(states)
+    return states["tone_reason"].iloc[0]
+
+
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai"])
+def test_a_judge_that_refuses_gives_no_score(provider, chat_of, say, rows, name):
+    provider.will(say("I will not judge that.", "refusal"))
+    assert told(judge(rows[:1], TONE, chat_of(name))).startswith("the judge refused")
+
+
+def test_a_refusal_in_words_gives_no_score(provider, chat_of, rows):
+    provider.will("I'm sorry, but I can't help with that.")
+    assert "no mark in \"I'm sorry" in told(judge(rows[:1], TONE, chat_of()))
+
+
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai"])
+def test_an_answer_that_was_cut_gives_no_score(provider, chat_of, say, rows, name):
+    provider.will(say('{"reasoning": "It is 5/5', "length"))
+    reason = told(judge(rows[:1], TONE, chat_of(name, max_tokens=9)))
+    assert reason == "the judge's answer was cut at max_tokens=9: raise it"
+
+
+def test_rambling_gives_no_score_and_is_asked_for_once_more(provider, chat_of, rows):
+    provider.will("Well, of 5 sentences 3 are polite, though 1 is not, which makes one think.")
+    assert told(judge(rows[:1], TONE, chat_of())).endswith("(asked twice)")
+    assert len(provider.asked) == 2
+    assert "could not be read: no mark in" in provider.prompts[1]
+
+
+def test_a_judge_that_comes_to_its_senses_is_heard(provider, chat_of, rows):
+    provider.will("Let me think about it.", FIVE)
+    assert judge(rows[:1], TONE, chat_of()).scores["tone"].item() == 1.0
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'Gern! Hier ist mein Urteil: {"Begründung": "höflich", "Punktzahl": 4}',
+        "Der Ton ist freundlich.\n\n**Bewertung:** 4/5",
+        'Voici : ```json\n{"reasoning": "poli", "score": 4}\n```\nAutre chose ?',
+        "评价：语气友好\n评分：4/5",
+    ],
+)
+def test_prose_and_other_languages_are_read(provider, chat_of, rows, said):
+    provider.will(said)
+    assert judge(rows[:1], TONE, chat_of()).scores["tone"].item() == 0.75
+
+
+def test_a_server_that_errs_fails_the_query_and_not_the_run(provider, chat_of, status, rows):
+    broken = status(500, {"error": {"message": "out of memory"}})
+    provider.will(lambda prompt: broken if "What is 1?" in prompt else FIVE)
+    judged = judge(rows, TONE, chat_of())
+    assert judged.scores["tone"].isna().tolist() == [False, True, False]
+    assert "answered 500: out of memory" in judged.states.loc["q1", "tone_reason"]
+
+
+def test_too_many_requests_are_asked_again(provider, chat_of, status, rows):
+    waits = []
+    provider.will(status(429, b"", {"retry-after": "3"}), FIVE)
+    chat = chat_of(max_attempts=2, sleep=waits.append)
+    assert judge(rows[:1], TONE, chat).scores["tone"].item() == 1.0
+    assert len(waits) == 1
+
+
+def test_a_wrong_key_ends_the_run_and_is_never_shown(
+    provider, chat_of, monkeypatch, secret, rows, tmp_path
+):
+    provider.wants = "another"
+    monkeypatch.setenv("MY_KEY", secret)
+    with Cache(tmp_path / "c.sqlite") as cache:
+        chat = chat_of("openai", api_key_env="MY_KEY")
+        with pytest.raises(JudgeError, match="the key was refused") as caught:
+            judge(rows * 1, TONE, chat, cache=cache, concurrency=1)
+    assert len(provider.asked) == 1  # the others would be refused as well
+    assert secret not in str(caught.value)
+    for path in tmp_path.iterdir():
+        assert secret.encode() not in path.read_bytes()
+
+
+def test_the_key_is_in_no_cache_and_no_result(
+    provider, chat_of, monkeypatch, secret, rows, tmp_path
+):
+    provider.wants = secret
+    monkeypatch.setenv("MY_KEY", secret)
+    provider.will(FIVE)
+    chat = chat_of("openai", api_key_env="MY_KEY")
+    judged = judge(rows, TONE, chat, cache=tmp_path / "c.sqlite")
+    assert judged.scores["tone"].notna().all()
+    assert secret not in f"{judged.settings}{judged.notes}{judged.states.to_dict()}"
+    assert all(secret.encode() not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_a_server_that_is_down_ends_the_run(chat_of, rows):
+    chat = chat_of("openai", base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(JudgeError, match=r"3 calls in a row failed.*cannot be reached"):
+        judge(rows, TONE, chat, give_up_after=3)
+
+
+def test_a_server_that_dies_on_the_way_leaves_what_was_judged(provider, chat_of, status, rows):
+    provider.will(FIVE, status(503, b"going down"))
+    judged = judge(rows, TONE, chat_of(), give_up_after=1, concurrency=1)
+    assert judged.scores["tone"].isna().tolist() == [False, True, True]
+    assert judged.states["tone_state"].tolist() == ["scored", "failed", "missing"]
+    assert judged.states.loc["q2", "tone_reason"].startswith("not asked: 1 calls in a row failed")
+    assert "stopped before the end" in judged.notes[0]
+
+
+def test_a_server_that_knows_no_schema_gets_advice(provider, chat_of, status, rows):
+    provider.will(status(400, {"error": {"message": "response_format is not supported"}}))
+    reason = told(judge(rows[:1], TONE, chat_of()))
+    assert "response_format is not supported (if the server keeps no JSON schema: struct" in reason
+    assert "structured=False" not in told(judge(rows[:1], TONE, chat_of(structured=False)))
+
+
+def test_a_late_server_is_a_failure(provider, chat_of, rows):
+    provider.will(lambda prompt: provider.released.wait(10) and "")
+    judged = judge(rows[:1], TONE, chat_of(timeout=0.1), give_up_after=9)
+    provider.released.set()
+    assert "no whole answer within timeout=0.1 seconds" in told(judged)
+
+
+def test_a_callable_that_raises_fails_its_query_only(rows):
+    def mine(text):
+        if "What is 1?" in text:
+            raise ValueError("mine")
+        return FIVE
+
+    judged = judge(rows, TONE, mine)
+    assert judged.states.loc["q1", "tone_reason"] == "the chat client failed: ValueError('mine')"
+    assert judged.scores["tone"].notna().sum() == 2
+
+
+# -- Ctrl-C
+
+
+def test_an_interruption_keeps_what_is_done(rows):
+    chat = ScriptedChat([FIVE, KeyboardInterrupt()])
+    judged = judge(rows[:2], TONE, chat, concurrency=1)
+    assert judged.is_interrupted
+    assert judged.scores["tone"].notna().tolist() == [True, False]
+    assert judged.states["tone_reason"].iloc[-1] == "not asked: interrupted"
+    assert "stopped before the end: interrupted" in judged.notes[0]
+
+
+PROGRAM = """
+import sys
+from rageval_report.judges import Rubric, judge, openai_chat
+tone = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
+rows = [{"query_id": f"q{i}", "question": f"What is {i}?", "answer": "a"} for i in range(50)]
+judged = judge(rows, tone, openai_chat("toy", base_url=sys.argv[1]), cache=sys.argv[2],
+               concurrency=2)
+print(judged.is_interrupted, int(judged.scores["tone"].notna().sum()))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+def test_ctrl_c_in_a_real_process_keeps_what_is_done_in_the_cache(provider, tmp_path):
+    held = threading.Event()
+    count = iter(range(1000))
+    provider.will(lambda prompt: FIVE if next(count) < 5 else held.wait(10) and FIVE)
+    path = tmp_path / "c.sqlite"
+    words = [sys.executable, "-c", PROGRAM, provider.url("openai"), str(path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        for _ in range(7):  # five are answered, two are under way
+            provider.arrived.acquire(timeout=20)
+        process.send_signal(signal.SIGINT)
+        held.set()
+        out, _ = process.communicate(timeout=20)
+    interrupted, n = out.split()
+    with Cache(path) as cache:
+        kept = cache.status().n_replies
+    assert interrupted == "True"
+    assert 7 <= int(n) == kept < 50
+    assert len(provider.asked) == kept  # none was asked and lost

@@ -1,0 +1,300 @@
+"""Judging with scripts, and over a socket where the network is the point."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.judges import JUDGES, Reply, Rubric, ScriptedChat, judge
+from rageval_report.judges.asking import Pace
+
+TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
+
+
+def grade(score, why="so"):
+    return json.dumps({"reasoning": why, "score": score})
+
+
+def truth(verdict):
+    return json.dumps({"reasoning": "so", "verdict": verdict})
+
+
+def verdicts(*given):
+    listed = [
+        {"number": place, "reasoning": f"reason {place}", "verdict": verdict}
+        for place, verdict in enumerate(given, 1)
+    ]
+    return json.dumps({"verdicts": listed})
+
+
+def claims(*texts):
+    return json.dumps({"claims": list(texts)})
+
+
+def one(rows, name, *script):
+    """What a judge makes of the first record."""
+    judged = judge(rows[:1], name, ScriptedChat(script), concurrency=1)
+    states = judged.states.iloc[0].to_dict()
+    metric = name if isinstance(name, str) else name.name
+    score = judged.scores[metric].iloc[0]
+    return score, states.get(f"{metric}_state"), states.get(f"{metric}_reason")
+
+
+# -- the rubrics
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["answer_correctness", "answer_relevancy", "completeness", "coherence", "harmlessness"],
+)
+def test_a_mark_becomes_its_share_of_the_scale(rows, name):
+    assert one(rows, name, grade(4, "nearly")) == (0.75, None, "nearly")  # (4 - 1) / (5 - 1)
+
+
+@pytest.mark.parametrize("name", ["answer_correct", "is_matching"])
+def test_yes_is_one_and_no_is_nought(rows, name):
+    assert one(rows, name, truth(True))[0] == 1.0
+    assert one(rows, name, truth(False))[0] == 0.0
+
+
+@pytest.mark.parametrize(("said", "score"), [("TRUE", 1.0), ("**FALSE.**", 0.0)])
+def test_the_binary_judge_takes_the_first_word(rows, said, score):
+    assert one(rows, "answer_correct", said)[0] == score
+
+
+@pytest.mark.parametrize("name", ["faithfulness", "context_recall"])
+def test_the_share_of_supported_claims_is_scored_and_the_others_are_kept(rows, name):
+    score, state, reason = one(
+        rows, name, claims("a", "b", "c", "d"), verdicts(True, False, True, True)
+    )
+    assert (score, state) == (0.75, None)
+    assert reason == "1 of 4 claims not supported: 'b' (reason 2)"
+
+
+def test_claims_are_verified_against_the_contexts(rows):
+    chat = ScriptedChat([claims("one is one"), verdicts(True)])
+    judge(rows[:1], "faithfulness", chat, concurrency=1)
+    extraction, verification = (message.user for message in chat.asked)
+    assert "It is number 0." in extraction
+    assert "Bananas" not in extraction
+    assert "[1] one is one" in verification
+    assert "[2] Bananas are yellow." in verification
+
+
+def test_recall_takes_the_claims_of_the_reference(rows):
+    chat = ScriptedChat([claims("a"), verdicts(True)])
+    judge(rows[:1], "context_recall", chat, concurrency=1)
+    assert "It is number 0." not in chat.asked[0].user
+    assert "Number 0." in chat.asked[0].user
+
+
+def test_an_answer_without_a_claim_is_not_judged(rows):
+    score, state, _ = one(rows, "faithfulness", claims())
+    assert math.isnan(score)
+    assert state == "not applicable"
+
+
+def test_the_share_of_useful_contexts_is_scored(rows):
+    score, _, reason = one(rows, "context_relevance", verdicts(True, False))
+    assert (score, reason) == (0.5, "1 of 2 contexts of no use: [2] (reason 2)")
+
+
+def test_precision_is_better_the_earlier_the_useful_contexts_stand(rows):
+    assert one(rows, "context_precision", verdicts(True, False))[0] == 1.0
+    assert one(rows, "context_precision", verdicts(False, True))[0] == 0.5
+    assert one(rows, "context_precision", verdicts(False, False))[0] == 0.0
+
+
+# -- who is not judged
+
+
+def test_what_cannot_be_judged_has_its_own_state():
+    rows = [
+        {"query_id": "ok", "question": "?", "answer": "a", "reference": "r", "error": None},
+        {"query_id": "no reference", "question": "?", "answer": "a", "reference": None},
+        {"query_id": "failed", "question": "?", "answer": None, "reference": "r", "error": "500"},
+        {"query_id": "no answer", "question": "?", "answer": None, "reference": "r"},
+    ]
+    chat = ScriptedChat([grade(5)])
+    judged = judge(rows, "answer_correctness", chat, concurrency=1)
+    assert judged.states["answer_correctness_state"].to_dict() == {
+        "ok": "scored",
+        "no reference": "not applicable",
+        "failed": "failed",
+        "no answer": "missing",
+    }
+    assert judged.states.loc["failed", "answer_correctness_reason"] == "500"
+    assert judged.scores["answer_correctness"].notna().sum() == len(chat.asked) == 1
+
+
+def test_nothing_retrieved_is_nothing_to_be_faithful_to(rows):
+    rows[0]["contexts"] = []
+    score, state, reason = one(rows, "faithfulness")
+    assert math.isnan(score)
+    assert (state, reason) == ("not applicable", "there is no contexts")
+
+
+def test_an_empty_answer_is_judged(rows):
+    rows[0]["answer"] = ""
+    assert one(rows, "answer_correctness", grade(1))[0] == 0.0
+
+
+def test_a_field_that_is_not_there_at_all_is_told(rows):
+    with pytest.raises(DataError, match="faithfulness cannot be judged: the records have no cont"):
+        judge([{"query_id": "a", "question": "?", "answer": "b"}], "faithfulness", ScriptedChat([]))
+
+
+# -- several judges, in any order of answers
+
+
+def by_question(message):
+    number = message.user.partition("What is ")[2][0]
+    return grade(1 + int(number))
+
+
+def test_scores_stand_with_their_queries_whatever_the_order_of_answers(rows):
+    judged = judge(rows, [TONE, "coherence"], ScriptedChat(by_question), concurrency=3)
+    assert judged.scores.to_dict("list") == {
+        "tone": [0.0, 0.25, 0.5],
+        "coherence": [0.0, 0.25, 0.5],
+    }
+    assert list(judged.scores.index) == ["q0", "q1", "q2"]
+
+
+def test_a_callable_will_do(rows):
+    judged = judge(rows, TONE, lambda text: "SCORE: 5")
+    assert judged.scores["tone"].tolist() == [1.0] * 3
+    assert judged.settings["judge_model"] == "<lambda>"
+
+
+def test_two_runs_of_one_script_agree(rows):
+    first, second = (judge(rows, TONE, ScriptedChat(by_question)).scores for _ in range(2))
+    pd.testing.assert_frame_equal(first, second)
+
+
+@pytest.mark.parametrize("judges", [[], ["coherence", "coherence"]])
+def test_judges_are_each_asked_once(rows, judges):
+    with pytest.raises(DataError, match="expected judges, each once"):
+        judge(rows, judges, ScriptedChat([]))
+
+
+def test_an_unknown_judge_is_told_with_the_nearest(rows):
+    with pytest.raises(UnknownNameError, match="Did you mean 'faithfulness'"):
+        judge(rows, "faithfullness", ScriptedChat([]))
+
+
+def test_a_preference_is_no_judge_of_one_pipeline(rows):
+    with pytest.raises(DataError, match=r"prefer\(baseline, candidate, chat\)"):
+        judge(rows, "preference", ScriptedChat([]))
+
+
+@pytest.mark.parametrize(
+    "how", [{"concurrency": 0}, {"n_repeats": 0}, {"per_minute": 0}, {"max_cost": 0}]
+)
+def test_a_setting_that_makes_no_sense_is_refused(rows, how):
+    with pytest.raises(DataError):
+        judge(rows, TONE, ScriptedChat([]), **how)
+
+
+# -- noise
+
+
+def test_repeats_are_averaged_and_their_spread_is_told(rows):
+    marks = iter([5, 3, 4, 4, 1, 1])
+    chat = ScriptedChat(lambda message: grade(next(marks)))
+    judged = judge(rows, TONE, chat, n_repeats=2, concurrency=1)
+    assert judged.scores["tone"].tolist() == [0.75, 0.75, 0.0]
+    assert judged.states["tone_repeats"].tolist() == [[1.0, 0.5], [0.75, 0.75], [0.0, 0.0]]
+    # Variances within: 0.125, 0, 0 on one degree of freedom each.
+    assert judged.noise["within_query_sd"].item() == pytest.approx(np.sqrt(0.125 / 3))
+
+
+def test_a_repeat_that_failed_is_left_out_of_the_mean(rows):
+    chat = ScriptedChat([grade(5), "I cannot say", "I cannot say"])
+    judged = judge(rows[:1], TONE, chat, n_repeats=2, concurrency=1)
+    assert judged.scores["tone"].item() == 1.0
+
+
+# -- notes
+
+
+def test_a_judge_of_the_generator_s_family_is_noted(rows):
+    rows[0]["model"] = "gpt-4o"
+    chat = ScriptedChat(by_question, model="gpt-5")
+    assert "of the family of gpt-4o (OpenAI)" in judge(rows, TONE, chat).notes[0]
+
+
+def test_the_generator_may_be_told(rows):
+    chat = ScriptedChat(by_question, model="claude-haiku-4-5")
+    notes = judge(rows, TONE, chat, generator="claude-opus-5").notes
+    assert "gave 3 of 3 answers" in notes[0]
+    assert len(judge(rows, TONE, chat, generator="llama3.1").notes) == 1
+
+
+def test_tokens_and_cost_are_counted(rows):
+    chat = ScriptedChat(lambda message: Reply(grade(5), 1000, 100), model="m")
+    usage = judge(rows, TONE, chat, prices={"m": (3.0, 15.0)}).usage.iloc[0]
+    assert (usage["n_calls"], usage["prompt_tokens"], usage["completion_tokens"]) == (3, 3000, 300)
+    assert usage["cost_usd"] == pytest.approx(3 * (1000 * 3 + 100 * 15) / 1e6)
+
+
+def test_an_unknown_price_is_missing_and_not_nothing(rows):
+    chat = ScriptedChat(lambda message: Reply(grade(5), 1000, 100), model="m")
+    judged = judge(rows, TONE, chat, prices={"other": (3.0, 15.0)})
+    assert judged.usage["cost_usd"].isna().all()
+    assert "the cost is not known" in judged.notes[-1]
+
+
+def test_tokens_that_a_server_does_not_count_make_the_cost_unknown(rows):
+    judged = judge(rows, TONE, ScriptedChat(by_question, model="m"), prices={"m": (3.0, 15.0)})
+    assert judged.usage[["prompt_tokens", "cost_usd"]].isna().all(axis=None)
+
+
+# -- pace
+
+
+def test_calls_begin_evenly():
+    now, waits = [0.0], []
+
+    def sleep(seconds):
+        waits.append(seconds)
+        now[0] += seconds
+
+    pace = Pace(60, clock=lambda: now[0], sleep=sleep)
+    for _ in range(3):
+        pace.wait()
+    assert waits == [1.0, 1.0]
+
+
+def test_all_shipped_rubrics_run_together(rows):
+    def answer(message):
+        wanted = message.schema["properties"]
+        if "claims" in wanted:
+            return claims("a", "b")
+        if "verdicts" in wanted:
+            return verdicts(True, False)
+        return grade(5) if "score" in wanted else truth(True)
+
+    names = [name for name in JUDGES if name != "preference"]
+    judged = judge(rows, names, ScriptedChat(answer))
+    assert judged.scores.notna().all(axis=None)
+    assert ((judged.scores >= 0) & (judged.scores <= 1)).all(axis=None)
+
+
+def test_records_that_were_judged_before_are_judged_anew(rows):
+    first = judge(rows, TONE, ScriptedChat(lambda message: "hm"), n_repeats=2)
+    again = judge(first.rows.reset_index(), TONE, ScriptedChat(by_question))
+    assert again.rows["tone"].tolist() == [0.0, 0.25, 0.5]
+    assert {"tone_state", "tone_repeats"}.isdisjoint(again.rows.columns)
+
+
+def test_repeats_stand_in_the_order_in_which_they_were_asked(rows, tmp_path):
+    marks = iter(range(1, 6))
+    chat = ScriptedChat(lambda message: grade(next(marks)))
+    first = judge(rows[:1], TONE, chat, n_repeats=5, concurrency=1, cache=tmp_path / "c")
+    again = judge(rows[:1], TONE, ScriptedChat([]), n_repeats=5, cache=tmp_path / "c")
+    assert again.states["tone_repeats"].item() == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert first.noise.equals(again.noise)

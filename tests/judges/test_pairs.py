@@ -1,0 +1,126 @@
+import json
+
+import numpy as np
+import pytest
+
+from rageval_report.errors import AlignmentError, DataError
+from rageval_report.judges import Rubric, ScriptedChat, prefer
+
+
+def better(choice):
+    return json.dumps({"reasoning": "so", "better": choice})
+
+
+@pytest.fixture
+def pipelines():
+    def records(answer):
+        return [
+            {"query_id": f"q{i}", "question": f"What is {i}?", "answer": f"{answer} {i}"}
+            for i in range(4)
+        ]
+
+    return records("old"), records("new")
+
+
+def first_in(message):
+    return message.user.partition("<first>\n")[2].partition("\n")[0]
+
+
+def likes(word):
+    """A judge that prefers the answer with this word, wherever it stands."""
+    return ScriptedChat(lambda message: better("1" if word in first_in(message) else "2"))
+
+
+def test_a_judge_that_looks_at_answers_decides(pipelines):
+    found = prefer(*pipelines, likes("new"))
+    assert (found.wins, found.ties, found.losses, found.n) == (4, 0, 0, 4)
+    assert found.position == {
+        "n_decided": 8,
+        "first": 0.5,
+        "n_flipped": 0,
+        "first_flips": 0,
+    }
+
+
+def test_swapped_pipelines_swap_wins_and_losses(pipelines):
+    old, new = pipelines
+    assert prefer(new, old, likes("new")).losses == 4
+
+
+def test_a_judge_that_looks_at_places_decides_nothing(pipelines):
+    found = prefer(*pipelines, ScriptedChat(lambda message: better("1")))
+    assert (found.wins, found.ties, found.losses) == (0, 4, 0)
+    assert found.position["first"] == 1.0
+    assert (found.position["n_flipped"], found.position["first_flips"]) == (4, 4)
+    assert "the order alone decided 4 of 4 queries (4 for the first place)" in found.notes[0]
+
+
+def test_a_tie_in_one_order_is_a_tie(pipelines):
+    chat = ScriptedChat(lambda message: better("tie" if "old" in first_in(message) else "1"))
+    found = prefer(*pipelines, chat)
+    assert found.frame["preference"].tolist() == [0.5] * 4
+    assert found.position["n_flipped"] == 0
+
+
+def test_answers_that_are_the_same_are_a_tie_and_nobody_is_asked(pipelines):
+    old, _ = pipelines
+    chat = ScriptedChat([])
+    found = prefer(old, [{**one, "answer": f" {one['answer']}\n"} for one in old], chat)
+    assert (found.ties, found.position["n_decided"], len(chat.asked)) == (4, 0, 0)
+
+
+def test_no_answer_of_one_side_is_no_tie(pipelines):
+    old, new = pipelines
+    new[0]["answer"] = None
+    found = prefer(old, new, likes("new"))
+    assert found.frame.loc["q0", "state"] == "missing"
+
+
+def test_each_order_is_asked_once(pipelines):
+    chat = likes("new")
+    prefer(*pipelines, chat)
+    assert sorted(map(first_in, chat.asked)) == sorted(
+        f"{answer} {i}" for answer in ("old", "new") for i in range(4)
+    )
+
+
+def test_a_query_without_both_verdicts_is_unscored(pipelines):
+    def answer(message):
+        return "I cannot say" if first_in(message) == "new 2" else better("2")
+
+    found = prefer(*pipelines, ScriptedChat(answer))
+    assert np.isnan(found.frame.loc["q2", "preference"])
+    assert found.frame.loc["q2", "state"] == "failed"
+    assert (found.n, found.n_unscored) == (3, 1)
+
+
+def test_queries_are_matched_by_id(pipelines):
+    old, new = pipelines
+    found = prefer(old[::-1], new[1:], likes("new"))
+    assert found.wins == 3
+    assert "1 queries of the baseline alone were left out: 'q0'" in found.notes
+
+
+def test_pipelines_without_a_common_query_are_refused(pipelines):
+    old, new = pipelines
+    with pytest.raises(AlignmentError, match="no query id in common"):
+        prefer(old[:2], new[2:], likes("new"))
+
+
+def test_a_rubric_of_one_answer_is_refused(pipelines):
+    with pytest.raises(DataError, match="needs two in its prompt"):
+        prefer(*pipelines, likes("new"), rubric="coherence")
+
+
+def test_a_rubric_of_ones_own_will_do(pipelines):
+    rubric = Rubric(
+        "shorter", "Which is shorter?", "{first} or {second}, which is shorter?", kind="preference"
+    )
+    assert prefer(*pipelines, likes("new"), rubric=rubric).wins == 4
+
+
+def test_an_interruption_keeps_what_is_done(pipelines):
+    script = ScriptedChat([better("2"), better("1"), KeyboardInterrupt()])
+    found = prefer(*pipelines, script, concurrency=1)
+    assert found.is_interrupted
+    assert found.n == 1

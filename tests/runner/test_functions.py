@@ -1,0 +1,81 @@
+"""A Python function as a target."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from rageval_report.errors import DataError
+from rageval_report.runner.failures import TargetError
+from rageval_report.runner.queries import Query
+from rageval_report.runner.targets.functions import FunctionSettings, FunctionTarget
+
+QUERY = Query(0, "q1", "Why?", {"relevant": ["d1"], "language": "en"})
+
+MODULE = """
+def answer(question):
+    return {"answer": question.upper(), "retrieved": ["d1"]}
+
+def whole(query):
+    return sorted(query)[0] + query["question"]
+
+async def later(question):
+    return question
+
+number = 3
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "rag_of_a_test.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "rag_of_a_test", raising=False)
+    return "rag_of_a_test"
+
+
+def test_a_function_is_found_by_its_name_and_asked(module):
+    reply = FunctionTarget(FunctionSettings(f"{module}:answer")).ask(QUERY)
+    assert reply.fields == {"answer": "WHY?", "retrieved": ["d1"]}
+    assert reply.latency_ms > 0
+
+
+def test_a_function_of_the_whole_query_sees_no_gold(module):
+    settings = FunctionSettings(f"{module}:whole", argument="query")
+    assert FunctionTarget(settings).ask(QUERY).fields == {"answer": "languageWhy?"}
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("no_such_module_here:f", "no module is named 'no_such_module_here'"),
+        ("rag_of_a_test:g", "the module has no 'g'"),
+        ("rag_of_a_test:number", "cannot be called: it is int"),
+        ("rag_of_a_test:later", "is asynchronous"),
+        ("rag_of_a_test", "expected a function as 'module:function'"),
+        (":f", "expected a function as 'module:function'"),
+    ],
+)
+def test_what_is_no_function_is_told(module, place, told):
+    with pytest.raises(DataError, match=told):
+        FunctionTarget(FunctionSettings(place))
+
+
+def test_an_argument_that_is_not_known_is_named():
+    with pytest.raises(KeyError, match="Did you mean 'question'"):
+        FunctionTarget(FunctionSettings("m:f", argument="qestion"))
+
+
+def test_what_a_function_raises_is_a_query_without_an_answer():
+    def fails(question):
+        raise ZeroDivisionError("no documents")
+
+    with pytest.raises(TargetError, match="ZeroDivisionError: no documents") as caught:
+        FunctionTarget.of(fails).ask(QUERY)
+    assert caught.value.kind == "exception"
+
+
+def test_what_a_function_returns_is_checked():
+    with pytest.raises(TargetError, match="expected a text or an object; got None"):
+        FunctionTarget.of(lambda question: None).ask(QUERY)

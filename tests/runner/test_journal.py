@@ -1,0 +1,151 @@
+"""The journal: what was appended is there, whatever happened afterwards."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_report.errors import DataError, ReaderError
+from rageval_report.runner.journal import Journal
+
+HEADER = {"id": "a", "asked": {"seed": 0}}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run" / "journal.jsonl"
+
+
+def filled(path, n=3, total=5):
+    with Journal(path, HEADER, total) as journal:
+        for row in range(n):
+            journal.append({"row": row, "query_id": f"q{row}", "answer": f"answer {row}"})
+
+
+def test_what_was_appended_is_there_when_it_is_opened_again(path):
+    filled(path)
+    with Journal(path, HEADER, 5) as journal:
+        assert [journal.has(row) for row in range(5)] == [True, True, True, False, False]
+        assert journal.entry(1)["answer"] == "answer 1"
+        assert journal.entry(4) is None
+
+
+def test_an_entry_is_in_the_file_before_append_returns(path):
+    with Journal(path, HEADER, 1) as journal:
+        journal.append({"row": 0, "query_id": "a", "answer": "here"})
+        assert json.loads(path.read_text().splitlines()[-1])["answer"] == "here"
+
+
+def test_the_last_of_several_entries_counts(path):
+    with Journal(path, HEADER, 1) as journal:
+        journal.append({"row": 0, "query_id": "a", "error": "timeout"})
+        assert (journal.n_failed, journal.n_done) == (1, 1)
+        journal.append({"row": 0, "query_id": "a", "answer": "at last"})
+        assert (journal.n_failed, journal.n_done) == (0, 1)
+    with Journal(path, HEADER, 1) as journal:
+        assert journal.entry(0)["answer"] == "at last"
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20])
+def test_a_line_that_was_cut_by_a_kill_is_dropped_and_the_rest_kept(path, cut):
+    filled(path)
+    path.write_bytes(path.read_bytes()[:-cut])
+    with Journal(path, HEADER, 5) as journal:
+        assert journal.is_cut
+        assert journal.n_done == 2
+        journal.append({"row": 2, "query_id": "q2", "answer": "again"})
+    with Journal(path, HEADER, 5) as journal:
+        assert (journal.is_cut, journal.n_done) == (False, 3)
+
+
+def test_a_header_that_was_cut_is_written_anew(path):
+    filled(path, n=0)
+    path.write_bytes(path.read_bytes()[:-9])
+    filled(path)
+    with Journal(path, HEADER, 5) as journal:
+        assert journal.n_done == 3
+
+
+def test_a_line_that_is_broken_in_the_middle_is_told_by_its_number(path):
+    filled(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], b"what?\n", *lines[2:]]))
+    with pytest.raises(ReaderError, match=r"line 3: this is no line of a journal"):
+        Journal(path, HEADER, 5)
+
+
+def test_what_was_asked_otherwise_is_named(path):
+    filled(path)
+    with pytest.raises(DataError, match="in which seed was another"):
+        Journal(path, {"asked": {"seed": 1}}, 5)
+
+
+def test_another_file_is_no_journal(path):
+    path.parent.mkdir()
+    path.write_text('{"query_id": "a"}\n')
+    with pytest.raises(ReaderError, match="expected a journal"):
+        Journal(path, HEADER, 5)
+
+
+def test_two_runs_do_not_write_one_journal(path):
+    with Journal(path, HEADER, 5), pytest.raises(DataError, match="another run is writing it"):
+        Journal(path, HEADER, 5)
+
+
+def test_threads_append_whole_lines(path):
+    with Journal(path, HEADER, 400) as journal:
+
+        def work(first):
+            for row in range(first, 400, 8):
+                journal.append({"row": row, "query_id": str(row), "answer": "x" * row})
+
+        threads = [threading.Thread(target=work, args=(first,)) for first in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert all(len(journal.entry(row)["answer"]) == row for row in range(400))
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=())))
+def test_any_text_comes_back_or_its_half_characters_as_the_sign_for_lost(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
+    with Journal(path, HEADER, 1) as journal:
+        journal.append({"row": 0, "query_id": "a", "answer": text})
+        kept = journal.entry(0)["answer"]
+    assert not any("\ud800" <= c <= "\udfff" for c in kept)
+    assert kept == text or any("\ud800" <= c <= "\udfff" for c in text)
+
+
+FILLS_A_DISK = """
+import resource, sys
+from rageval_report.errors import DataError
+from rageval_report.runner.journal import Journal
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+with Journal(sys.argv[1], {"asked": {}}, 100) as journal:
+    try:
+        for row in range(100):
+            journal.append({"row": row, "query_id": str(row), "answer": "x" * 50})
+    except DataError as exc:
+        print(row, exc)
+"""
+
+
+def test_a_disk_that_is_full_is_told_and_the_lines_before_stay_whole(path):
+    done = subprocess.run(
+        [sys.executable, "-c", FILLS_A_DISK, str(path)], capture_output=True, text=True, check=True
+    )
+    written, _, told = done.stdout.partition(" ")
+    assert "cannot be written" in told
+    assert "can be resumed" in told
+    assert path.read_bytes().endswith(b"\n")
+    with Journal(path, {"asked": {}}, 100) as journal:
+        assert not journal.is_cut
+        assert journal.n_done == int(written) > 0

@@ -1,0 +1,125 @@
+"""Queries: the same from a file or a table, drawn by a seed, their gold kept from the pipeline."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rageval_report.errors import DataError, ReaderError
+from rageval_report.runner.queries import FileQueries, Query, TableQueries, drawn, queries_of
+
+ROWS = [
+    {"qid": "a", "query": "Why?", "relevant": ["d1"], "language": "en"},
+    {"qid": "b", "query": "Wie?", "relevant": ["d2"], "language": "de"},
+]
+
+
+def test_a_file_and_a_table_give_the_same_queries(write):
+    path = write("".join(json.dumps(row) + "\n" for row in ROWS), "queries.jsonl")
+    from_file, from_table = queries_of(path), queries_of(ROWS)
+    assert isinstance(from_file, FileQueries)
+    assert list(from_file) == list(from_table) == list(queries_of(pd.DataFrame(ROWS)))
+    assert from_file.fingerprint == from_table.fingerprint
+
+
+def test_another_question_is_another_fingerprint():
+    changed = [{**ROWS[0], "query": "Why not?"}, ROWS[1]]
+    assert queries_of(changed).fingerprint != queries_of(ROWS).fingerprint
+
+
+def test_the_pipeline_is_never_shown_the_gold():
+    gold = {
+        "reference": "So.",
+        "relevant_ids": ["d1"],
+        "gold_contexts": ["..."],
+        "answerable": True,
+    }
+    query = Query(0, "a", "Why?", {**gold, "response": "an earlier one", "language": "en"})
+    assert query.shown == {"query_id": "a", "question": "Why?", "language": "en"}
+
+
+def test_an_earlier_answer_is_kept_under_another_name():
+    query = Query(0, "a", "Why?", {"response": "No.", "context": "...", "latency_ms": 3.0})
+    assert query.kept() == {
+        "query_id": "a",
+        "question": "Why?",
+        "response_given": "No.",
+        "context_given": "...",
+        "latency_ms_given": 3.0,
+    }
+
+
+def test_a_file_without_ids_has_them_derived_from_its_questions(write):
+    path = write('{"question": "Why?"}\n{"question": "How?"}\n')
+    found = list(queries_of(path))
+    assert isinstance(queries_of(path), TableQueries)
+    assert len({query.query_id for query in found}) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"query_id": "b"}', "it has no question"),
+        ('{"question": "b"}', "it has no id"),
+        ('{"query_id": "b", "question": " "}', "expected a question, a text; got ' '"),
+        ('{"query_id": "b", "question": 3}', "expected a question, a text; got 3"),
+        ('{"query_id": 1.5, "question": "b"}', "expected an id, a text or a whole number"),
+        ("[]", "expected one JSON object a line"),
+    ],
+)
+def test_a_wrong_line_is_told_by_its_number(write, line, told):
+    path = write('{"query_id": "a", "question": "Why?"}\n' + line + "\n")
+    with pytest.raises(ReaderError, match="line 2: .*" + told):
+        queries_of(path)
+
+
+def test_ids_that_are_there_twice_are_named():
+    with pytest.raises(DataError, match="seen more than once: 'a'"):
+        queries_of([ROWS[0], ROWS[0]])
+
+
+def test_a_file_without_queries_is_refused(write):
+    with pytest.raises(ReaderError, match="expected one query a line; there is none"):
+        queries_of(write("\n"))
+
+
+def test_cells_of_a_table_become_what_json_has():
+    frame = pd.DataFrame(
+        {
+            "query_id": [7],
+            "question": ["Why?"],
+            "tags": [np.array(["x", "y"])],
+            "level": np.array([3], dtype=np.int8),
+            "note": [np.nan],
+            "day": [pd.Timestamp("2026-01-02")],
+        }
+    )
+    (query,) = queries_of(frame)
+    assert query.query_id == "7"
+    assert json.loads(json.dumps(query.given)) == {
+        "tags": ["x", "y"],
+        "level": 3,
+        "note": None,
+        "day": "2026-01-02T00:00:00",
+    }
+
+
+def test_a_draw_is_of_that_size_and_the_same_for_its_seed():
+    masks = [drawn(1000, 100, seed) for seed in (0, 0, 1)]
+    assert [mask.sum() for mask in masks] == [100, 100, 100]
+    assert (masks[0] == masks[1]).all()
+    assert (masks[0] != masks[2]).any()
+
+
+def test_a_draw_of_more_than_there_are_is_all_of_them():
+    assert drawn(5, 9, 0).all()
+    assert drawn(5, None, 0).all()
+
+
+def test_every_query_is_drawn_about_equally_often():
+    counts = sum(drawn(20, 5, seed).astype(int) for seed in range(2000))
+    # Binomial(2000, 1/4): mean 500, standard deviation 19.4; five of them on either side.
+    assert abs(counts - 500).max() < 5 * 19.4
