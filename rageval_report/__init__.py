@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
     from rageval_report.readers.records import read_records as read_records
+    from rageval_report.reports.report import Report as Report
     from rageval_report.results import Result as Result
     from rageval_report.run_history import history as history
     from rageval_report.run_history import read_runs as read_runs
@@ -66,6 +67,7 @@ _HOME = {
     ),
     "evaluation": ("RAGPipelineEvaluation", "read_scores"),
     "readers.records": ("read_records",),
+    "reports.report": ("Report",),
     "results": ("Result",),
     "run_history": ("history", "read_runs"),
     "scores": ("METRICS", "Metric"),

@@ -68,10 +68,6 @@ def comparison(bm25: RAGPipelineEvaluation, hybrid: RAGPipelineEvaluation) -> Co
 # -- the browser
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "browser: opens a page in headless Chromium")
-
-
 def chromium_path() -> str | None:
     """Where a Chromium is: the environment variable CHROMIUM names it, or it is on the path."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
