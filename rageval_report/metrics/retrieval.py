@@ -328,22 +328,17 @@ def ndcg_exp(hits: Hits, k: int | None = None) -> Floats:
 
 
 def _ndcg(hits: Hits, k: int | None, gain: Callable[[Codes, Floats], Floats]) -> Floats:
-    has_gain = hits.grade > 0
-    actual = (hits.query[has_gain], hits.rank[has_gain], hits.grade[has_gain])
-    return _ratio(_dcg(hits, actual, k, gain), _dcg(hits, hits.ideal, k, gain))
-
-
-def _dcg(
-    hits: Hits,
-    graded: tuple[Codes, Codes, Floats],
-    k: int | None,
-    gain: Callable[[Codes, Floats], Floats],
-) -> Floats:
-    query, rank, grade = graded
+    has_gain = np.flatnonzero(hits.grade > 0)
     if k is not None:
-        inside = _within(rank, k)
-        query, rank, grade = query[inside], rank[inside], grade[inside]
-    return hits.add_up(query, gain(query, grade) / _discounts(rank)[rank])
+        has_gain = has_gain[hits.rank[has_gain] < _cutoff(k)]
+    query, rank, grade = hits.query[has_gain], hits.rank[has_gain], hits.grade[has_gain]
+    actual = _dcg(hits, query, rank, gain(query, grade))
+    query, rank, grade = hits.ideal if k is None else hits.ideal_first(k)
+    return _ratio(actual, _dcg(hits, query, rank, gain(query, grade)))
+
+
+def _dcg(hits: Hits, query: Codes, rank: Codes, gains: Floats) -> Floats:
+    return hits.add_up(query, gains / _discounts(rank)[rank])
 
 
 def _discounts(rank: Codes) -> Floats:

@@ -5,9 +5,10 @@ Only where a judged document shares its score with another are ids compared.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
-from operator import attrgetter, methodcaller
+from operator import attrgetter, contains, methodcaller
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from rageval_report.errors import DataError, named
 from rageval_report.metrics.joining import order
-from rageval_report.metrics.joining.hits import Codes, Floats, hit_table
+from rageval_report.metrics.joining.hits import Codes, Floats, Hits, hit_table, in_turn
 from rageval_report.metrics.joining.joined import Joined, Ties, refuse_strangers, refuse_ties
 
 Table = Mapping[str, Mapping[str, Any]]
@@ -26,8 +27,15 @@ _NOTHING: Mapping[str, Any] = {}
 # Queries read at a time: their dicts fit into the processor's cache.
 _AT_A_TIME = 64
 
+# Queries ranked at a time: columns of their numbers do, and are allotted again and again.
+_PART = 512
+
 _VALUES: Callable[[Any], Iterable[Any]] = methodcaller("values")
 _GET: Callable[[Any], Callable[[Any, float], Any]] = attrgetter("get")
+
+
+class OtherIdsError(DataError):
+    """Ids of documents that are no texts."""
 
 
 def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: str) -> Table:
@@ -42,13 +50,13 @@ def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: s
     what : str
         What the table is, for an error.
     """
-    if _is_plain(table):
+    if holds_dicts(table) and not _hold_other_ids(table.values()):
         return table
     plain = {
         query: docs if isinstance(docs, Mapping) else _listed(docs, value, query, what)
         for query, docs in table.items()
     }
-    if all(isinstance(query, str) for query in plain) and all(map(_holds_texts, plain.values())):
+    if all(isinstance(query, str) for query in plain) and not _hold_other_ids(plain.values()):
         return plain
     return _by_text(
         {query: _by_text(docs, f"document ids of query {query!r} in {what}")
@@ -57,17 +65,15 @@ def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: s
     )  # fmt: skip
 
 
-def _is_plain(table: Mapping[Any, Any]) -> bool:
-    """Whether texts lead to dicts of texts: the same question as below, asked of whole columns."""
-    if not set(map(type, table)) <= {str} or not set(map(type, table.values())) <= {dict}:
-        return False
-    first_ids = map(next, map(iter, table.values()), repeat(""))
-    return set(map(type, first_ids)) <= {str}
+def holds_dicts(table: Mapping[Any, Any]) -> bool:
+    """Whether texts lead to dicts; what these hold is not looked at."""
+    return set(map(type, table)) <= {str} and set(map(type, table.values())) <= {dict}
 
 
-def _holds_texts(docs: Mapping[Any, Any]) -> bool:
-    """Whether ids are texts, judged by the first: to ask all would take a fifth of the time."""
-    return isinstance(next(iter(docs), ""), str)
+def _hold_other_ids(tables: Iterable[Mapping[Any, Any]]) -> bool:
+    """Whether an id is no text, judged by the first: to ask all would take a fifth of the time."""
+    kinds = set(map(type, map(next, map(iter, tables), repeat(""))))
+    return not all(issubclass(kind, str) for kind in kinds)
 
 
 def _listed(
@@ -107,11 +113,16 @@ def joined_dicts(run: Table, qrels: Table, *, ties: Ties, relevance_level: float
     Parameters
     ----------
     run, qrels : mapping of str to mapping of str to number
-        As `plain_table` makes them.
+        As `plain_table` makes them, or any dicts of dicts.
     ties : {"docid", "input", "error"}
         Which of equal scores goes first.
     relevance_level : float
         The lowest relevant grade.
+
+    Raises
+    ------
+    OtherIdsError
+        If ids of documents are no texts.
     """
     query_ids, judged = list(qrels), list(qrels.values())
     runs = list(map(run.get, query_ids, repeat(_NOTHING)))
@@ -131,15 +142,31 @@ def _joined_lists(
     ties: Ties,
     relevance_level: float,
 ) -> Joined:
+    """Part after part is ranked: its numbers stay in the processor's cache."""
+    parts = [
+        _ranked(query_ids[part], runs[part], judged[part], ties == "docid", relevance_level)
+        for part in (slice(first, first + _PART) for first in range(0, len(runs), _PART))
+    ]
+    n_tied = np.concatenate([tied for _, tied in parts])
+    if ties == "error":
+        refuse_ties(query_ids, n_tied)
+    return Joined(query_ids, in_turn([hits for hits, _ in parts]), n_tied, *strangers)
+
+
+def _ranked(
+    query_ids: list[str],
+    runs: list[Mapping[str, Any]],
+    judged: list[Mapping[str, Any]],
+    by_id: bool,
+    relevance_level: float,
+) -> tuple[Hits, Codes]:
+    """The hit table of some queries, and how many documents of each share their score."""
     retrieved, n_judged = _lengths(runs), _lengths(judged)
     scores, grades, found = _columns(query_ids, runs, judged, retrieved, n_judged)
     judged_query = np.repeat(np.arange(len(query_ids)), n_judged)
     place = np.flatnonzero(found == found)  # NaN: the judged document was not retrieved
     query, found = judged_query[place], found[place]
     ordered = order.from_the_best(scores, retrieved)
-    n_tied = order.n_tied(ordered, retrieved)
-    if ties == "error":
-        refuse_ties(query_ids, n_tied)
     rank, tied = order.n_better(ordered, retrieved, query, found)
     if tied.any():
         rank[tied] += _n_equal_ahead(
@@ -147,7 +174,7 @@ def _joined_lists(
             (judged, n_judged, place[tied]),
             query[tied],
             rank[tied],
-            by_id=ties == "docid",
+            by_id=by_id,
         )
     hits = hit_table(
         query=query,
@@ -158,7 +185,7 @@ def _joined_lists(
         n_retrieved=retrieved,
         relevance_level=relevance_level,
     )
-    return Joined(query_ids, hits, n_tied, *strangers)
+    return hits, order.n_tied(ordered, retrieved)
 
 
 def _lengths(tables: Sequence[Mapping[str, Any]]) -> Codes:
@@ -184,6 +211,7 @@ def _columns(
         for first in range(0, len(runs), _AT_A_TIME):
             last = min(first + _AT_A_TIME, len(runs))
             mine, theirs = runs[first:last], judged[first:last]
+            _refuse_other_ids([*mine, *theirs])
             rows, judgments = slice(done, ends[0][last - 1]), slice(some, ends[1][last - 1])
             done, some = rows.stop, judgments.stop
             scores[rows] = _numbers(map(_VALUES, mine), rows)
@@ -198,8 +226,17 @@ def _columns(
     return scores, grades, found
 
 
+def _refuse_other_ids(tables: list[Mapping[str, Any]]) -> None:
+    if _hold_other_ids(tables) or any(map(contains, tables, repeat(None))):
+        raise OtherIdsError("document ids must all be texts")
+
+
 def _numbers(lists: Iterable[Iterable[Any]], rows: slice) -> Floats:
-    return np.fromiter(chain.from_iterable(lists), np.float64, rows.stop - rows.start)
+    numbers = tuple(chain.from_iterable(lists))
+    try:
+        return np.frombuffer(struct.pack(f"{rows.stop - rows.start}d", *numbers))
+    except struct.error:  # no numbers of Python's own, but perhaps texts of numbers
+        return np.fromiter(numbers, np.float64, rows.stop - rows.start)
 
 
 def _name_what_is_no_number(

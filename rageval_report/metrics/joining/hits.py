@@ -6,6 +6,7 @@ document that was retrieved. What was retrieved and never judged matters only as
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 # Grades up to here are their own codes; beyond, or with fractions, they are numbered.
 _MOST_GRADES = 1 << 15
@@ -71,22 +73,22 @@ class Hits:
     @cached_property
     def n_relevant(self) -> Codes:
         """Relevant documents a query, retrieved or not."""
-        return self.count(self.judged_query[self.judged_grade >= self.relevance_level])
+        return self._n_judged(lambda grade: grade >= self.relevance_level)
 
     @cached_property
     def n_nonrelevant(self) -> Codes:
         """Documents a query that were judged and found not relevant."""
-        return self.count(self.judged_query[self._is_nonrelevant(self.judged_grade)])
+        return self._n_judged(self._is_nonrelevant)
 
     @cached_property
     def relevant_query(self) -> Codes:
         """The query of each relevant document that was retrieved."""
-        return self.query[self._is_relevant]
+        return self.query[self._relevant]
 
     @cached_property
     def relevant_rank(self) -> Codes:
         """The rank, from 0, of each relevant document that was retrieved."""
-        return self.rank[self._is_relevant]
+        return self.rank[self._relevant]
 
     @cached_property
     def ordinal(self) -> Codes:
@@ -97,22 +99,44 @@ class Hits:
     def nonrelevant_above(self) -> Codes:
         """For each relevant document retrieved, the judged non-relevant ones that stand above."""
         is_nonrelevant = self._is_nonrelevant(self.grade)
-        so_far = np.cumsum(is_nonrelevant)[self._is_relevant]
+        so_far = np.cumsum(is_nonrelevant)[self._relevant]
         before = _starts(self.count(self.query[is_nonrelevant]))
         return so_far - before[self.relevant_query]
 
     @cached_property
     def ideal(self) -> tuple[Codes, Codes, Floats]:
         """Query, rank and grade of the documents that have a gain, in the best possible order."""
-        has_gain = self.judged_grade > 0
-        query, grade = _by_grade(self.judged_query[has_gain], self.judged_grade[has_gain])
-        return query, _places(query, self.n_queries), grade
+        return self.ideal_first(None)
+
+    def ideal_first(self, k: int | None) -> tuple[Codes, Codes, Floats]:
+        """The same of the first `k` of each query."""
+        query, grade, counts = self._judged
+        has_gain = grade > 0
+        query, grade, counts = query[has_gain], grade[has_gain], counts[has_gain]
+        if k is not None:
+            ahead = _starts(counts)
+            first = np.searchsorted(query, query)
+            counts = np.clip(k - (ahead - ahead[first]), 0, counts)
+        query = np.repeat(query, counts)
+        return query, _places(query, self.n_queries), np.repeat(grade, counts)
 
     @cached_property
-    def _is_relevant(self) -> NDArray[np.bool_]:
-        return self.grade >= self.relevance_level
+    def _judged(self) -> tuple[Codes, Floats, Codes]:
+        return _by_grade(self.judged_query, self.judged_grade)
 
-    def _is_nonrelevant(self, grade: Floats) -> NDArray[np.bool_]:
+    def _n_judged(self, which: Callable[[Floats], Flags]) -> Codes:
+        """How many documents a query have such grades."""
+        query, grade, counts = self._judged
+        chosen = which(grade)
+        sums = np.bincount(query[chosen], weights=counts[chosen], minlength=self.n_queries)
+        return sums.astype(np.int64)
+
+    @cached_property
+    def _relevant(self) -> Codes:
+        """The rows of relevant documents."""
+        return np.flatnonzero(self.grade >= self.relevance_level)
+
+    def _is_nonrelevant(self, grade: Floats) -> Flags:
         return (grade >= 0) & (grade < self.relevance_level)
 
     def count(self, query: Codes) -> Codes:
@@ -150,7 +174,7 @@ def hit_table(
     """
     codes, ranks = np.asarray(query, np.int64), np.asarray(rank, np.int64)
     lengths = np.asarray(n_retrieved, np.int64)
-    order = _order_by_slot(_starts(lengths)[codes] + ranks, int(lengths.sum()))
+    order = order_by_slot(_starts(lengths)[codes] + ranks, int(lengths.sum()))
     return Hits(
         codes[order],
         ranks[order],
@@ -162,23 +186,52 @@ def hit_table(
     )
 
 
-def _order_by_slot(slot: Codes, n_slots: int) -> Codes:
+def in_turn(parts: Sequence[Hits]) -> Hits:
+    """The hit table of queries of which each part holds the next ones.
+
+    Parameters
+    ----------
+    parts : sequence of Hits
+        At least one; of one relevance level.
+
+    Examples
+    --------
+    >>> part = hit_table(
+    ...     query=[0], rank=[0], grade=[1], judged_query=[0], judged_grade=[1], n_retrieved=[3, 2],
+    ... )
+    >>> in_turn([part, part]).query
+    array([0, 2])
+    """
+    before = _starts(np.array([part.n_queries for part in parts])).tolist()
+    return Hits(
+        np.concatenate([part.query + n for part, n in zip(parts, before, strict=True)]),
+        np.concatenate([part.rank for part in parts]),
+        np.concatenate([part.grade for part in parts]),
+        np.concatenate([part.judged_query + n for part, n in zip(parts, before, strict=True)]),
+        np.concatenate([part.judged_grade for part in parts]),
+        np.concatenate([part.n_retrieved for part in parts]),
+        parts[0].relevance_level,
+    )
+
+
+def order_by_slot(slot: Codes, n_slots: int) -> Codes:
     """The order by whole numbers that differ: each is put where it belongs, which beats sorting."""
+    if (slot[1:] > slot[:-1]).all():
+        return np.arange(len(slot))
     row: NDArray[Any] = np.full(n_slots, -1, np.int32 if len(slot) < 1 << 31 else np.int64)
     row[slot] = np.arange(len(slot))
     return row[row >= 0].astype(np.int64, copy=False)
 
 
-def _by_grade(query: Codes, grade: Floats) -> tuple[Codes, Floats]:
-    """Queries and grades sorted by query, then by grade from the best."""
+def _by_grade(query: Codes, grade: Floats) -> tuple[Codes, Floats, Codes]:
+    """The grades of each query, from the best, and how often each stands."""
     if grade.size == 0:
-        return query, grade
+        return query, grade, query
     codes, grades = _codes_of(grade)
-    keys = query * len(grades) + (len(grades) - 1 - codes)
+    keys = (query + 1) * len(grades) - 1 - codes
     cells, counts = _counted(keys)
     cell_query, code = np.divmod(cells, len(grades))
-    sorted_grade = np.repeat(grades[len(grades) - 1 - code], counts)
-    return np.repeat(cell_query, counts), sorted_grade
+    return cell_query, grades[len(grades) - 1 - code], counts
 
 
 def _counted(keys: Codes) -> tuple[Codes, Codes]:
@@ -193,11 +246,11 @@ def _counted(keys: Codes) -> tuple[Codes, Codes]:
 
 def _codes_of(grade: Floats) -> tuple[Codes, Floats]:
     """Grades as codes that ascend with them, and the grade of each code."""
-    top = grade.max()
-    if top < _MOST_GRADES:
+    low, top = min(0.0, np.floor(grade.min())), grade.max()
+    if top - low < _MOST_GRADES:
         whole = grade.astype(np.int64)
         if (whole == grade).all():
-            return whole, np.arange(int(top) + 1, dtype=np.float64)
+            return whole - int(low), np.arange(low, top + 1)
     grades, codes = np.unique(grade, return_inverse=True)
     return codes.astype(np.int64), grades
 

@@ -13,7 +13,13 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, named
-from rageval_report.metrics.joining.from_dicts import Table, joined_dicts, plain_table
+from rageval_report.metrics.joining.from_dicts import (
+    OtherIdsError,
+    Table,
+    holds_dicts,
+    joined_dicts,
+    plain_table,
+)
 from rageval_report.metrics.joining.from_rows import Rows, from_frame, from_table, joined_rows
 from rageval_report.metrics.joining.joined import Joined, Ties
 from rageval_report.metrics.joining.trec.files import joined_files, read_trec_qrels, read_trec_run
@@ -85,6 +91,11 @@ def matched(run: Any, qrels: Any, rules: Rules) -> Matched:
         How they are matched.
     """
     options: dict[str, Any] = {"ties": rules.ties, "relevance_level": rules.relevance_level}
+    if rules.keep_all and all(isinstance(one, dict) and holds_dicts(one) for one in (run, qrels)):
+        try:  # each dict is walked through once
+            return Matched(joined_dicts(run, qrels, **options))
+        except OtherIdsError:
+            pass
     if isinstance(run, Mapping):
         table, n_self, n_repeats = _table_left(run, rules)
         if isinstance(qrels, Mapping):

@@ -2,12 +2,13 @@
 
 from collections import OrderedDict
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
-from rageval_report.metrics.joining.from_dicts import joined_dicts
+from rageval_report.metrics.joining.from_dicts import OtherIdsError, joined_dicts
 from rageval_report.metrics.rankings import score_table_of_rankings
 
 DOCS = [f"d{one}" for one in range(60)] + ["d", "D", "é", "z\U0001f600", "z\uffff", ""]
@@ -83,3 +84,42 @@ def test_what_is_no_number_is_named_wherever_it_stands(wrong):
     run["q41"]["b"] = wrong
     with pytest.raises(DataError, match="score of document 'b' for query 'q41'"):
         score_table_of_rankings(run, {query: {"a": 1} for query in run}, "mrr")
+
+
+@pytest.mark.parametrize("part", [1, 2, 5])
+def test_parts_of_the_queries_change_nothing(monkeypatch, part):
+    run = {f"q{n}": {f"d{m}": float(m * n % 5) for m in range(n)} for n in range(1, 9)}
+    qrels = {f"q{n}": {f"d{m}": m % 3 for m in range(0, 9, 2)} for n in range(10)}
+    whole = score_table_of_rankings(run, qrels, ["mrr", "ndcg@3", "bpref"])
+    monkeypatch.setattr("rageval_report.metrics.joining.from_dicts._PART", part)
+    in_parts = score_table_of_rankings(run, qrels, ["mrr", "ndcg@3", "bpref"])
+    assert in_parts.scores.equals(whole.scores)
+    assert in_parts.details.equals(whole.details)
+    assert in_parts.notes == whole.notes
+
+
+def test_ids_that_are_numbers_in_a_later_query_are_read_as_texts():
+    run, qrels = {"a": {"x": 1.0}, "b": {7: 2.0, 8: 1.0}}, {"a": {"x": 1}, "b": {"8": 1}}
+    assert score_table_of_rankings(run, qrels, "mrr").scores["mrr"].tolist() == [1.0, 0.5]
+
+
+def test_ids_of_a_kind_of_text_are_texts():
+    run = {"a": {np.str_("x"): 1.0, np.str_("y"): 0.5}}
+    assert score_table_of_rankings(run, {"a": {"y": 1}}, "mrr").scores["mrr"].tolist() == [0.5]
+
+
+def test_a_document_without_an_id_is_named_by_its_query():
+    run = {"a": {"x": 1.0}, "b": {"x": 1.0, None: 2.0}}
+    with pytest.raises(DataError, match=r"the run holds a document without an id \(None\): 'b'"):
+        score_table_of_rankings(run, {"a": {"x": 1}, "b": {"x": 1}}, "mrr")
+
+
+def test_tables_that_were_not_made_plain_are_refused():
+    with pytest.raises(OtherIdsError, match="must all be texts"):
+        joined_dicts({"a": {1: 1.0}}, {"a": {1: 1}}, ties="input", relevance_level=1)
+
+
+@pytest.mark.parametrize("score", [np.float32(2), np.int64(2), 2, "2"])
+def test_numbers_of_any_kind_are_scores(score):
+    run, qrels = {"a": {"x": score, "y": 1.0}}, {"a": {"x": 1}}
+    assert score_table_of_rankings(run, qrels, "mrr").scores["mrr"].tolist() == [1.0]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report.metrics.joining.hits import hit_table
+from rageval_report.metrics.joining.hits import hit_table, in_turn
 from rageval_report.metrics.rankings import hits_of
 
 GRADES = st.sampled_from([-1, 0, 1, 2, 3, 0.5, 200_000_000])
@@ -70,6 +70,29 @@ def test_the_ideal_order_is_that_of_a_plain_sort(judged):
     assert list(zip(query.tolist(), (-grade).tolist(), strict=True)) == expected
     assert rank.tolist() == [sum(q == p for q, _ in expected[:i]) for i, (p, _) in
                              enumerate(expected)]  # fmt: skip
+    first = [tuple(row) for row in zip(*map(np.ndarray.tolist, hits.ideal_first(2)), strict=True)]
+    rows = zip(query.tolist(), rank.tolist(), grade.tolist(), strict=True)
+    assert first == [row for row in rows if row[1] < 2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(judged=JUDGED, level=st.sampled_from([-2, 0, 0.5, 1, 2]))
+def test_judged_documents_are_counted_as_a_loop_counts_them(judged, level):
+    judged = sorted(judged, key=lambda row: row[0])
+    hits = hit_table(
+        query=[], rank=[], grade=[], n_retrieved=[0] * 5, relevance_level=level,
+        judged_query=[query for query, _ in judged], judged_grade=[grade for _, grade in judged],
+    )  # fmt: skip
+    relevant = [sum(q == query and g >= level for q, g in judged) for query in range(5)]
+    others = [sum(q == query and 0 <= g < level for q, g in judged) for query in range(5)]
+    assert (hits.n_relevant.tolist(), hits.n_nonrelevant.tolist()) == (relevant, others)
+
+
+def test_tables_in_turn_are_one_table(hits):
+    both = in_turn([hits, hits])
+    assert both.query.tolist() == [0, 0, 0, 2, 3, 3, 3, 5]
+    assert both.n_relevant.tolist() == [3, 1, 0] * 2
+    assert both.relevant_rank.tolist() == [0, 3] * 2
 
 
 @settings(max_examples=60, deadline=None)

@@ -20,7 +20,7 @@ from rageval_report.metrics.joining.trec import bytes as trec_bytes
 from rageval_report.metrics.joining.trec import lists as trec_lists
 from rageval_report.metrics.joining.trec import scan as trec_scan
 from rageval_report.metrics.joining.trec.bytes import text_of
-from rageval_report.metrics.joining.trec.columns import _columns_of_chunk, columns_of, hashes
+from rageval_report.metrics.joining.trec.columns import columns_of, columns_of_chunk, hashes
 from rageval_report.metrics.joining.trec.files import (
     _RUN,
     joined_files,
@@ -115,6 +115,7 @@ def test_small_parts_change_nothing(tmp_path, way, monkeypatch, part):
     texts = lines_of(*drawn(5))
     whole = score(tmp_path, *texts)
     monkeypatch.setattr(trec_bytes, "_CHUNK", part)
+    monkeypatch.setattr("rageval_report.metrics.joining.trec.parts._WIDTH", part)
     monkeypatch.setattr(trec_lists, "PART", part)
     monkeypatch.setattr("rageval_report.metrics.joining.trec.pairs.PART", part)
     monkeypatch.setattr(trec_lists, "_AT_A_TIME", part)
@@ -143,7 +144,7 @@ def test_the_hash_of_a_word_is_its_own_on_both_ways(tmp_path, monkeypatch):
     choose("numpy", monkeypatch)
     columns = columns_of(text, 0, _RUN)
     scanner = trec_scan.Scanner(compiled_scan(), (6, 0, 2, 4), ord(" "))
-    by_numba = _columns_of_chunk(text, 0, text.end, _RUN, scanner)
+    by_numba = columns_of_chunk(text, 0, text.end, _RUN, scanner)
     alone = [hashes(text, columns.doc_start[[n]], columns.doc_length[[n]]) for n in range(58)]
     assert columns.doc_hash.tolist() == by_numba.doc_hash.tolist() == np.ravel(alone).tolist()
 

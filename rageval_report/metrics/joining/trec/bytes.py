@@ -22,17 +22,20 @@ Places = NDArray[np.integer]
 WORD = 8
 
 _GZIP = b"\x1f\x8b"
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CONTROL = re.compile(rb"[\x00-\x08]")
 _NEWLINE = ord("\n")
 _SHOWN = 80
 
 # Behind the text, so that its last line ends, and that eight bytes can be read from any place.
-_PADDING = b"\n" + bytes(WORD)
+PADDING = b"\n" + bytes(WORD)
 
 # So much is looked at in one go: it stays in the cache of the processor.
 _CHUNK = 1 << 20
+
+# So many words are taken out of a copy of the text around them.
+_WORDS = 256
 
 # In the last of so many parts of it an end of a line is looked for.
 _TAIL = 16
@@ -72,18 +75,43 @@ class Text:
             yield start, cut
             start, width = cut, _CHUNK
 
+    def n_lines(self, start: int) -> int:
+        """How many lines there are from `start` on."""
+        chunks = (self.data[first:end] for first, end in self.chunks(start))
+        return sum(int(np.count_nonzero(chunk == _NEWLINE)) for chunk in chunks)
+
+    def line_at(self, start: int) -> bytes:
+        """The line that starts at a place, with its newline."""
+        width = _SHOWN
+        while start + width < self.end and not (self.data[start : start + width] == _NEWLINE).any():
+            width *= 2
+        line, newline, _ = self.data[start : start + width].tobytes().partition(b"\n")
+        return line + newline
+
     def words(self, starts: Places, lengths: Places) -> list[bytes]:
         """The bytes of words."""
-        data = memoryview(self.data.data)
-        ends = (starts + lengths).tolist()
-        return [bytes(data[one:end]) for one, end in zip(starts.tolist(), ends, strict=True)]
+        found: list[bytes] = []
+        for first in range(0, len(starts), _WORDS):
+            base = int(starts[first : first + _WORDS].min())
+            places = starts[first : first + _WORDS].astype(np.int64) - base
+            ends = places + lengths[first : first + _WORDS]
+            near = self.data[base : base + int(ends.max())].tobytes()
+            found += [
+                near[one:end] for one, end in zip(places.tolist(), ends.tolist(), strict=True)
+            ]
+        return found
 
     def eights(self, starts: Places, lengths: Places) -> Iterator[Words]:
         """Words, eight bytes at a time, the first byte lowest; a shorter word ends in zeros."""
         loaded = self.loaded()
-        for done in range(0, int(lengths.max(initial=1)), WORD):
-            places = starts if done == 0 else starts + (lengths > done) * np.int64(done)
-            yield loaded[places] & _KEPT.take(lengths.astype(np.int64) - done, mode="clip")
+        shortest, longest = (int(lengths.min()), int(lengths.max())) if len(lengths) else (0, 0)
+        for done in range(0, max(longest, 1), WORD):
+            ahead = done if shortest >= done else (lengths > done) * np.int64(done)
+            eight = loaded[starts + ahead] if done else loaded[starts]
+            if shortest == longest:
+                yield eight & _KEPT[min(longest - done, WORD)]
+            else:
+                yield eight & _KEPT.take(lengths.astype(np.int64) - done, mode="clip")
 
     @property
     def kind_of_place(self) -> type[np.integer]:
@@ -134,14 +162,14 @@ def text_of(path: str | Path) -> Text:
         raise ReaderError(f"the gzip file is damaged ({exc})", name) from exc
     except OSError as exc:
         raise ReaderError(f"the file cannot be read: {exc.strerror or exc}", name) from exc
-    head = data[: len(_BOM)].tobytes()
+    head = data[: len(BOM)].tobytes()
     if head.startswith(_WIDE_MARKS):
         raise ReaderError("expected UTF-8; this is UTF-16, save it as UTF-8", name)
-    if head == _BOM:
-        data = data[len(_BOM) :]
-    end = len(data) - len(_PADDING)
+    if head == BOM:
+        data = data[len(BOM) :]
+    end = len(data) - len(PADDING)
     text = Text(name, data, end + int(end > 0 and data[end - 1] != _NEWLINE))
-    _refuse_other_bytes(text)
+    refuse_other_bytes(text)
     return text
 
 
@@ -149,18 +177,19 @@ def _padded_bytes(path: str | Path) -> Bytes:
     """The bytes of a file and the padding, read into their place."""
     with Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size  # 0 for a pipe
-        data = np.empty(size + len(_PADDING), np.uint8)
+        data = np.empty(size + len(PADDING), np.uint8)
         n_read = file.readinto(data[:size].data)
         rest = file.read()
     if rest or n_read < size or data[: len(_GZIP)].tobytes() == _GZIP:
         whole = data[:n_read].tobytes() + rest
         whole = gzip.decompress(whole) if whole.startswith(_GZIP) else whole
-        return np.frombuffer(whole + _PADDING, np.uint8)
-    data[size:] = np.frombuffer(_PADDING, np.uint8)
+        return np.frombuffer(whole + PADDING, np.uint8)
+    data[size:] = np.frombuffer(PADDING, np.uint8)
     return data
 
 
-def _refuse_other_bytes(text: Text) -> None:
+def refuse_other_bytes(text: Text) -> None:
+    """Refuse control characters, and what is not UTF-8."""
     for start, end in text.chunks(0):
         chunk = text.data[start:end]
         if chunk.min() < ord("\t"):

@@ -7,6 +7,7 @@ non-breaking space is part of an id.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,21 @@ class Columns:
     doc_hash: Words
     value: Floats
 
+    def of_documents(self) -> tuple[NDArray[Any], ...]:
+        """The columns that have a row a document."""
+        return self.doc_start, self.doc_length, self.doc_hash, self.value
+
+    def first_blocks(self, n: int) -> Columns:
+        """The rows of the first blocks."""
+        rows = slice(self.block[n] if n < len(self.block) else None)
+        blocks = self.block[:n], self.query_start[:n], self.query_length[:n]
+        return Columns(*blocks, *(column[rows] for column in self.of_documents()))
+
+    def of_rows(self, rows: Codes | slice) -> Columns:
+        """The documents of some rows, without their queries."""
+        none = np.zeros(0, np.int64)
+        return Columns(none, none, none, *(column[rows] for column in self.of_documents()))
+
 
 def columns_of(text: Text, start: int, form: Format) -> Columns:
     """The columns of a text from `start` on.
@@ -93,18 +109,27 @@ def columns_of(text: Text, start: int, form: Format) -> Columns:
     ReaderError
         If there is no line, or one cannot be read.
     """
-    scan = scan_for(text.end - start)
-    places = (form.n_columns, *form.places)
-    scanner = Scanner(scan, places, _BLANK - form.by_tabs) if scan else None
-    parts = [_columns_of_chunk(text, *chunk, form, scanner) for chunk in text.chunks(start)]
-    n_rows = [len(part.value) for part in parts]
-    if not sum(n_rows):
+    scanner = scanner_for(text.end - start, form)
+    kinds: tuple[type[Any], ...] = (text.kind_of_place, np.uint16, np.uint64, np.float64)
+    room = [np.empty(text.n_lines(start), kind) for kind in kinds]
+    blocks, n = [], 0
+    for chunk in text.chunks(start):
+        part = columns_of_chunk(text, *chunk, form, scanner)
+        blocks.append((part.block + n, part.query_start, part.query_length))
+        rows = slice(n, n := n + len(part.value))
+        for column, found in zip(room, part.of_documents(), strict=True):
+            column[rows] = found
+    if not n:
         raise ReaderError(f"expected {form.what}, as {form.columns!r}; there is no line", text.path)
-    before = np.cumsum(n_rows) - n_rows
-    blocks = [part.block + first for part, first in zip(parts, before.tolist(), strict=True)]
-    names = ("query_start", "query_length", "doc_start", "doc_length", "doc_hash", "value")
-    joined = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    return Columns(np.concatenate(blocks), *joined)
+    block, query_start, query_length = map(np.concatenate, zip(*blocks, strict=True))
+    return Columns(block, query_start, query_length, *(column[:n] for column in room))
+
+
+def scanner_for(n_bytes: int, form: Format) -> Scanner | None:
+    """The compiled walk over lines, if there is one and the text is worth it."""
+    scan = scan_for(n_bytes)
+    places = (form.n_columns, *form.places)
+    return Scanner(scan, places, _BLANK - form.by_tabs) if scan else None
 
 
 def hashes(text: Text, starts: Places, lengths: Places) -> Words:
@@ -126,9 +151,10 @@ def number_or_none(word: bytes) -> float | None:
         return None
 
 
-def _columns_of_chunk(
+def columns_of_chunk(
     text: Text, start: int, end: int, form: Format, scanner: Scanner | None
 ) -> Columns:
+    """The columns of whole lines; there may be none."""
     found = scanner and _scanned(scanner, text, start, end, form)
     return found or _split(text, start, end, form)  # what it refuses is named by the other way
 

@@ -12,13 +12,22 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from rageval_report.errors import ReaderError
 from rageval_report.metrics.joining.from_rows import Rows
 from rageval_report.metrics.joining.hits import Codes
 from rageval_report.metrics.joining.joined import Joined, Ties
 from rageval_report.metrics.joining.trec.bytes import Places, Text, text_of
-from rageval_report.metrics.joining.trec.columns import Format, columns_of, number_or_none
+from rageval_report.metrics.joining.trec.columns import (
+    Format,
+    columns_of,
+    number_or_none,
+    scanner_for,
+)
 from rageval_report.metrics.joining.trec.join import joined_tables
+from rageval_report.metrics.joining.trec.join_parts import Kept, joined_of, kept_of
+from rageval_report.metrics.joining.trec.kernels import compiled_match
 from rageval_report.metrics.joining.trec.lists import Table
+from rageval_report.metrics.joining.trec.parts import parts_of
 
 _RUN = Format(
     "a TREC run", "query_id Q0 doc_id rank score tag", (0, 2, 4), "score", may_be_infinite=True
@@ -113,8 +122,24 @@ def joined_files(
     >>> joined.query_ids, joined.hits.rank.tolist()
     (['q1'], [1])
     """
-    tables = _run(run), _qrels(qrels)
-    return joined_tables(*tables, ties=ties, relevance_level=relevance_level)
+    judged = _qrels(qrels)
+    kept = _kept_of(run, judged, by_id=ties == "docid")
+    if kept is None:
+        return joined_tables(_run(run), judged, ties=ties, relevance_level=relevance_level)
+    del judged  # of its text nothing is needed any more
+    return joined_of(kept, ties=ties, relevance_level=relevance_level)
+
+
+def _kept_of(run: str | Path, qrels: Table, *, by_id: bool) -> Kept | None:
+    """What is kept of a plain file whose queries stand together; of others None."""
+    if not Path(run).is_file():
+        return None
+    scanner = scanner_for(Path(run).stat().st_size, _RUN)
+    match = compiled_match() if scanner else None
+    try:
+        return kept_of(parts_of(run, _RUN, scanner), qrels, match, by_id=by_id)
+    except (ReaderError, OSError):  # the other way names the line
+        return None
 
 
 def _run(path: str | Path) -> Table:
@@ -134,11 +159,12 @@ def _qrels(path: str | Path) -> Table:
 
 def _first_line(text: Text) -> tuple[int, bytes]:
     """The first line that says something, and where it starts."""
-    for start, end in text.chunks(0):
-        for line in text.data[start:end].tobytes().splitlines(keepends=True):
-            if line.strip() and not line.startswith(b"#"):
-                return start, line
-            start += len(line)
+    start = 0
+    while start < text.end:
+        line = text.line_at(start)
+        if line.strip() and not line.startswith(b"#"):
+            return start, line
+        start += len(line)
     return text.end, b""
 
 

@@ -60,7 +60,7 @@ def joined_tables(run: Table, qrels: Table, *, ties: Ties, relevance_level: floa
     grade = qrels.columns.value
     hits = hit_table(
         query=judged.query(judged_row),
-        rank=_ranks(retrieved, ordered, run_row, by_id=ties == "docid"),
+        rank=ranks_of(retrieved, ordered, run_row, by_id=ties == "docid"),
         grade=grade[judged_row],
         judged_query=judged.query(by_query),
         judged_grade=grade[by_query],
@@ -77,7 +77,7 @@ def _by_query(judged: Lists) -> Codes | slice:
     return np.argsort(judged.query(slice(None)), kind="stable")
 
 
-def _ranks(run: Lists, ordered: Floats, rows: Codes, *, by_id: bool) -> Codes:
+def ranks_of(run: Lists, ordered: Floats, rows: Codes, *, by_id: bool) -> Codes:
     """The ranks, from 0, of rows of the run in their lists."""
     rank, tied = _n_better(run, ordered, rows)
     if tied.any():
@@ -109,22 +109,22 @@ def _n_equal_ahead(run: Lists, wanted: Codes, *, by_id: bool) -> Codes:
     for first, last in run.groups():
         chosen = by_list[slice(*np.searchsorted(its_list, [first, last]))]
         if chosen.size:
-            rows = _perhaps_tied(run, first, last, wanted[chosen])
+            rows = _perhaps_tied(run, np.unique(run.list_of_row[wanted[chosen]]), wanted[chosen])
             found = _n_ahead_among(run, rows, by_id=by_id)
             ahead[chosen] = found[np.searchsorted(rows, wanted[chosen])]
     return ahead
 
 
-def _perhaps_tied(run: Lists, first: int, last: int, wanted: Codes) -> Codes:
+def _perhaps_tied(run: Lists, lists: Codes, wanted: Codes) -> Codes:
     """The rows of some lists, ascending, that share list and score with a wanted one.
 
     They are found by a hash, so there may be more.
     """
-    rows = run.rows_of_lists(first, last)
+    rows = run.rows_of_lists(lists)
     keys = (run.table.columns.value[rows] + 0.0).view(np.uint64) * _SPREAD  # -0 + 0 is 0
     keys = (keys ^ run.list_of_row[rows].astype(np.uint64)) * _SPREAD
     keys = with_numbers(keys, np.arange(len(rows)), len(rows))
-    sort_within(keys, starts_of(run.lengths[first:last]))
+    sort_within(keys, starts_of(run.lengths[lists]))
     low = low_bits(len(rows))
     rows = rows[(keys & low).astype(np.int64)]
     starts = np.flatnonzero(np.concatenate([[True], (keys[1:] ^ keys[:-1]) > low]))

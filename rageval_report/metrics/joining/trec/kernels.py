@@ -25,14 +25,24 @@ _MOST_DIGITS, _MOST_DECIMALS, _LONGEST = 19, 19, 4096
 @cache
 def compiled_scan() -> Callable[..., Any] | None:
     """`scan`, compiled; None where numba is not installed."""
+    return _compiled(scan)
+
+
+@cache
+def compiled_match() -> Callable[..., Any] | None:
+    """`match`, compiled; None where numba is not installed."""
+    return _compiled(match)
+
+
+def _compiled(loop: Callable[..., Any]) -> Callable[..., Any] | None:
     try:
         njit = load("numba:njit")
     except MissingDependencyError:
         return None
     try:
-        compiled: Callable[..., Any] = njit(cache=True, nogil=True)(scan)
+        compiled: Callable[..., Any] = njit(cache=True, nogil=True)(loop)
     except RuntimeError:  # there is no folder that can be written to
-        compiled = njit(nogil=True)(scan)
+        compiled = njit(nogil=True)(loop)
     return compiled
 
 
@@ -150,3 +160,92 @@ def scan(
         elif column > 0:
             return -1, 0
     return row, block
+
+
+def match(
+    judged_data: NDArray[np.uint8],
+    judged_start: NDArray[Any],
+    judged_length: NDArray[Any],
+    judged_hash: NDArray[np.uint64],
+    n_judged: NDArray[np.int64],
+    data: NDArray[np.uint8],
+    starts: NDArray[Any],
+    lengths: NDArray[Any],
+    hashes: NDArray[np.uint64],
+    n_retrieved: NDArray[np.int64],
+    table: NDArray[np.int64],
+    judged_row: NDArray[np.int64],
+    row: NDArray[np.int64],
+) -> int:
+    """Find the judged documents among the retrieved ones, list by list.
+
+    Parameters
+    ----------
+    judged_data, data : ndarray of uint8
+        The texts of the judgments and of the run.
+    judged_start, judged_length, judged_hash, starts, lengths, hashes : ndarray
+        Where their documents stand, and their hashes; those of a list stand together.
+    n_judged, n_retrieved : ndarray of shape (n_lists,)
+        How many documents each list has.
+    table : ndarray of int64
+        Room for a hash table of any list: four times as many places as it has documents.
+    judged_row, row : ndarray
+        Filled: the rows of pairs; in order of the run.
+
+    Returns
+    -------
+    int
+        How many pairs there are; -1 if a document stands twice in a list.
+    """
+    n_found, judged_end, end = 0, 0, 0
+    for one in range(len(n_retrieved)):
+        first_judged, first = judged_end, end
+        judged_end, end = first_judged + int(n_judged[one]), first + int(n_retrieved[one])
+        size = 16
+        while size < 2 * (judged_end - first_judged + end - first):
+            size *= 2
+        for empty in range(size):
+            table[empty] = 0
+        mask = size - 1
+        for number in range(judged_end - first_judged + end - first):
+            # a judged row is kept as a number above 0, a retrieved one as a number below
+            is_judged = number < judged_end - first_judged
+            if is_judged:
+                this = first_judged + number
+                mixed, length = judged_hash[this], np.int64(judged_length[this])
+                place = np.int64(judged_start[this])
+            else:
+                this = first + number - (judged_end - first_judged)
+                mixed, length = hashes[this], np.int64(lengths[this])
+                place = np.int64(starts[this])
+            slot = np.int64(mixed) & mask
+            while table[slot] != 0:
+                other = table[slot]
+                if other > 0:
+                    other_row = other - 1
+                    is_same = judged_hash[other_row] == mixed
+                    is_same = is_same and judged_length[other_row] == length
+                    other_place = np.int64(judged_start[other_row])
+                else:
+                    other_row = -other - 1
+                    is_same = hashes[other_row] == mixed and lengths[other_row] == length
+                    other_place = np.int64(starts[other_row])
+                if is_same:
+                    for byte in range(length):
+                        mine = judged_data[place + byte] if is_judged else data[place + byte]
+                        if other > 0:
+                            theirs = judged_data[other_place + byte]
+                        else:
+                            theirs = data[other_place + byte]
+                        if mine != theirs:
+                            is_same = False
+                            break
+                if is_same:
+                    if is_judged or other < 0:
+                        return -1
+                    judged_row[n_found], row[n_found] = other_row, this
+                    n_found += 1
+                    break
+                slot = (slot + 1) & mask
+            table[slot] = this + 1 if is_judged else -this - 1
+    return n_found

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval_report.metrics.joining.hits import Codes, Floats
-from rageval_report.metrics.joining.order import starts_of
+from rageval_report.metrics.joining.order import spread, starts_of
 from rageval_report.metrics.joining.trec.bytes import Text, Words
 from rageval_report.metrics.joining.trec.columns import Columns
 
@@ -110,9 +110,9 @@ class Lists:
         cuts = np.searchsorted(starts, np.arange(0, len(self.table), PART))
         yield from pairwise([*np.unique(cuts[cuts < len(starts)]).tolist(), len(starts)])
 
-    def rows_of_lists(self, first: int, last: int) -> Codes:
-        """The rows of neighbouring lists, list after list."""
-        places = np.arange(self.starts[first], self.starts[last - 1] + self.lengths[last - 1])
+    def rows_of_lists(self, lists: Codes) -> Codes:
+        """The rows of some lists, list after list."""
+        places = spread(self.starts[lists], self.lengths[lists])
         return places if isinstance(self.order, slice) else self.order[places]
 
     def per_query(self, counts: Codes, n_queries: int) -> Codes:

@@ -40,15 +40,18 @@ def matches(judged: Lists, run: Lists, names: list[str]) -> tuple[Codes, Codes]:
     ReaderError
         If a document stands twice for a query.
     """
-    first, second = _pairs(judged, run, len(names))
+    first, second = pairs_of(judged, run, len(names))
     n = len(judged.table)
     _refuse_twice(judged, first, second, second < n, 0, names)
     _refuse_twice(run, first, second, first >= n, n, names)
     return first, second - n
 
 
-def _pairs(judged: Lists, run: Lists, n_queries: int) -> tuple[Codes, Codes]:
-    """Rows of one query and document, each with the next such; the judged rows count first."""
+def pairs_of(judged: Lists, run: Lists, n_queries: int) -> tuple[Codes, Codes]:
+    """Rows of one query and document, each with the next such; the judged rows count first.
+
+    Two of one file are of a document that stands twice.
+    """
     first, second, others = _of_one_hash(_sorted_keys(judged, run, n_queries))
     cuts = [slice(part, part + PART) for part in range(0, len(first), PART)]
     checked = [_are_equal(judged, run, first[part], second[part]) for part in cuts]
