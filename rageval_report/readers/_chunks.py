@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
@@ -16,22 +18,63 @@ from rageval_report.scores.texts import QUESTION
 
 _RECORDS = 5_000
 _NUMBERS = ("int64", "float64")
+_MOST_EXACT = 2**53
 
 
 class MixedShapeError(ValueError):
     """Pieces of one file are not of one shape; it has to be looked at as a whole."""
 
 
-class _Piece(NamedTuple):
-    """Some records, turned into columns."""
+class _Column:
+    """A column that grows piece by piece: numbers in one buffer, anything else as it came."""
 
-    n: int
-    columns: dict[str, pd.Series]
+    def __init__(self, n_before: int):
+        self._parts = [_nothing(n_before)] if n_before else []
+        self._numbers: array[float] | None = None
+        self._is_whole = True
+        self.n = n_before
 
-    @property
-    def nothing(self) -> pd.Series:
-        """A column in which nothing stands."""
-        return pd.Series([None] * self.n, dtype=object)
+    def add(self, part: pd.Series) -> None:
+        """The cells of the next piece."""
+        is_missing = bool(part.isna().all())
+        self._is_whole = self._is_whole and not is_missing and part.dtype == "int64"
+        self.n += len(part)
+        if self._numbers is not None and (is_missing or _fits(part)):
+            self._numbers.frombytes(part.to_numpy(np.float64, na_value=np.nan).tobytes())
+        elif self._numbers is None and _fits(part) and all(one.isna().all() for one in self._parts):
+            self._numbers = array("d", [np.nan] * (self.n - len(part)))
+            self._numbers.frombytes(part.to_numpy(np.float64).tobytes())
+            self._is_whole = self._is_whole and not self._parts
+            self._parts = []
+        else:
+            self._parts = [*self._taken_back(), part]
+
+    def _taken_back(self) -> list[pd.Series]:
+        """The parts so far, the buffer among them, because a piece came that is no number."""
+        if self._numbers is None:
+            return self._parts
+        told, self._numbers = self._of_numbers(), None
+        return [told]
+
+    def _of_numbers(self) -> pd.Series:
+        numbers = np.frombuffer(self._numbers or b"", dtype=np.float64)
+        return pd.Series(numbers.astype(np.int64) if self._is_whole else numbers)
+
+    def whole(self) -> pd.Series:
+        """The column, as if all cells had come at once."""
+        return self._of_numbers() if self._numbers is not None else _one_column(self._parts)
+
+
+def _fits(part: pd.Series) -> bool:
+    """Whether a piece is of numbers that a float holds exactly."""
+    if part.dtype == "int64":
+        return bool(part.abs().max() <= _MOST_EXACT)
+    return bool(part.dtype == "float64")
+
+
+def _nothing(n: int) -> pd.Series:
+    """A piece in which nothing stands."""
+    return pd.Series([None] * n, dtype=object)
 
 
 def frame_in_pieces(
@@ -74,19 +117,26 @@ def frame_in_pieces(
     """
     wanted = None if columns is None else {*([columns] if isinstance(columns, str) else columns)}
     seen: dict[str, None] = {}
-    pieces: list[_Piece] = []
     notes: dict[str, None] = {}
+    grown: dict[str, _Column] = {}
+    nests: dict[str, set[bool]] = {name: set() for name in NESTS}
+    n = 0
     bar = tqdm(records, total=total, desc="records", unit="", leave=False, delay=2, disable=None)
     for piece in _pieces(bar):
         kept = piece if wanted is None else _with_columns(piece, wanted, query_id, seen)
         flat, told = with_nested_scores(columns_of(kept))
         notes |= dict.fromkeys(told)
         seen |= dict.fromkeys(flat)
-        pieces.append(_Piece(len(kept), series_of(flat, query_id)))
-    _check_one_shape(pieces)
-    order = list(dict.fromkeys(name for piece in pieces for name in piece.columns))
-    chosen = order if wanted is None else kept_columns(seen, wanted, query_id)
-    return _joined(pieces, [name for name in order if name in chosen]), list(notes)
+        _check_one_shape(flat, nests)
+        for name, cells in series_of(flat, query_id).items():
+            grown.setdefault(name, _Column(n)).add(cells)
+        n += len(kept)
+        for column in grown.values():
+            if column.n < n:
+                column.add(_nothing(n - column.n))
+    chosen = list(grown) if wanted is None else kept_columns(seen, wanted, query_id)
+    names = [name for name in grown if name in chosen]
+    return pd.DataFrame({name: grown.pop(name).whole() for name in names}, copy=False), list(notes)
 
 
 def _pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
@@ -109,21 +159,12 @@ def _with_columns(
     return [{key: value for key, value in record.items() if key in chosen} for record in piece]
 
 
-def _check_one_shape(pieces: list[_Piece]) -> None:
-    for name in NESTS:
-        there = [name in one.columns and bool(one.columns[name].notna().any()) for one in pieces]
-        if any(there) and not all(there):
+def _check_one_shape(flat: Mapping[str, list[Any]], nests: dict[str, set[bool]]) -> None:
+    """Scores one level down must stand there in every piece, or in none."""
+    for name, seen in nests.items():
+        seen.add(name in flat and any(cell is not None for cell in flat[name]))
+        if len(seen) > 1:
             raise MixedShapeError(name)
-
-
-def _joined(pieces: list[_Piece], names: list[str]) -> pd.DataFrame:
-    """The pieces one below the other, column by column, each let go when it is joined."""
-    columns = {}
-    for name in names:
-        parts = [one.columns.pop(name, one.nothing) for one in pieces]
-        columns[name] = _one_column(parts)
-        del parts
-    return pd.DataFrame(columns, copy=False)
 
 
 def _one_column(parts: list[pd.Series]) -> pd.Series:
