@@ -28,6 +28,13 @@ _ADVICE = (
     (r"missing='drop'", "--missing drop"),
     (r"bounds=\(0, 1\)", "--bounds NAME=0:1"),
     (r"pick one with pipeline=, or read all with read_scores", "pick one as FILE::PIPELINE"),
+    (r"prices=\{.+?: \(sent, received\)\}", "--price SENT:RECEIVED"),
+    (r"model=\.\.\.", "--model NAME"),
+    (r"structured=False", "--no-schema"),
+    (
+        r"prefer\(baseline, candidate, chat\)",
+        "rageval-report judge CANDIDATE --against BASELINE",
+    ),
     (r"give each its own name$", "give each its own name, as NAME=FILE"),
 )
 

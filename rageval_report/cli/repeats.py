@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +20,9 @@ from rageval_report.cli.options import (
 from rageval_report.cli.output import Output
 from rageval_report.cli.rules import correct_rule
 from rageval_report.cli.sources import Loading
-from rageval_report.scores import Scored
+
+if TYPE_CHECKING:
+    from rageval_report.scores import Scored
 
 
 @click.command(

@@ -9,7 +9,7 @@ from typing import Any
 
 from rageval_report.errors import DataError
 from rageval_report.judges.chats.base import Chat, Message, Reply
-from rageval_report.metrics.performance import Price, Prices, _checked_prices
+from rageval_report.metrics.performance import Price, Prices, checked_prices
 
 _A_PRICE = 1_000_000
 _BYTES_A_TOKEN = 4.0  # of English prose; other scripts take more bytes and more tokens alike
@@ -25,7 +25,7 @@ def price_of(chat: Chat, prices: Prices | None) -> Price | None:
     DataError
         If a price is not two numbers from 0 upwards.
     """
-    return None if prices is None else _checked_prices(prices).get(chat.model)
+    return None if prices is None else checked_prices(prices).get(chat.model)
 
 
 def cost_of(price: Price | None, sent: float | None, received: float | None) -> float | None:

@@ -94,7 +94,7 @@ def performance_of(
         column(name) for name in ("prompt_tokens", "completion_tokens", "cost_usd")
     )
     if prices is not None:
-        rates = _rates(records, _checked_prices(prices), model)
+        rates = _rates(records, checked_prices(prices), model)
         priced = (sent * rates[:, 0] + received * rates[:, 1]) / _TOKENS_A_PRICE
         cost = np.where(np.isnan(cost), priced, cost)
     return Performance(column("latency_ms"), sent, received, cost)
@@ -109,7 +109,19 @@ def _rates(records: pd.DataFrame, prices: dict[str, Price], model: str | None) -
     return np.array(rates, dtype=np.float64).reshape(-1, 2)
 
 
-def _checked_prices(prices: Prices) -> dict[str, Price]:
+def checked_prices(prices: Prices) -> dict[str, Price]:
+    """A table of prices as its callers may spell it, each price as a `Price`.
+
+    Raises
+    ------
+    DataError
+        If it is no mapping, or a price is not two numbers from 0 upwards.
+
+    Examples
+    --------
+    >>> checked_prices({"small": (0.5, 1.5)})
+    {'small': Price(prompt=0.5, completion=1.5)}
+    """
     if not isinstance(prices, Mapping):
         raise DataError(f"prices must be a mapping of models to prices; got {prices!r}")
     return {str(model): _price(model, given) for model, given in prices.items()}
