@@ -1,9 +1,12 @@
 """Where the halves meet: what is scored is an evaluation like any other."""
 
+import json
+
 import pandas as pd
 import pytest
 
 from rageval_report import (
+    METRICS,
     AlignmentError,
     DataError,
     UnknownNameError,
@@ -11,6 +14,8 @@ from rageval_report import (
     score,
     score_rankings,
 )
+from rageval_report.judges import FunctionChat, Rubric, ScriptedChat
+from rageval_report.scoring import computed_and_judged, score_and_judge
 
 RUN = {"q1": {"a": 0.9, "b": 0.8}, "q2": {"c": 0.7}, "q4": {"x": 1.0}}
 QRELS = {"q1": {"b": 1}, "q2": {"c": 2, "d": 1}, "q3": {"a": 1}}
@@ -116,3 +121,109 @@ def test_a_document_of_which_two_chunks_were_retrieved_counts_once_where_that_is
     assert score(rows, ["mrr"], duplicates="best").get_aggregated_scores("mrr") == 0.5
     with pytest.raises(UnknownNameError, match="rule for duplicates"):
         score(rows, ["mrr"], duplicates="first")
+
+
+# -- computed and judged
+
+ASKED = [
+    {"query_id": "a", "question": "Where?", "answer": "Here.", "reference": "Here."},
+    {"query_id": "b", "question": "When?", "answer": "Now.", "reference": "Then."},
+    {"query_id": "c", "question": "Who?", "answer": None, "reference": "Me.", "error": "time-out"},
+]
+BLUR = Rubric("blur_z", "Is it blurred?", "How blurred? {answer}", greater_is_better=False)
+
+
+def said(score):
+    return json.dumps({"reasoning": f"I say {score}.", "score": score})
+
+
+def likes_here(text):
+    return said(5 if "Here." in text else 2)
+
+
+def test_computed_and_judged_metrics_stand_beside_each_other():
+    chat = FunctionChat(likes_here, model="judge-1")
+    found = score(ASKED, ["coherence", "exact_match"], chat=chat, config={"top_k": 3})
+    assert list(found.metrics) == ["exact_match", "coherence"]  # what is computed comes first
+    assert found.scores["exact_match"].tolist()[:2] == [1.0, 0.0]
+    assert found.scores["coherence"].tolist()[:2] == [1.0, 0.25]  # 5 and 2 on a scale of 1 to 5
+    assert found.details["coherence_reason"].tolist() == ["I say 5.", "I say 2.", "time-out"]
+    assert found.states["coherence"].tolist() == ["scored", "scored", "failed"]
+    assert found.config["top_k"] == 3
+    assert found.config["judge"]["judge_model"] == "judge-1"
+    assert any("judge-1 was asked 2 times" in note for note in found.notes)
+
+
+def test_what_is_only_judged_needs_nothing_that_is_computed():
+    chat = ScriptedChat([said(5), said(3)])
+    found = score(ASKED[:2], "coherence", chat=chat, judging={"concurrency": 1})
+    assert found.scores["coherence"].tolist() == [1.0, 0.5]
+
+
+def test_a_rubric_of_ones_own_keeps_its_direction_and_stays_out_of_the_catalogue():
+    found = score(ASKED[:2], BLUR, chat=likes_here)
+    assert found.metrics["blur_z"].greater_is_better is False
+    assert found.metrics["blur_z"].bounds == (0.0, 1.0)
+    assert "blur_z" not in METRICS
+
+
+def test_other_columns_of_numbers_stay_details_beside_a_rubric_of_ones_own():
+    rows = [{**row, "n_documents": 3} for row in ASKED[:2]]
+    found = score(rows, [BLUR, "exact_match"], chat=likes_here)
+    assert list(found.metrics) == ["exact_match", "blur_z"]
+    assert found.details["n_documents"].tolist() == [3, 3]
+
+
+def test_a_judged_metric_needs_a_chat_and_says_so():
+    with pytest.raises(DataError, match="faithfulness is for a judge: give the chat model"):
+        score(ASKED, ["exact_match", "faithfulness"])
+
+
+def test_nothing_is_judged_where_something_cannot_be_computed():
+    chat = ScriptedChat(likes_here)
+    with pytest.raises(DataError, match="the records have no retrieved"):
+        score(ASKED, ["coherence", "mrr"], chat=chat)
+    assert chat.asked == []
+
+
+def test_a_name_that_nobody_knows_is_sought_among_metrics_and_judges():
+    for wrong, meant in (("harmlesness", "harmlessness"), ("exct_match", "exact_match")):
+        with pytest.raises(UnknownNameError, match=f"Did you mean '{meant}'"):
+            score(ASKED, wrong)
+
+
+def test_metrics_are_computed_even_where_somebody_judges():
+    computed, rubrics = computed_and_judged(["mrr", "is_matching", BLUR])
+    assert computed == ["mrr"]
+    assert [rubric.name for rubric in rubrics] == ["is_matching", "blur_z"]
+
+
+def test_what_judges_took_and_how_they_waver_can_be_had():
+    lines = [said(5), said(1), said(3), said(3)]
+    judging = {"n_repeats": 2, "concurrency": 1, "prices": {"scripted": (1, 10)}}
+    found = score_and_judge(ASKED[:2], BLUR, chat=ScriptedChat(lines), judging=judging)
+    assert found.evaluation.scores["blur_z"].tolist() == [0.5, 0.5]
+    assert found.judged.noise["unstable"].tolist() == [0.5]  # one query of two
+    assert found.judged.usage["n_calls"].tolist() == [4]
+    assert not found.is_interrupted
+
+
+def test_what_was_judged_is_kept_when_the_user_interrupts():
+    def chat(text):
+        if "Now." in text:
+            raise KeyboardInterrupt
+        return said(5)
+
+    found = score_and_judge(ASKED[:2], ["exact_match", BLUR], chat=chat, judging={"concurrency": 1})
+    assert found.is_interrupted
+    assert found.evaluation.scores["exact_match"].tolist() == [1.0, 0.0]
+    assert found.evaluation.scores["blur_z"].isna().tolist() == [False, True]
+
+
+def test_what_an_earlier_scoring_said_gives_way():
+    first = score(ASKED, ["coherence", "exact_match"], chat=likes_here)
+    rows = first.to_frame().reset_index(drop=True)
+    again = score(rows, ["coherence"], chat=lambda text: said(3))
+    assert again.scores["coherence"].tolist()[:2] == [0.5, 0.5]
+    assert again.details["coherence_reason"].tolist()[:2] == ["I say 3."] * 2
+    assert "coherence_given" not in again.details

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +13,20 @@ import click
 
 import rageval_report
 from rageval_report._registry import load
-from rageval_report.cli.group import examples
+from rageval_report.cli.group import INTERRUPTED, examples
+from rageval_report.cli.judging import Judging, judging_options, noise_results
 from rageval_report.cli.notes import note
 from rageval_report.cli.options import quiet_option
 from rageval_report.cli.output import FORMATS, Output
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, JudgeError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rageval_report import RAGPipelineEvaluation
+    from rageval_report.judges import Rubric
+    from rageval_report.judges.chats.over_http import HttpChat
     from rageval_report.runner import Finished, RunConfig
+    from rageval_report.scoring import WithJudged
 
 SCORES, REPORT = "scores.json", "report.html"
 _LINES = (".jsonl", ".ndjson")
@@ -187,6 +190,7 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="NAME",
     help="What is computed; may be repeated. What the fields allow where not given.",
 )
+@judging_options("judge-")
 @click.option(
     "--format", "format_name", type=click.Choice(list(FORMATS)), help="How the report is printed."
 )
@@ -198,26 +202,52 @@ def evaluate(
     retry_failed: bool,
     format_name: str | None,
     quiet: bool,
+    judging: Judging,
     **given: Any,
-) -> None:
+) -> int:
     """Ask a pipeline every query, score its answers, and report.
 
     A server is asked with --url http://localhost:8001/answer. Every answer is on disk before the
-    next question is asked; a run that was stopped goes on with --resume. FOLDER then holds the
-    records, run.json, scores.json for the other commands, and report.html.
+    next question is asked; a run that was stopped goes on with --resume. With --judge
+    faithfulness --model llama3.1 a chat model judges the answers in the same go. FOLDER then holds
+    the records, run.json, scores.json for the other commands, and report.html.
     """
     del quiet  # `note` asks the context
     config = _config(config_path, given)
     _check_folder(folder, resume=resume or retry_failed)
     if config.target_name == "callable":
         sys.path.insert(0, str(Path.cwd()))  # a function is looked for in the user's own folder
+    wanted = _wanted(config, judging)
     finished = _asked(config, folder, resume, retry_failed)
-    evaluation = _scored(finished, config, folder)
-    report = evaluation.evaluation_report()
+    found = _scored(finished, config, folder, wanted)
+    evaluation = found.evaluation
+    results = {evaluation.name: evaluation.evaluation_report(), **noise_results(found.judged)}
     evaluation.save(folder / SCORES)
-    Output(".html", folder / REPORT).write({evaluation.name: report})
-    Output(".txt" if format_name is None else FORMATS[format_name]).write({evaluation.name: report})
+    Output(".html", folder / REPORT).write(results)
+    Output(".txt" if format_name is None else FORMATS[format_name]).write(results)
     note(f"wrote {finished.records}, {folder / 'run.json'} and {folder / SCORES}")
+    return INTERRUPTED if found.is_interrupted else 0
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is computed and judged, and by whom; known before the pipeline is asked."""
+
+    computed: tuple[str, ...] = ()
+    rubrics: tuple[Rubric, ...] = ()
+    chat: HttpChat | None = None
+    how: dict[str, Any] = field(default_factory=dict)
+
+
+def _wanted(config: RunConfig, judging: Judging) -> _Wanted:
+    """A wrong name or a missing key is told now, not after a thousand queries."""
+    asked = [*config.metrics, *judging.chosen()]
+    if not asked:
+        return _Wanted()
+    computed, rubrics = load("rageval_report.scoring:computed_and_judged")(asked)
+    chat = judging.chat() if rubrics else None
+    how = {} if chat is None else {**judging.how(chat.model), "n_repeats": judging.n_repeats}
+    return _Wanted(tuple(computed), tuple(rubrics), chat, how)
 
 
 def _config(path: str | None, given: Mapping[str, Any]) -> RunConfig:
@@ -286,25 +316,36 @@ def _queries(path: str) -> str | pd.DataFrame:
     return table
 
 
-def _scored(finished: Finished, config: RunConfig, folder: Path) -> RAGPipelineEvaluation:
+def _scored(finished: Finished, config: RunConfig, folder: Path, wanted: _Wanted) -> WithJudged:
     records = rageval_report.read_records(finished.records, unretrieved_citations="keep")
-    metrics = config.metrics or [
-        metric
-        for fields, names in _DEFAULTS
-        if all(field in records and records[field].notna().any() for field in fields)
-        for metric in names
-    ]
+    metrics = [*(_allowed(records) if not config.metrics else wanted.computed), *wanted.rubrics]
     if not metrics:
         raise DataError(
             f"the answers are in {finished.records}, but nothing can be computed from them: the "
             "queries have no relevant and no reference"
         )
-    name = config.name or folder.absolute().name
-    scored = rageval_report.score(records, metrics, name=name, duplicates="best")
-    return rageval_report.RAGPipelineEvaluation(
-        name,
-        scored.data,
-        metrics=list(scored.metrics),
-        config=finished.config,
-        created=finished.created,
-    ).noting(*scored.notes)
+    try:
+        found: WithJudged = load("rageval_report.scoring:score_and_judge")(
+            records,
+            metrics,
+            name=config.name or folder.absolute().name,
+            tools=load("rageval_report.metrics.views:Tools")(duplicates="best"),
+            chat=wanted.chat,
+            judging=wanted.how,
+            config=finished.config,
+            created=finished.created,
+        )
+    except JudgeError:
+        note(f"nothing could be judged; the answers are kept in {folder}: go on with --resume")
+        raise
+    return found
+
+
+def _allowed(records: pd.DataFrame) -> list[str]:
+    """The metrics for which the fields are there."""
+    return [
+        metric
+        for fields, names in _DEFAULTS
+        if all(one in records and records[one].notna().any() for one in fields)
+        for metric in names
+    ]

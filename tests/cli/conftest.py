@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -219,3 +222,48 @@ def refused(run: Run) -> Callable[..., str]:
         return last.removeprefix("rageval-report: ")
 
     return refuse
+
+
+class JudgeHandler(BaseHTTPRequestHandler):
+    """A model that speaks OpenAI's protocol, and likes the word "Here."."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.asked.append(asked)
+        status, document = 200, self.answer(asked)
+        if self.server.wants and self.headers["authorization"] != f"Bearer {self.server.wants}":
+            status = 401
+            document = {"error": {"message": f"wrong key {self.headers['authorization']}"}}
+        if "response_format" in asked and not self.server.keeps_schemas:
+            status, document = 400, {"error": {"message": "unknown field response_format"}}
+        content = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def answer(self, asked):
+        prompt = asked["messages"][-1]["content"]
+        told = {"reasoning": "as I see it", "score": 5 if "Here." in prompt else 2}
+        if "<first>" in prompt:
+            first = prompt.partition("<first>")[2].partition("</first>")[0]
+            told = {"reasoning": "fuller", "better": "1" if "Here." in first else "2"}
+        choice = {"message": {"content": json.dumps(told)}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 100}
+        return {"choices": [choice], "usage": usage, "model": asked["model"]}
+
+    def log_message(self, *args):
+        """Tests print nothing."""
+
+
+@pytest.fixture
+def judge_server() -> Iterator[Any]:
+    """A model server on this machine, which counts what it is asked."""
+    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), JudgeHandler)
+    server.asked, server.wants, server.keeps_schemas = [], None, True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, read_records
+from rageval_report.cli.judging import Judging
+from rageval_report.judges import Reply, ScriptedChat
 from rageval_report.server import (
     ExtractiveRag,
     Faults,
@@ -128,6 +131,114 @@ def test_queries_without_gold_are_answered_and_timed(demo_folder, run):
     result = run("eval --callable my_rag:answer --records bare.jsonl -o run")
     assert result.exit_code == 0
     assert "Latency" in result.stdout
+
+
+# -- judged in the same go
+
+
+@pytest.fixture
+def judged(demo_folder, run, judge_server):
+    """Ask and judge; the pipeline answers "Paris." three times, and the judge gives 2 of 5."""
+
+    def run_it(*words: str):
+        url = f"http://127.0.0.1:{judge_server.server_port}/v1"
+        return run(*ASK.split(), "--base-url", url, "--model", "gpt-5", *words)
+
+    return run_it
+
+
+def test_what_was_answered_is_computed_and_judged_in_one_go(judged, judge_server):
+    result = judged("--judge", "coherence", "--metric", "exact_match", "--price", "1:10")
+    assert result.exit_code == 0, result.stderr
+    assert "gpt-5 was asked 3 times" in result.stdout
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert list(saved.metrics) == ["exact_match", "coherence"]
+    assert saved.get_aggregated_scores("exact_match") == pytest.approx(2 / 3)
+    assert saved.scores["coherence"].tolist() == [0.25] * 3  # 2 on a scale from 1 to 5
+    assert saved.details["coherence_reason"].tolist() == ["as I see it"] * 3
+    assert saved.config["judge"]["judge_model"] == "gpt-5"
+    assert len(judge_server.asked) == 3
+
+
+def test_a_judges_name_among_the_metrics_is_judged(judged):
+    assert judged("--metric", "coherence").exit_code == 0
+    assert list(RAGPipelineEvaluation.load(None, "run/scores.json").metrics) == ["coherence"]
+
+
+def test_with_a_judge_what_the_fields_allow_is_computed_too(judged):
+    judged("--judge", "coherence")
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert {"exact_match", "recall@5", "coherence"} <= saved.metrics.keys()
+
+
+def test_a_rubric_of_ones_own_keeps_its_direction(judged, demo_folder):
+    rubric = {"name": "vagueness_y", "question": "Is it vague?", "prompt": "How vague? {answer}"}
+    (demo_folder / "vague.json").write_text(json.dumps({**rubric, "greater_is_better": False}))
+    assert judged("--rubric", "vague.json").exit_code == 0
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert saved.metrics["vagueness_y"].greater_is_better is False
+
+
+def test_a_run_that_is_resumed_asks_neither_pipeline_nor_judge_again(judged, judge_server):
+    assert judged("--judge", "coherence").exit_code == 0
+    assert judged("--judge", "coherence", "--resume").exit_code == 0
+    assert len(judge_server.asked) == 3
+
+
+def test_a_budget_stops_the_judge_and_keeps_the_rest(judged):
+    words = ("--judge", "coherence", "--metric", "exact_match", "--price", "1:10")
+    result = judged(*words, "--max-cost", "0.00001")
+    assert result.exit_code == 0
+    assert "stopped before the end: the budget of 1e-05 USD" in result.stdout
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert saved.get_aggregated_scores("exact_match") == pytest.approx(2 / 3)
+    assert saved.scores["coherence"].isna().all()
+
+
+def test_repeats_show_the_noise_of_the_judge(judged, judge_server):
+    result = judged("--judge", "coherence", "--n-repeats", "2", "--cache", "mine.sqlite")
+    assert "Noise of the judge" in result.stdout
+    assert len(judge_server.asked) == 6
+    assert Path("mine.sqlite").exists()
+
+
+def test_what_was_judged_before_ctrl_c_is_kept_and_told_by_the_exit_code(judged, monkeypatch):
+    lines = [Reply('{"reasoning": "good", "score": 5}'), KeyboardInterrupt()]
+    monkeypatch.setattr(Judging, "chat", lambda _: ScriptedChat(lines))
+    result = judged("--judge", "coherence", "--judge-concurrency", "1")
+    assert result.exit_code == 130
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert saved.scores["coherence"].notna().tolist() == [True, False, False]
+    assert saved.scores["exact_match"].notna().all()
+
+
+def test_where_nothing_can_be_judged_the_answers_are_kept(judged, judge_server, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sk-very-secret-0123456789")
+    judge_server.wants = "another"
+    result = judged("--judge", "coherence", "--api-key-env", "MY_KEY")
+    assert result.exit_code == 2
+    assert "the answers are kept in run: go on with --resume" in result.stderr
+    assert "sk-very-secret" not in result.output
+    monkeypatch.setenv("MY_KEY", "another")
+    assert judged("--judge", "coherence", "--api-key-env", "MY_KEY", "--resume").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--judge cohrence --model m", "Did you mean 'coherence'"),
+        ("--metric exct_match", "Did you mean 'exact_match'"),
+        ("--judge coherence --provider anthropic --model m", "no key: the environment variable"),
+        ("--judge coherence --metric coherence --model m", "each once"),
+    ],
+)
+def test_a_judge_that_cannot_be_is_told_before_the_pipeline_is_asked(
+    demo_folder, refused, monkeypatch, words, told
+):
+    for name in ("ANTHROPIC_API_KEY", "RAG_EVAL_ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    assert told in refused(f"{ASK} {words}")
+    assert not Path("run").exists()
 
 
 # -- serve

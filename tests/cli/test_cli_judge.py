@@ -3,53 +3,18 @@
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+
+from rageval_report import METRICS, RAGPipelineEvaluation
+from rageval_report.cli.notes import complain
 
 SECRET = "sk-very-secret-0123456789"
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.asked.append(asked)
-        status, document = 200, self.answer(asked)
-        if self.server.wants and self.headers["authorization"] != f"Bearer {self.server.wants}":
-            status = 401
-            document = {"error": {"message": f"wrong key {self.headers['authorization']}"}}
-        content = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def answer(self, asked):
-        prompt = asked["messages"][-1]["content"]
-        score = 5 if "Here." in prompt else 2
-        told = {"reasoning": "as I see it", "score": score}
-        if "<first>" in prompt:
-            first = prompt.partition("<first>")[2].partition("</first>")[0]
-            told = {"reasoning": "fuller", "better": "1" if "Here." in first else "2"}
-        choice = {"message": {"content": json.dumps(told)}, "finish_reason": "stop"}
-        usage = {"prompt_tokens": 1000, "completion_tokens": 100}
-        return {"choices": [choice], "usage": usage, "model": asked["model"]}
-
-    def log_message(self, *args):
-        """Tests print nothing."""
-
-
 @pytest.fixture
-def server():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.asked, server.wants = [], None
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def server(judge_server):
+    return judge_server
 
 
 @pytest.fixture(autouse=True)
@@ -137,6 +102,7 @@ def test_a_rubric_of_ones_own_keeps_its_direction(judge, folder):
     judge("old.jsonl", "--rubric", "vague.json", "--queries", "run.json")
     document = json.loads((folder / "run.json").read_text())
     assert document["metrics"]["vagueness_x"]["greater_is_better"] is False
+    assert "vagueness_x" not in METRICS
 
 
 def test_two_pipelines_are_laid_beside_each_other(judge, server, folder):
@@ -168,16 +134,31 @@ def test_a_wrong_key_is_one_line_without_the_key(judge, server, monkeypatch):
     assert SECRET not in result.output
 
 
+def test_a_server_without_schemas_is_met_with_an_option(judge, server, folder, capsys):
+    server.keeps_schemas = False
+    judge("old.jsonl", "--judge", "coherence", "--queries", "run.json")
+    saved = RAGPipelineEvaluation.load(None, "run.json")
+    complain(saved.details["coherence_reason"].iloc[0])
+    assert "if the server keeps no JSON schema: --no-schema" in capsys.readouterr().err
+    judge("old.jsonl", "--judge", "coherence", "--no-schema", "--queries", "again.json")
+    assert RAGPipelineEvaluation.load(None, "again.json").scores["coherence"].notna().all()
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         ("judge old.jsonl --provider anthropic --model m", "no key: the environment variable"),
         ("judge old.jsonl --provider ollama", "RAG_EVAL_OLLAMA_MODEL"),
+        ("judge old.jsonl --provider ollama", "Name it with --model NAME or in"),
         ("judge old.jsonl --model m --judge cohrence", "Did you mean 'coherence'"),
         ("judge old.jsonl --model m --judge faithfulness", "the records have no contexts"),
         ("judge nothing.jsonl --model m", "there is no such file"),
         ("judge old.jsonl --model m --price 3", "expected SENT:RECEIVED"),
-        ("judge old.jsonl --model m --judge coherence --max-cost 1", "a budget needs the price"),
+        (
+            "judge old.jsonl --model m --judge coherence --max-cost 1",
+            "a budget needs the price of 'm': --price SENT:RECEIVED, US dollars",
+        ),
+        ("judge old.jsonl --model m --judge preference", "--against BASELINE"),
         ("judge old.jsonl --model m --against new.jsonl --judge coherence", "leave out --judge"),
         ("judge old.jsonl --model m --against new.jsonl --dry-run", "--dry-run is for rubrics"),
         ("judge old.jsonl --model m --queries new.jsonl", "is there already"),
