@@ -26,7 +26,10 @@ FLOORS = (
     {"files"},
     {"http", "scores", "results"},
     {"records"},
-    {"stats", "render", "plots", "metrics", "readers", "embeddings", "datasets", "runner", "server"},
+    {
+        *("stats", "render", "plots"),
+        *("metrics", "readers", "embeddings", "datasets", "runner", "server"),
+    },
     {"analysis", "scorer", "judges"},
     {"golden", "reports"},
     {"evaluation", "scale"},

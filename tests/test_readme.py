@@ -15,9 +15,7 @@ from rageval_report.demo import demo_evaluations
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 EVERY_COMMAND = re.findall(r"^rageval-report .*$", README, re.MULTILINE)
-COMMANDS = [
-    command for command in EVERY_COMMAND if "http://" not in command
-]
+COMMANDS = [command for command in EVERY_COMMAND if "http://" not in command]
 
 
 @pytest.fixture(autouse=True)

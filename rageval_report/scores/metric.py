@@ -31,8 +31,8 @@ _SPENT = frozenset("cost costs duration latency ms price seconds time tokens usd
 _LOWER_IS_BETTER = frozenset(
     "brier cer controversiality criminality distance error errors false hallucinated "
     "hallucination hallucinations harmfulness insensitivity leakage loss maliciousness misogyny "
-    "moderation negativity noise perplexity pii stereotype stereotypes ter toxic toxicity unsupported violation violations "
-    "wer".split()
+    "moderation negativity noise perplexity pii stereotype stereotypes ter toxic toxicity "
+    "unsupported violation violations wer".split()
 )
 
 _UNIT = (0.0, 1.0)
