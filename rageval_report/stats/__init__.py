@@ -15,6 +15,15 @@ from rageval_report._registry import Registry, lazy_face
 from rageval_report.stats._types import Correction, Effect, MeanInterval, PairedInterval, PairedTest
 
 if TYPE_CHECKING:
+    from rageval_report.stats.agreement.ac1 import gwet_ac1 as gwet_ac1
+    from rageval_report.stats.agreement.ac1 import gwet_ac2 as gwet_ac2
+    from rageval_report.stats.agreement.alpha import krippendorff_alpha as krippendorff_alpha
+    from rageval_report.stats.agreement.kappas import cohen_kappa as cohen_kappa
+    from rageval_report.stats.agreement.kappas import fleiss_kappa as fleiss_kappa
+    from rageval_report.stats.agreement.prediction_powered import ppi_difference as ppi_difference
+    from rageval_report.stats.agreement.prediction_powered import ppi_mean as ppi_mean
+    from rageval_report.stats.agreement.rogan_gladen import JudgeErrors as JudgeErrors
+    from rageval_report.stats.agreement.rogan_gladen import rogan_gladen as rogan_gladen
     from rageval_report.stats.all_pairs import all_pairs_test as all_pairs_test
     from rageval_report.stats.base import Interval as Interval
     from rageval_report.stats.base import PairedResult as PairedResult
@@ -109,21 +118,30 @@ EFFECTS: Registry[Effect] = Registry(
 
 _FACE = {
     "Interval": f"{_HERE}.base:Interval",
+    "JudgeErrors": f"{_HERE}.agreement.rogan_gladen:JudgeErrors",
     "PairedResult": f"{_HERE}.base:PairedResult",
     "adjust_pvalues": f"{_HERE}.corrections:adjust_pvalues",
     "all_pairs_test": f"{_HERE}.all_pairs:all_pairs_test",
     "clustered_standard_error": f"{_HERE}.clusters:clustered_standard_error",
+    "cohen_kappa": f"{_HERE}.agreement.kappas:cohen_kappa",
     "effect_size": f"{_HERE}.pairs.effects:effect_size",
     "equivalence_test": f"{_HERE}.pairs.equivalence:equivalence_test",
+    "fleiss_kappa": f"{_HERE}.agreement.kappas:fleiss_kappa",
     "friedman_test": f"{_HERE}.ranks:friedman_test",
+    "gwet_ac1": f"{_HERE}.agreement.ac1:gwet_ac1",
+    "gwet_ac2": f"{_HERE}.agreement.ac1:gwet_ac2",
     "heterogeneity_test": f"{_HERE}.pairs.heterogeneity:heterogeneity_test",
+    "krippendorff_alpha": f"{_HERE}.agreement.alpha:krippendorff_alpha",
     "mean_interval": f"{_HERE}.means.intervals:mean_interval",
     "minimum_detectable_difference": f"{_HERE}.planning:minimum_detectable_difference",
     "paired_interval": f"{_HERE}.pairs.paired:paired_interval",
     "paired_test": f"{_HERE}.pairs.paired:paired_test",
     "power": f"{_HERE}.planning:power",
+    "ppi_difference": f"{_HERE}.agreement.prediction_powered:ppi_difference",
+    "ppi_mean": f"{_HERE}.agreement.prediction_powered:ppi_mean",
     "quantile_interval": f"{_HERE}.means.quantiles:quantile_interval",
     "required_n": f"{_HERE}.planning:required_n",
+    "rogan_gladen": f"{_HERE}.agreement.rogan_gladen:rogan_gladen",
 }
 
 __getattr__, _names = lazy_face(__name__, _FACE)

@@ -1,0 +1,170 @@
+"""Agreement against statsmodels 0.15.0, scikit-learn 1.9.1, irrCAC 0.4.4, krippendorff 0.9.0."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+
+from rageval_report import DataError, UnknownNameError
+from rageval_report.stats import (
+    cohen_kappa,
+    fleiss_kappa,
+    gwet_ac1,
+    gwet_ac2,
+    krippendorff_alpha,
+)
+
+NAN = float("nan")
+A = [3, 1, 2, 2, 4, 1, 3, 4, 4, 2, 1, 1, 3, 2, 4, 3, 2, 1, 4, 3]
+B = [3, 1, 2, 3, 4, 1, 2, 4, 3, 2, 1, 2, 3, 2, 4, 4, 2, 1, 4, 1]
+# The diagnoses of Fleiss (1971) as a common example retells them: 14 raters, 5 categories.
+COUNTS = [[0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1]]
+COUNTS += [[7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7]]
+# Krippendorff (2011), four observers, twelve units, missing ratings.
+RATINGS = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+        [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+    ]
+).T
+
+
+@pytest.mark.parametrize(
+    ("weights", "kappa", "variance"),
+    [
+        (None, 0.6, 0.018328888888888898),
+        ("linear", 0.72, 0.011762176),
+        ("quadratic", 0.82, 0.008157863999999968),
+    ],
+)
+def test_cohens_kappa_and_its_variance_are_those_of_statsmodels(weights, kappa, variance):
+    found = cohen_kappa(A, B, weights)
+    assert found.estimate == pytest.approx(kappa, abs=1e-12)
+    assert found.standard_error**2 * 19 / 20 == pytest.approx(variance)  # n - 1 for n
+
+
+def test_the_interval_of_kappa_is_that_of_irrcac():
+    found = cohen_kappa(A, B)
+    assert (found.low, found.high) == pytest.approx((0.309276267221231, 0.890723732778769))
+
+
+@pytest.mark.parametrize(
+    ("weights", "estimate", "error"),
+    [
+        (None, 0.600222098833981, 0.140391264440233),
+        ("linear", 0.720651812437645, 0.105805478891034),
+        ("quadratic", 0.820776634583472, 0.085347283106472),
+    ],
+)
+def test_ac1_and_ac2_are_those_of_irrcac(weights, estimate, error):
+    found = gwet_ac2(A, B, weights)
+    assert (found.estimate, found.standard_error) == pytest.approx((estimate, error))
+
+
+def test_fleiss_kappa_and_its_error_are_those_of_statsmodels_and_irrcac():
+    found = fleiss_kappa(COUNTS)
+    assert found.estimate == pytest.approx(0.20993070442195522)
+    assert found.standard_error == pytest.approx(0.092371111606008)
+
+
+@pytest.mark.parametrize(
+    ("level", "alpha"),
+    [
+        ("nominal", 0.743421052631579),
+        ("ordinal", 0.8153875037548814),
+        ("interval", 0.8491071428571428),
+        ("ratio", 0.7974027747116121),
+    ],
+)
+def test_alpha_is_krippendorffs_published_one_and_that_of_his_package(level, alpha):
+    found = krippendorff_alpha(RATINGS, level, n_resamples=199)
+    assert found.estimate == pytest.approx(alpha)
+    assert found.low < found.estimate < found.high
+
+
+def test_the_same_seed_gives_the_same_interval():
+    one, two, other = (krippendorff_alpha(RATINGS, n_resamples=199, seed=s) for s in (3, 3, 4))
+    assert one == two
+    assert one != other
+
+
+def test_a_rare_category_lowers_kappa_and_not_ac1():
+    judge, people = [1] * 18 + [0, 1], [1] * 18 + [1, 0]
+    assert cohen_kappa(judge, people).estimate == pytest.approx(-1 / 19)  # (0.9-0.905)/0.095
+    assert gwet_ac1(judge, people).estimate == pytest.approx((0.9 - 0.095) / 0.905)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=4, max_size=40))
+def test_kappa_is_that_of_scikit_learn_and_does_not_care_who_is_first(pairs):
+    a, b = (list(side) for side in zip(*pairs, strict=True))
+    found = cohen_kappa(a, b, categories=range(1, 5))
+    assert cohen_kappa(b, a, categories=range(1, 5)).estimate == pytest.approx(
+        found.estimate, nan_ok=True
+    )
+    if len({*a, *b}) > 1:
+        assert found.estimate == pytest.approx(cohen_kappa_score(a, b))
+
+
+def test_queries_that_one_rater_left_out_do_not_count():
+    assert cohen_kappa([*A, NAN, 1], [*B, 1, NAN]) == cohen_kappa(A, B)
+
+
+def test_names_do_as_well_as_numbers():
+    names = dict(zip(range(1, 5), "abcd", strict=True))
+    told = cohen_kappa([names[x] for x in A], [names[x] for x in B])
+    assert told.estimate == pytest.approx(0.6)
+
+
+def test_full_agreement_tells_no_interval():
+    for found in (cohen_kappa(A, A), krippendorff_alpha(np.column_stack([A, A]))):
+        assert found.estimate == pytest.approx(1.0)
+        assert np.isnan([found.low, found.high]).all()
+        assert found.notes
+
+
+def test_one_category_tells_nothing_unless_others_could_be_given():
+    assert np.isnan(cohen_kappa([1, 1], [1, 1]).estimate)
+    assert np.isnan(gwet_ac1([1, 1], [1, 1]).estimate)
+    assert gwet_ac1([1, 1], [1, 1], categories=(0, 1)).estimate == 1.0
+    assert np.isnan(krippendorff_alpha([[1, 1], [1, 1]]).estimate)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: cohen_kappa([1, 2], [1]), "same order"),
+        (lambda: cohen_kappa([NAN], [1.0]), "rated by both"),
+        (lambda: cohen_kappa([1, 3], [1, 2], categories=(1, 2)), "not among"),
+        (lambda: fleiss_kappa([[2, 0], [1, 2]]), "same number of raters"),
+        (lambda: krippendorff_alpha([[1, NAN]]), "two ratings"),
+        (lambda: krippendorff_alpha([["a", "b"]], "interval"), "needs numbers"),
+        (lambda: krippendorff_alpha([[-1, 2]], "ratio"), "at least 0"),
+    ],
+)
+def test_what_cannot_be_rated_is_refused(call, told):
+    with pytest.raises(DataError, match=told):
+        call()
+
+
+def test_unknown_weights_and_levels_name_the_nearest():
+    with pytest.raises(UnknownNameError, match="quadratic"):
+        cohen_kappa(A, B, "quadratc")
+    with pytest.raises(UnknownNameError, match="ordinal"):
+        krippendorff_alpha(RATINGS, "ordinl")
+
+
+def test_a_judge_of_real_passages_agrees_with_people_as_scikit_learn_says(real_data):
+    frame = pd.read_csv(real_data("trulens_judges") / "gpt-4o-mini_3_prompts_results.csv")
+    both = frame.dropna(subset=["umbrela_rating"])
+    found = cohen_kappa(frame["ground_truth"], frame["umbrela_rating"], "quadratic")
+    told = cohen_kappa_score(
+        both["ground_truth"].astype(int), both["umbrela_rating"].astype(int), weights="quadratic"
+    )
+    assert found.estimate == pytest.approx(told)

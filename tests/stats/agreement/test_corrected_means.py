@@ -1,0 +1,81 @@
+"""Means put right by labels: ppi_python 0.2.3, and arithmetic by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rageval_report import DataError
+from rageval_report.stats import JudgeErrors, ppi_difference, ppi_mean, rogan_gladen
+
+
+def _data():
+    r = np.random.default_rng(1)
+    y = (r.random(120) < 0.6).astype(float)
+    f = np.where(r.random(120) < 0.85, y, 1 - y)
+    truth = r.random(900) < 0.6
+    return y, f, np.where(r.random(900) < 0.85, truth, ~truth).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("lam", "estimate", "low", "high"),
+    [
+        (1, 0.53944444, 0.46851591, 0.61037298),
+        (0.5, 0.55722222, 0.4920774, 0.62236705),
+        (0, 0.575, 0.48655244, 0.66344756),
+        ("auto", 0.55200063, 0.48858032, 0.61542093),
+    ],
+)
+def test_the_corrected_mean_is_that_of_ppi_py(lam, estimate, low, high):
+    found = ppi_mean(*_data(), lam=lam)
+    # ddof 1 and t here, ddof 0 and z there; and lambda is tuned on variances of either kind
+    assert found.estimate == pytest.approx(estimate, abs=5e-4 if lam == "auto" else 1e-8)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=2e-3)
+
+
+def test_below_a_hundred_labels_the_judge_is_taken_at_its_word():
+    y, f, others = _data()
+    assert ppi_mean(y[:99], f[:99], others).lam == 1.0
+    assert ppi_mean(y[:100], f[:100], others).lam < 1.0
+
+
+def test_a_difference_is_the_corrected_mean_of_differences():
+    y, f, others = _data()
+    found = ppi_difference((y, f, others), (1 - y, f, others))
+    assert found.estimate == pytest.approx(1 - 2 * y.mean())  # the judge sees none
+
+
+def test_rogan_and_gladen_by_hand():
+    errors = JudgeErrors(45, 50, 40, 50)
+    found = rogan_gladen([1] * 62 + [0] * 38, errors)
+    assert found.estimate == pytest.approx((0.62 + 0.8 - 1) / 0.7)
+    variance = 0.62 * 0.38 / 100 + 0.36 * 0.09 / 50 + 0.16 * 0.16 / 50
+    assert found.standard_error == pytest.approx(variance**0.5 / 0.7)
+
+
+def test_the_interval_of_lang_and_reiczigel_covers_as_it_should():
+    rng, hits, runs = np.random.default_rng(0), 0, 300
+    for _ in range(runs):
+        truth = rng.random(400) < 0.7
+        judge = np.where(truth, rng.random(400) < 0.9, rng.random(400) > 0.8).astype(float)
+        errors = JudgeErrors.of(truth[:150].astype(float), judge[:150])
+        found = rogan_gladen(judge[150:], errors)
+        hits += found.low <= 0.7 <= found.high
+    assert hits / runs >= 0.92  # 95 % less 2.4 standard errors of the simulation
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: ppi_mean([1], [1], [1, 0]), "two labelled"),
+        (lambda: ppi_mean([1, 0], [1, 0], [1, 0], lam=2), "from 0 to 1"),
+        (lambda: ppi_mean([1, 0], [1, 0], [1, 0], lam="best"), "from 0 to 1"),
+        (lambda: rogan_gladen([1, 0], JudgeErrors(5, 10, 5, 10)), "no better than a guess"),
+        (lambda: rogan_gladen([1, 0], JudgeErrors(5, 10, 0, 0)), "both kinds"),
+        (lambda: rogan_gladen([0.5], JudgeErrors(9, 10, 9, 10)), "0 or 1"),
+        (lambda: JudgeErrors(3, 2, 1, 1), "no more right"),
+    ],
+)
+def test_what_cannot_be_put_right_is_refused(call, told):
+    with pytest.raises(DataError, match=told):
+        call()
