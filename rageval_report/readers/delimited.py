@@ -128,7 +128,7 @@ def read_delimited(
     """
     delimiter = _checked_delimiter(delimiter) or _found_delimiter(source)
     ends = line_ends(source.utf8, delimiter)
-    header, start = _header(source, delimiter, ends)
+    header, start = _header(source, source.utf8, delimiter, ends)
     try:
         counted = count_rows(source.utf8, delimiter, len(header), start, ends)
     except FieldCountError as exc:
@@ -160,9 +160,8 @@ def _found_delimiter(source: Source) -> str:
     return best[0] if best else ","
 
 
-def _header(source: Source, delimiter: str, ends: bytes) -> tuple[list[str], int]:
-    """The names of the columns, and where the first row begins."""
-    text = source.opening
+def _header(source: Source, text: bytes, delimiter: str, ends: bytes) -> tuple[list[str], int]:
+    """The names of the columns of a text, and where in it the first row begins."""
     first_rows = list(islice(rows(text, delimiter, ends=ends), 2))
     if not first_rows:
         raise source.error("expected a header and rows; the file holds only blanks")
@@ -184,7 +183,7 @@ def _header(source: Source, delimiter: str, ends: bytes) -> tuple[list[str], int
 def header_names(source: Source) -> list[str]:
     """The names of the columns of a delimited table."""
     delimiter = _found_delimiter(source)
-    return _header(source, delimiter, line_ends(source.opening, delimiter))[0]
+    return _header(source, source.opening, delimiter, line_ends(source.opening, delimiter))[0]
 
 
 def _looks_like_data(names: list[str]) -> bool:

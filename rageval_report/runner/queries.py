@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Iterator
@@ -101,7 +102,7 @@ class Queries(Protocol):
         """A hash of ids and questions."""
 
 
-class _Checked:
+class _Checked(ABC):
     """What all queries have once they were gone through."""
 
     def __init__(self) -> None:
@@ -129,8 +130,9 @@ class _Checked:
     def __len__(self) -> int:
         return self._n
 
+    @abstractmethod
     def __iter__(self) -> Iterator[Query]:
-        raise NotImplementedError
+        """The queries, from the first on, each time."""
 
 
 class FileQueries(_Checked):

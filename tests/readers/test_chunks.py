@@ -96,3 +96,11 @@ def test_a_frame_of_pieces_is_scored_like_any(small_pieces):
     records = [{"query_id": f"q{i}", "passed": i % 2 == 0} for i in range(4)]
     frame, _ = frame_in_pieces(records)
     assert pd.api.types.is_bool_dtype(frame["passed"])
+
+
+def test_a_large_table_in_a_windows_encoding_keeps_its_header_and_its_first_row(write, large):
+    text = "query_id,größe,recall\nq1,éé,0.5\nq2,x,1\n"
+    [found] = read(write(text.encode("cp1252")))
+    assert list(found.frame) == ["query_id", "größe", "recall"]
+    assert found.frame["recall"].tolist() == [0.5, 1.0]
+    assert found.frame["größe"].tolist() == ["éé", "x"]
