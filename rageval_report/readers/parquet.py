@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
+from tqdm import tqdm
 
 from rageval_report._registry import load
-from rageval_report.files.source import Source
+from rageval_report.files.source import LARGE, Source
 from rageval_report.readers.base import (
     Reader,
     ScoreFile,
@@ -18,13 +19,6 @@ from rageval_report.readers.base import (
 )
 
 _MAGIC = b"PAR1"
-
-# Columns are handed over one by one, where pandas can be told so; from then on nothing is copied.
-_FRUGAL: dict[str, Any] = (
-    {"to_pandas_kwargs": {"split_blocks": True, "self_destruct": True}}
-    if int(pd.__version__.split(".")[0]) >= 3
-    else {}
-)
 
 
 def _recognise(source: Source) -> float:
@@ -56,12 +50,27 @@ def read_parquet(
     check_names(source, schema.names)
     kept = kept_columns(schema.names, columns, query_id)
     try:
-        frame: pd.DataFrame = pd.read_parquet(
-            source.opened(), columns=kept, engine="pyarrow", pre_buffer=False, **_FRUGAL
-        )
+        frame = _frame(source, kept)
     except _faults() as exc:
         raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
     return single_pipeline(source, _with_plain_numbers(frame, schema))
+
+
+def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
+    """The columns; of a large file a group of rows at a time, and nothing twice."""
+    if source.size < LARGE:
+        return pd.read_parquet(source.opened(), columns=columns, engine="pyarrow")
+    file = load("pyarrow.parquet").ParquetFile(source.opened(), pre_buffer=False)
+    groups = tqdm(
+        range(file.num_row_groups), desc="groups of rows", leave=False, delay=2, disable=None
+    )
+    parts = [file.read_row_group(one, columns, use_pandas_metadata=True) for one in groups]
+    if not parts:
+        return pd.read_parquet(source.opened(), columns=columns, engine="pyarrow")
+    table = load("pyarrow").concat_tables(parts)
+    parts.clear()
+    frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True)
+    return frame
 
 
 def _schema(source: Source) -> Any:
