@@ -241,7 +241,7 @@ RUN = "q1 Q0 a 1 0.9 t\nq1 Q0 b 2 0.8 t\n"
         "  " + RUN.replace("\n", "  \n"),
         RUN.replace("0.9", "+9e-1"),
         RUN + "#",
-        gzip.compress(RUN.encode()),
+        gzip.compress(RUN.encode(), mtime=0),
         "# " + "x" * 3_000_000 + "\n" + RUN,
     ],
 )
