@@ -103,14 +103,44 @@ class RAGPipelineEvaluation:
         table = score_table(data, query_id=query_id, metrics=metrics, duplicates=duplicates)
         self._hold(name, table, correct, config, created)
 
+    @classmethod
+    def of_table(
+        cls,
+        name: str,
+        table: ScoreTable,
+        *,
+        correct: Correct | None = None,
+        config: Mapping[str, Any] | None = None,
+        created: datetime | date | str | None = None,
+    ) -> Self:
+        """The evaluation of a table of scores that is checked already.
+
+        Parameters
+        ----------
+        name : str
+            The pipeline's name.
+        table : ScoreTable
+            As ``rageval_report.scores.score_table`` makes it.
+        correct, config, created
+            As in the constructor.
+
+        Raises
+        ------
+        DataError
+            If the name is empty, or `correct` makes no sense for these metrics.
+        """
+        made = cls.__new__(cls)
+        made._hold(name, table, correct, config, created)
+        return made
+
     def _hold(
         self,
         name: str,
         table: ScoreTable,
         correct: Correct | None,
-        config: Mapping[str, Any] | None = None,
-        created: datetime | date | str | None = None,
-    ) -> Self:
+        config: Mapping[str, Any] | None,
+        created: datetime | date | str | None,
+    ) -> None:
         if not isinstance(name, str) or not name.strip():
             raise DataError(f"an evaluation needs a name, as 'baseline'; got {name!r}")
         self._name = name
@@ -120,7 +150,6 @@ class RAGPipelineEvaluation:
         self._created = None if created is None else time_of(created)
         if correct is not None:
             correctness(self, correct)  # a rule that makes no sense is told now, not later
-        return self
 
     @classmethod
     def load(
@@ -172,9 +201,13 @@ class RAGPipelineEvaluation:
             )
         except DataError as exc:
             raise ReaderError(str(exc), path) from exc
-        noted = table.noting(*found.notes)
-        told = (correct, found.config, found.created)
-        return cls.__new__(cls)._hold(name or found.pipeline, noted, *told)
+        return cls.of_table(
+            name or found.pipeline,
+            table.noting(*found.notes),
+            correct=correct,
+            config=found.config,
+            created=found.created,
+        )
 
     # -- what it holds
 
@@ -220,13 +253,16 @@ class RAGPipelineEvaluation:
 
     def noting(self, *notes: str) -> Self:
         """The same evaluation with more notes for its reports."""
-        told = (self._correct, self._config, self._created)
-        return type(self).__new__(type(self))._hold(self.name, self._table.noting(*notes), *told)
+        return self._like(self.name, self._table.noting(*notes))
 
     def renamed(self, name: str) -> Self:
         """The same evaluation under another name."""
-        told = (self._correct, self._config, self._created)
-        return type(self).__new__(type(self))._hold(name, self._table, *told)
+        return self._like(name, self._table)
+
+    def _like(self, name: str, table: ScoreTable) -> Self:
+        return self.of_table(
+            name, table, correct=self._correct, config=self._config, created=self._created
+        )
 
     @property
     def states(self) -> pd.DataFrame:

@@ -358,5 +358,6 @@ def evaluation_of(
     rows = pd.concat([details.rename(columns=clash), scores], axis=1)
     # The constructor takes either which columns are metrics or what is known of some; here is both.
     table = score_table(rows, known=known, only=[str(metric) for metric in scores])
-    made = RAGPipelineEvaluation.__new__(RAGPipelineEvaluation)
-    return made._hold(name, table.noting(*notes), None, config, created)
+    return RAGPipelineEvaluation.of_table(
+        name, table.noting(*notes), config=config, created=created
+    )
