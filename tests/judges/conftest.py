@@ -22,6 +22,7 @@ from rageval_report.judges import CHATS
 Document = dict[str, Any]
 SECRET = "sk-very-secret-0123456789"
 
+ANTHROPIC_VERSIONS = ("2023-06-01", "2026-10-21")  # as documented, and as the library sends
 ANTHROPIC_FIELDS = set(
     "max_tokens messages model cache_control container diagnostics inference_geo metadata "
     "output_config service_tier speed stop_sequences stream system thinking tool_choice tools "
@@ -86,7 +87,7 @@ class Anthropic:
 
     @staticmethod
     def fault(asked: Document, headers: Any) -> str:
-        if headers.get("anthropic-version") != "2023-06-01":
+        if headers.get("anthropic-version") not in ANTHROPIC_VERSIONS:
             return "anthropic-version: header is required"
         if unknown := asked.keys() - ANTHROPIC_FIELDS:
             return f"{min(unknown)}: Extra inputs are not permitted"
@@ -102,6 +103,10 @@ class Anthropic:
     @staticmethod
     def prompt(asked: Document) -> str:
         return asked["messages"][-1]["content"]
+
+    @staticmethod
+    def schema(asked: Document) -> Any:
+        return asked.get("output_config")
 
     @staticmethod
     def document(asked: Document, said: Said) -> Document:
@@ -158,6 +163,10 @@ class OpenAI:
         return asked["messages"][-1]["content"]
 
     @staticmethod
+    def schema(asked: Document) -> Any:
+        return asked.get("response_format")
+
+    @staticmethod
     def document(asked: Document, said: Said) -> Document:
         reason = {"end": "stop", "length": "length", "refusal": "stop"}[said.ending]
         message = {"role": "assistant", "content": said.text, "refusal": None}
@@ -203,6 +212,10 @@ class Gemini:
         return asked["contents"][-1]["parts"][0]["text"]
 
     @staticmethod
+    def schema(asked: Document) -> Any:
+        return asked["generationConfig"].get("responseJsonSchema")
+
+    @staticmethod
     def document(asked: Document, said: Said) -> Document:
         usage = said.tokens and {
             "promptTokenCount": said.tokens[0],
@@ -237,8 +250,12 @@ class Provider:
     asked: list[Document] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
     wants: str | None = None
+    keeps_schemas: bool = True
+    under_way: int = 0
+    most_under_way: int = 0
     script: deque[Any] = field(default_factory=deque)
     released: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
     arrived: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
     def url(self, name: str) -> str:
@@ -248,6 +265,12 @@ class Provider:
     def will(self, *script: Any) -> None:
         """Say these: texts, `Said`, `Status`, or functions of the prompt that give one."""
         self.script = deque(script)
+
+    def count(self, step: int) -> None:
+        """How many calls are under way, now and at most."""
+        with self.lock:
+            self.under_way += step
+            self.most_under_way = max(self.most_under_way, self.under_way)
 
     def next(self, prompt: str) -> Any:
         said = self.script.popleft() if len(self.script) > 1 else self.script[0]
@@ -269,7 +292,13 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(Status(401, protocol.error(f"invalid key: {key}")))
         if fault := protocol.fault(asked, self.headers):
             return self.reply(Status(400, protocol.error(fault)))
-        said = provider.next(protocol.prompt(asked))
+        if protocol.schema(asked) is not None and not provider.keeps_schemas:
+            return self.reply(Status(400, protocol.error("no such field: schema")))
+        provider.count(1)
+        try:
+            said = provider.next(protocol.prompt(asked))
+        finally:
+            provider.count(-1)
         if isinstance(said, Status):
             return self.reply(said)
         whole = said if isinstance(said, Said) else Said(str(said))
@@ -304,6 +333,7 @@ def plain_environment(monkeypatch, tmp_path):
         for front in ("", "RAG_EVAL_"):
             for ending in ("API_KEY", "BASE_URL", "MODEL", "HOST"):
                 monkeypatch.delenv(f"{front}{name}_{ending}", raising=False)
+    monkeypatch.delenv("RAG_EVAL_ANTHROPIC_VERSION", raising=False)
     monkeypatch.delenv("RAG_EVAL_PROVIDER", raising=False)
     monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "default.sqlite"))
 

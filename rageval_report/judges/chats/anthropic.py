@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import Any
 
@@ -26,7 +27,9 @@ _HOME = Home(
     ("RAG_EVAL_ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"),
 )
 _PATH = "/v1/messages"
+# The version that the documentation tells, whose fields are kept for good; another by variable.
 _VERSION = "2023-06-01"
+_VERSION_VARIABLE = "RAG_EVAL_ANTHROPIC_VERSION"
 _ENDINGS: dict[str, Ending] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
@@ -57,6 +60,11 @@ def anthropic_chat(
     DataError
         If an argument makes no sense, or the key is missing.
 
+    Notes
+    -----
+    The header ``anthropic-version`` is 2023-06-01, or what RAG_EVAL_ANTHROPIC_VERSION says: the
+    provider's own library sends 2026-10-21 since version 2, with the same body.
+
     Examples
     --------
     >>> anthropic_chat("claude-haiku-4-5", base_url="http://localhost:8080").url
@@ -76,7 +84,8 @@ def anthropic_chat(
 
 
 def _headers(variable: str | None) -> Headers:
-    return {"anthropic-version": _VERSION, **key_header("x-api-key", variable, "")}
+    version = os.environ.get(_VERSION_VARIABLE) or _VERSION
+    return {"anthropic-version": version, **key_header("x-api-key", variable, "")}
 
 
 def _body(model: str, options: Options, message: Message) -> Body:

@@ -65,6 +65,13 @@ def test_what_is_sent_to_anthropic(provider, chat_of):
     }
 
 
+def test_another_version_of_anthropic_s_protocol_may_be_named(provider, chat_of, monkeypatch):
+    monkeypatch.setenv("RAG_EVAL_ANTHROPIC_VERSION", "1999-01-01")
+    provider.will("fine")
+    with pytest.raises(RequestError, match="400: anthropic-version"):
+        ask(chat_of("anthropic"))
+
+
 def test_what_is_sent_by_the_protocol_of_openai(provider, chat_of):
     assert sent(provider, chat_of("openai", max_tokens=7, temperature=0)) == {
         "model": "toy",
