@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +65,56 @@ def frame_text(read_text: Callable[..., ScoreFile]) -> Callable[..., pd.DataFram
         return read_text(content, **options).frame
 
     return frame_text_
+
+
+# -- the browser
+
+
+def chromium_path() -> str | None:
+    """Where a Chromium is: the environment variable CHROMIUM names it, or it is on the path."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    found = (shutil.which(name) for name in names)
+    return os.environ.get("CHROMIUM") or next(filter(None, found), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = chromium_path()
+    if path is None:
+        pytest.skip("no Chromium is found; the environment variable CHROMIUM may name one")
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open a file as a page; in the end nothing was complained of, and nothing else asked for."""
+    contexts, complaints, requests, allowed = [], [], [], set()
+
+    def open_(path: Path, fragment: str = "", **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        allowed.add(path.as_uri())
+
+        def only_the_file(route: Any) -> None:
+            is_ours = route.request.url.partition("#")[0] in allowed
+            route.continue_() if is_ours else route.abort()
+
+        context.route("**/*", only_the_file)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: requests.append(request.url.partition("#")[0]))
+        context.on("page", lambda popup: complaints.append(f"opened {popup.url}"))
+        page.goto(path.as_uri() + (f"#{fragment}" if fragment else ""))
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert set(requests) <= allowed
