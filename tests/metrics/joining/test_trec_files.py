@@ -192,6 +192,17 @@ def test_numbers_are_read_as_python_reads_them(tmp_path_factory, words, way):
     assert [repr(one) for one in read.tolist()] == [repr(float(word)) for word in words]
 
 
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_numbers_are_read_wherever_their_point_stands(tmp_path, way, sign):
+    digits = ["0" * 9 + "1" * 22, "12345678" * 3, "9" * 24, "0" * 24]
+    words = [sign + one[:n] + point + one[n : n + more] for one in digits for n in range(1, 12)
+             for point, more in [("", 0), *((".", more) for more in range(23))]]  # fmt: skip
+    path = tmp_path / "numbers.run"
+    path.write_text("".join(f"q Q0 {n} 1 {word} t\n" for n, word in enumerate(words)))
+    found = read_trec_run(path).value.tolist()
+    assert [repr(one) for one in found] == [repr(float(word)) for word in words]
+
+
 def test_hardly_a_number_of_seventeen_digits_is_left_to_float(tmp_path):
     words = [repr(one) for one in np.random.default_rng(0).random(2000).tolist()]
     path = tmp_path / "numbers"

@@ -101,11 +101,14 @@ class Text:
             ]
         return found
 
-    def eights(self, starts: Places, lengths: Places) -> Iterator[Words]:
-        """Words, eight bytes at a time, the first byte lowest; a shorter word ends in zeros."""
+    def eights(self, starts: Places, lengths: Places, *, after: int = 0) -> Iterator[Words]:
+        """Words, eight bytes at a time, the first byte lowest; a shorter word ends in zeros.
+
+        So many bytes, a multiple of eight, are passed over.
+        """
         loaded = self.loaded()
         shortest, longest = (int(lengths.min()), int(lengths.max())) if len(lengths) else (0, 0)
-        for done in range(0, max(longest, 1), WORD):
+        for done in range(after, max(longest, 1), WORD):
             ahead = done if shortest >= done else (lengths > done) * np.int64(done)
             eight = loaded[starts + ahead] if done else loaded[starts]
             if shortest == longest:

@@ -133,7 +133,7 @@ def scanner_for(n_bytes: int, form: Format) -> Scanner | None:
 
 
 def hashes(text: Text, starts: Places, lengths: Places) -> Words:
-    """A number for each word, which equal words share."""
+    """A number for each word, which equal words share; each step can be undone."""
     mixed = np.zeros(len(starts), np.uint64)
     for n_done, eight in enumerate(text.eights(starts, lengths)):
         more = (mixed ^ eight) * _MIX
@@ -177,13 +177,10 @@ def _scanned(scanner: Scanner, text: Text, start: int, end: int, form: Format) -
 
 
 def _split(text: Text, start: int, end: int, form: Format) -> Columns:
-    starts, ends = _words(text, start, end, form)
-    query, doc, number = (
-        (starts[place :: form.n_columns], ends[place :: form.n_columns]) for place in form.places
-    )
-    query_length, doc_length = query[1] - query[0], doc[1] - doc[0]
+    query, doc, number = _words(text, start, end, form)
     for column in (query, doc, number):
         _refuse_endless(text, *column)
+    query_length, doc_length = query[1] - query[0], doc[1] - doc[0]
     block = _first_of_neighbours(text, query[0], query_length)
     return Columns(
         block,
@@ -199,18 +196,28 @@ def _split(text: Text, start: int, end: int, form: Format) -> Columns:
 # -- words
 
 
-def _words(text: Text, start: int, end: int, form: Format) -> tuple[Codes, Codes]:
-    """Where the words of the lines that count start and end."""
+def _words(text: Text, start: int, end: int, form: Format) -> list[tuple[Codes, Codes]]:
+    """Where queries, documents and numbers start and end in the lines that count."""
     chunk = text.data[start:end]
-    blank = np.ones(len(chunk) + 1, dtype=bool)
+    blank = np.empty(len(chunk) + 1, dtype=bool)
+    blank[0] = True
     np.less_equal(chunk, _BLANK, out=blank[1:])
     if form.by_tabs:
         blank[1:] &= chunk != _BLANK
-    edges = np.flatnonzero(blank[1:] != blank[:-1])  # the last byte is a blank: an even number
-    starts, ends = edges[::2], edges[1::2]
+    starts, ends = _runs(blank)
     if not _is_regular(chunk, starts, ends, form.n_columns):
         starts, ends = _without_comments(text, start, end, (starts, ends), form)
-    return starts + start, ends + start
+    columns = (slice(place, None, form.n_columns) for place in form.places)
+    return [(starts[one] + start, ends[one] + start) for one in columns]
+
+
+def _runs(blank: Flags) -> tuple[Codes, Codes]:
+    """Where runs without a blank start and end; the first flag, a blank, is not counted."""
+    if not (blank[1:] & blank[:-1]).any():  # single blanks: half as many edges
+        edges = np.flatnonzero(blank)
+        return edges[:-1], edges[1:] - 1
+    edges = np.flatnonzero(blank[1:] != blank[:-1])  # the last is a blank: an even number
+    return edges[::2], edges[1::2]
 
 
 def _is_regular(chunk: Bytes, starts: Codes, ends: Codes, n_columns: int) -> bool:

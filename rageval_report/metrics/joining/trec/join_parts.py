@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from rageval_report.metrics.joining.hits import Codes, Floats, Hits, order_by_sl
 from rageval_report.metrics.joining.joined import Joined, Ties, refuse_strangers, refuse_ties
 from rageval_report.metrics.joining.trec.join import ranks_of
 from rageval_report.metrics.joining.trec.lists import Lists, Table, lists_of
-from rageval_report.metrics.joining.trec.pairs import pairs_of
+from rageval_report.metrics.joining.trec.slots import Slots
 
 Match = Callable[..., Any]
+# The rows of judged documents that were retrieved; None if a document may stand twice.
+_Pairs = Callable[[Lists, Lists], tuple[Codes, Codes] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,7 @@ def kept_of(run: Iterable[Table], qrels: Table, match: Match | None, *, by_id: b
     qrels : Table
         What was judged.
     match : callable, optional
-        `kernels.match`, compiled or not.
+        `kernels.match`, compiled or not; else NumPy does it.
     by_id : bool
         Whether of equal scores the later id goes first; else the order of the rows holds.
 
@@ -80,8 +83,9 @@ def kept_of(run: Iterable[Table], qrels: Table, match: Match | None, *, by_id: b
     -------
     Kept or None
         None if that does not do: there are no rows, those of a query are no neighbours, or a
-        document stands twice.
+        document may stand twice.
     """
+    pairs: _Pairs = partial(_pairs_by, match) if match else Slots().matched
     codes: dict[bytes, int] = {}
     judged, seen, parts = lists_of(qrels, codes), set[int](), list[_Part]()
     n_judged = len(codes)
@@ -89,14 +93,14 @@ def kept_of(run: Iterable[Table], qrels: Table, match: Match | None, *, by_id: b
         code = [codes.setdefault(name, len(codes)) for name in table.queries()]
         n_before = len(seen)
         seen.update(code)
-        part = _matched(table, np.array(code), judged, match, by_id=by_id)
+        part = _matched(table, np.array(code), judged, pairs, by_id=by_id)
         if part is None or len(seen) < n_before + len(code):
             return None
         parts.append(part)
     if not seen:
         return None
     missing = np.array(sorted(set(range(n_judged)) - seen), np.int64)
-    part = _matched(_no_rows(qrels), missing, judged, match, by_id=by_id)
+    part = _matched(_no_rows(qrels), missing, judged, pairs, by_id=by_id)
     if part is None:  # what was not retrieved may be judged twice as well
         return None
     parts.append(part)
@@ -142,13 +146,13 @@ def _no_rows(table: Table) -> Table:
 
 
 def _matched(
-    table: Table, code: Codes, judged: Lists, match: Match | None, *, by_id: bool
+    table: Table, code: Codes, judged: Lists, pairs: _Pairs, *, by_id: bool
 ) -> _Part | None:
-    """What is kept of a part; None if a document stands twice."""
+    """What is kept of a part; None if a document may stand twice."""
     block = table.columns.block if len(table) else np.zeros(len(code), np.int64)
     run = _lists(table, np.arange(len(code)), np.diff(block, append=len(table)))
     ours = _judged_of(judged, code)
-    found = _pairs(ours, run) if match is None else _pairs_by(match, ours, run)
+    found = pairs(ours, run)
     if found is None:
         return None
     judged_row, row = found
@@ -187,15 +191,8 @@ def _rows_of(lists: Lists, chosen: Codes) -> Codes | slice:
     return lists.rows_of_lists(chosen)
 
 
-def _pairs(judged: Lists, run: Lists) -> tuple[Codes, Codes] | None:
-    """The rows of judged documents that were retrieved; None if a document stands twice."""
-    first, second = pairs_of(judged, run, len(run.code))
-    n = len(judged.table)
-    return None if ((first >= n) | (second < n)).any() else (first, second - n)
-
-
 def _pairs_by(match: Match, judged: Lists, run: Lists) -> tuple[Codes, Codes] | None:
-    """The same by a compiled loop."""
+    """The rows of judged documents that were retrieved; None if a document stands twice."""
     n_judged = judged.per_query(judged.lengths, len(run.code))
     most = 4 * int((n_judged + run.lengths).max(initial=0)) + 16
     found = np.empty((2, min(len(judged.table), len(run.table))), np.int64)

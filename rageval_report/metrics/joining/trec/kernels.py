@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from rageval_report._registry import load
 from rageval_report.errors import MissingDependencyError
 
-_NEWLINE, _HASH, _MINUS, _POINT, _ZERO = (ord(one) for one in "\n#-.0")
+_NEWLINE, _HASH, _MINUS, _POINT = (ord(one) for one in "\n#-.")
+_ZERO, _NINE, _TEN = np.uint64(ord("0")), np.uint64(9), np.uint64(10)
 _MIX, _FOLD = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 _EIGHT, _WORD, _NONE = np.uint64(8), np.uint64(64), np.uint64(0)
 _MOST_DIGITS, _MOST_DECIMALS, _LONGEST = 19, 19, 4096
@@ -118,13 +119,11 @@ def scan(
             elif column == number_place:
                 negative = data[position] == _MINUS
                 position += negative
-                whole, n_digits, point, is_plain = _NONE, 0, -1, True
+                whole, point, is_plain = _NONE, -1, True
                 while data[position] > blank:
-                    digit = np.int64(data[position]) - _ZERO
-                    if 0 <= digit <= 9:
-                        whole = whole * np.uint64(10) + np.uint64(digit)
-                        n_digits += (whole != _NONE) or (point >= 0)
-                        is_plain = is_plain and n_digits <= _MOST_DIGITS
+                    digit = np.uint64(data[position]) ^ _ZERO
+                    if digit <= _NINE:
+                        whole = whole * _TEN + digit
                     elif data[position] == _POINT and point < 0:
                         point = position
                     else:
@@ -132,7 +131,9 @@ def scan(
                     position += 1
                 n_read = position - first - negative - (point >= 0)
                 decimals = position - point - 1 if point >= 0 else 0
-                is_plain = is_plain and n_read > 0 and decimals <= _MOST_DECIMALS
+                n_digits = n_read - (data[first + negative] == _ZERO)
+                is_plain = is_plain and n_read > 0 and n_digits <= _MOST_DIGITS
+                is_plain = is_plain and decimals <= _MOST_DECIMALS
                 numbers[row, 0], numbers[row, 1] = first, position
                 numbers[row, 2] = decimals + 32 * negative if is_plain else -1
                 spelt[row] = whole

@@ -48,9 +48,10 @@ class Table:
         """The documents of some rows."""
         return self.text.words(self.columns.doc_start[rows], self.columns.doc_length[rows])
 
-    def eights(self, rows: Codes) -> Iterator[Words]:
-        """The documents of some rows, eight bytes at a time."""
-        return self.text.eights(self.columns.doc_start[rows], self.columns.doc_length[rows])
+    def eights(self, rows: Codes, *, after: int = 0) -> Iterator[Words]:
+        """The documents of some rows, eight bytes at a time; so many bytes are passed over."""
+        places = self.columns.doc_start[rows], self.columns.doc_length[rows]
+        return self.text.eights(*places, after=after)
 
 
 @dataclass(frozen=True, eq=False)

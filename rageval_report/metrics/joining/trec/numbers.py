@@ -17,6 +17,7 @@ from rageval_report.metrics.joining.trec.bytes import WORD, Text, Words
 Flags = NDArray[np.bool_]
 
 _MOST_DECIMALS = 19
+_LONGEST = WORD + _MOST_DECIMALS
 _EXACT = np.uint64(1 << 53)
 _SPLIT = float((1 << 27) + 1)
 _NEAR = 1e-6
@@ -31,13 +32,16 @@ def _repeated(byte: int) -> np.uint64:
     return np.uint64(int.from_bytes(bytes([byte]) * WORD, "little"))
 
 
-_ONES, _POINTS, _ZEROS, _TOPS = map(_repeated, (1, ord("."), ord("0"), 0x80))
+_ONE, _BYTE, _TOP_BYTE = np.uint64(1), np.uint64(0xFF), np.uint64(8 * (WORD - 1))
+_ONES, _ZEROS, _TOPS = map(_repeated, (1, ord("0"), 0x80))
+_POINT = np.uint64(ord(".") ^ ord("0"))
+_POINTS = _POINT * _ONES
 _HIGH_HALVES, _SIXES = _repeated(0xF0), _repeated(0x06)
-# By how many of eight bytes count: which bits they are, and by how many to move the first ones up.
-_FIRST = np.array([(1 << 8 * n) - 1 for n in range(WORD + 1)], np.uint64)
-_LAST = ~_FIRST[::-1]
-_UNUSED = np.array([0, *(8 * (WORD - n) for n in range(1, WORD + 1))], np.uint64)
-_BY_BYTE = [np.uint64(8 * n) for n in range(WORD + 1)]
+# By how many of eight bytes count: by how many bits to move the first ones up; by 64 leaves 0.
+_UNUSED = np.array([8 * (WORD - n) for n in range(WORD + 1)], np.uint64)
+_HALVES, _QUARTERS, _EIGHTHS = (np.uint64(n) for n in (32, 16, 8))
+# Times the bit where byte p begins, its highest byte is 7 - p: how many bytes follow.
+_AFTER = np.uint64(0x0706050403020100)
 
 
 def decimals(text: Text, starts: Codes, ends: Codes) -> tuple[Floats, Flags]:
@@ -50,62 +54,72 @@ def decimals(text: Text, starts: Codes, ends: Codes) -> tuple[Floats, Flags]:
     starts, ends : ndarray of shape (n,)
         Where each word starts and ends; no word is empty.
     """
-    if (ends - starts == 1).all():
+    lengths = ends - starts
+    if (lengths == 1).all():
         digit = text.data[starts] ^ np.uint8(ord("0"))
         return digit.astype(np.float64), digit > 9
     negative = text.data[starts] == ord("-")
-    starts = starts + negative
-    lengths = ends - starts
-    first = text.loaded()[starts]
-    n_whole = _place_of_point(first)
-    has_point = n_whole < np.minimum(lengths, WORD)
-    n_whole = np.where(has_point, n_whole, lengths)
-    n_decimals = lengths - n_whole - has_point
-    doubt = (n_whole > WORD) | (n_decimals > _MOST_DECIMALS) | (n_whole + n_decimals == 0)
-    n_decimals = np.minimum(n_decimals, _MOST_DECIMALS)
-    whole, odd = _digits(first, n_whole)
-    doubt |= odd | (whole >= _ROOM[n_decimals])
-    part, odd = _decimals(text, ends, n_decimals)
-    number = whole * _POWERS[n_decimals] + part
+    if negative.any():
+        starts, lengths = starts + negative, lengths - negative
+    number, n_decimals, doubt = _whole_numbers(text, starts, lengths)
     values, unsure = quotients(number, n_decimals)
-    return np.where(negative, -values, values), doubt | odd | unsure
+    doubt |= unsure
+    np.negative(values, out=values, where=negative)
+    return values, doubt
 
 
-def _place_of_point(eight: Words) -> Codes:
-    """The place of the first point among eight bytes; eight or more if there is none."""
+def _whole_numbers(text: Text, starts: Codes, lengths: Codes) -> tuple[Words, Codes, Flags]:
+    """The digits without the point, how many follow it, and which are left to `float`.
+
+    The point is looked for among the first eight bytes; further ones are read eight at a time.
+    """
+    loaded, longest = text.loaded(), int(lengths.max(initial=0))
+    eight, has_point, n_decimals = _without_point(_last_of(loaded[starts], lengths))
+    number, doubt = _spelt(eight)
+    doubt |= lengths <= has_point  # no digit
+    if longest <= WORD:
+        return number, n_decimals, doubt
+    more = np.maximum(lengths - WORD, 0)
+    doubt |= (more > 0) & ~has_point
+    n_decimals = n_decimals + more
+    doubt |= n_decimals > _MOST_DECIMALS
+    doubt |= number >= _ROOM.take(more, mode="clip")
+    for done in range(WORD, min(longest, _LONGEST), WORD):
+        n = np.clip(lengths - done, 0, WORD)
+        eight = loaded[starts + np.minimum(done, lengths)]
+        part, odd = _spelt(_last_of(eight, n))
+        number = number * _POWERS[n] + part
+        doubt |= odd
+    return number, np.minimum(n_decimals, _MOST_DECIMALS), doubt
+
+
+def _last_of(eight: Words, n: Codes) -> Words:
+    """The first `n` of eight bytes as the last ones, digits as their numbers, behind zeros."""
+    eight = eight ^ _ZEROS
+    eight <<= _UNUSED.take(n, mode="clip")
+    return eight
+
+
+def _without_point(eight: Words) -> tuple[Words, Flags, Codes]:
+    """Eight digits without the first point, whether there is one, and how many follow it."""
     other = eight ^ _POINTS
-    found = (other - _ONES) & ~other & _TOPS
-    lowest = found & (~found + np.uint64(1))  # 2 ** (8 * place + 7), or 0
-    exponent = (lowest.astype(np.float64).view(np.int64) >> 52) - 1023
-    return np.where(found == 0, WORD, exponent >> 3)
-
-
-def _digits(eight: Words, n: Codes) -> tuple[Words, Flags]:
-    """The number that the first `n` of eight bytes spell, and whether some are no digits."""
-    kept = (eight ^ _ZEROS) & _FIRST.take(n, mode="clip")
-    return _spelt(kept << _UNUSED.take(n, mode="clip"))
+    point = (other - _ONES) & ~other & _TOPS
+    point &= ~point + _ONE  # the lowest bit that is set
+    point >>= np.uint64(7)  # the bit where the byte of the point begins, or 0
+    has_point = point != 0
+    ahead = eight & ((point - _ONE) * has_point)
+    # the bytes ahead move up by one, over the point
+    without = eight - point * _POINT + ahead * _BYTE
+    return without, has_point, (point * _AFTER >> _TOP_BYTE).view(np.int64)
 
 
 def _spelt(value: Words) -> tuple[Words, Flags]:
     """The number of eight digits, the lowest byte the first of them, and whether one is none."""
     odd = ((value | (value + _SIXES)) & _HIGH_HALVES) != 0
-    value = (value * np.uint64(2561)) >> _BY_BYTE[1]
-    value = ((value & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> _BY_BYTE[2]
-    value = ((value & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> _BY_BYTE[4]
+    value = (value * np.uint64(2561)) >> _EIGHTHS
+    value = ((value & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> _QUARTERS
+    value = ((value & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> _HALVES
     return value, odd
-
-
-def _decimals(text: Text, ends: Codes, n: Codes) -> tuple[Words, Flags]:
-    """The number that the last `n` bytes of words spell, eight at a time from the right."""
-    loaded = text.loaded()
-    total = np.zeros(len(ends), np.uint64)
-    odd = ends < _MOST_DECIMALS + WORD  # there is no room to read from before
-    for done in range(0, int(n.max(initial=0)), WORD):
-        eight = loaded[np.maximum(ends - (done + WORD), 0)] ^ _ZEROS
-        spelt, wrong = _spelt(eight & _LAST.take(n - done, mode="clip"))
-        total += spelt * _POWERS[done]
-        odd |= wrong
-    return total, odd
 
 
 def quotients(number: Words, n_decimals: Codes) -> tuple[Floats, Flags]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rageval_report.errors import ReaderError
 from rageval_report.metrics.joining.hits import Codes
 from rageval_report.metrics.joining.order import starts_of
-from rageval_report.metrics.joining.trec.bytes import Words
+from rageval_report.metrics.joining.trec.bytes import WORD, Words
 from rageval_report.metrics.joining.trec.lists import (
     PART,
     Lists,
@@ -40,21 +40,21 @@ def matches(judged: Lists, run: Lists, names: list[str]) -> tuple[Codes, Codes]:
     ReaderError
         If a document stands twice for a query.
     """
-    first, second = pairs_of(judged, run, len(names))
+    first, second = _pairs_of(judged, run, len(names))
     n = len(judged.table)
     _refuse_twice(judged, first, second, second < n, 0, names)
     _refuse_twice(run, first, second, first >= n, n, names)
     return first, second - n
 
 
-def pairs_of(judged: Lists, run: Lists, n_queries: int) -> tuple[Codes, Codes]:
+def _pairs_of(judged: Lists, run: Lists, n_queries: int) -> tuple[Codes, Codes]:
     """Rows of one query and document, each with the next such; the judged rows count first.
 
     Two of one file are of a document that stands twice.
     """
     first, second, others = _of_one_hash(_sorted_keys(judged, run, n_queries))
     cuts = [slice(part, part + PART) for part in range(0, len(first), PART)]
-    checked = [_are_equal(judged, run, first[part], second[part]) for part in cuts]
+    checked = [_are_of_one(judged, run, first[part], second[part]) for part in cuts]
     equal = np.concatenate([np.zeros(0, dtype=bool), *checked])
     more = np.array(_pairs_one_by_one(judged, run, others), np.int64).reshape(-1, 2)
     return (
@@ -97,17 +97,28 @@ def _put_keys(keys: Words, lists: Lists, starts: Codes, n_before: int) -> None:
         keys[places + offset[its_list]] = with_numbers(hashes, rows + n_before, len(keys))
 
 
-def _are_equal(judged: Lists, run: Lists, first: Codes, second: Codes) -> NDArray[np.bool_]:
+def are_equal(judged: Lists, run: Lists, first: Codes, second: Codes) -> NDArray[np.bool_]:
+    """Whether judged rows and rows of the run are, pair by pair, of one query and document.
+
+    A hash holds as many bits as a word of eight bytes, and none of them gets lost on the way: if
+    all words but the first are equal, and the hashes, the first ones are too.
+    """
+    ours, theirs = judged.table.columns, run.table.columns
+    same: NDArray[np.bool_] = judged.query(first) == run.query(second)
+    same &= ours.doc_length[first] == theirs.doc_length[second]
+    same &= ours.doc_hash[first] == theirs.doc_hash[second]
+    words = judged.table.eights(first, after=WORD), run.table.eights(second, after=WORD)
+    for left, right in zip(*words, strict=False):
+        same &= left == right  # where one column has longer words, lengths have told already
+    return same
+
+
+def _are_of_one(judged: Lists, run: Lists, first: Codes, second: Codes) -> NDArray[np.bool_]:
     """Whether rows of one hash are of one query and document; but for hits, checked singly."""
     n = len(judged.table)
     equal = np.zeros(len(first), dtype=bool)
     across = np.flatnonzero((first < n) & (second >= n))
-    one, other = first[across], second[across] - n
-    same = judged.query(one) == run.query(other)
-    same &= judged.table.columns.doc_length[one] == run.table.columns.doc_length[other]
-    for left, right in zip(judged.table.eights(one), run.table.eights(other), strict=False):
-        same &= left == right  # where one column has longer words, lengths have told already
-    equal[across] = same
+    equal[across] = are_equal(judged, run, first[across], second[across] - n)
     for place in np.flatnonzero((second < n) | (first >= n)).tolist():
         rows = np.array([first[place], second[place]])
         equal[place] = len(_pairs_one_by_one(judged, run, rows)) == 1
