@@ -7,14 +7,15 @@
    its own.
 2. 1,000 queries, 5 % injected faults, the process killed three times at random moments: answers
    lost, answers doubled, and how often the server was asked.
-3. Peak memory of runs of 10,000 and 100,000 queries with a callable target (12 KB an answer).
+3. Peak memory of runs of 10,000, 50,000 and 100,000 queries, 32 at once: of a function that gives
+   12 KB an answer, and of the reference server; before, once all are asked, once the records are
+   written, and once they are scored a block at a time.
 """
 
 from __future__ import annotations
 
 import json
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -23,15 +24,18 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import httpx2
 from timing import markdown
 
 from rageval_report.runner import RunConfig, run
 from rageval_report.runner.targets.http import HttpSettings, HttpTarget
+from rageval_report.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 
 N, THREADS, ROUNDS = 1000, 32, 5
-FAULTS = ("500=0.02", "429=0.01", "drop=0.01", "hang-up=0.01")
+SIZES = (10_000, 50_000, 100_000)
+FAULTS = {"500": 0.02, "429": 0.01, "drop": 0.01, "hang-up": 0.01}
 
 KILLED = """
 import sys
@@ -45,23 +49,50 @@ with HttpTarget(HttpSettings(url)) as target:
 """
 
 LARGE = """
-import resource, sys
-from rageval_report.runner import RunConfig, run
+import sys
+from pathlib import Path
+import pandas as pd
+from rageval_report.runner import RunConfig, run, target_from
+from rageval_report.scorer import score_records
+
+def peak():  # getrusage would tell the parent's, if that is more
+    [line] = [one for one in Path("/proc/self/status").open() if one.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024
+
+while_asking = [peak()]
+
+def note():
+    while_asking.append(peak())
+    del while_asking[1:-1]
 
 def answer(question):
+    note()
     return {"answer": "A" * 2000, "contexts": ["c" * 2000] * 5, "retrieved": list("abcde")}
 
-run(sys.argv[1], answer, sys.argv[2], RunConfig(concurrency=4, table=sys.argv[3]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+queries, folder, table, url = sys.argv[1:]
+config = RunConfig(concurrency=32, table=table, settings={"http": {"url": url}})
+if url:
+    with target_from(config) as target:
+        ask = target.ask
+        target.ask = lambda query: (note(), ask(query))[1]
+        finished = run(queries, target, folder, config)
+else:
+    finished = run(queries, answer, folder, config)
+written = peak()
+scores = pd.concat(
+    score_records(block, ["exact_match", "recall@5"]).scores for block in finished.blocks()
+)
+if len(scores) != finished.n_answered:
+    raise RuntimeError(f"{finished.n_failed} failed, {len(scores)} scored")
+print(*(f"{megabytes:.1f}" for megabytes in (*while_asking, written, peak())))
 """
 
 
 class Server:
     """The reference server in a process of its own."""
 
-    def __init__(self, *faults: str):
+    def __init__(self) -> None:
         line = [sys.executable, "-m", "rageval_report", "serve", "--port", "0", "-q"]
-        line += [word for fault in faults for word in ("--fault", fault)]
         self._process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> str:
@@ -72,8 +103,11 @@ class Server:
         self._process.wait()
 
 
-def questions(n: int) -> list[dict[str, str]]:
-    return [{"query_id": f"q{i}", "question": f"Is there a fee for bin {i}?"} for i in range(n)]
+def questions(n: int) -> list[dict[str, Any]]:
+    gold = {"reference": "No.", "relevant": ["bins"]}
+    return [
+        {"query_id": f"q{i}", "question": f"Is a fee due for bin {i}?"} | gold for i in range(n)
+    ]
 
 
 def written(folder: Path, n: int) -> Path:
@@ -82,7 +116,7 @@ def written(folder: Path, n: int) -> Path:
     return path
 
 
-def bare(url: str, rows: list[dict[str, str]]) -> None:
+def bare(url: str, rows: list[dict[str, Any]]) -> None:
     """The same questions by the same library, and nothing else."""
     waiting, lock = iter(rows), threading.Lock()
     limits = httpx2.Limits(max_connections=THREADS, max_keepalive_connections=THREADS)
@@ -103,7 +137,7 @@ def bare(url: str, rows: list[dict[str, str]]) -> None:
             thread.join()
 
 
-def ours(url: str, rows: list[dict[str, str]]) -> None:
+def ours(url: str, rows: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder, HttpTarget(HttpSettings(url)) as target:
         finished = run(rows, target, folder, RunConfig(concurrency=THREADS, table="jsonl"))
         if finished.n_answered != len(rows):
@@ -124,11 +158,25 @@ def overhead() -> list[tuple[str, ...]]:
     ]
 
 
+class CountedFaults(Faults):
+    """Faults that are counted, as they are drawn: each once for a request."""
+
+    def __init__(self, shares: dict[str, float]):
+        super().__init__(shares)
+        self.met: Counter[str | None] = Counter()
+
+    def drawn(self, question: str) -> str | None:
+        found = super().drawn(question)
+        self.met[found] += 1
+        return found
+
+
 def kills(seed: int = 0) -> dict[str, object]:
     """Kill the run three times, let it end, and count."""
-    rng = random.Random(seed)
-    with tempfile.TemporaryDirectory() as name, Server(*FAULTS) as url:
-        folder = Path(name)
+    rng, faults = random.Random(seed), CountedFaults(FAULTS)
+    rag = ExtractiveRag(demo_documents())
+    with tempfile.TemporaryDirectory() as name, ReferenceServer(rag, faults=faults) as server:
+        folder, url = Path(name), f"{server.url}/answer"
         written(folder, N)
         journal, killed_at = folder / "run" / "journal.jsonl", []
         for _ in range(3):
@@ -140,8 +188,12 @@ def kills(seed: int = 0) -> dict[str, object]:
         entries = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
     asked = Counter(entry["query_id"] for entry in entries)
     ids = Counter(row["query_id"] for row in rows)
+    n_requests, n_faults = faults.met.total(), faults.met.total() - faults.met[None]
     return {
         "killed after": killed_at,
+        "requests that the server had": n_requests,
+        "faults among them": f"{n_faults} ({n_faults / n_requests:.1%})",
+        "answered and not written, for the kill": faults.met[None] - len(entries),
         "records": len(rows),
         "lost": N - len(ids),
         "doubled records": sum(n > 1 for n in ids.values()),
@@ -167,21 +219,23 @@ def lines_in(path: Path) -> int:
 
 
 def memory() -> list[tuple[str, ...]]:
-    found = []
-    for table in ("jsonl", "parquet"):
-        for n in (10_000, 100_000):
-            with tempfile.TemporaryDirectory() as name:
-                path = written(Path(name), n)
-                line = [sys.executable, "-c", LARGE, str(path), f"{name}/run", table]
-                began = time.perf_counter()
-                done = subprocess.run(line, capture_output=True, text=True, check=True)
-                size = (Path(name) / "run" / "journal.jsonl").stat().st_size
-                seconds = time.perf_counter() - began
-            megabytes = int(done.stdout) / 1024
-            found.append(
-                (f"{n:,} {table}", f"{megabytes:.0f}", f"{size / 2**20:,.0f}", f"{seconds:.1f}")
-            )
-    return found
+    """The highest memory so far, after each part of a run, in a process of its own each time."""
+    cases = [("function, jsonl", ""), ("function, parquet", "")]
+    with Server() as url:
+        cases.append(("server, parquet", url))
+        return [_measured(what, url, n) for what, url in cases for n in SIZES]
+
+
+def _measured(what: str, url: str, n: int) -> tuple[str, ...]:
+    with tempfile.TemporaryDirectory() as name:
+        path = written(Path(name), n)
+        table = what.rpartition(" ")[2]
+        line = [sys.executable, "-c", LARGE, str(path), f"{name}/run", table, url]
+        began = time.perf_counter()
+        done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True)
+        seconds = time.perf_counter() - began
+        size = (Path(name) / "run" / "journal.jsonl").stat().st_size
+    return (what, f"{n:,}", *done.stdout.split(), f"{size / 2**20:,.0f}", f"{seconds:.0f}")
 
 
 def main() -> None:
@@ -190,10 +244,8 @@ def main() -> None:
     for name, value in kills().items():
         print(f"{name}: {value}")
     print()
-    header = ["queries", "peak MB", "journal MB", "seconds"]
-    print(markdown(header, memory()))
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"\n(this process itself: {own:.0f} MB)")
+    header = ["peak MB", "queries", "at start", "asked", "written", "scored in blocks"]
+    print(markdown([*header, "journal MB", "seconds"], memory()))
 
 
 if __name__ == "__main__":

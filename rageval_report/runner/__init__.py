@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rageval_report._registry import lazy_face
 
 if TYPE_CHECKING:
+    from rageval_report.runner.blocks import record_blocks as record_blocks
     from rageval_report.runner.config import Retries as Retries
     from rageval_report.runner.config import RunConfig as RunConfig
     from rageval_report.runner.config import config_from as config_from
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rageval_report.runner.targets import TARGETS as TARGETS
 
 _HOME = {
+    "blocks": ("record_blocks",),
     "config": ("Retries", "RunConfig", "config_from", "read_config"),
     "failures": ("TargetError",),
     "running": ("Finished", "run", "target_from"),

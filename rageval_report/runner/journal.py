@@ -7,13 +7,15 @@ process that is killed loses only what was in flight. Of several lines of a quer
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import threading
 from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import numpy as np
 
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.files.strict_json import without_half_characters
@@ -27,6 +29,7 @@ FORMAT = "rageval_report journal"
 FORMAT_VERSION = 1
 
 _NOT_THERE = -1
+_NO_LINE = "this is no line of a journal: take it out, and what it may have told is asked again"
 
 
 class Journal:
@@ -72,6 +75,7 @@ class Journal:
         self._places = array("q", [_NOT_THERE]) * n
         self._failed = bytearray(n)
         self._lock = threading.Lock()
+        self._end = 0  # kept, not asked for: each call of the system may cost a thread its turn
         self._file = _opened(self.path)
         try:
             self._take_for_itself()
@@ -104,6 +108,17 @@ class Journal:
         """Whether the last entry of this row is a failure."""
         return bool(self._failed[row])
 
+    @property
+    def done(self) -> np.ndarray:
+        """Which rows have an entry, as a mask."""
+        places = np.array(self._places, dtype=np.int64)
+        return np.not_equal(places, _NOT_THERE)
+
+    @property
+    def failures(self) -> np.ndarray:
+        """Which rows' last entry is a failure, as a mask."""
+        return np.array(self._failed, dtype=bool)
+
     def append(self, entry: Mapping[str, Any]) -> None:
         """Write what became of a query: ``row``, ``query_id``, and its fields or ``error``.
 
@@ -114,7 +129,7 @@ class Journal:
         """
         line = _line(entry)
         with self._lock:
-            place = self._file.seek(0, os.SEEK_END)
+            place = self._end
             try:
                 _write_whole(self._file, line)
             except OSError as exc:
@@ -124,6 +139,7 @@ class Journal:
                     f"{self.path} cannot be written: {told}; what was answered before is kept, "
                     "and the run can be resumed"
                 ) from exc
+            self._end = place + len(line)
             self._note(entry, place)
 
     def entry(self, row: int) -> dict[str, Any] | None:
@@ -137,8 +153,16 @@ class Journal:
         with self._lock:
             self._file.seek(self._places[row])
             line = _read_line(self._file)
-        found: dict[str, Any] = json.loads(line)
+        found = self._document(line)
+        if found.get("row") != row:
+            raise ReaderError("it was changed by something else while the run went on", self.path)
         return found, len(line)
+
+    def let_go(self) -> None:
+        """Take the file away where nothing was answered: such a folder holds no run."""
+        if self.n_done == 0:
+            with contextlib.suppress(OSError):  # Windows keeps a file that is open
+                self.path.unlink()
 
     def _note(self, entry: Mapping[str, Any], place: int) -> None:
         self.names.update(entry)
@@ -157,9 +181,8 @@ class Journal:
 
     def _read(self, header: Mapping[str, Any]) -> dict[str, Any]:
         whole = {"format": FORMAT, "format_version": FORMAT_VERSION, **header}
-        found = None
+        found, place = None, 0
         with self.path.open("rb") as lines:
-            place = 0
             for number, line in enumerate(lines, 1):
                 if not line.endswith(b"\n"):  # the process was killed while it wrote
                     self._file.truncate(place)
@@ -172,16 +195,19 @@ class Journal:
                     self._take(document, place, number)
                 place += len(line)
         if found is None:
-            _write_whole(self._file, _line(whole))
+            line = _line(whole)
+            _write_whole(self._file, line)
+            place += len(line)
+        self._end = place
         return found or whole
 
-    def _document(self, line: bytes, number: int) -> dict[str, Any]:
+    def _document(self, line: bytes, number: int | None = None) -> dict[str, Any]:
         try:
             document = json.loads(line)
         except ValueError as exc:
-            raise ReaderError("this is no line of a journal", self.path, number) from exc
+            raise ReaderError(_NO_LINE, self.path, number) from exc
         if not isinstance(document, dict):
-            raise ReaderError("this is no line of a journal", self.path, number)
+            raise ReaderError(_NO_LINE, self.path, number)
         return document
 
     def _checked_header(self, found: dict[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:

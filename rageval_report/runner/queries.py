@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,9 +17,10 @@ import numpy as np
 
 from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.json_lines import json_objects
-from rageval_report.files.source import Source
+from rageval_report.files.source import STANDARD_INPUT, Source
 from rageval_report.records import FIELDS
 from rageval_report.records.cells import CellError, doc_id, is_missing
+from rageval_report.runner.lines import LineByLine, version_of
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of, query_ids
 
@@ -35,6 +37,8 @@ _SAID = (
 )
 OF_THE_RUN = ("first_byte_ms", "attempts", "error_kind", "asked_at")
 _KEPT_AS = "{}_given"
+
+_LOOKS_EVERY = 100  # rows of a file, whether it is still the same
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class Query:
         >>> Query(0, "a", "Why?", {"reference": "So.", "language": "en"}).shown
         {'language': 'en', 'query_id': 'a', 'question': 'Why?'}
         """
-        secret = {_own_name(self.given, field) for field in (*_GOLD, *_SAID)}
+        secret = _own_names(tuple(self.given), (*_GOLD, *_SAID))
         told = {key: value for key, value in self.given.items() if key not in secret}
         return {**told, "query_id": self.query_id, "question": self.question}
 
@@ -76,7 +80,7 @@ class Query:
         >>> Query(0, "a", "Why?", {"reference": "So.", "answer": "No."}).kept()
         {'query_id': 'a', 'question': 'Why?', 'reference': 'So.', 'answer_given': 'No.'}
         """
-        stale = {_own_name(self.given, field) for field in _SAID} | set(OF_THE_RUN)
+        stale = _own_names(tuple(self.given), _SAID) | set(OF_THE_RUN)
         rest = {
             _KEPT_AS.format(key) if key in stale else key: value
             for key, value in self.given.items()
@@ -84,8 +88,21 @@ class Query:
         return {"query_id": self.query_id, "question": self.question, **rest}
 
 
-def _own_name(given: dict[str, Any], field: str) -> str | None:
-    return first_named(given, (field, *FIELDS[field]))
+# Queries of a file have the same few sets of names, and are gone through several times.
+_MANY = 1024
+
+
+@lru_cache(_MANY)
+def _own_names(given: tuple[str, ...], fields: tuple[str, ...]) -> frozenset[str]:
+    """How those of the fields that are there are named."""
+    found = (first_named(given, (field, *FIELDS[field])) for field in fields)
+    return frozenset(name for name in found if name is not None)
+
+
+@lru_cache(_MANY)
+def _id_and_question(found: tuple[str, ...]) -> tuple[str | None, str | None]:
+    """How id and question are named."""
+    return id_column_of(found), first_named(found, ("question", *FIELDS["question"]))
 
 
 class Queries(Protocol):
@@ -146,20 +163,34 @@ class FileQueries(_Checked):
     Raises
     ------
     ReaderError
-        If a line is broken, or has no id or no question: the file and the line.
+        If a line is broken, or has no id or no question: the file and the line. Later on, if the
+        file is no longer what it was.
     """
 
     def __init__(self, path: str | Path):
-        self._path = path
+        self._path = Path(path)
+        self._version = version_of(self._path)
         super().__init__()
 
     def __iter__(self) -> Iterator[Query]:
-        source = Source(self._path)
+        source = LineByLine(self._path)
         for row, (line, found) in enumerate(json_objects(source)):
+            if row % _LOOKS_EVERY == 0:
+                self._refuse_change()
             try:
                 yield _query(row, found)
             except CellError as exc:
                 raise source.error(str(exc), line=line) from exc
+        self._refuse_change()
+
+    def _refuse_change(self) -> None:
+        """Answers are kept by the number of a row, which must mean the same query throughout."""
+        if version_of(self._path) != self._version:
+            raise ReaderError(
+                "the file changed while its queries were asked. What was answered is kept: put the "
+                "file back as it was and resume, or begin in a new folder",
+                self._path,
+            )
 
 
 class TableQueries(_Checked):
@@ -200,8 +231,8 @@ def queries_of(source: object) -> Queries:
     Parameters
     ----------
     source : path, frame, dict of lists, or list of dicts
-        A JSON Lines file is read line by line, so that no more than a line is held; without ids
-        it is read whole, and they are derived from the questions.
+        A JSON Lines file is read line by line, so that no more than a line is held; gzipped, from
+        standard input, or without ids it is read whole, and they are derived from the questions.
 
     Raises
     ------
@@ -216,7 +247,9 @@ def queries_of(source: object) -> Queries:
     """
     if not isinstance(source, str | Path):
         return TableQueries(source)
-    first = next(json_objects(Source(source)), None)
+    if str(source) == STANDARD_INPUT:
+        return TableQueries([found for _, found in json_objects(Source(source))])
+    first = next(json_objects(LineByLine(source)), None)
     if first is None:
         raise ReaderError("expected one query a line; there is none", source)
     if id_column_of(first[1]) is not None:
@@ -256,7 +289,7 @@ def _number_of(query_id: str) -> int:
 
 
 def _query(row: int, found: dict[str, Any]) -> Query:
-    id_name, question_name = id_column_of(found), first_named(found, ("question", *_QUESTION))
+    id_name, question_name = _id_and_question(tuple(found))
     if id_name is None or question_name is None:
         missing = "id" if id_name is None else "question"
         raise CellError(f"expected a query with an id and a question; it has no {missing}")
@@ -265,9 +298,6 @@ def _query(row: int, found: dict[str, Any]) -> Query:
         raise CellError(f"expected a question, a text; got {question!r}")
     given = {key: value for key, value in found.items() if key not in (id_name, question_name)}
     return Query(row, doc_id(found[id_name]), question, given)
-
-
-_QUESTION = FIELDS["question"]
 
 
 def _plain(value: Any) -> Any:

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from rageval_report._version import __version__
 from rageval_report.errors import DataError
 from rageval_report.files.writing import write_atomically
 from rageval_report.runner.asking import Asking, Sleep
+from rageval_report.runner.blocks import record_blocks
 from rageval_report.runner.config import RunConfig
 from rageval_report.runner.journal import Journal
 from rageval_report.runner.queries import Queries, Query, drawn, queries_of
@@ -70,6 +72,10 @@ class Finished:
     def n_answered(self) -> int:
         """How many queries were answered."""
         return self.n - self.n_failed
+
+    def blocks(self, *, most_rows: int = 1000) -> Iterator[pd.DataFrame]:
+        """The records, a checked table of some rows at a time, as `record_blocks` gives them."""
+        return record_blocks(self.records, most_rows=most_rows)
 
 
 def run(
@@ -196,24 +202,28 @@ class _Started:
 
     def waiting(self, journal: Journal, retry_failed: bool) -> np.ndarray:
         """Which queries are still to be asked."""
-        rows = range(len(self.queries))
-        done = [journal.has(row) and not (retry_failed and journal.failed(row)) for row in rows]
-        return np.asarray(self.chosen & ~np.array(done))
+        done = journal.done & ~journal.failures if retry_failed else journal.done
+        return np.asarray(self.chosen & ~done)
 
     def ask(
         self, target: Target, journal: Journal, rows: np.ndarray, sleep: Sleep | None
     ) -> dict[str, Any]:
         """Ask them, and say how the pipeline says it is set up."""
-        target.prepare(self.config.concurrency)
-        target.check()
-        snapshot = target.snapshot()
         asking = Asking(target, self.config, sleep)
-        asking.warm_up(islice(self._those(self.chosen), self.config.warm_up))
-        asking.ask_all(self._those(rows), journal, int(rows.sum()))
+        try:
+            target.prepare(self.config.concurrency)
+            target.check()
+            snapshot = target.snapshot()
+            asking.warm_up(islice(self._those(self.chosen), self.config.warm_up))
+            asking.ask_all(self._those(rows), journal, int(rows.sum()))
+        except BaseException:
+            journal.let_go()
+            raise
         return snapshot
 
     def _those(self, mask: np.ndarray) -> Iterator[Query]:
-        return (query for query in self.queries if mask[query.row])
+        queries = islice(self.queries, len(self.queries))  # a file may have grown since
+        return (query for query in queries if mask[query.row])
 
     def finish(self, journal: Journal, kind: str, about: dict[str, Any], n_new: int) -> Finished:
         folder = journal.path.parent
@@ -235,7 +245,7 @@ class _Started:
         return finished
 
     def _failures(self, journal: Journal) -> dict[str, int]:
-        rows = (row for row in range(len(self.queries)) if journal.failed(row))
+        rows = np.flatnonzero(journal.failures).tolist()
         kinds = Counter((journal.entry(row) or {}).get("error_kind", "") for row in rows)
         return dict(kinds.most_common())
 

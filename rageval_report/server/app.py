@@ -150,6 +150,13 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (as inherited)
         """Nothing is printed."""
 
+    def parse_request(self) -> bool:
+        """A server that was stopped answers nobody, on connections that are open neither."""
+        if self.server.reference.is_over.is_set():
+            self.hang_up()
+            return False
+        return super().parse_request()
+
     def do_GET(self) -> None:
         """Health and settings."""
         about = {"/health": {"status": "ok"}, "/config": self._config()}

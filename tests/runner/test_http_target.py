@@ -102,6 +102,12 @@ def test_events_of_openais_protocol_are_joined(says, target):
     assert (reply.fields["prompt_tokens"], reply.fields["completion_tokens"]) == (5, 2)
 
 
+def test_the_usual_end_of_a_stream_is_no_part_of_the_answer(serve, target, says):
+    assert target(serve() + "/stream", stream=Stream()).ask(QUERY).fields["answer"] == ANSWER
+    says.body = events("Par", "is.", "[DONE]")
+    assert target(says.url, stream=Stream()).ask(QUERY).fields["answer"] == "Paris."
+
+
 def test_events_of_plain_text_are_joined(says, target):
     says.body = events("Par", "is.")
     assert target(says.url, stream=Stream()).ask(QUERY).fields["answer"] == "Paris."

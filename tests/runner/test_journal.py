@@ -149,3 +149,23 @@ def test_a_disk_that_is_full_is_told_and_the_lines_before_stay_whole(path):
     with Journal(path, {"asked": {}}, 100) as journal:
         assert not journal.is_cut
         assert journal.n_done == int(written) > 0
+
+
+def test_a_journal_that_something_else_changes_is_told_and_not_mixed_up(path):
+    with Journal(path, HEADER, 2) as journal:
+        journal.append({"row": 0, "query_id": "a", "answer": "A"})
+        with path.open("ab") as other:
+            other.write(b'{"row": 0, "query_id": "a", "answer": "not yours"}\n')
+        journal.append({"row": 1, "query_id": "b", "answer": "B"})
+        with pytest.raises(ReaderError, match="changed by something else"):
+            journal.entry(1)
+
+
+def test_a_journal_without_an_answer_is_let_go_and_one_with_answers_kept(path):
+    with Journal(path, HEADER, 2) as journal:
+        journal.let_go()
+    assert not path.exists()
+    with Journal(path, HEADER, 2) as journal:
+        journal.append({"row": 0, "query_id": "a", "answer": "A"})
+        journal.let_go()
+    assert path.exists()

@@ -354,3 +354,25 @@ def test_answers_are_not_held_in_memory(tmp_path, queries):
     tracemalloc.stop()
     # 1,000 answers more are 12 MB; what is held of them is a place in a file.
     assert peaks[2] - peaks[1] < 1_000_000
+
+
+def test_of_a_query_that_is_asked_a_few_bytes_are_held(tmp_path, queries):
+    def held_at_the_last_of(n):
+        path = tmp_path / f"{n}.jsonl"
+        path.write_text("".join(json.dumps(row | {"x": "x" * 500}) + "\n" for row in queries(n)))
+        before, held = tracemalloc.get_traced_memory()[0], []
+
+        def answer(question):
+            if question == f"What is the fee for {n - 1}?":
+                held.append(tracemalloc.get_traced_memory()[0] - before)
+            return "A"
+
+        run(path, answer, tmp_path / f"run {n}", RunConfig(concurrency=1, table="jsonl"))
+        return held[0]
+
+    tracemalloc.start()
+    held_at_the_last_of(50)  # what is loaded and cached once
+    few, many = held_at_the_last_of(200), held_at_the_last_of(2200)
+    tracemalloc.stop()
+    # A place in the journal (8 bytes) and three flags; its line in the file is 560 bytes.
+    assert many - few < 2000 * 16

@@ -184,6 +184,18 @@ def test_a_port_that_is_taken_is_told(port):
         ReferenceServer(RAG, port=port)
 
 
+def test_a_server_that_was_stopped_answers_nobody_on_connections_that_are_open():
+    with ReferenceServer(RAG) as server:
+        port = int(server.url.rpartition(":")[2])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("GET", "/health")
+        assert connection.getresponse().read() == b'{"status": "ok"}'
+    connection.request("GET", "/health")
+    with pytest.raises(ConnectionError):
+        connection.getresponse()
+    connection.close()
+
+
 # -- faults
 
 

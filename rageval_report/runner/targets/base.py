@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from hashlib import blake2b
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
@@ -16,6 +18,18 @@ SNAPSHOT = (
     *("llm_model", "llm_provider", "embedding_model", "reranker_model", "retrieval_top_k"),
     *("hybrid_search_enabled", "contextual_retrieval_enabled"),
 )
+
+
+def digest_of(*settings: Any) -> str:
+    """What tells two settings apart without showing them: some may be as secret as a key.
+
+    Examples
+    --------
+    >>> digest_of({"k": 3}) == digest_of({"k": 3}), digest_of({"k": 3}) == digest_of({"k": 5})
+    (True, False)
+    """
+    told = json.dumps(settings, sort_keys=True, default=str)
+    return blake2b(told.encode(), digest_size=8).hexdigest()
 
 
 class Target(ABC):

@@ -12,14 +12,14 @@ import subprocess
 import tempfile
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
 from rageval_report.errors import DataError, PipelineError
 from rageval_report.runner.failures import TargetError
 from rageval_report.runner.queries import Query
 from rageval_report.runner.replies import Reply, ResponsePaths, record_fields
-from rageval_report.runner.targets.base import Target
+from rageval_report.runner.targets.base import Target, digest_of
 
 _PIECE = 1 << 16
 _MEGABYTE = 1 << 20
@@ -99,8 +99,9 @@ class CommandTarget(Target):
         return Reply(record_fields(_document(line), self._settings.response), latency_ms, first)
 
     def identity(self) -> dict[str, Any]:
-        """The command's name; arguments may hold keys."""
-        return {"target": "command", "command": self._words[0]}
+        """The command's name; of its arguments, which may hold keys, a digest."""
+        digest = digest_of(self._words, asdict(self._settings.response))
+        return {"target": "command", "command": self._words[0], "settings": digest}
 
     def check(self) -> None:
         """Look whether there is such a command."""

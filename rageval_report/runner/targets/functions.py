@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from rageval_report._registry import load
@@ -13,7 +13,7 @@ from rageval_report.errors import DataError, MissingDependencyError, UnknownName
 from rageval_report.runner.failures import TargetError
 from rageval_report.runner.queries import Query
 from rageval_report.runner.replies import Reply, ResponsePaths, record_fields
-from rageval_report.runner.targets.base import Target
+from rageval_report.runner.targets.base import Target, digest_of
 
 Argument = Literal["question", "query"]
 _ARGUMENTS: tuple[Argument, ...] = ("question", "query")
@@ -94,8 +94,10 @@ class FunctionTarget(Target):
         return Reply(record_fields(found, self._settings.response), latency_ms)
 
     def identity(self) -> dict[str, Any]:
-        """The function's name."""
-        return {"target": "callable", "function": self._settings.function}
+        """The function's name, and a digest of how it is called."""
+        told = self._settings
+        digest = digest_of(told.argument, asdict(told.response))
+        return {"target": "callable", "function": told.function, "settings": digest}
 
 
 def _loaded(place: str) -> Callable[[Any], Any]:

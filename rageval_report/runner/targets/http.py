@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rageval_report.errors import DataError, PipelineError
@@ -12,18 +14,21 @@ from rageval_report.http.addresses import checked_address, shown
 from rageval_report.http.failures import RequestError
 from rageval_report.http.keys import Key, key_from_environment
 from rageval_report.http.streams import Timed, TimedClient
+from rageval_report.http.wording import without_keys
 from rageval_report.runner.failures import TargetError, of_request
 from rageval_report.runner.paths import value_at
 from rageval_report.runner.queries import Query
 from rageval_report.runner.replies import Reply, ResponsePaths, record_fields
-from rageval_report.runner.targets.base import SNAPSHOT, Target
+from rageval_report.runner.targets.base import SNAPSHOT, Target, digest_of
 from rageval_report.runner.targets.events import events_in
 from rageval_report.runner.templates import filled, filled_address
 
 _VARIABLE = re.compile(r"(?:(\S+) )?\$\{(\w+)\}")
 _OF_KEYS = re.compile(r"authorization|cookie|key|token|secret", re.IGNORECASE)
 _MEGABYTE = 1 << 20
+_LONGEST_SHOWN = 200
 _MILLISECONDS = 1000.0
+_USUAL_END = "[DONE]"
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,8 @@ class Stream:
         Where a piece of the answer stands in an event, as ``choices.0.delta.content``; an empty
         path where the event is the piece, as it is where its data is no JSON.
     done : str, optional
-        The data of the event that ends an answer, as "[DONE]"; without it the answer was cut.
+        The data of the event that ends an answer; without it the answer was cut. Where not given,
+        "[DONE]" ends one too, and need not come.
     """
 
     text: str = "delta"
@@ -114,26 +120,37 @@ class HttpTarget(Target):
             checked_address(filled_address(url, _Anything()) if url else settings.url)
         self._settings = settings
         self._headers = {name: _header(name, value) for name, value in settings.headers.items()}
-        self._client = self._new_client(1)
+        self._connections = 1
+        self._lock = threading.Lock()
+        self._opened: TimedClient | None = None
 
-    def _new_client(self, concurrency: int) -> TimedClient:
-        told = self._settings
-        return TimedClient(
-            timeout=told.timeout, max_bytes=told.max_bytes, connections=max(concurrency, 4)
-        )
+    @property
+    def _client(self) -> TimedClient:
+        """Made when something is asked: the trusted certificates take a while to load."""
+        with self._lock:
+            if self._opened is None:
+                told = self._settings
+                self._opened = TimedClient(
+                    timeout=told.timeout, max_bytes=told.max_bytes, connections=self._connections
+                )
+            return self._opened
 
     def prepare(self, concurrency: int) -> None:
         """Keep a connection open for each thread."""
-        self._client.close()
-        self._client = self._new_client(concurrency)
+        self.close()
+        self._connections = concurrency
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+            self._opened = None
 
     def identity(self) -> dict[str, Any]:
-        """Address and template; of headers the names only."""
+        """Address and template; of headers the names, and of what may be secret a digest."""
         told = self._settings
+        paths, stream = asdict(told.response), told.stream and asdict(told.stream)
         return {
             "target": "http",
             "url": shown(told.url),
@@ -141,7 +158,12 @@ class HttpTarget(Target):
             "headers": sorted(told.headers),
             "body": told.body if self._sends else None,
             "stream": told.stream is not None,
+            "settings": digest_of(told.url, told.headers, paths, stream),
         }
+
+    @property
+    def _keys(self) -> list[Key]:
+        return [value for value in self._headers.values() if isinstance(value, Key)]
 
     @property
     def _sends(self) -> bool:
@@ -156,10 +178,12 @@ class HttpTarget(Target):
                 told.method, filled_address(told.url, fields), json=body, headers=self._headers
             )
             if told.stream is None:
-                return _whole(timed, told.response)
-            return _in_pieces(timed, told.stream, told.response)
+                return _whole(timed, told.response, self._keys)
+            return _in_pieces(timed, told.stream, told.response, self._keys)
         except RequestError as exc:
             raise of_request(exc) from exc
+        except RecursionError as exc:
+            raise TargetError("the answer is nested too deeply", "content") from exc
 
     def check(self) -> None:
         """Ask the health address, or look whether anything answers at the address at all."""
@@ -178,7 +202,8 @@ class HttpTarget(Target):
         if told.config_url is None:
             return super().snapshot()
         try:
-            document = self._client.ask("GET", told.config_url, headers=self._headers).answer.json()
+            answer = self._client.ask("GET", told.config_url, headers=self._headers).answer
+            document = _hidden(self._keys, answer.json())
         except RequestError as exc:
             raise PipelineError(f"the pipeline's settings cannot be had: {exc}") from exc
         names = dict.fromkeys((*SNAPSHOT, *told.config))
@@ -207,9 +232,20 @@ def _header(name: str, value: str) -> str | Key:
     return value
 
 
-def _whole(timed: Timed, paths: ResponsePaths) -> Reply:
-    fields = record_fields(timed.answer.json(), paths)
+def _whole(timed: Timed, paths: ResponsePaths, keys: Sequence[Key]) -> Reply:
+    fields = record_fields(_hidden(keys, timed.answer.json()), paths)
     return _timed(Reply(fields, 0.0), timed, timed.first_byte_seconds)
+
+
+def _hidden(keys: Sequence[Key], document: Any) -> Any:
+    """The document with stars where a server repeats a key: what it says is written to files."""
+    if isinstance(document, str):
+        return without_keys(keys, document)
+    if isinstance(document, list):
+        return [_hidden(keys, item) for item in document] if keys else document
+    if isinstance(document, dict) and keys:
+        return {_hidden(keys, name): _hidden(keys, item) for name, item in document.items()}
+    return document
 
 
 def _timed(reply: Reply, timed: Timed, first_seconds: float | None) -> Reply:
@@ -220,14 +256,15 @@ def _timed(reply: Reply, timed: Timed, first_seconds: float | None) -> Reply:
 # -- pieces
 
 
-def _in_pieces(timed: Timed, stream: Stream, paths: ResponsePaths) -> Reply:
+def _in_pieces(timed: Timed, stream: Stream, paths: ResponsePaths, keys: Sequence[Key]) -> Reply:
     texts: list[str] = []
     last: dict[str, Any] = {}
     place, is_done = None, stream.done is None
     for event in events_in(timed.answer.body):
         if event.name == "error":
-            raise TargetError(f"the server broke off: {event.data[:200]}", "content")
-        if event.data == stream.done:
+            told = without_keys(keys, event.data)[:_LONGEST_SHOWN]
+            raise TargetError(f"the server broke off: {told}", "content")
+        if event.data == (stream.done or _USUAL_END):
             is_done = True
             break
         document = _document(event.data)
@@ -239,7 +276,8 @@ def _in_pieces(timed: Timed, stream: Stream, paths: ResponsePaths) -> Reply:
             last |= {key: value for key, value in document.items() if value is not None}
     if not is_done:
         raise TargetError(f"the answer ended before {stream.done!r}", "content")
-    return _joined(texts, last, timed, place, paths)
+    answer = without_keys(keys, "".join(texts))
+    return _joined(answer, _hidden(keys, last), timed, place, paths)
 
 
 def _document(data: str) -> Any:
@@ -250,11 +288,11 @@ def _document(data: str) -> Any:
 
 
 def _joined(
-    texts: list[str], last: dict[str, Any], timed: Timed, place: int | None, paths: ResponsePaths
+    answer: str, last: dict[str, Any], timed: Timed, place: int | None, paths: ResponsePaths
 ) -> Reply:
     """The pieces as one answer; what else the events held, the latest of each name."""
     if place is None:
         told = timed.answer.error("no piece of an answer in the events")
         raise of_request(told)
-    rest = record_fields({**last, "answer": "".join(texts)}, replace(paths, answer="answer"))
+    rest = record_fields({**last, "answer": answer}, replace(paths, answer="answer"))
     return _timed(Reply(rest, 0.0), timed, timed.seconds_at(place))
