@@ -19,7 +19,7 @@ from rageval_report.embeddings.vectors import Vectors, checked_texts, checked_ve
 from rageval_report.errors import DataError
 from rageval_report.http.addresses import checked_address, shown
 from rageval_report.http.client import Answer, Client, Headers
-from rageval_report.http.keys import key_from_environment
+from rageval_report.http.keys import checked_variable, key_from_environment
 from rageval_report.http.retries import Sleep
 
 _OPENAI = "https://api.openai.com/v1"
@@ -236,7 +236,9 @@ def _server(base_url: str | None, api_key_env: str | None) -> tuple[str, str | N
     if "?" in base or "#" in base:
         raise DataError(f"base_url ends before any '?' or '#': {shown(base)} alone")
     url = base.rstrip("/").removesuffix("/embeddings") + "/embeddings"
-    if api_key_env is not None or base_url is not None:
-        return url, api_key_env
+    if api_key_env is not None:
+        return url, checked_variable(api_key_env)
+    if base_url is not None:
+        return url, None
     needs_key = not routed or "OPENAI_API_KEY" in os.environ
     return url, "OPENAI_API_KEY" if needs_key else None

@@ -15,6 +15,7 @@ import httpx2
 
 from rageval_report.errors import DataError
 from rageval_report.http.addresses import checked_address, shown
+from rageval_report.http.deadlines import Deadline, client_within
 from rageval_report.http.failures import Failure, RequestError
 from rageval_report.http.keys import Key
 from rageval_report.http.retries import Sleep, retry_after_seconds, retrying
@@ -107,13 +108,16 @@ class Client:
 
     A refused or broken connection, a time-out, a status 429 or 5xx are tried again, after the time
     that the server asks for in ``Retry-After``, else after 1, 2, 4 ... seconds and a random part.
+    Where nobody takes the connection and nobody ever answered this client, it is told at once: most
+    likely no server runs there.
     Any other status is an error at once. Redirects are not followed: a key goes nowhere else.
     It may be shared by threads; close it, or use it in a ``with`` block.
 
     Parameters
     ----------
     timeout : float, default 60
-        Seconds that one attempt may take, and that the server may be silent in it.
+        Seconds that one attempt may take, from the first byte sent to the last byte read, however
+        the server spreads its headers and its answer over them.
     max_attempts : int, default 5
         How often a request is tried.
     max_wait : float, default 60
@@ -153,8 +157,12 @@ class Client:
             raise DataError(f"max_wait must not be below 0; got {max_wait!r}")
         self._timeout = timeout
         self._max_bytes = max_bytes
-        self._retrying = retrying(max_attempts=max_attempts, max_wait=max_wait, sleep=sleep)
-        self._http = httpx2.Client(timeout=timeout, follow_redirects=False)
+        self._has_met = False  # whether any server ever answered
+        self._retrying = retrying(
+            max_attempts=max_attempts, max_wait=max_wait, sleep=sleep, again=self._may_pass
+        )
+        self._deadline = Deadline()
+        self._http = client_within(self._deadline, timeout=timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -210,16 +218,21 @@ class Client:
         answer: Answer = self._retrying(ask)
         return answer
 
+    def _may_pass(self, failure: RequestError) -> bool:
+        return failure.is_passing and (self._has_met or not failure.is_unreachable)
+
     def _asked_once(self, question: _Question, attempt: int) -> Answer:
         started, url = time.monotonic(), question.url
         asked = self._http.stream(
             question.method, url, content=question.content, headers=question.headers
         )
         try:
-            with asked as response:
-                body = self._body(response, question, started + self._timeout)
+            with self._deadline.within(self._timeout), asked as response:
+                self._has_met = True
+                body = self._body(response, question)
         except httpx2.TimeoutException as exc:
-            raise self._late(question) from exc
+            late = f"no whole answer within timeout={self._timeout:g} seconds"
+            raise question.error(late, "timeout") from exc
         except (httpx2.InvalidURL, httpx2.LocalProtocolError, UnicodeError) as exc:
             raise DataError(f"{shown(url)}: the request cannot be sent: {exc}") from exc
         except httpx2.RequestError as exc:
@@ -232,8 +245,8 @@ class Client:
             shown(url), response.status_code, headers, body, seconds, attempt, question.keys
         )
 
-    def _body(self, response: httpx2.Response, question: _Question, deadline: float) -> bytes:
-        """The content, if it comes in time and is not too large; read in pieces for that."""
+    def _body(self, response: httpx2.Response, question: _Question) -> bytes:
+        """The content, if it is not too large; read in pieces for that."""
         pieces, size = [], 0
         for piece in response.iter_bytes():
             pieces.append(piece)
@@ -245,14 +258,7 @@ class Client:
                     "size",
                     status=response.status_code,
                 )
-            if time.monotonic() > deadline:
-                raise self._late(question)
         return b"".join(pieces)
-
-    def _late(self, question: _Question) -> RequestError:
-        return question.error(
-            f"no whole answer within timeout={self._timeout:g} seconds", "timeout"
-        )
 
 
 def _check_limits(**limits: float) -> None:
@@ -290,7 +296,8 @@ def _broken(question: _Question, exc: httpx2.RequestError) -> RequestError:
             "certificate",
         )
     if isinstance(exc, httpx2.ConnectError):
-        return question.error(f"cannot be reached ({exc}); does the server run?", "connection")
+        told = f"cannot be reached ({exc}); does the server run?"
+        return question.error(told, "connection", is_unreachable=True)
     return question.error(f"the connection broke off: {exc}", "connection")
 
 

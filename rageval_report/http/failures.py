@@ -29,6 +29,8 @@ class RequestError(RagevalError, RuntimeError):
         How many seconds the server asks to wait.
     attempts : int, default 1
         How often it was tried.
+    is_unreachable : bool, default False
+        Whether nobody took the connection at all: no server listens there, or the name is unknown.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class RequestError(RagevalError, RuntimeError):
         status: int | None = None,
         retry_after: float | None = None,
         attempts: int = 1,
+        is_unreachable: bool = False,
     ):
         self.message = message
         self.url = url
@@ -53,6 +56,7 @@ class RequestError(RagevalError, RuntimeError):
         self.status = status
         self.retry_after = retry_after
         self.attempts = attempts
+        self.is_unreachable = is_unreachable
         super().__init__(f"{url}: {message}")
 
     @property
@@ -69,11 +73,12 @@ class RequestError(RagevalError, RuntimeError):
         else:
             end = f"given up after {attempts} attempt{'s' if attempts > 1 else ''}"
         message = f"{self.message}; {end}"
-        return _error(message, self.url, self.failure, self.status, self.retry_after, attempts)
+        told = (self.url, self.failure, self.status, self.retry_after)
+        return _error(message, *told, attempts, self.is_unreachable)
 
     def __reduce__(self) -> tuple[object, ...]:
-        fields = (self.url, self.failure, self.status, self.retry_after, self.attempts)
-        return _error, (self.message, *fields)
+        told = (self.url, self.failure, self.status, self.retry_after)
+        return _error, (self.message, *told, self.attempts, self.is_unreachable)
 
 
 def _error(
@@ -83,6 +88,7 @@ def _error(
     status: int | None,
     retry_after: float | None,
     attempts: int,
+    is_unreachable: bool,
 ) -> RequestError:
     """All fields by place, as an error that travels between processes is made again."""
     return RequestError(
@@ -92,4 +98,5 @@ def _error(
         status=status,
         retry_after=retry_after,
         attempts=attempts,
+        is_unreachable=is_unreachable,
     )

@@ -11,6 +11,7 @@ from rageval_report.errors import DataError
 _HIDDEN = "***"
 # What may stand in a header. The HTTP library prints a header that it refuses, key and all.
 _SENDABLE = re.compile(r"[!-~]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Key:
@@ -91,3 +92,30 @@ def key_from_environment(variable: str, *, scheme: str = "Bearer") -> Key:
     if value is None:
         raise DataError(f"no key: the environment variable {variable} is not set")
     return Key(value, scheme=scheme, name=f"the environment variable {variable}")
+
+
+def checked_variable(told: str) -> str:
+    """The name of a variable, unless it looks as if the key itself stood there: nobody sees that.
+
+    Parameters
+    ----------
+    told : str
+        What was given as the name of the environment variable that holds the key.
+
+    Raises
+    ------
+    DataError
+        If no variable of that name is set, and it is not written in capitals as such names are.
+
+    Examples
+    --------
+    >>> checked_variable("MY_KEY")
+    'MY_KEY'
+    """
+    is_a_name = isinstance(told, str) and _VARIABLE.fullmatch(told) is not None
+    if is_a_name and (told in os.environ or told == told.upper()):
+        return told
+    raise DataError(
+        "api_key_env names the environment variable that holds the key, as MY_KEY; what was given "
+        "is the name of none that is set, and is not shown, for it may be the key"
+    )

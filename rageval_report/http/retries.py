@@ -18,7 +18,17 @@ _FIRST_WAIT = 1.0  # seconds; the second is twice as long, and so on
 _JITTER = 1.0  # seconds at most by which requests that failed together are drawn apart
 
 
-def retrying(*, max_attempts: int, max_wait: float, sleep: Sleep) -> tenacity.Retrying:
+Again = Callable[[RequestError], bool]
+
+
+def is_passing(failure: RequestError) -> bool:
+    """Whether the same request may succeed later."""
+    return failure.is_passing
+
+
+def retrying(
+    *, max_attempts: int, max_wait: float, sleep: Sleep, again: Again = is_passing
+) -> tenacity.Retrying:
     """What calls a function again while its failures are passing ones.
 
     Parameters
@@ -29,6 +39,8 @@ def retrying(*, max_attempts: int, max_wait: float, sleep: Sleep) -> tenacity.Re
         The longest wait in seconds; a server that asks for more is not asked again.
     sleep : callable
         Waits that many seconds.
+    again : callable, optional
+        Whether a failure is one to try again after; every passing one where not given.
     """
 
     def give_up(state: tenacity.RetryCallState) -> NoReturn:
@@ -48,16 +60,12 @@ def retrying(*, max_attempts: int, max_wait: float, sleep: Sleep) -> tenacity.Re
         return backoff(state) if asked is None else asked + jitter(state)
 
     return tenacity.Retrying(
-        retry=tenacity.retry_if_exception(_is_passing),
+        retry=tenacity.retry_if_exception(lambda exc: isinstance(exc, RequestError) and again(exc)),
         stop=stop,
         wait=wait,
         sleep=sleep,
         retry_error_callback=give_up,
     )
-
-
-def _is_passing(exc: BaseException) -> bool:
-    return isinstance(exc, RequestError) and exc.is_passing
 
 
 def _failure_of(state: tenacity.RetryCallState) -> RequestError:

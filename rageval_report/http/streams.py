@@ -12,6 +12,7 @@ from typing import cast
 import httpx2
 
 from rageval_report.http.client import Answer, Client, Headers, _Question, _question
+from rageval_report.http.deadlines import client_within
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class TimedClient(Client):
         self._here = threading.local()
         self._http.close()
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
-        self._http = httpx2.Client(timeout=timeout, follow_redirects=False, limits=limits)
+        self._http = client_within(self._deadline, timeout=timeout, limits=limits)
 
     def ask(
         self, method: str, url: str, *, json: object = None, headers: Headers | None = None
@@ -115,9 +116,9 @@ class TimedClient(Client):
         self._here.started, self._here.moments = self._clock(), []
         yield self._here.moments
 
-    def _body(self, response: httpx2.Response, question: _Question, deadline: float) -> bytes:
+    def _body(self, response: httpx2.Response, question: _Question) -> bytes:
         heard = cast("httpx2.Response", _Heard(response, self._note))
-        return super()._body(heard, question, deadline)
+        return super()._body(heard, question)
 
     def _note(self, n: int) -> None:
         self._here.moments.append((n, self._clock() - self._here.started))

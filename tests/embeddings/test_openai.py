@@ -180,6 +180,20 @@ def test_a_missing_key_names_its_variable(embed):
         embed(api_key_env="MY_KEY")
 
 
+def test_a_key_where_its_variable_should_stand_is_not_printed(embed):
+    with pytest.raises(DataError, match="names the environment variable") as caught:
+        embed(api_key_env=SECRET)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_server_where_nobody_listens_is_told_at_once(embed):
+    waits = []
+    dead = embed(base_url="http://127.0.0.1:9/v1", max_attempts=5, sleep=waits.append)
+    with pytest.raises(RequestError, match="cannot be reached"):
+        dead(["a"])
+    assert waits == []
+
+
 def test_a_wrong_key_is_told_and_never_printed(model, embed, monkeypatch, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     model.wants = "another"

@@ -145,9 +145,21 @@ def test_a_server_that_does_not_run_is_told_so(client, waits):
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
         error = failure_of(client, url)
-    assert (error.failure, len(waits)) == ("connection", 4)
+    assert (error.failure, error.is_unreachable, waits) == ("connection", True, [])
     assert "cannot be reached" in str(error)
-    assert "does the server run?" in str(error)
+    assert str(error).endswith("does the server run?")
+
+
+def test_a_server_that_went_away_is_waited_for(server, client, waits, replies, monkeypatch):
+    server.will(replies.answer(200, {}, connection="close"))
+    client.request("POST", server.url, json={})
+
+    def nobody(*args, **options):
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr(socket, "create_connection", nobody)
+    error = failure_of(client, server.url)
+    assert (error.is_unreachable, error.attempts, len(waits)) == (True, 5, 4)
 
 
 def test_a_name_that_nobody_knows_cannot_be_reached(client, monkeypatch):

@@ -16,6 +16,12 @@ def test_an_error_travels_between_processes_whole():
     assert vars(again) == vars(error)
 
 
+def test_that_nobody_listens_is_known_after_a_journey_too():
+    error = RequestError("no", url="http://host", failure="connection", is_unreachable=True)
+    again = pickle.loads(pickle.dumps(error.given_up(2, 60.0)))
+    assert (again.is_unreachable, again.attempts) == (True, 2)
+
+
 @pytest.mark.parametrize(
     ("failure", "status", "passes"),
     [
