@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rageval_report.judges.chats.openai import openai_chat as openai_chat
     from rageval_report.judges.chats.scripted import ScriptedChat as ScriptedChat
     from rageval_report.judges.estimating import estimate as estimate
+    from rageval_report.judges.estimating import estimate_preference as estimate_preference
     from rageval_report.judges.judging import JUDGES as JUDGES
     from rageval_report.judges.judging import Judged as Judged
     from rageval_report.judges.judging import judge as judge
@@ -44,7 +45,7 @@ _HOME = {
     "chats.gemini": ("gemini_chat",),
     "chats.openai": ("ollama_chat", "openai_chat"),
     "chats.scripted": ("ScriptedChat",),
-    "estimating": ("estimate",),
+    "estimating": ("estimate", "estimate_preference"),
     "judging": ("JUDGES", "Judged", "judge"),
     "pairs": ("Preferences", "prefer"),
     "rubric": ("Rubric",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _A_MINUTE = 60.0
 _HOPELESS = (401, 403, 404)  # statuses that every further call would meet as well
-_REFUSED_BODY = 400
+_REFUSED_BODY = (400, 422)  # what servers answer to a field that they do not know
 _AGAIN = (
     "\n\nAn answer of yours to this could not be read: {why}. Give the JSON object alone, without "
     "a word before or after it."
@@ -64,6 +64,8 @@ class AskStep(Protocol):
 class Brake:
     """Stops the work, for a reason: a hopeless failure, too many in a row, or the user.
 
+    That nobody takes the connection is hopeless until somebody did.
+
     Parameters
     ----------
     give_up_after : int
@@ -98,8 +100,8 @@ class Brake:
         """A call failed for good."""
         with self._lock:
             self._in_a_row += 1
-            in_a_row = self._in_a_row
-        if _is_hopeless(exc):
+            in_a_row, is_first = self._in_a_row, not self.has_succeeded
+        if _is_hopeless(exc) or (is_first and getattr(exc, "is_unreachable", False)):
             self.stop(str(exc), is_failure=True)
         elif in_a_row >= self._give_up_after:
             self.stop(f"{in_a_row} calls in a row failed, the last so: {exc}", is_failure=True)
@@ -155,6 +157,29 @@ class Pace:
             self._sleep(turn - now)
 
 
+class Schemas:
+    """Whether the server keeps JSON schemas; it does until it has refused one.
+
+    Parameters
+    ----------
+    chat : Chat
+        Whom to ask; one that is not structured is never sent a schema.
+    """
+
+    def __init__(self, chat: Chat):
+        self.are_sent = chat.settings.get("structured") is True
+        self.were_refused = False
+
+    def refused(self) -> None:
+        """The server answers without a schema alone: it is sent none any more."""
+        self.are_sent, self.were_refused = False, True
+
+    def in_words(self, message: Message) -> Message | None:
+        """A message without its schema, where one would be sent, or was until it was refused."""
+        has_one = message.schema is not None and (self.are_sent or self.were_refused)
+        return replace(message, schema=None) if has_one else None
+
+
 @dataclass(frozen=True)
 class Asking:
     """All that asking needs; threads share it.
@@ -169,6 +194,8 @@ class Asking:
         Where answers are kept.
     meter, budget, pace, brake
         What is counted, and what holds back.
+    schemas : Schemas
+        Whether the server keeps them.
     """
 
     chat: Chat
@@ -178,6 +205,7 @@ class Asking:
     budget: Budget
     pace: Pace
     brake: Brake
+    schemas: Schemas
 
     def about(self, rubric: Rubric, repeat: int = 0) -> AskStep:
         """What asks the steps of one rubric."""
@@ -191,31 +219,36 @@ class _Asker:
     repeat: int
 
     def __call__(self, step: Step[T]) -> T:
-        key = key_of(self.shared.chat, self.rubric, step.message, self.repeat)
-        kept = self._kept(key, step)
+        kept = self._kept(step)
         if kept is not None:
             return kept[0]
         try:
             reply = self._paid(step.message)
             found, reply = self._read(step, reply)
-        except NoVerdictError:
-            self.shared.meter.failed(self.rubric.name)
+        except NoVerdictError as exc:
+            self.shared.meter.failed(self.rubric.name, str(exc))
             raise
         if self.shared.cache is not None:
+            key = key_of(self.shared.chat, self.rubric, self._as_sent(step.message), self.repeat)
             name, model = self.rubric.name, self.shared.chat.model
             self.shared.cache.put(key, reply, judge=name, model=model)
         return found
 
-    def _kept(self, key: bytes, step: Step[T]) -> tuple[T] | None:
-        reply = None if self.shared.cache is None else self.shared.cache.get(key)
-        if reply is None:
+    def _kept(self, step: Step[T]) -> tuple[T] | None:
+        shared = self.shared
+        if shared.cache is None:
             return None
-        try:
-            found = step.read(reply.text)
-        except UnreadableError:  # kept by a version that read it otherwise: ask anew
+        kept = kept_answer(shared.cache, shared.chat, self.rubric, step, self.repeat)
+        if kept is None:
             return None
-        self.shared.meter.cached(self.rubric.name)
-        return (found,)
+        if kept.in_words:
+            shared.schemas.refused()
+        shared.meter.cached(self.rubric.name)
+        return (kept.found,)
+
+    def _as_sent(self, message: Message) -> Message:
+        schemas = self.shared.schemas
+        return (schemas.were_refused and schemas.in_words(message)) or message
 
     def _read(self, step: Step[T], reply: Reply) -> tuple[T, Reply]:
         """What an answer says; one that cannot be read is asked for once more."""
@@ -259,28 +292,74 @@ class _Asker:
 
     def _answered(self, message: Message) -> Reply:
         try:
-            reply = self.shared.ask(message)
+            reply = self._with_schema_or_without(self._as_sent(message))
         except RagevalError as exc:
             self.shared.brake.failed(exc)
-            told = f"the judge could not be asked: {exc}{_advice(exc, self.shared.chat)}"
-            raise NoVerdictError(told) from exc
+            raise NoVerdictError(f"the judge could not be asked: {exc}") from exc
         except Exception as exc:  # a callable of the user's may raise anything
             self.shared.brake.failed(exc)
             raise NoVerdictError(f"the chat client failed: {exc!r}") from exc
         self.shared.brake.succeeded()
         return reply
 
-
-def _advice(exc: RagevalError, chat: Chat) -> str:
-    if getattr(exc, "status", None) == _REFUSED_BODY and chat.settings.get("structured"):
-        return " (if the server keeps no JSON schema: structured=False)"
-    return ""
+    def _with_schema_or_without(self, message: Message) -> Reply:
+        """What a refused request gives without its schema tells whether the schema was at fault."""
+        shared = self.shared
+        try:
+            return shared.ask(message)
+        except RagevalError as exc:
+            plain = shared.schemas.in_words(message)
+            if plain is None or getattr(exc, "status", None) not in _REFUSED_BODY:
+                raise
+        shared.pace.wait()
+        reply = shared.ask(plain)
+        shared.schemas.refused()
+        return reply
 
 
 def at_most_cost(shared: Asking, message: Message) -> float:
     """What a call hardly exceeds; 0 where nobody knows the price."""
     sent, received = at_most_tokens(message), float(shared.chat.max_tokens)
     return cost_of(shared.meter.price, sent, received) or 0.0
+
+
+@dataclass(frozen=True)
+class Kept(Generic[T]):
+    """What an answer that is in the cache says.
+
+    Parameters
+    ----------
+    found : T
+        As its step reads it.
+    in_words : bool
+        Whether it was given without the schema that it would be asked for with.
+    """
+
+    found: T
+    in_words: bool
+
+
+def kept_answer(
+    cache: Cache, chat: Chat, rubric: Rubric, step: Step[T], repeat: int = 0
+) -> Kept[T] | None:
+    """The answer to a step out of the cache, also one of a server that had refused the schema."""
+    for message, in_words in _ways(chat, step.message):
+        reply = cache.get(key_of(chat, rubric, message, repeat))
+        if reply is None:
+            continue
+        try:
+            return Kept(step.read(reply.text), in_words)
+        except UnreadableError:  # kept by a version that read it otherwise: ask anew
+            continue
+    return None
+
+
+def _ways(chat: Chat, message: Message) -> Iterator[tuple[Message, bool]]:
+    """A message as it is sent, and as it is sent to a server that refused the schema."""
+    yield message, False
+    plain = Schemas(chat).in_words(message)
+    if plain is not None:
+        yield plain, True
 
 
 def key_of(chat: Chat, rubric: Rubric, message: Message, repeat: int) -> bytes:

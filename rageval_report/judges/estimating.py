@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,11 +11,11 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from rageval_report.judges.applying import check_fields, unjudged
-from rageval_report.judges.asking import Step, key_of
+from rageval_report.judges.asking import Step, kept_answer
 from rageval_report.judges.cache import Cache
 from rageval_report.judges.chats.base import Chat, as_chat
 from rageval_report.judges.judging import as_rows, jobs_of, rubrics_of
-from rageval_report.judges.parsing.objects import UnreadableError
+from rageval_report.judges.pairs import ORDERS, are_same, pairs_of, step_of
 from rageval_report.judges.procedures import CARRIED_OUT
 from rageval_report.judges.rubric import Rubric
 from rageval_report.judges.spending import about_tokens, at_most_tokens, cost_of, price_of
@@ -46,16 +47,11 @@ class _Rehearsal:
     n_judged: int = field(default=0)
 
     def __call__(self, step: Step[T]) -> T:
-        key = key_of(self.chat, self.rubric, step.message, self.repeat)
-        reply = None if self.cache is None else self.cache.get(key)
-        if reply is not None:
-            try:
-                found = step.read(reply.text)
-            except UnreadableError:
-                pass
-            else:
+        if self.cache is not None:
+            kept = kept_answer(self.cache, self.chat, self.rubric, step, self.repeat)
+            if kept is not None:
                 self.n_cached += 1
-                return found
+                return kept.found
         self.n_calls += 1
         self.sent += about_tokens(step.message)
         self.sent_at_most += at_most_tokens(step.message)
@@ -102,15 +98,65 @@ def estimate(
     table = record_table(records, unretrieved_citations="keep")
     for rubric in rubrics:
         check_fields(rubric, table)
-    own = Cache(cache) if isinstance(cache, str | Path) and Path(cache).exists() else None
-    kept = cache if isinstance(cache, Cache) else own
-    try:
+    with _looked_into(cache) as kept:
         rehearsals = _rehearsed(as_rows(table), rubrics, model, kept, n_repeats)
-    finally:
-        if own is not None:
-            own.close()
     rows = [_row(one, len(table), n_repeats, prices) for one in rehearsals]
     return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def estimate_preference(
+    baseline: object,
+    candidate: object,
+    chat: object,
+    *,
+    rubric: str | Rubric = "preference",
+    cache: Cache | str | Path | None = None,
+    prices: Prices | None = None,
+) -> pd.DataFrame:
+    """What `prefer` would ask, both orders, and about what it would cost; nothing is asked.
+
+    Parameters
+    ----------
+    baseline, candidate, chat, rubric, cache, prices
+        As for `rageval_report.judges.prefer`.
+
+    Returns
+    -------
+    DataFrame
+        One row, as `estimate` gives it. Queries of which both pipelines gave the same answer are a
+        tie that costs nothing: they count in ``n_queries`` alone.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import ScriptedChat
+    >>> old = [{"query_id": "q", "question": "Where is Oslo?", "answer": "Somewhere."}]
+    >>> new = [{"query_id": "q", "question": "Where is Oslo?", "answer": "In Norway."}]
+    >>> estimate_preference(old, new, ScriptedChat([]))["n_calls"].item()
+    2
+    """
+    model = as_chat(chat)
+    asked, paired = pairs_of(baseline, candidate, rubric)
+    with _looked_into(cache) as kept:
+        rehearsal = _Rehearsal(model, kept, asked)
+        for old, new in paired.rows:
+            if unjudged(asked, old) or unjudged(asked, new):
+                continue
+            rehearsal.n_judged += 1
+            for order in () if are_same(old, new) else ORDERS:
+                rehearsal(step_of(order, old, new, asked))
+    return pd.DataFrame([_row(rehearsal, len(paired.rows), 1, prices)], columns=list(_COLUMNS))
+
+
+@contextmanager
+def _looked_into(cache: Cache | str | Path | None) -> Iterator[Cache | None]:
+    """A cache that is there already; none is made."""
+    if not isinstance(cache, str | Path):
+        yield cache
+    elif Path(cache).exists():
+        with Cache(cache) as own:
+            yield own
+    else:
+        yield None
 
 
 def _rehearsed(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rageval_report.errors import JudgeError
-from rageval_report.judges.asking import Asking, Brake, Pace
+from rageval_report.judges.asking import Asking, Brake, Pace, Schemas
 from rageval_report.judges.cache import Cache
 from rageval_report.judges.chats.base import as_chat
-from rageval_report.judges.running import checked_concurrency
+from rageval_report.judges.running import INTERRUPTED, checked_concurrency
 from rageval_report.judges.spending import Meter, budget_of, price_of
 from rageval_report.metrics.performance import Prices
 
@@ -37,6 +37,9 @@ class How:
         How many calls in a row may fail before the rest is not asked.
     progress : bool
         Whether a bar is shown where standard error is a terminal.
+    tell : callable, optional
+        Takes what should be known before the first call, as that some records lack what a rubric
+        needs, a sentence at a time. The notes of the result have it too.
     """
 
     cache: Cache | str | Path | None = None
@@ -46,6 +49,14 @@ class How:
     max_cost: float | None = None
     give_up_after: int = 10
     progress: bool = True
+    tell: Callable[[str], object] | None = None
+
+    def say(self, notes: tuple[str, ...]) -> tuple[str, ...]:
+        """Tell what should be known beforehand; the same notes."""
+        if self.tell is not None:
+            for one in notes:
+                self.tell(one)
+        return notes
 
     @contextmanager
     def opened(self, chat: object) -> Iterator[Asking]:
@@ -59,9 +70,8 @@ class How:
         cache = self.cache if isinstance(self.cache, Cache) else own
         try:
             with model.open() as ask:
-                yield Asking(
-                    model, ask, cache, Meter(price), budget, pace, Brake(self.give_up_after)
-                )
+                brake = Brake(self.give_up_after)
+                yield Asking(model, ask, cache, Meter(price), budget, pace, brake, Schemas(model))
         finally:
             if own is not None:
                 own.close()
@@ -81,3 +91,22 @@ def stopped_note(asking: Asking) -> tuple[str, ...]:
     if brake.is_failure and not brake.has_succeeded:
         raise JudgeError(brake.reason)
     return (f"stopped before the end: {brake.reason}. What was judged so far is kept",)
+
+
+def failure_of(asking: Asking, n_scored: int) -> str | None:
+    """Why nothing at all was judged; None where something was, or nothing failed.
+
+    Parameters
+    ----------
+    asking : Asking
+        What was done. That the user ended it is no failure.
+    n_scored : int
+        How many verdicts there are.
+    """
+    stopped, failures = asking.brake.reason, asking.meter.failures
+    if n_scored or stopped == INTERRUPTED or not (stopped or failures):
+        return None
+    if stopped:
+        return f"nothing was judged: {stopped}"
+    [(why, n)] = failures.most_common(1)
+    return f"nothing was judged; of {failures.total()} failures {n} are this: {why}"

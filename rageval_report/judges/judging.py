@@ -11,18 +11,23 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.errors import DataError
-from rageval_report.judges.applying import check_fields, unjudged
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.judges.applying import check_fields, gap_notes, unjudged
 from rageval_report.judges.asking import Asking, NotAskedError, NoVerdictError
-from rageval_report.judges.how import How, stopped_note
+from rageval_report.judges.how import How, failure_of, stopped_note
 from rageval_report.judges.noise import noise_frame
-from rageval_report.judges.notes import family_note, tally_notes
+from rageval_report.judges.notes import (
+    family_note,
+    settings_as_asked,
+    tally_notes,
+    words_note,
+)
 from rageval_report.judges.procedures import CARRIED_OUT, Verdict
 from rageval_report.judges.rubric import Rubric
 from rageval_report.judges.running import INTERRUPTED, Progress, run_jobs
 from rageval_report.judges.spending import Usage, usage_rows
 from rageval_report.records import record_table
-from rageval_report.scores import Metric
+from rageval_report.scores import METRICS, Catalogue, Metric, normalised
 from rageval_report.scores.states import FAILED, MISSING, REASON, SCORED, STATE, with_states
 
 _RUBRICS = "rageval_report.judges.rubrics"
@@ -41,6 +46,7 @@ JUDGES: Registry[Rubric] = Registry(
         "context_relevance": f"{_RUBRICS}.contexts:CONTEXT_RELEVANCE",
         "context_precision": f"{_RUBRICS}.contexts:CONTEXT_PRECISION",
         "context_recall": f"{_RUBRICS}.contexts:CONTEXT_RECALL",
+        "context_utilization": f"{_RUBRICS}.contexts:CONTEXT_UTILIZATION",
         "preference": f"{_RUBRICS}.pairs:PREFERENCE",
     },
     group="rageval_report.judges",
@@ -79,6 +85,8 @@ class Judged:
         Who judged, and how.
     is_interrupted : bool
         Whether the user ended it before it was done.
+    failure : str, optional
+        Why nothing at all was judged, where calls failed or none could begin.
     """
 
     scores: pd.DataFrame
@@ -90,6 +98,7 @@ class Judged:
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     is_interrupted: bool = False
+    failure: str | None = None
 
     @property
     def rows(self) -> pd.DataFrame:
@@ -127,7 +136,8 @@ def judge(
     records : frame, dict of lists, or list of dicts
         One row a query, as `rageval_report.records.record_table` takes it.
     judges : str, Rubric, or iterable of them
-        Names of `JUDGES`, or rubrics of your own.
+        Names of `JUDGES`, also as other frameworks call them, as "groundedness", or rubrics of your
+        own.
     chat : Chat or callable
         As ``openai_chat("llama3.1", base_url=...)``; any callable that takes a text and gives one.
     n_repeats : int, default 1
@@ -137,7 +147,7 @@ def judge(
         noted.
     **how
         As `rageval_report.judges.how.How` has it: ``cache``, ``concurrency``, ``per_minute``,
-        ``prices``, ``max_cost``, ``give_up_after``, ``progress``.
+        ``prices``, ``max_cost``, ``give_up_after``, ``progress``, ``tell``.
 
     Returns
     -------
@@ -169,9 +179,11 @@ def judge(
     for rubric in rubrics:
         check_fields(rubric, table)
     manner = How(**how)
+    rows = as_rows(table)
+    gaps = manner.say(gap_notes(rubrics, rows))
     with manner.opened(chat) as asking:
-        found = _found(table, rubrics, n_repeats, manner, asking)
-    return _judged(table, rubrics, found, asking, n_repeats, generator)
+        found = _found(rows, rubrics, n_repeats, manner, asking)
+    return _judged(table, rubrics, found, asking, n_repeats, generator, gaps)
 
 
 def rubrics_of(judges: str | Rubric | Iterable[str | Rubric]) -> list[Rubric]:
@@ -185,7 +197,7 @@ def rubrics_of(judges: str | Rubric | Iterable[str | Rubric]) -> list[Rubric]:
         If there is none, one twice, or one that compares pairs.
     """
     told = [judges] if isinstance(judges, str | Rubric) else list(judges)
-    rubrics = [one if isinstance(one, Rubric) else JUDGES[str(one)] for one in told]
+    rubrics = [one if isinstance(one, Rubric) else _rubric_named(str(one)) for one in told]
     names = [rubric.name for rubric in rubrics]
     if not names or len(set(names)) < len(names):
         raise DataError(f"expected judges, each once; got {', '.join(names) or 'none'}")
@@ -195,6 +207,37 @@ def rubrics_of(judges: str | Rubric | Iterable[str | Rubric]) -> list[Rubric]:
             f"{pairs[0]!r} lays two pipelines beside each other: prefer(baseline, candidate, chat)"
         )
     return rubrics
+
+
+def judge_of(name: str) -> str | None:
+    """The name in `JUDGES` of the rubric that a metric's name means; None where there is none.
+
+    Names of other frameworks are those of the catalogue of metrics.
+
+    Examples
+    --------
+    >>> judge_of("Answer Relevance"), judge_of("groundedness"), judge_of("recall@5")
+    ('answer_relevancy', 'faithfulness', None)
+    """
+    if name in JUDGES:
+        return name
+    known = Catalogue().find(name)
+    spelled = normalised(name) if known is None else known.known_as
+    return spelled if spelled in JUDGES else None
+
+
+def judge_names() -> list[str]:
+    """All names that `judge_of` knows: those of the rubrics, and of other frameworks for them."""
+    known = METRICS.known()
+    aliases = [alias for name in JUDGES if name in known for alias in known[name].aliases]
+    return [*JUDGES, *aliases]
+
+
+def _rubric_named(name: str) -> Rubric:
+    found = judge_of(name)
+    if found is None:
+        raise UnknownNameError("judge", name, judge_names())
+    return JUDGES[found]
 
 
 def _check_repeats(n_repeats: int) -> None:
@@ -211,10 +254,13 @@ def jobs_of(n_rows: int, rubrics: list[Rubric], n_repeats: int) -> Iterator[_Job
 
 
 def _found(
-    table: pd.DataFrame, rubrics: list[Rubric], n_repeats: int, manner: How, asking: Asking
+    rows: list[dict[str, Any]],
+    rubrics: list[Rubric],
+    n_repeats: int,
+    manner: How,
+    asking: Asking,
 ) -> dict[str, list[list[Verdict]]]:
     """By rubric, for each query the verdicts in the order of the repeats."""
-    rows = as_rows(table)
     bar = Progress(len(rows) * len(rubrics) * n_repeats, asking.meter, is_shown=manner.progress)
     found: dict[_Job, Verdict] = {}
 
@@ -270,6 +316,7 @@ def _judged(
     asking: Asking,
     n_repeats: int,
     generator: str | None,
+    gaps: tuple[str, ...],
 ) -> Judged:
     stopped = stopped_note(asking)
     columns = {name: [_mean(one) for one in rows] for name, rows in found.items()}
@@ -280,9 +327,10 @@ def _judged(
         if n_repeats > 1:
             states[name + REPEATS] = [[one.score for one in row] for row in rows]
     usage = {one.name: asking.meter.by_judge.get(one.name, Usage()) for one in rubrics}
-    chat = asking.chat
+    chat, was_refused = asking.chat, asking.schemas.were_refused
+    scores = pd.DataFrame(columns, index=table.index, dtype=np.float64)
     return Judged(
-        pd.DataFrame(columns, index=table.index, dtype=np.float64),
+        scores,
         table,
         pd.DataFrame(states, index=table.index),
         {rubric.name: rubric.metric for rubric in rubrics},
@@ -290,16 +338,18 @@ def _judged(
         noise_frame({name: _scores(rows) for name, rows in found.items()} if n_repeats > 1 else {}),
         (
             *stopped,
+            *gaps,
+            *words_note(chat, was_refused=was_refused),
             *family_note(chat.model, table, generator),
             *tally_notes(usage, has_price=asking.meter.price is not None, model=chat.model),
         ),
         {
-            "judge_model": chat.model,
-            **chat.settings,
+            **settings_as_asked(chat, was_refused=was_refused),
             "rubrics": {rubric.name: rubric.version for rubric in rubrics},
             "n_repeats": n_repeats,
         },
         is_interrupted=asking.brake.reason == INTERRUPTED,
+        failure=failure_of(asking, int(scores.notna().to_numpy().sum())),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from rageval_report.judges.chats.base import Chat
 from rageval_report.judges.chats.families import family_of
 from rageval_report.judges.spending import Usage
 
@@ -33,6 +34,30 @@ to favour their own family's answers"
         f"{sum(own.values())} of {len(records)} answers: judges tend to favour their own family's "
         "answers",
     )
+
+
+def words_note(chat: Chat, *, was_refused: bool) -> tuple[str, ...]:
+    """That the judge kept to no JSON schema, where it is so.
+
+    Examples
+    --------
+    >>> from rageval_report.judges.chats.base import FunctionChat
+    >>> words_note(FunctionChat(str.upper, "mine"), was_refused=False)
+    ('structured=False: mine was sent no JSON schema; its answers were read by the strict parser',)
+    """
+    if was_refused:
+        why = f"the server of {chat.model} refused a JSON schema"
+    elif chat.settings.get("structured") is False:
+        why = f"{chat.model} was sent no JSON schema"
+    else:
+        return ()
+    return (f"structured=False: {why}; its answers were read by the strict parser",)
+
+
+def settings_as_asked(chat: Chat, *, was_refused: bool) -> dict[str, object]:
+    """Who was asked and how, as it turned out."""
+    refused = {"structured": False} if was_refused else {}
+    return {"judge_model": chat.model, **chat.settings, **refused}
 
 
 def tally_notes(usage: Mapping[str, Usage], *, has_price: bool, model: str) -> tuple[str, ...]:

@@ -13,9 +13,14 @@ import pandas as pd
 from rageval_report.errors import AlignmentError, DataError, named
 from rageval_report.judges.applying import check_fields, unjudged
 from rageval_report.judges.asking import Asking, NotAskedError, NoVerdictError, Step
-from rageval_report.judges.how import How, stopped_note
+from rageval_report.judges.how import How, failure_of, stopped_note
 from rageval_report.judges.judging import JUDGES, as_rows
-from rageval_report.judges.notes import tally_notes
+from rageval_report.judges.notes import (
+    family_note,
+    settings_as_asked,
+    tally_notes,
+    words_note,
+)
 from rageval_report.judges.parsing import read_preference
 from rageval_report.judges.parsing.truths import Choice
 from rageval_report.judges.procedures import Verdict
@@ -31,6 +36,7 @@ _WORTH: dict[str, dict[Choice, float]] = {
     "candidate_first": {"first": 1.0, "second": 0.0, "tie": 0.5},
 }
 ORDERS = tuple(_WORTH)
+_SAME = "the answers are the same"  # a tie that nobody was asked about
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +63,8 @@ class Preferences:
     notes : tuple of str
     settings : dict
     is_interrupted : bool
+    failure : str, optional
+        Why nothing at all was judged, where calls failed or none could begin.
     """
 
     frame: pd.DataFrame
@@ -70,6 +78,7 @@ class Preferences:
     notes: tuple[str, ...]
     settings: dict[str, Any]
     is_interrupted: bool = False
+    failure: str | None = None
 
 
 class _Job(NamedTuple):
@@ -131,18 +140,61 @@ def prefer(
     >>> found.ties, found.position["first"]
     (1, 1.0)
     """
+    manner = How(**how)
+    asked, paired = pairs_of(baseline, candidate, rubric)
+    told = manner.say((*paired.unmatched, *_gap_notes(paired, asked)))
+    found: dict[str, list[_Done | None]] = {order: [None] * len(paired.rows) for order in ORDERS}
+    with manner.opened(chat) as asking:
+        _run(paired.rows, asked, manner, asking, found)
+    return _preferences(paired, asked, found, asking, told)
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """Two pipelines' records of the queries that both have.
+
+    Parameters
+    ----------
+    old, new : DataFrame
+        On one index.
+    rows : list of (dict, dict)
+        The same, query by query.
+    unmatched : tuple of str
+        What is said of the queries of one alone.
+    """
+
+    old: pd.DataFrame
+    new: pd.DataFrame
+    rows: list[tuple[dict[str, Any], dict[str, Any]]]
+    unmatched: tuple[str, ...]
+
+
+def pairs_of(baseline: object, candidate: object, rubric: str | Rubric) -> tuple[Rubric, Paired]:
+    """The rubric that compares, and what it lays beside each other, checked.
+
+    Raises
+    ------
+    AlignmentError
+        If the two have no query in common.
+    DataError
+        If the rubric does not compare, or records lack a field.
+    """
     asked = rubric if isinstance(rubric, Rubric) else JUDGES[rubric]
     if asked.kind != "preference":
         raise DataError(f"{asked.name!r} judges one answer; a preference needs two in its prompt")
     old, new, unmatched = _matched(baseline, candidate)
     for table in (old, new):
         check_fields(asked, table)
-    pairs = list(zip(as_rows(old), as_rows(new), strict=True))
-    manner = How(**how)
-    found: dict[str, list[_Done | None]] = {order: [None] * len(pairs) for order in ORDERS}
-    with manner.opened(chat) as asking:
-        _run(pairs, asked, manner, asking, found)
-    return _preferences(old.index, asked, found, asking, unmatched)
+    rows = list(zip(as_rows(old), as_rows(new), strict=True))
+    return asked, Paired(old, new, rows, unmatched)
+
+
+def _gap_notes(paired: Paired, rubric: Rubric) -> tuple[str, ...]:
+    n = sum(bool(unjudged(rubric, old) or unjudged(rubric, new)) for old, new in paired.rows)
+    if not n:
+        return ()
+    told = f"{rubric.name} is not judged on {n} of {len(paired.rows)} queries"
+    return (f"{told}: one side has no answer, or lacks what the rubric shows",)
 
 
 def _matched(
@@ -194,15 +246,10 @@ def _choice(
     told = unjudged(rubric, old) or unjudged(rubric, new)
     if told is not None:
         return _Done(job, None, told)
-    first, second = (old, new) if job.order == ORDERS[0] else (new, old)
-    if str(first["answer"]).strip() == str(second["answer"]).strip():
-        return _Done(job, "tie", Verdict(0.5, "the answers are the same"))
-    shown = {**old, "first": first["answer"], "second": second["answer"]}
+    if are_same(old, new):
+        return _Done(job, "tie", Verdict(0.5, _SAME))
     try:
-        step: Step[tuple[Choice, str | None]] = Step(
-            rubric.message(shown), read_preference, ("tie", None)
-        )
-        choice, reason = asking.about(rubric)(step)
+        choice, reason = asking.about(rubric)(step_of(job.order, old, new, rubric))
     except NoVerdictError as exc:
         return _Done(job, None, Verdict(math.nan, str(exc), FAILED))
     except NotAskedError as exc:
@@ -210,23 +257,37 @@ def _choice(
     return _Done(job, choice, Verdict(_WORTH[job.order][choice], reason))
 
 
+def are_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether both gave one answer: then nobody is asked which is better."""
+    return str(old["answer"]).strip() == str(new["answer"]).strip()
+
+
+def step_of(
+    order: str, old: Mapping[str, Any], new: Mapping[str, Any], rubric: Rubric
+) -> Step[tuple[Choice, str | None]]:
+    """What is asked of two answers in one of the `ORDERS`."""
+    first, second = (old, new) if order == ORDERS[0] else (new, old)
+    shown = {**old, "first": first["answer"], "second": second["answer"]}
+    return Step(rubric.message(shown), read_preference, ("tie", None))
+
+
 # -- what comes out
 
 
 def _preferences(
-    index: pd.Index,
+    paired: Paired,
     rubric: Rubric,
     found: dict[str, list[_Done | None]],
     asking: Asking,
-    unmatched: tuple[str, ...],
+    told: tuple[str, ...],
 ) -> Preferences:
     stopped = stopped_note(asking)
-    frame = _frame(index, found, asking.brake.reason)
+    frame = _frame(paired.old.index, found, asking.brake.reason)
     scores = frame["preference"].to_numpy()
     scored = frame[~np.isnan(scores)]
     position = _position(scored)
     usage = {rubric.name: asking.meter.by_judge.get(rubric.name, Usage())}
-    chat = asking.chat
+    chat, was_refused = asking.chat, asking.schemas.were_refused
     return Preferences(
         frame,
         wins=int((scores == 1.0).sum()),
@@ -238,14 +299,26 @@ def _preferences(
         usage=pd.DataFrame(usage_rows(usage)),
         notes=(
             *stopped,
-            *unmatched,
+            *told,
+            *words_note(chat, was_refused=was_refused),
+            *_family_notes(chat.model, paired),
             *_position_note(position, len(scored)),
             *tally_notes(usage, has_price=asking.meter.price is not None, model=chat.model),
         ),
-        settings={"judge_model": chat.model, **chat.settings, "rubric": rubric.name}
-        | {"rubric_version": rubric.version},
+        settings={
+            **settings_as_asked(chat, was_refused=was_refused),
+            "rubric": rubric.name,
+            "rubric_version": rubric.version,
+        },
         is_interrupted=asking.brake.reason == INTERRUPTED,
+        failure=failure_of(asking, int((scored["reason"] != _SAME).sum())),
     )
+
+
+def _family_notes(judge: str, paired: Paired) -> tuple[str, ...]:
+    """A judge favours its family: told of each side, for it may be on one alone."""
+    sides = (("baseline", paired.old), ("candidate", paired.new))
+    return tuple(f"{whose}: {note}" for whose, table in sides for note in family_note(judge, table))
 
 
 def _frame(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,6 +88,7 @@ class Meter:
     def __init__(self, price: Price | None):
         self.price = price
         self.by_judge: dict[str, Usage] = {}
+        self.failures: Counter[str] = Counter()  # why there was no verdict, and how often
         self._lock = threading.Lock()
 
     def answered(self, judge: str, reply: Reply) -> float | None:
@@ -105,10 +107,11 @@ class Meter:
         with self._lock:
             self._of(judge).n_cached += 1
 
-    def failed(self, judge: str) -> None:
+    def failed(self, judge: str, why: str) -> None:
         """Count a call without a verdict."""
         with self._lock:
             self._of(judge).n_failed += 1
+            self.failures[why] += 1
 
     def _of(self, judge: str) -> Usage:
         return self.by_judge.setdefault(judge, Usage())

@@ -8,6 +8,9 @@ openai 3.54.0 and google-genai 3.4.0.
 from __future__ import annotations
 
 import json
+import shutil
+import ssl
+import subprocess
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -346,6 +349,30 @@ def provider() -> Iterator[Provider]:
     thread.start()
     yield server.provider
     server.provider.released.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def tls_url(tmp_path) -> Iterator[str]:
+    """The same behind a certificate that nobody has signed but itself."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl, which makes a certificate for the test, is not installed")
+    place = tmp_path / "own.pem"
+    words = (
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "
+        f"/CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 -keyout {place}.key -out {place}"
+    )
+    subprocess.run(words.split(), check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(place, f"{place}.key")
+    server = QuietServer(("127.0.0.1", 0), Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.provider = Provider(server.server_port)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"https://127.0.0.1:{server.server_port}/v1"
     server.shutdown()
     thread.join()
     server.server_close()

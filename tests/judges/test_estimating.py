@@ -1,6 +1,13 @@
 import pytest
 
-from rageval_report.judges import Reply, ScriptedChat, estimate, judge
+from rageval_report.judges import (
+    Reply,
+    ScriptedChat,
+    estimate,
+    estimate_preference,
+    judge,
+    prefer,
+)
 
 
 def test_nobody_is_asked(rows):
@@ -39,3 +46,42 @@ def test_who_is_not_judged_is_counted(rows):
     rows[0]["answer"] = None
     table = estimate(rows, "coherence", ScriptedChat([]), n_repeats=2).iloc[0]
     assert (table["n_queries"], table["n_not_judged"], table["n_calls"]) == (3, 1, 4)
+
+
+# -- two pipelines beside each other
+
+
+@pytest.fixture
+def better(rows):
+    return [{**row, "answer": f"{row['answer']} Indeed."} for row in rows]
+
+
+def test_a_preference_is_estimated_in_both_orders_as_it_is_asked(rows, better):
+    chat = ScriptedChat(
+        lambda message: Reply('{"better": "2"}', message.size // 4 + 20, 40), model="m"
+    )
+    prices = {"m": (1.0, 10.0)}
+    table = estimate_preference(rows, better, chat, prices=prices).iloc[0]
+    assert chat.asked == []
+    usage = prefer(rows, better, chat, prices=prices).usage.iloc[0]
+    assert table["n_calls"] == usage["n_calls"] == 6
+    assert table["prompt_tokens"] == pytest.approx(usage["prompt_tokens"], rel=0.01)
+    assert table["cost_usd"] == pytest.approx(usage["cost_usd"], rel=0.01)
+
+
+def test_what_asks_nobody_in_a_preference_is_not_estimated(rows, better):
+    better[0]["answer"] = rows[0]["answer"]  # a tie
+    better[1]["answer"] = None
+    table = estimate_preference(rows, better, ScriptedChat([])).iloc[0]
+    assert table[["n_queries", "n_not_judged", "n_calls"]].tolist() == [3, 1, 2]
+
+
+def test_a_preference_out_of_the_cache_is_free(rows, better, tmp_path):
+    chat = ScriptedChat(lambda message: '{"better": "2"}', model="m")
+    prefer(rows[:2], better[:2], chat, cache=tmp_path / "c")
+    table = estimate_preference(
+        rows, better, chat, cache=tmp_path / "c", prices={"m": (1.0, 10.0)}
+    ).iloc[0]
+    alone = estimate_preference(rows[2:], better[2:], chat, prices={"m": (1.0, 10.0)}).iloc[0]
+    assert table[["n_calls", "n_cached"]].tolist() == [2, 4]
+    assert table["cost_usd"] == alone["cost_usd"]

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from rageval_report.errors import JudgeError
-from rageval_report.judges import Cache, Rubric, ScriptedChat, judge
+from rageval_report.judges import Cache, Rubric, ScriptedChat, estimate, judge
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
 FIVE = '{"reasoning": "Polite.", "score": 5}'
@@ -110,10 +110,43 @@ def test_the_key_is_in_no_cache_and_no_result(
     assert all(secret.encode() not in path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_a_server_that_is_down_ends_the_run(chat_of, rows):
-    chat = chat_of("openai", base_url="http://127.0.0.1:9/v1")
-    with pytest.raises(JudgeError, match=r"3 calls in a row failed.*cannot be reached"):
-        judge(rows, TONE, chat, give_up_after=3)
+def test_a_server_that_is_down_ends_the_run_at_once(chat_of, rows):
+    waits = []
+    chat = chat_of(base_url="http://127.0.0.1:9/v1", max_attempts=5, sleep=waits.append)
+    with pytest.raises(JudgeError, match=r"cannot be reached.*does the server run\?"):
+        judge(rows, TONE, chat)
+    assert waits == []
+
+
+def test_where_all_is_garbage_the_commonest_cause_is_told(provider, chat_of, rows):
+    provider.will("<html>", "<html>", "Whatever.")
+    judged = judge(rows, TONE, chat_of(), concurrency=1)
+    assert judged.scores["tone"].isna().all()
+    assert judged.failure.startswith("nothing was judged; of 3 failures 2 are this: ")
+    assert judged.failure.endswith("(asked twice)")
+
+
+def test_one_verdict_is_no_failure_of_the_whole(provider, chat_of, rows):
+    provider.will(lambda prompt: FIVE if "What is 1?" in prompt else "<html>")
+    assert judge(rows, TONE, chat_of()).failure is None
+
+
+def test_a_budget_without_room_for_a_call_is_a_failure_of_the_whole(provider, chat_of, rows):
+    judged = judge(rows, TONE, chat_of(), prices={"toy": (1, 1)}, max_cost=1e-9)
+    told = "nothing was judged: the budget of 1e-09 USD has no room for a call"
+    assert (judged.failure, provider.asked) == (told, [])
+
+
+def test_a_certificate_that_nobody_signed_ends_the_run_at_once(chat_of, tls_url, rows):
+    chat = chat_of("openai", base_url=tls_url)
+    with pytest.raises(JudgeError, match="certificate"):
+        judge(rows, TONE, chat, concurrency=1, give_up_after=9)
+
+
+def test_a_name_that_nobody_knows_ends_the_run(chat_of, rows):
+    chat = chat_of("openai", base_url="http://no-such-host.invalid/v1")
+    with pytest.raises(JudgeError, match="cannot be reached"):
+        judge(rows, TONE, chat, concurrency=1, give_up_after=1)
 
 
 def test_a_server_that_dies_on_the_way_leaves_what_was_judged(provider, chat_of, status, rows):
@@ -125,11 +158,95 @@ def test_a_server_that_dies_on_the_way_leaves_what_was_judged(provider, chat_of,
     assert "stopped before the end" in judged.notes[0]
 
 
-def test_a_server_that_knows_no_schema_gets_advice(provider, chat_of, status, rows):
-    provider.will(status(400, {"error": {"message": "response_format is not supported"}}))
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai"])
+def test_a_server_that_refuses_a_schema_is_asked_in_words_and_it_is_noted_once(
+    provider, chat_of, rows, name
+):
+    provider.keeps_schemas = False
+    provider.will("REASONING: as it is\nSCORE: 5")
+    judged = judge(rows, TONE, chat_of(name), concurrency=1)
+    assert judged.scores["tone"].tolist() == [1.0] * 3
+    assert len(provider.asked) == 4  # the first of them was refused
+    assert judged.settings["structured"] is False
+    noted = [note for note in judged.notes if "structured=False" in note]
+    assert noted == [
+        "structured=False: the server of toy refused a JSON schema; its answers were read by the "
+        "strict parser"
+    ]
+    assert not judged.states["tone_reason"].astype(str).str.contains("structured").any()
+
+
+def test_what_was_answered_in_words_is_in_the_cache_for_the_next_run(
+    provider, chat_of, rows, tmp_path
+):
+    provider.keeps_schemas = False
+    provider.will(FIVE)
+    for _ in range(2):
+        judged = judge(rows, TONE, chat_of(), cache=tmp_path / "c", concurrency=1)
+    table = estimate(rows, TONE, chat_of(), cache=tmp_path / "c")
+    assert len(provider.asked) == 4
+    assert judged.settings["structured"] is False
+    assert table[["n_calls", "n_cached"]].iloc[0].tolist() == [0, 3]
+
+
+def test_a_server_that_keeps_schemas_is_sent_them_and_nothing_is_noted(provider, chat_of, rows):
+    provider.will(FIVE)
+    judged = judge(rows, TONE, chat_of())
+    assert all("response_format" in asked for asked in provider.asked)
+    assert judged.settings["structured"] is True
+    assert not any("structured" in note for note in judged.notes)
+
+
+def test_another_bad_request_is_no_matter_of_the_schema(provider, chat_of, status, rows):
+    provider.will(status(400, {"error": {"message": "the prompt is too long"}}))
+    judged = judge(rows[:1], TONE, chat_of())
+    assert told(judged).endswith("answered 400: the prompt is too long")
+    assert judged.settings["structured"] is True
+    assert len(provider.asked) == 2
+
+
+def test_a_schema_that_nobody_wants_is_noted_too(provider, chat_of, rows):
+    provider.will(FIVE)
+    judged = judge(rows, TONE, chat_of(structured=False))
+    assert "structured=False: toy was sent no JSON schema" in judged.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"<html><body>Bad gateway</body></html>", "expected JSON"),
+        (b'{"choices": [{"mess', "JSON"),
+        (b"", "JSON"),
+        (b'{"choices": []}', "expected"),
+        (b'{"x": "' + b"y" * (10 << 20) + b'"}', "expected"),
+    ],
+)
+def test_what_is_no_answer_of_a_chat_fails_with_its_reason(
+    provider, chat_of, status, rows, body, why
+):
+    provider.will(status(200, body))
     reason = told(judge(rows[:1], TONE, chat_of()))
-    assert "response_format is not supported (if the server keeps no JSON schema: struct" in reason
-    assert "structured=False" not in told(judge(rows[:1], TONE, chat_of(structured=False)))
+    assert why in reason
+    assert len(reason) < 500
+
+
+def test_an_answer_that_breaks_off_is_a_failure(provider, chat_of, status, rows):
+    provider.will(status(200, b'{"choices"', {"content-length": "5000"}))
+    assert "the judge could not be asked" in told(judge(rows[:1], TONE, chat_of()))
+
+
+def test_no_more_calls_than_asked_for_are_under_way(provider, chat_of, rows):
+    both = threading.Barrier(2, timeout=10)  # each call waits for another: two are needed
+
+    def answer(prompt):
+        both.wait()
+        return FIVE
+
+    many = [{**row, "query_id": f"{row['query_id']}-{n}"} for row in rows for n in range(2)]
+    provider.will(answer)
+    judged = judge(many, TONE, chat_of(), concurrency=2)
+    assert judged.scores["tone"].notna().all()
+    assert provider.most_under_way == 2
 
 
 def test_a_late_server_is_a_failure(provider, chat_of, rows):
@@ -163,8 +280,9 @@ def test_an_interruption_keeps_what_is_done(rows):
 
 
 PROGRAM = """
-import sys
+import signal, sys
 from rageval_report.judges import Rubric, judge, openai_chat
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 tone = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
 rows = [{"query_id": f"q{i}", "question": f"What is {i}?", "answer": "a"} for i in range(50)]
 judged = judge(rows, tone, openai_chat("toy", base_url=sys.argv[1]), cache=sys.argv[2],
@@ -192,3 +310,53 @@ def test_ctrl_c_in_a_real_process_keeps_what_is_done_in_the_cache(provider, tmp_
     assert interrupted == "True"
     assert 7 <= int(n) == kept < 50
     assert len(provider.asked) == kept  # none was asked and lost
+
+
+# -- two runs on one cache
+
+
+TWO = """
+import sys, warnings
+from rageval_report.judges import Rubric, judge, openai_chat
+warnings.simplefilter("error")
+tone = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
+rows = [{"query_id": f"q{i}", "question": f"What is {i}?", "answer": "a"} for i in range(40)]
+judged = judge(rows, tone, openai_chat("toy", base_url=sys.argv[1]), cache=sys.argv[2])
+print(int(judged.scores["tone"].notna().sum()))
+"""
+
+
+def test_two_runs_share_one_cache_and_both_end_whole(provider, tmp_path):
+    provider.will(FIVE)
+    path = tmp_path / "c.sqlite"
+    words = [sys.executable, "-c", TWO, provider.url("openai"), str(path)]
+    running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.communicate(timeout=60)[0].strip() for process in running] == ["40", "40"]
+    assert 40 <= len(provider.asked) <= 80
+    with Cache(path) as cache:
+        assert cache.status().n_replies == 40
+
+
+# -- a full disk, as the operating system tells it
+
+
+FULL = """
+import resource, signal, sys
+from rageval_report.judges import Rubric, judge, openai_chat
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+tone = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
+rows = [{"query_id": f"q{i}", "question": f"What is {i}?", "answer": "a"} for i in range(60)]
+judged = judge(rows, tone, openai_chat("toy", base_url=sys.argv[1]), cache=sys.argv[2])
+print(int(judged.scores["tone"].notna().sum()))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit for the size of files")
+def test_a_disk_without_room_loses_what_is_kept_and_no_verdict(provider, tmp_path):
+    provider.will('{"reasoning": "' + "x" * 9000 + '", "score": 5}')
+    words = [sys.executable, "-c", FULL, provider.url("openai"), str(tmp_path / "c.sqlite")]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.stdout.strip() == "60", ended.stderr
+    assert "from here on verdicts are not kept on disk" in ended.stderr
+    assert len(provider.asked) == 60

@@ -10,6 +10,8 @@ import pytest
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.judges import JUDGES, Reply, Rubric, ScriptedChat, judge
 from rageval_report.judges.asking import Pace
+from rageval_report.judges.judging import judge_of, rubrics_of
+from rageval_report.scores import Catalogue
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
 
@@ -147,6 +149,74 @@ def test_a_field_that_is_not_there_at_all_is_told(rows):
         judge([{"query_id": "a", "question": "?", "answer": "b"}], "faithfulness", ScriptedChat([]))
 
 
+def test_a_field_without_a_value_in_any_record_is_told_before_anybody_is_asked(rows):
+    chat = ScriptedChat([])
+    for row in rows:
+        row["reference"] = None
+    told = r"answer_correctness cannot be judged: the records have no reference \(0 of 3\)"
+    with pytest.raises(DataError, match=told):
+        judge(rows, ["coherence", "answer_correctness"], chat)
+    assert chat.asked == []
+
+
+def test_a_pipeline_that_failed_throughout_is_no_want_of_answers(rows):
+    failed = [{**row, "answer": None, "error": "timeout"} for row in rows]
+    judged = judge(failed, "coherence", ScriptedChat([]))
+    assert judged.states["coherence_state"].tolist() == ["failed"] * 3
+
+
+def test_gaps_are_told_before_the_first_call_and_in_the_notes(rows):
+    rows[0]["reference"], rows[1]["answer"], rows[1]["error"] = None, None, "500"
+    chat, told = ScriptedChat([grade(5)]), []
+    judged = judge(
+        rows, "answer_correctness", chat, tell=lambda one: told.append((one, chat.asked[:]))
+    )
+    gap = (
+        "answer_correctness is not judged on 2 of 3 records: there is no reference (1), the "
+        "pipeline failed (1)"
+    )
+    assert told == [(gap, [])]
+    assert gap in judged.notes
+    assert len(chat.asked) == 1
+
+
+# -- names of other frameworks
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("groundedness", "faithfulness"),  # TruLens
+        ("nv_response_groundedness", "faithfulness"),  # Ragas
+        ("contextual_relevancy", "context_relevance"),  # DeepEval
+        ("Answer Relevance", "answer_relevancy"),
+        ("llm_context_recall", "context_recall"),
+        ("context_utilisation", "context_utilization"),
+        ("correctness", "answer_correctness"),
+        ("coherence_score", "coherence"),
+    ],
+)
+def test_a_name_of_another_framework_means_the_rubric_of_the_same_thing(asked, name):
+    [rubric] = rubrics_of(asked)
+    assert rubric is JUDGES[name]
+    assert Catalogue().find(asked).known_as == name
+
+
+def test_one_rubric_under_two_names_is_asked_for_twice(rows):
+    with pytest.raises(DataError, match="each once"):
+        judge(rows, ["faithfulness", "groundedness"], ScriptedChat([]))
+
+
+def test_a_misspelt_name_of_another_framework_is_told_with_the_nearest(rows):
+    with pytest.raises(UnknownNameError, match="Did you mean 'groundedness'"):
+        judge(rows, "groundednes", ScriptedChat([]))
+
+
+def test_the_opposite_of_a_rubric_is_not_judged_by_it(rows):
+    with pytest.raises(UnknownNameError, match="no judge is named 'hallucination'"):
+        judge(rows, "hallucination", ScriptedChat([]))
+
+
 # -- several judges, in any order of answers
 
 
@@ -184,6 +254,19 @@ def test_judges_are_each_asked_once(rows, judges):
 def test_an_unknown_judge_is_told_with_the_nearest(rows):
     with pytest.raises(UnknownNameError, match="Did you mean 'faithfulness'"):
         judge(rows, "faithfullness", ScriptedChat([]))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "non_llm_context_recall",
+        "NonLLMContextPrecisionWithReference",
+        "llm_context_precision_without_reference",
+    ],
+)
+def test_what_ragas_measures_otherwise_is_not_asked_of_a_judge_with_a_reference(name):
+    assert Catalogue().find(name) is not None
+    assert judge_of(name) is None
 
 
 def test_a_preference_is_no_judge_of_one_pipeline(rows):

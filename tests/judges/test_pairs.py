@@ -124,3 +124,22 @@ def test_an_interruption_keeps_what_is_done(pipelines):
     found = prefer(*pipelines, script, concurrency=1)
     assert found.is_interrupted
     assert found.n == 1
+
+
+def test_a_judge_of_the_family_of_one_side_is_noted(pipelines):
+    old, new = pipelines
+    for row in new:
+        row["model"] = "gpt-4o"
+    chat = ScriptedChat(lambda message: better("tie"), model="gpt-5")
+    noted = [note for note in prefer(old, new, chat).notes if "family" in note]
+    assert [note.partition(":")[0] for note in noted] == ["candidate"]
+
+
+def test_queries_that_cannot_be_compared_are_told_before_the_first_call(pipelines):
+    old, new = pipelines
+    new[0]["answer"] = None
+    told, chat = [], likes("new")
+    found = prefer(old, new, chat, tell=lambda one: told.append((one, chat.asked[:])))
+    gap = "preference is not judged on 1 of 4 queries: one side has no answer, or lacks what"
+    assert [(one.startswith(gap), asked) for one, asked in told] == [(True, [])]
+    assert any(note.startswith(gap) for note in found.notes)

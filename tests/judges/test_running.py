@@ -52,7 +52,7 @@ def test_the_bar_shows_what_failed_and_what_it_cost(monkeypatch, capsys):
     meter = Meter(Price(1.0, 10.0))
     bar = Progress(2, meter, is_shown=True)
     meter.answered("tone", Reply("", 1000, 100))
-    meter.failed("tone")
+    meter.failed("tone", "refused")
     bar._bar.mininterval = 0
     bar.advance()
     bar._bar.refresh()

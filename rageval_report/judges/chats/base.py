@@ -111,8 +111,8 @@ class FunctionChat:
 
     @property
     def settings(self) -> dict[str, object]:
-        """A callable keeps its settings to itself."""
-        return {"provider": "callable"}
+        """A callable keeps its settings to itself, and is handed no schema."""
+        return {"provider": "callable", "structured": False}
 
     @contextmanager
     def open(self) -> Iterator[Ask]:

@@ -47,7 +47,7 @@ def chat_from_environment(
     told = model or os.environ.get(variable)
     if not told:
         raise DataError(
-            f"which model of {named} is to judge? Name it with model=... or in the environment "
+            f"which model of {named} is to be asked? Name it with model=... or in the environment "
             f"variable {variable}"
         )
     return make(told, **options)

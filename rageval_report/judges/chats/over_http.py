@@ -13,7 +13,7 @@ from typing import Any
 from rageval_report.errors import DataError, JudgeError
 from rageval_report.http.addresses import checked_address, shown
 from rageval_report.http.client import Answer, Client, Headers
-from rageval_report.http.keys import key_from_environment
+from rageval_report.http.keys import checked_variable, key_from_environment
 from rageval_report.http.retries import Sleep
 from rageval_report.judges.chats.base import MAX_TOKENS, Ask, Ending, Message, Reply
 
@@ -200,8 +200,10 @@ class Home:
         if "?" in base or "#" in base:
             raise DataError(f"base_url ends before any '?' or '#': {shown(base)} alone")
         address = checked_address(base).rstrip("/")
-        if api_key_env is not None or base_url is not None:
-            return address, api_key_env
+        if api_key_env is not None:
+            return address, checked_variable(api_key_env)
+        if base_url is not None:
+            return address, None
         key = _first_set(self.key_variables)
         return address, key or (None if routed else self.key_variables[-1])
 

@@ -31,6 +31,20 @@ if the reference could be given as well without it.""",
     source="Es et al. 2023",
 )
 
+CONTEXT_UTILIZATION = Rubric(
+    "context_utilization",
+    "Which share of the retrieved contexts does the answer use?",
+    """Which of the contexts does the answer use?
+{question}
+{answer}
+{contexts}
+The verdict on a context is true if the answer says something that the context states, in whatever
+words; false if the answer could have been given as well without it. Whether the answer is right is
+not asked here.""",
+    kind="contexts",
+    group="retrieval",
+)
+
 CONTEXT_RECALL = Rubric(
     "context_recall",
     "Which share of the reference's claims do the contexts support?",

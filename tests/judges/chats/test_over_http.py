@@ -54,6 +54,9 @@ def sent(provider, chat, message=MESSAGE):
     return provider.asked[-1]
 
 
+SECRET = "sk-very-secret-0123456789"
+
+
 def test_what_is_sent_to_anthropic(provider, chat_of):
     assert sent(provider, chat_of("anthropic", max_tokens=7, temperature=0)) == {
         "model": "toy",
@@ -260,3 +263,15 @@ def test_an_option_that_makes_no_sense_is_refused(name, options, told):
 def test_a_model_without_a_name_is_refused():
     with pytest.raises(DataError, match="expected the name of a model"):
         openai_chat(" ", base_url="http://host/v1")
+
+
+@pytest.mark.parametrize("key", [SECRET, "AIzaSyA0123456789abcdefghijk", "", "MY KEY"])
+def test_a_key_where_its_variable_should_stand_is_not_shown(chat_of, key):
+    with pytest.raises(DataError, match="names the environment variable") as caught:
+        chat_of("openai", api_key_env=key)
+    assert not key or key not in str(caught.value)
+
+
+def test_a_variable_in_small_letters_will_do_if_it_is_set(chat_of, monkeypatch):
+    monkeypatch.setenv("my_key", SECRET)
+    assert SECRET not in repr(chat_of("openai", api_key_env="my_key"))
