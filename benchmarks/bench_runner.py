@@ -10,6 +10,8 @@
 3. Peak memory of runs of 10,000, 50,000 and 100,000 queries, 32 at once: of a function that gives
    12 KB an answer, and of the reference server; before, once all are asked, once the records are
    written, and once they are scored a block at a time.
+4. Peak memory of `rageval-report eval --metric exact_match`, from the first question to the page,
+   of the same sizes and the same function; its scores and its page in megabytes.
 """
 
 from __future__ import annotations
@@ -85,6 +87,24 @@ scores = pd.concat(
 if len(scores) != finished.n_answered:
     raise RuntimeError(f"{finished.n_failed} failed, {len(scores)} scored")
 print(*(f"{megabytes:.1f}" for megabytes in (*while_asking, written, peak())))
+"""
+
+EVALUATED = """
+from pathlib import Path
+from rageval_report.cli import main
+
+try:
+    main()
+except SystemExit as ended:
+    if ended.code:
+        raise
+[line] = [one for one in Path("/proc/self/status").open() if one.startswith("VmHWM")]
+print(f"{int(line.split()[1]) / 1024:.1f}")
+"""
+
+MODULE = """
+def answer(question):
+    return {"answer": "A" * 2000, "contexts": ["c" * 2000] * 5, "retrieved": list("abcde")}
 """
 
 
@@ -238,6 +258,25 @@ def _measured(what: str, url: str, n: int) -> tuple[str, ...]:
     return (what, f"{n:,}", *done.stdout.split(), f"{size / 2**20:,.0f}", f"{seconds:.0f}")
 
 
+def evaluated() -> list[tuple[str, ...]]:
+    """The highest memory of the whole command, in a process of its own each time."""
+    return [_evaluated(n) for n in SIZES]
+
+
+def _evaluated(n: int) -> tuple[str, ...]:
+    with tempfile.TemporaryDirectory() as name:
+        path, folder = written(Path(name), n), Path(name) / "run"
+        (Path(name) / "large_rag.py").write_text(MODULE)
+        words = f"eval --callable large_rag:answer --records {path} -o {folder} --concurrency 32"
+        line = [sys.executable, "-c", EVALUATED, *words.split(), "--metric", "exact_match", "-q"]
+        began = time.perf_counter()
+        done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True, cwd=name)
+        seconds = time.perf_counter() - began
+        sizes = [(folder / one).stat().st_size for one in ("scores.json", "report.html")]
+    peak = done.stdout.split()[-1]
+    return (f"{n:,}", peak, *(f"{size / 2**20:,.0f}" for size in sizes), f"{seconds:.0f}")
+
+
 def main() -> None:
     print(markdown(["1,000 queries, 32 at once", "wall ms a query", "CPU ms a query"], overhead()))
     print()
@@ -246,6 +285,9 @@ def main() -> None:
     print()
     header = ["peak MB", "queries", "at start", "asked", "written", "scored in blocks"]
     print(markdown([*header, "journal MB", "seconds"], memory()))
+    print()
+    header = ["queries of eval", "peak MB", "scores.json MB", "report.html MB", "seconds"]
+    print(markdown(header, evaluated()))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from rageval_report._registry import load
 from rageval_report.errors import DataError
 from rageval_report.files.json_lines import json_objects
 from rageval_report.records import FIELDS, record_table
+from rageval_report.records.table import Unplaced
 from rageval_report.runner.columns import ANSWERED
 from rageval_report.runner.lines import LineByLine
 
@@ -24,7 +25,9 @@ _TEXTS = frozenset(name for name, kind in ANSWERED.items() if kind == "text") | 
 _READ = frozenset(FIELDS) - _TEXTS
 
 
-def record_blocks(path: str | Path, *, most_rows: int = 1000) -> Iterator[pd.DataFrame]:
+def record_blocks(
+    path: str | Path, *, most_rows: int = 1000, unplaced_gold: Unplaced = "error"
+) -> Iterator[pd.DataFrame]:
     r"""The records of a run in their order, a table of some rows at a time.
 
     Parameters
@@ -33,6 +36,8 @@ def record_blocks(path: str | Path, *, most_rows: int = 1000) -> Iterator[pd.Dat
         ``records.parquet`` or ``records.jsonl``, as a run writes it.
     most_rows : int, default 1000
         How many rows a table has at most.
+    unplaced_gold : {"error", "drop"}
+        As for `rageval_report.records.record_table`.
 
     Yields
     ------
@@ -60,7 +65,7 @@ def record_blocks(path: str | Path, *, most_rows: int = 1000) -> Iterator[pd.Dat
         raise DataError(f"most_rows must be at least 1; got {most_rows!r}")
     blocks = _of_parquet if Path(path).suffix == ".parquet" else _of_lines
     for frame in blocks(Path(path), most_rows):
-        yield record_table(frame, unretrieved_citations="keep")
+        yield record_table(frame, unretrieved_citations="keep", unplaced_gold=unplaced_gold)
 
 
 def _of_lines(path: Path, most_rows: int) -> Iterator[pd.DataFrame]:

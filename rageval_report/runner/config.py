@@ -112,6 +112,9 @@ class RunConfig:
         How the records are written; Parquet where pyarrow is installed.
     metrics : tuple of str
         What the command line computes afterwards.
+    about : dict
+        What else should be known of the run, as where its queries come from; it is written into
+        ``run.json`` and means nothing to the runner.
 
     Raises
     ------
@@ -139,6 +142,7 @@ class RunConfig:
     stop_after: int | None = 25
     table: str | None = None
     metrics: tuple[str, ...] = ()
+    about: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 1 <= self.concurrency <= _MOST_AT_ONCE:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,13 +22,27 @@ from rageval_report.files.source import STANDARD_INPUT, Source
 from rageval_report.records import FIELDS
 from rageval_report.records.cells import CellError, doc_id, is_missing
 from rageval_report.runner.lines import LineByLine, version_of
+from rageval_report.runner.templates import field_of
 from rageval_report.scores.frames import to_pandas
+from rageval_report.scores.metric import normalised
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of, query_ids
 
-# What a pipeline is never shown: it is what it will be measured against.
+# What a pipeline is never shown: it is what it will be measured against, or tells of it, as the
+# type "unanswerable" does. The beginnings are those of all names that sets give their gold.
 _GOLD = (
     *("reference", "negative_reference", "relevant", "relevant_texts", "relevant_spans"),
     *("relevant_sections", "answerable"),
+)
+_TELLING = frozenset(
+    (
+        *("query_type", "question_type", "difficulty", "passages", "provenance", "evidence"),
+        *("evidences", "supporting_facts", "is_unanswerable", "is_impossible", "qrels"),
+        *("correct_answer", "correct_answers", "best_answer", "incorrect_answers"),
+    )
+)
+_GOLDEN_BEGINNINGS = (
+    *("gold", "ground_truth", "expected", "reference", "negative_reference", "relevan"),
+    *("answerable", "unanswerable", "is_relevant"),
 )
 # What an earlier run of a pipeline said, which is not what this one says.
 _SAID = (
@@ -36,7 +51,10 @@ _SAID = (
     "error",
 )
 OF_THE_RUN = ("first_byte_ms", "attempts", "error_kind", "asked_at")
+_NAMES_OF_GOLD = _TELLING.union(*((field, *FIELDS[field]) for field in _GOLD))
+_NAMES_OF_SAID = frozenset(OF_THE_RUN).union(*((field, *FIELDS[field]) for field in _SAID))
 _KEPT_AS = "{}_given"
+_AS_KEPT = _KEPT_AS.format("")
 
 _LOOKS_EVERY = 100  # rows of a file, whether it is still the same
 
@@ -61,16 +79,38 @@ class Query:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What the pipeline may be told: id, question and metadata, never the gold.
+        """What may be sent where it is named: id, question, metadata; never what tells the gold.
 
         Examples
         --------
-        >>> Query(0, "a", "Why?", {"reference": "So.", "language": "en"}).shown
+        >>> given = {"reference": "So.", "query_type": "unanswerable", "language": "en"}
+        >>> Query(0, "a", "Why?", given).shown
         {'language': 'en', 'query_id': 'a', 'question': 'Why?'}
         """
-        secret = _own_names(tuple(self.given), (*_GOLD, *_SAID))
-        told = {key: value for key, value in self.given.items() if key not in secret}
-        return {**told, "query_id": self.query_id, "question": self.question}
+        told = {key: value for key, value in self.given.items() if not _was_said(key)}
+        return {**_without_gold(told), "query_id": self.query_id, "question": self.question}
+
+    def told(self, names: Iterable[str] = ()) -> dict[str, Any]:
+        """What is sent where no template says it: id, question, and the fields that are named.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Of metadata.
+
+        Raises
+        ------
+        UnknownNameError
+            If the query has no such field, or it tells the gold.
+
+        Examples
+        --------
+        >>> query = Query(0, "a", "Why?", {"language": "en", "tenant": "north"})
+        >>> query.told(["language"])
+        {'query_id': 'a', 'question': 'Why?', 'language': 'en'}
+        """
+        shown = self.shown
+        return {name: field_of(name, shown) for name in ("query_id", "question", *names)}
 
     def kept(self) -> dict[str, Any]:
         """What of it goes into the records: an earlier answer only under another name.
@@ -80,11 +120,8 @@ class Query:
         >>> Query(0, "a", "Why?", {"reference": "So.", "answer": "No."}).kept()
         {'query_id': 'a', 'question': 'Why?', 'reference': 'So.', 'answer_given': 'No.'}
         """
-        stale = _own_names(tuple(self.given), _SAID) | set(OF_THE_RUN)
-        rest = {
-            _KEPT_AS.format(key) if key in stale else key: value
-            for key, value in self.given.items()
-        }
+        names = _kept_names(tuple(self.given))
+        rest = {names[key]: value for key, value in self.given.items()}
         return {"query_id": self.query_id, "question": self.question, **rest}
 
 
@@ -97,6 +134,43 @@ def _own_names(given: tuple[str, ...], fields: tuple[str, ...]) -> frozenset[str
     """How those of the fields that are there are named."""
     found = (first_named(given, (field, *FIELDS[field])) for field in fields)
     return frozenset(name for name in found if name is not None)
+
+
+@lru_cache(_MANY)
+def _kept_names(given: tuple[str, ...]) -> dict[str, str]:
+    """What is kept under which name: nothing takes the place of what had the name before."""
+    stale = _own_names(given, _SAID) | set(OF_THE_RUN)
+    names = {key: key for key in given if key not in stale}
+    for key in [one for one in given if one in stale]:
+        first = _KEPT_AS.format(key)
+        free = (first if n == 1 else f"{first}_{n}" for n in count(1))
+        names[key] = next(one for one in free if one not in names.values() and one not in given)
+    return names
+
+
+@lru_cache(_MANY)
+def _tells_gold(name: str) -> bool:
+    """Whether a pipeline that sees the field knows more than the question."""
+    plain = normalised(name)
+    return plain in _NAMES_OF_GOLD or plain.startswith(_GOLDEN_BEGINNINGS)
+
+
+@lru_cache(_MANY)
+def _was_said(name: str) -> bool:
+    """Whether the field is an earlier answer, by its own name or that under which it is kept."""
+    plain = normalised(name)
+    return plain in _NAMES_OF_SAID or plain.removesuffix(_AS_KEPT) in _NAMES_OF_SAID
+
+
+def _without_gold(value: Any) -> Any:
+    """The value without the keys that tell the gold, however deep, as in ``metadata``."""
+    if isinstance(value, Mapping):
+        return {
+            key: _without_gold(item) for key, item in value.items() if not _tells_gold(str(key))
+        }
+    if isinstance(value, list | tuple):
+        return [_without_gold(item) for item in value]
+    return value
 
 
 @lru_cache(_MANY)

@@ -18,6 +18,7 @@ import pandas as pd
 from rageval_report._version import __version__
 from rageval_report.errors import DataError
 from rageval_report.files.writing import write_atomically
+from rageval_report.records.table import Unplaced
 from rageval_report.runner.asking import Asking, Sleep
 from rageval_report.runner.blocks import record_blocks
 from rageval_report.runner.config import RunConfig
@@ -73,9 +74,11 @@ class Finished:
         """How many queries were answered."""
         return self.n - self.n_failed
 
-    def blocks(self, *, most_rows: int = 1000) -> Iterator[pd.DataFrame]:
+    def blocks(
+        self, *, most_rows: int = 1000, unplaced_gold: Unplaced = "error"
+    ) -> Iterator[pd.DataFrame]:
         """The records, a checked table of some rows at a time, as `record_blocks` gives them."""
-        return record_blocks(self.records, most_rows=most_rows)
+        return record_blocks(self.records, most_rows=most_rows, unplaced_gold=unplaced_gold)
 
 
 def run(
@@ -94,7 +97,8 @@ def run(
     ----------
     queries : path, frame, dict of lists, or list of dicts
         A row a query: id, question, and whatever else is known, as gold. A JSON Lines file is
-        read line by line. The gold is never shown to the pipeline.
+        read line by line. The pipeline is shown the question, and of the rest what the target's
+        settings name; never the gold.
     target : Target or callable
         What is asked, or a function of a question that returns the answer or a mapping with
         ``answer``, ``retrieved``, ``contexts``, ``citations``.
@@ -241,7 +245,8 @@ class _Started:
             journal.header.get("created_at"),
         )
         document = self._document(finished, journal)
-        write_atomically(folder / RUN, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
+        write_atomically(folder / RUN, text + "\n")
         return finished
 
     def _failures(self, journal: Journal) -> dict[str, int]:
@@ -252,7 +257,7 @@ class _Started:
     def _notes(self, journal: Journal, failures: dict[str, int]) -> tuple[str, ...]:
         notes = []
         if failures:
-            told = ", ".join(f"{kind} {n}" for kind, n in failures.items())
+            told = ", ".join(f"{kind} {n}{_said(journal, kind)}" for kind, n in failures.items())
             notes.append(f"{sum(failures.values())} of {journal.n_done} have no answer: {told}")
         if journal.is_cut:
             notes.append("the journal ended in the middle of a line; that query was asked again")
@@ -269,6 +274,7 @@ class _Started:
             "config": finished.config,
             "target": header["asked"]["the pipeline"],
             "query_set": header["asked"]["the queries"],
+            "about": config.about,
             "question_count": finished.n,
             "error_count": finished.n_failed,
             "errors": finished.failures,
@@ -283,6 +289,15 @@ class _Started:
                 "retries": asdict(config.retries),
             },
         }
+
+
+def _said(journal: Journal, kind: str) -> str:
+    """What a server said that refused; the word alone reads as if it had declined to answer."""
+    if kind != "refused":
+        return ""
+    entries = (journal.entry(row) or {} for row in np.flatnonzero(journal.failures).tolist())
+    first = next(one for one in entries if one.get("error_kind") == kind)
+    return f" ({str(first.get('error')).removeprefix(f'{kind}: ')})"
 
 
 def _earlier(folder: Path) -> dict[str, Any]:

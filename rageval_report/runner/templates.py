@@ -42,8 +42,8 @@ def filled(template: Any, fields: Mapping[str, Any]) -> Any:
         return template
     whole = _PLACE.fullmatch(template)
     if whole:
-        return _field(whole[1], fields)
-    return _PLACE.sub(lambda place: str(_field(place[1], fields)), template)
+        return field_of(whole[1], fields)
+    return _PLACE.sub(lambda place: str(field_of(place[1], fields)), template)
 
 
 def filled_address(template: str, fields: Mapping[str, Any]) -> str:
@@ -54,10 +54,22 @@ def filled_address(template: str, fields: Mapping[str, Any]) -> str:
     >>> filled_address("http://host/ask?q={question}", {"question": "Why & how?"})
     'http://host/ask?q=Why%20%26%20how%3F'
     """
-    return _PLACE.sub(lambda place: quote(str(_field(place[1], fields)), safe=""), template)
+    return _PLACE.sub(lambda place: quote(str(field_of(place[1], fields)), safe=""), template)
 
 
-def _field(name: str, fields: Mapping[str, Any]) -> Any:
+def field_of(name: str, fields: Mapping[str, Any]) -> Any:
+    """A field that is to be sent.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none of that name.
+
+    Examples
+    --------
+    >>> field_of("k", {"question": "Why?", "k": 5})
+    5
+    """
     if name not in fields:
         raise UnknownNameError("field that may be sent", name, fields)
     return fields[name]

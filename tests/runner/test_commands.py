@@ -52,6 +52,19 @@ def test_a_command_sees_no_gold(command):
     assert target.ask(QUERY).fields["answer"] == '{"query_id": "q1", "question": "Why?"}\n'
 
 
+def test_a_command_is_told_the_fields_that_are_named_and_no_others(command):
+    target = command("print(json.dumps({'answer': line}))", fields=("language",))
+    query = Query(0, "q1", "Why?", {"language": "en", "tenant": "north", "relevant": ["d1"]})
+    told = '{"query_id": "q1", "question": "Why?", "language": "en"}\n'
+    assert target.ask(query).fields["answer"] == told
+
+
+def test_an_answer_of_ten_megabytes_is_too_large_unless_more_is_allowed(command):
+    says = "print(json.dumps({'answer': 'x' * 10_000_000}))"
+    assert failure_of(command(says)).kind == "size"
+    assert len(command(says, max_bytes=1 << 24).ask(QUERY).fields["answer"]) == 10_000_000
+
+
 def test_a_command_that_ends_is_told_with_its_code_and_last_words_and_started_again(command):
     target = command("sys.stderr.write('out of memory'); sys.exit(3)")
     for _ in range(2):

@@ -271,7 +271,13 @@ LINE = {"line": "python rag.py --k 5"}
         ("http", PLAIN, {"stream": {"text": "delta"}}),
         ("command", LINE, {"line": "python rag.py --k 10"}),
         ("command", LINE, {"response": {"answer": "text"}}),
+        ("command", LINE, {"fields": ["language"]}),
         ("callable", {"function": "json:dumps"}, {"argument": "query"}),
+        (
+            "callable",
+            {"function": "json:dumps", "argument": "query"},
+            {"fields": ["language"]},
+        ),
     ],
 )
 def test_a_pipeline_that_is_asked_otherwise_is_another(target, then, now):

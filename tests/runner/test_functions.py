@@ -42,8 +42,21 @@ def test_a_function_is_found_by_its_name_and_asked(module):
 
 
 def test_a_function_of_the_whole_query_sees_no_gold(module):
-    settings = FunctionSettings(f"{module}:whole", argument="query")
+    settings = FunctionSettings(f"{module}:whole", argument="query", fields=("language",))
     assert FunctionTarget(settings).ask(QUERY).fields == {"answer": "languageWhy?"}
+    told_nothing = FunctionSettings(f"{module}:whole", argument="query")
+    assert FunctionTarget(told_nothing).ask(QUERY).fields == {"answer": "query_idWhy?"}
+
+
+def test_gold_cannot_be_among_the_fields_of_a_function(module):
+    settings = FunctionSettings(f"{module}:whole", argument="query", fields=("relevant",))
+    with pytest.raises(KeyError, match="no field that may be sent is named 'relevant'"):
+        FunctionTarget(settings).ask(QUERY)
+
+
+def test_fields_of_a_function_that_takes_the_question_alone_are_refused():
+    with pytest.raises(DataError, match="with argument: query"):
+        FunctionTarget(FunctionSettings("json:dumps", fields=("language",)))
 
 
 @pytest.mark.parametrize(

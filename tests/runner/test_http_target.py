@@ -113,6 +113,25 @@ def test_events_of_plain_text_are_joined(says, target):
     assert target(says.url, stream=Stream()).ask(QUERY).fields["answer"] == "Paris."
 
 
+ENDS = {
+    "a text": (b"data: END\n\n", "END"),
+    "a name": (b'event: done\ndata: {"model": "m"}\n\n', "done"),
+    "an object, spaced otherwise": (b'data: {"type":"end"}\n\n', '{"type": "end"}'),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_stream_may_end_by_its_own_mark(says, target, end):
+    said, done = ENDS[end]
+    pieces = events('{"delta": "Par"}', '{"delta": "is."}')
+    says.body = pieces + said + events('{"delta": " Too late."}')
+    reply = target(says.url, stream=Stream(done=done)).ask(QUERY)
+    assert reply.fields["answer"] == "Paris."
+    assert reply.fields.get("model") == ("m" if end == "a name" else None)
+    says.body = pieces
+    assert "the answer ended before" in str(failure_of(target(says.url, stream=Stream(done=done))))
+
+
 @pytest.mark.parametrize(
     ("body", "told"),
     [
@@ -161,10 +180,11 @@ def test_a_slow_server_is_left_after_the_timeout(serve, target):
     assert failure.kind == "timeout"
 
 
-def test_ten_megabytes_are_an_answer_and_too_many_are_not(serve, target):
+def test_ten_megabytes_are_too_large_for_an_answer_unless_more_is_allowed(serve, target):
     url = serve(huge=1.0) + "/answer"
-    assert len(target(url).ask(QUERY).fields["answer"]) == 10 << 20
-    assert failure_of(target(url, max_bytes=1 << 20)).kind == "size"
+    failure = failure_of(target(url))
+    assert (failure.kind, "max_bytes=10,000,000 bytes" in str(failure)) == ("size", True)
+    assert len(target(url, max_bytes=1 << 24).ask(QUERY).fields["answer"]) == 10 << 20
 
 
 def test_a_refusal_is_an_answer(serve, target):

@@ -41,6 +41,30 @@ def test_the_pipeline_is_never_shown_the_gold():
     assert query.shown == {"query_id": "a", "question": "Why?", "language": "en"}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("references", "ground_truth", "answers", "relevant_spans", "relevance", "Is Answerable"),
+        *("query_type", "queryType", "difficulty", "is_unanswerable", "gold_doc_ids", "evidence"),
+        *("expected_document_ids", "negative_references", "response_given", "latency_ms"),
+        *("provenance", "passages", "supporting_facts", "error_kind"),
+    ],
+)
+def test_no_name_under_which_sets_tell_the_gold_may_be_sent(name):
+    query = Query(0, "a", "Why?", {"reference": "So.", "answer": "No.", name: "GOLD"})
+    assert query.shown == {"query_id": "a", "question": "Why?"}
+    assert query.kept()[name if name in query.kept() else f"{name}_given"] == "GOLD"
+
+
+def test_gold_within_metadata_is_not_shown_and_what_is_not_gold_is():
+    history = [{"question": "Who?", "answer": "Ann."}]
+    told = {"query_type": "unanswerable", "relevant": {"d1": 2}, "language": "en"}
+    query = Query(0, "a", "Why?", {"metadata": told, "history": history})
+    assert query.shown["metadata"] == {"language": "en"}
+    assert query.shown["history"] == history
+    assert query.kept()["metadata"] == told
+
+
 def test_an_earlier_answer_is_kept_under_another_name():
     query = Query(0, "a", "Why?", {"response": "No.", "context": "...", "latency_ms": 3.0})
     assert query.kept() == {
@@ -50,6 +74,13 @@ def test_an_earlier_answer_is_kept_under_another_name():
         "context_given": "...",
         "latency_ms_given": 3.0,
     }
+
+
+def test_what_an_earlier_run_kept_is_not_lost_to_what_this_one_keeps():
+    given = {"latency_ms": 5, "latency_ms_given": 7, "topic": "x"}
+    kept = Query(0, "a", "Why?", given).kept()
+    assert list(kept.values())[2:] == [5, 7, "x"]
+    assert (kept["latency_ms_given_2"], kept["latency_ms_given"]) == (5, 7)
 
 
 def test_a_file_without_ids_has_them_derived_from_its_questions(write):

@@ -10,6 +10,7 @@ import sys
 import threading
 import tracemalloc
 from collections import Counter
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -71,6 +72,13 @@ def test_the_account_of_a_run_says_what_was_asked_and_how_it_went(tmp_path, quer
     assert account["metadata"]["samples"] == 5
     assert account["target"]["function"].endswith(":says_yes")
     assert set(account["config"].values()) == {None}  # a function says nothing of itself
+
+
+def test_where_the_queries_come_from_stands_in_the_account(tmp_path, queries):
+    about = {"datasets": ["squad_v2"], "samples_per_dataset": 2, "seed": 7, "at": Path("a")}
+    run(queries(2), says_yes, tmp_path, RunConfig(table="jsonl", about=about))
+    account = json.loads((tmp_path / "run.json").read_text())
+    assert account["about"] == about | {"at": "a"}
 
 
 def test_a_sample_is_drawn_and_only_it_is_asked(tmp_path, queries, lines):

@@ -19,6 +19,10 @@ SNAPSHOT = (
     *("hybrid_search_enabled", "contextual_retrieval_enabled"),
 )
 
+# An answer that is larger is none: a person reads a few thousand characters, and ten contexts of a
+# chunk each are some tens of thousands.
+MOST_BYTES = 10_000_000
+
 
 def digest_of(*settings: Any) -> str:
     """What tells two settings apart without showing them: some may be as secret as a key.

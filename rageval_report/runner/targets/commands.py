@@ -19,10 +19,9 @@ from rageval_report.errors import DataError, PipelineError
 from rageval_report.runner.failures import TargetError
 from rageval_report.runner.queries import Query
 from rageval_report.runner.replies import Reply, ResponsePaths, record_fields
-from rageval_report.runner.targets.base import Target, digest_of
+from rageval_report.runner.targets.base import MOST_BYTES, Target, digest_of
 
 _PIECE = 1 << 16
-_MEGABYTE = 1 << 20
 _LAST_WORDS = 300
 _PATIENCE = 5.0  # seconds that a process gets to end by itself
 
@@ -37,16 +36,19 @@ class CommandSettings:
         The command and its arguments; no shell is between.
     response : ResponsePaths
         Where the fields stand in what it writes.
+    fields : tuple of str
+        Names of metadata that it is told beside ``query_id`` and ``question``.
     timeout : float
         Seconds that a query may take; the process is ended then, and started again.
-    max_bytes : int
+    max_bytes : int, default 10 MB
         A line that is longer is a failure.
     """
 
     line: str | tuple[str, ...]
     response: ResponsePaths = field(default_factory=ResponsePaths)
+    fields: tuple[str, ...] = ()
     timeout: float = 60.0
-    max_bytes: int = 64 * _MEGABYTE
+    max_bytes: int = MOST_BYTES
 
 
 class CommandTarget(Target):
@@ -88,10 +90,11 @@ class CommandTarget(Target):
 
     def ask(self, query: Query) -> Reply:
         """Write the question, read the answer."""
+        told = json.dumps(query.told(self._settings.fields), default=str)
         process = self._process()
         started = time.perf_counter()
         try:
-            line, first = process.answer(json.dumps(query.shown, default=str))
+            line, first = process.answer(told)
         except TargetError:
             self._let_go(process)
             raise
@@ -100,7 +103,8 @@ class CommandTarget(Target):
 
     def identity(self) -> dict[str, Any]:
         """The command's name; of its arguments, which may hold keys, a digest."""
-        digest = digest_of(self._words, asdict(self._settings.response))
+        told = self._settings
+        digest = digest_of(self._words, asdict(told.response), told.fields)
         return {"target": "command", "command": self._words[0], "settings": digest}
 
     def check(self) -> None:

@@ -28,13 +28,16 @@ class FunctionSettings:
     function : str
         As "module:function".
     argument : {"question", "query"}
-        Whether it takes the question, or a dict of ``query_id``, ``question`` and metadata.
+        Whether it takes the question, or a dict of ``query_id``, ``question`` and `fields`.
+    fields : tuple of str
+        Names of metadata that stand in that dict.
     response : ResponsePaths
         Where the fields stand in what it returns.
     """
 
     function: str
     argument: str = "question"
+    fields: tuple[str, ...] = ()
     response: ResponsePaths = field(default_factory=ResponsePaths)
 
 
@@ -65,6 +68,8 @@ class FunctionTarget(Target):
     def __init__(self, settings: FunctionSettings, function: Callable[[Any], Any] | None = None):
         if settings.argument not in _ARGUMENTS:
             raise UnknownNameError("argument of a function", settings.argument, _ARGUMENTS)
+        if settings.fields and settings.argument != "query":
+            raise DataError("a function that is told fields takes them with argument: query")
         self._settings = settings
         self._function = function or _loaded(settings.function)
         if inspect.iscoroutinefunction(self._function):
@@ -82,21 +87,22 @@ class FunctionTarget(Target):
 
     def ask(self, query: Query) -> Reply:
         """Call the function."""
-        whole = self._settings.argument == "query"
+        told = self._settings
+        given = query.told(told.fields) if told.argument == "query" else query.question
         started = time.perf_counter()
         try:
-            found = self._function(query.shown if whole else query.question)
+            found = self._function(given)
         except TargetError:
             raise
         except Exception as exc:  # whatever a user's function raises is a query without an answer
             raise TargetError(f"{type(exc).__name__}: {exc}", "exception") from exc
         latency_ms = 1000 * (time.perf_counter() - started)
-        return Reply(record_fields(found, self._settings.response), latency_ms)
+        return Reply(record_fields(found, told.response), latency_ms)
 
     def identity(self) -> dict[str, Any]:
         """The function's name, and a digest of how it is called."""
         told = self._settings
-        digest = digest_of(told.argument, asdict(told.response))
+        digest = digest_of(told.argument, asdict(told.response), told.fields)
         return {"target": "callable", "function": told.function, "settings": digest}
 
 

@@ -19,13 +19,12 @@ from rageval_report.runner.failures import TargetError, of_request
 from rageval_report.runner.paths import value_at
 from rageval_report.runner.queries import Query
 from rageval_report.runner.replies import Reply, ResponsePaths, record_fields
-from rageval_report.runner.targets.base import SNAPSHOT, Target, digest_of
-from rageval_report.runner.targets.events import events_in
+from rageval_report.runner.targets.base import MOST_BYTES, SNAPSHOT, Target, digest_of
+from rageval_report.runner.targets.events import Event, events_in
 from rageval_report.runner.templates import filled, filled_address
 
 _VARIABLE = re.compile(r"(?:(\S+) )?\$\{(\w+)\}")
 _OF_KEYS = re.compile(r"authorization|cookie|key|token|secret", re.IGNORECASE)
-_MEGABYTE = 1 << 20
 _LONGEST_SHOWN = 200
 _MILLISECONDS = 1000.0
 _USUAL_END = "[DONE]"
@@ -41,8 +40,8 @@ class Stream:
         Where a piece of the answer stands in an event, as ``choices.0.delta.content``; an empty
         path where the event is the piece, as it is where its data is no JSON.
     done : str, optional
-        The data of the event that ends an answer; without it the answer was cut. Where not given,
-        "[DONE]" ends one too, and need not come.
+        The data, or the name, of the event that ends an answer; without it the answer was cut.
+        Where not given, "[DONE]" ends one too, and need not come.
     """
 
     text: str = "delta"
@@ -63,15 +62,15 @@ class HttpSettings:
         A key is named, not written: ``Authorization: Bearer ${RAG_API_KEY}`` takes it from that
         environment variable.
     body : JSON value
-        What is sent; ``{question}``, ``{query_id}`` and the names of metadata are filled in.
-        Nothing is sent with GET.
+        What is sent; ``{question}``, ``{query_id}`` and the names of metadata are filled in, but
+        for those that tell the gold. Nothing is sent with GET.
     response : ResponsePaths
         Where the fields of a record stand in the answer.
     stream : Stream, optional
         How the answer comes in pieces; it comes whole where not given.
     timeout : float
         Seconds that a query may take.
-    max_bytes : int
+    max_bytes : int, default 10 MB
         An answer that is larger is a failure.
     health_url : str, optional
         What answers 200 when the server can be asked; without it, the address need only be there.
@@ -88,7 +87,7 @@ class HttpSettings:
     response: ResponsePaths = field(default_factory=ResponsePaths)
     stream: Stream | None = None
     timeout: float = 60.0
-    max_bytes: int = 64 * _MEGABYTE
+    max_bytes: int = MOST_BYTES
     health_url: str | None = None
     config_url: str | None = None
     config: dict[str, str] = field(default_factory=dict)
@@ -264,20 +263,33 @@ def _in_pieces(timed: Timed, stream: Stream, paths: ResponsePaths, keys: Sequenc
         if event.name == "error":
             told = without_keys(keys, event.data)[:_LONGEST_SHOWN]
             raise TargetError(f"the server broke off: {told}", "content")
-        if event.data == (stream.done or _USUAL_END):
+        document = _document(event.data)
+        if _is_end(event, document, stream.done or _USUAL_END):
+            last |= _fields_of(document)
             is_done = True
             break
-        document = _document(event.data)
         piece = document if isinstance(document, str) else value_at(document, stream.text)
         if isinstance(piece, str) and piece:
             place = event.place if place is None else place
             texts.append(piece)
-        if isinstance(document, dict):
-            last |= {key: value for key, value in document.items() if value is not None}
+        last |= _fields_of(document)
     if not is_done:
         raise TargetError(f"the answer ended before {stream.done!r}", "content")
     answer = without_keys(keys, "".join(texts))
     return _joined(answer, _hidden(keys, last), timed, place, paths)
+
+
+def _is_end(event: Event, document: Any, end: str) -> bool:
+    """Whether the event is named so, or says that: the same text, or the same JSON."""
+    return end in (event.name, event.data) or (
+        isinstance(document, dict) and document == _document(end)
+    )
+
+
+def _fields_of(document: Any) -> dict[str, Any]:
+    """What an event tells beside a piece of the answer."""
+    is_object = isinstance(document, dict)
+    return {key: one for key, one in document.items() if one is not None} if is_object else {}
 
 
 def _document(data: str) -> Any:
