@@ -365,3 +365,53 @@ def test_real_gold_with_ids_of_signed_integers_is_read(real_data):
     assert records["answerable"].all()
     assert set(map(len, records["reference"])) == {1, 2}
     assert records.index.str.startswith("-").any()
+
+
+# -- gold that nothing can be held against
+
+
+@pytest.mark.parametrize(
+    ("gold", "field"),
+    [({"relevant_texts": ["Rome"]}, "contexts"), ({"relevant": [("a.md", 0, 9)]}, "retrieved")],
+)
+def test_gold_that_nothing_can_be_held_against_is_left_out_on_demand(gold, field):
+    rows = [
+        {"query_id": "a", "retrieved": ["c1"], **gold},
+        {"query_id": "b", "retrieved": ["c1"], "relevant": ["c1"]},
+    ]
+    with pytest.raises(DataError, match=f"^{field} of 'a': gold "):
+        record_table(rows)
+    with pytest.warns(RagevalWarning, match="which 1 of 2 answers lack \\('a'\\)"):
+        table = record_table(rows, unplaced_gold="drop")
+    assert table["relevant"].tolist() == [None, {"c1": 1.0}]
+    assert record_table(table).equals(table)
+
+
+def test_an_unknown_way_with_gold_is_refused():
+    with pytest.raises(UnknownNameError, match="no way with gold is named 'keep'"):
+        record_table([{"query_id": "a"}], unplaced_gold="keep")
+
+
+HUGE = 10**400  # no float holds it, and JSON may
+
+
+@pytest.mark.parametrize("huge", [HUGE, -HUGE, 10**5000], ids=["large", "low", "largest"])
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        (lambda huge: {"answerable": huge}, "expected true or false"),
+        (lambda huge: {"relevant": {"d1": huge}}, "relevance grades must be finite numbers"),
+        (lambda huge: {"retrieved": {"d1": huge}}, "relevance grades must be finite numbers"),
+        (lambda huge: {"retrieved": [("d1", huge)]}, "retrieval scores must be finite numbers"),
+        (lambda huge: {"latency_ms": huge}, "expected a number from 0 upwards"),
+    ],
+)
+def test_a_number_that_no_float_holds_is_refused_with_the_query(cells, told, huge):
+    with pytest.raises(DataError, match=f"'q1'.*{told}"):
+        one(**cells(huge))
+
+
+def test_an_id_of_thousands_of_digits_is_refused_and_a_long_one_is_not():
+    assert one(retrieved=[10**40])["retrieved"] == [f"1{'0' * 40}"]
+    with pytest.raises(DataError, match=r"expected an id, .*more digits than can be shown"):
+        one(retrieved=[10**5000])

@@ -52,10 +52,22 @@ def datasets(output: Output) -> None:
 )
 @click.option("--split", metavar="NAME", help="As train, validation, test.")
 @click.option("--samples", type=int, metavar="N", help="Draw so many questions; all if not given.")
+@click.option(
+    "--unanswerable-ratio",
+    type=float,
+    metavar="SHARE",
+    help="The share that has no answer, as 0.3; as in the set if not given.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="For what is drawn.")
 @output_options
 def stats(
-    name: str, place: Path | None, split: str | None, samples: int | None, seed: int, output: Output
+    name: str,
+    place: Path | None,
+    split: str | None,
+    samples: int | None,
+    unanswerable_ratio: float | None,
+    seed: int,
+    output: Output,
 ) -> None:
     """Count the questions of a data set by type, domain, difficulty, answerable.
 
@@ -63,9 +75,15 @@ def stats(
     golden set. Without --path a set is fetched.
     """
     known = load(f"{_WING}:DATASETS")
-    if name.partition("/")[0] not in known and place is None and Path(name).exists():
+    is_path = Path(name).exists() or Path(name).suffix.lower() in (".gz", ".json", ".jsonl")
+    if name.partition("/")[0] not in known and place is None and is_path:
         name, place = "golden", Path(name)
-    settings: dict[str, object] = {"split": split, "samples": samples, "seed": seed}
+    settings: dict[str, object] = {
+        "split": split,
+        "samples": samples,
+        "unanswerable_ratio": unanswerable_ratio,
+        "seed": seed,
+    }
     records = load(f"{_WING}:load_dataset")(name, place, **settings)
     shown = {key: value for key, value in settings.items() if value is not None}
     output.write({name: _counted(name, records, shown)})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +51,7 @@ def chat_options(command: Callable[..., Any]) -> Callable[..., Any]:
         if function is not None and (provider or model or base_url):
             raise click.UsageError("give --chat, or --provider, --model and --base-url.")
         if function is not None:
-            return command(chat=_function(function), **rest)
+            return command(chat=function_named(function), **rest)
         options = {} if base_url is None else {"base_url": base_url}
         named = load("rageval_report.judges.chats.environment:chat_from_environment")
         return command(chat=named(provider, model, **options), **rest)
@@ -57,7 +59,7 @@ def chat_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_chat
 
 
-def _function(place: str) -> Callable[[str], Any]:
+def function_named(place: str) -> Callable[[str], Any]:
     """A function of a module, also of one in the folder that the command is run in."""
     module, _, name = place.partition(":")
     if not (module and name):
@@ -125,7 +127,22 @@ MAKING_EXAMPLES = (*_GENERATE, *_GROUND_TRUTH)
 @click.option("--negatives", type=int, default=2, show_default=True, help="Wrong answers to each.")
 @click.option("--examples", "shown", metavar="FILE", help="A golden set that shows what to ask.")
 @click.option("--existing", metavar="FILE", help="A golden set that is not to be asked again.")
-@click.option("--filter", "filters", multiple=True, metavar="NAME", help="Only these filters.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    help="Drafts at once; the set is the same.",
+)
+@click.option("--longest", type=int, default=1500, show_default=True, help="Letters of a passage.")
+@click.option("--shortest", type=int, default=200, show_default=True, help="Letters of a passage.")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="NAME",
+    help="Only these filters: length, self_contained, supported, not_leaking; repeatable.",
+)
 @click.option("--rejected", type=click.Path(path_type=Path), metavar="FILE", help="Write a CSV.")
 @seed_option
 @chat_options
@@ -142,6 +159,9 @@ def generate(
     filters: tuple[str, ...],
     seed: int,
     negatives: int,
+    concurrency: int,
+    longest: int,
+    shortest: int,
     **rest: Any,
 ) -> None:
     """Have a chat model write a golden set from documents.
@@ -152,18 +172,22 @@ def generate(
     for place in (path, rejected):
         if place is not None:
             check_free(place, force=rest["force"])
-    made = load(f"{_WING}:generate_golden")(
-        documents,
-        chat,
-        {name: rest[name] for name in ("factoid", "multi_hop", "unanswerable")},
-        journal=journal or _beside(path),
-        examples=_items(shown),
-        existing=_items(existing),
-        filters=filters or None,
-        n_negatives=negatives,
-        prompts=prompts,
-        seed=seed,
-    )
+    with _drafting(concurrency) as pool:
+        made = load(f"{_WING}:generate_golden")(
+            documents,
+            chat,
+            {name: rest[name] for name in ("factoid", "multi_hop", "unanswerable")},
+            journal=journal or _beside(path),
+            examples=_items(shown),
+            existing=_items(existing),
+            filters=filters or None,
+            n_negatives=negatives,
+            prompts=prompts,
+            longest=longest,
+            shortest=shortest,
+            map=pool.map,
+            seed=seed,
+        )
     told = f"{made.n_asked} messages were sent, {made.n_replayed} answered from the journal"
     note(f"{told}; {len(made.rejected)} drafts were rejected")
     if rejected is not None:
@@ -172,6 +196,16 @@ def generate(
         reasons = "; ".join(made.rejected["reason"].head(3))
         raise DataError(f"no question was taken: {reasons or 'nothing was asked for'}")
     write_items(made.items, path)
+
+
+@contextlib.contextmanager
+def _drafting(concurrency: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool of threads that begins nothing more once it is left, as by Ctrl-C."""
+    pool = ThreadPoolExecutor(concurrency)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _beside(path: Path) -> Path:
@@ -214,14 +248,9 @@ def ground_truth(
     PATH_OR_SUBSET is a folder or zip archive, or a subset to fetch, as nfcorpus.
     """
     check_free(path, force=rest["force"])
-    name, where = ("beir", Path(place)) if Path(place).exists() else (f"beir/{place}", None)
-    datasets = "rageval_report.datasets"
-    records = load(f"{datasets}:load_dataset")(name, where, split=split)
-    chosen = load(f"{_WING}:highly_relevant")(_only(records, ids), grade=grade)
-    if samples is not None and samples < len(chosen):
-        chosen = chosen.sample(samples, random_state=seed).sort_index()
-    wanted = {one for grades in chosen["relevant"] for one in grades}
-    corpus = load(f"{datasets}:load_corpus")(name, where, ids=wanted)
+    chosen, corpus = beir_questions(
+        place, split=split, grade=grade, samples=samples, seed=seed, ids=ids
+    )
     items = load(f"{_WING}:ground_truth")(
         chosen,
         corpus,
@@ -232,6 +261,32 @@ def ground_truth(
         prompts=prompts,
     )
     write_items(items, path)
+
+
+def beir_questions(
+    place: str,
+    *,
+    split: str | None,
+    grade: float,
+    samples: int | None,
+    seed: int,
+    ids: tuple[str, ...] = (),
+) -> tuple[Any, Any]:
+    """The queries of a BEIR set that have highly relevant documents, and these documents."""
+    name, where = ("beir", Path(place)) if _is_path(place) else (f"beir/{place}", None)
+    datasets = "rageval_report.datasets"
+    records = load(f"{datasets}:load_dataset")(name, where, split=split)
+    chosen = load(f"{_WING}:highly_relevant")(_only(records, ids), grade=grade)
+    if samples is not None and samples < len(chosen):
+        chosen = chosen.sample(samples, random_state=seed).sort_index()
+    wanted = {one for grades in chosen["relevant"] for one in grades}
+    return chosen, load(f"{datasets}:load_corpus")(name, where, split=split, ids=wanted)
+
+
+def _is_path(place: str) -> bool:
+    """Whether it is a path, there or not; names of subsets have neither folders nor suffixes."""
+    path = Path(place)
+    return path.exists() or len(path.parts) > 1 or bool(path.suffix)
 
 
 def _only(records: Any, ids: tuple[str, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""What the commands that write golden sets share."""
+"""What the commands on golden sets share."""
 
 from __future__ import annotations
 
@@ -20,16 +20,22 @@ seed_option = click.option(
 force_option = click.option("--force", is_flag=True, help="Replace FILE where there is one.")
 
 
-def by_option(default: tuple[str, ...]) -> Callable[..., Any]:
-    """``--by``, the metadata that make types."""
+def by_option(default: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """``--by``, the metadata that make types; without a default query_type, if items say it."""
     return click.option(
         "--by",
         multiple=True,
         default=default,
-        show_default=True,
+        show_default=True if default else "query_type, if the questions have it",
         metavar="KEY",
         help="What makes a type: a key of the metadata, or answerable; may be repeated.",
     )
+
+
+def read_items(file: str) -> list[GoldenItem]:
+    """The questions of a golden set."""
+    items: list[GoldenItem] = load("rageval_report.golden:read_golden")(file)
+    return items
 
 
 def write_items(items: Sequence[GoldenItem], path: Path | None) -> None:

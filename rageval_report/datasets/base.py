@@ -164,9 +164,9 @@ def mappings(cell: object) -> list[Row]:
         If one is something else.
     """
     items = listed(cell)
-    odd = next((one for one in items if not isinstance(one, Mapping)), None)
-    if odd is not None:
-        raise DataError(f"expected objects; got {shown(odd)}")
+    odd = [one for one in items if not isinstance(one, Mapping)]
+    if odd:
+        raise DataError(f"expected objects; got {shown(odd[0])}")
     return items
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Protocol
 
-from rageval_report.datasets.base import Asked, Dataset, Part, Record, needed
+from rageval_report.datasets.base import Asked, Dataset, Part, Record, needed, shown
 from rageval_report.datasets.tables import Hub, hub_rows
 from rageval_report.errors import DataError, RagevalWarning, ReaderError, named
 from rageval_report.files.archives import Archive, is_archive
@@ -57,7 +58,7 @@ class FolderLines:
     def names(self) -> list[str]:
         """The files, as paths with slashes."""
         files = (file for file in self.path.rglob("*") if file.is_file())
-        return sorted(file.relative_to(self.path).as_posix() for file in files)
+        return _without_metadata(file.relative_to(self.path).as_posix() for file in files)
 
     def objects(self, name: str) -> Iterator[dict[str, Any]]:
         """The objects of a file of JSON Lines, gzipped or not."""
@@ -83,7 +84,7 @@ class ZipLines:
 
     def names(self) -> list[str]:
         """The files, as paths with slashes."""
-        return list(self.archive.names)
+        return _without_metadata(self.archive.names)
 
     def objects(self, name: str) -> Iterator[dict[str, Any]]:
         """The objects of a file of JSON Lines."""
@@ -104,6 +105,11 @@ class ZipLines:
             return self.archive.read(name).decode("utf-8-sig")
         except UnicodeDecodeError as exc:
             raise ReaderError("the member is no text in UTF-8", f"{self.path}/{name}") from exc
+
+
+def _without_metadata(names: Iterable[str]) -> list[str]:
+    """The names but for those that macOS adds to folders and archives."""
+    return sorted(one for one in names if not f"/{one}".rpartition("/")[2].startswith("._"))
 
 
 # -- the parts
@@ -128,7 +134,8 @@ def beir_parts(asked: Asked) -> list[Part]:
     place, queries = _place_of(asked.path)
     qrels_name = _qrels_name(place, asked.split)
     qrels = read_qrels(place.text(qrels_name), f"{place.name}/{qrels_name}")
-    texts = {} if queries is None else dict(_texts(place.objects(queries)))
+    in_file = () if queries is None else place.objects(queries)
+    texts = dict(_texts(in_file, f"{place.name}/{queries}"))
     if queries is None:
         told = f"{place.name}: no {_QUERIES} is there, so the records have no questions"
         warnings.warn(told, RagevalWarning, stacklevel=4)
@@ -153,14 +160,24 @@ def _record(
     }
 
 
-def _texts(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    for row in rows:
-        yield str(row.get("_id", row.get("id"))), needed(row, "text", str)
+def _texts(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[str, str]]:
+    for number, row in enumerate(rows, 1):
+        try:
+            yield _id_of(row), needed(row, "text", str)
+        except DataError as exc:
+            raise ReaderError(f"entry {number}: {exc}", name) from exc
+
+
+def _id_of(row: Mapping[str, Any]) -> str:
+    given = row.get("_id", row.get("id"))
+    if isinstance(given, bool) or not isinstance(given, str | int) or not str(given).strip():
+        raise DataError(f"expected an '_id', a text; got {shown(given)}")
+    return str(given)
 
 
 def _fetched(asked: Asked) -> Part:
     hub = _hub(asked)
-    texts = dict(_texts(hub_rows(hub("queries"), "queries")))
+    texts = dict(_texts(hub_rows(hub("queries"), "queries"), f"{asked.title}, queries"))
     rows = hub_rows(Hub(f"BeIR/{asked.subset}-qrels"), asked.split or "test")
     qrels: dict[str, dict[str, float]] = {}
     for row in rows:
@@ -192,15 +209,23 @@ def beir_corpus(asked: Asked) -> Iterator[tuple[str, str, str]]:
         If there is no corpus.
     """
     if asked.path is None:
+        told = f"{asked.title}, corpus"
         rows: Iterable[Mapping[str, Any]] = hub_rows(_hub(asked)("corpus"), "corpus")
     else:
         place, _ = _place_of(asked.path)
         name = _named_like(place, _CORPUS)
         if name is None:
             raise ReaderError(f"expected a {_CORPUS}; found none", place.name)
-        rows = place.objects(name)
-    for row in rows:
-        yield str(row.get("_id", row.get("id"))), str(row.get("title") or ""), str(row["text"])
+        told, rows = f"{place.name}/{name}", place.objects(name)
+    yield from _documents(rows, told)
+
+
+def _documents(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[str, str, str]]:
+    for number, row in enumerate(rows, 1):
+        try:
+            yield _id_of(row), str(row.get("title") or ""), needed(row, "text", str)
+        except DataError as exc:
+            raise ReaderError(f"entry {number}: {exc}", name) from exc
 
 
 # -- the files
@@ -213,19 +238,43 @@ def _place_of(path: Path) -> tuple[Lines, str | None]:
         if is_archive(source):
             archive: Lines = ZipLines(path, Archive(source))
             return archive, _named_like(archive, _QUERIES)
+        if not (path.parent / "qrels").is_dir():
+            told = "expected judgments in a folder qrels beside this file, or a folder or zip"
+            raise ReaderError(f"{told} archive of a BEIR set; found neither", path)
         return FolderLines(path.parent), path.name
     folder = FolderLines(path)
     return folder, _named_like(folder, _QUERIES)
 
 
 def _named_like(place: Lines, name: str) -> str | None:
-    """The file of that name, wherever it stands, gzipped or not."""
-    ends = (f"/{name}", f"/{name}.gz")
-    return next((one for one in place.names() if f"/{one}".endswith(ends)), None)
+    """The file of that name, beside the judgments where there are some, gzipped or not."""
+    names = place.names()
+    root = _root_of(names, place.name)
+    wanted = (f"/{name}", f"/{name}.gz")
+    found = [one for one in names if f"/{one}".endswith(wanted)]
+    beside = [one for one in found if root is None or one.rpartition("/")[0] == root]
+    return next(iter(beside or (found if len(found) == 1 else [])), None)
+
+
+def _root_of(names: Iterable[str], place: str) -> str | None:
+    """The folder of the set: the one that has judgments; None where no one has.
+
+    Raises
+    ------
+    ReaderError
+        If several sets lie there: files of one are not to be taken for another's.
+    """
+    roots = {f"/{one}".rpartition("/qrels/")[0] for one in names if "/qrels/" in f"/{one}"}
+    if len(roots) > 1:
+        told = named(sorted(one.lstrip("/") or "the folder itself" for one in roots))
+        raise ReaderError(f"several sets lie here: {told}; give the path of one", place)
+    return next(iter(roots)).lstrip("/") if roots else None
 
 
 def _qrels_name(place: Lines, split: str | None) -> str:
-    files = [one for one in place.names() if "/qrels/" in f"/{one}"]
+    names = place.names()
+    _root_of(names, place.name)
+    files = [one for one in names if "/qrels/" in f"/{one}"]
     splits = {Path(one).stem: one for one in files if one.endswith((".tsv", ".txt"))}
     wanted: Sequence[str] = _SPLITS if split is None else (split,)
     found = next((splits[one] for one in wanted if one in splits), None)
@@ -286,8 +335,11 @@ def _is_header(parts: list[str]) -> bool:
 def _judgment(parts: list[str], name: str, number: int) -> tuple[str, str, float]:
     places = _PLACES.get(len(parts))
     try:
-        query, document, grade = (parts[place].strip() for place in places or ())
-        return query, document, float(grade)
+        query, document, told = (parts[place].strip() for place in places or ())
+        grade = float(told)
+        if not math.isfinite(grade):
+            raise ValueError(told)
+        return query, document, grade
     except ValueError as exc:
         told = "expected query-id, corpus-id and score, or a line of TREC's qrels; got"
         raise ReaderError(f"{told} {json.dumps(parts)[:80]}", name, number) from exc

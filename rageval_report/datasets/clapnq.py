@@ -58,7 +58,7 @@ def clapnq_record(row: Row) -> Record:
         "reference": answers or None,
         "answerable": answerable,
         "relevant": dict.fromkeys(passages, 1.0) if answerable else None,
-        "query_type": "unanswerable" if answerable is False else "long_form",
+        "query_type": "unanswerable" if answerable is False else None,
         "domain": "wikipedia",
         "passages": passages,
     }

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rageval_report.datasets.base import Asked, Dataset, Part, Record
+from rageval_report.datasets.base import Asked, Dataset, Record
+from rageval_report.datasets.drawing import drawn_alike, drawn_by_ratio
 from rageval_report.datasets.table import DATASETS
 from rageval_report.errors import DataError, RagevalWarning, ReaderError, UnknownNameError, named
 from rageval_report.records import record_table
@@ -22,6 +23,7 @@ def load_dataset(
     *,
     split: str | None = None,
     samples: int | None = None,
+    unanswerable_ratio: float | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
     r"""Load a data set as records.
@@ -39,6 +41,10 @@ def load_dataset(
     samples : int, optional
         How many questions to draw, without replacement; all of them where not given. They stay in
         the order of the set. Of a set of subsets each gives as many as another.
+    unanswerable_ratio : float, optional
+        The share of the questions that shall have no answer, from 0 to 1, as 0.3 for testing
+        whether a pipeline abstains; as the set has them where not given. With no `samples`, as
+        many questions as there are at that share. The whole set is then read.
     seed : int
         For what is drawn.
 
@@ -58,7 +64,8 @@ def load_dataset(
     ReaderError
         If what stands at the path is not that data set.
     DataError
-        If it cannot be fetched, or `samples` makes no sense.
+        If it cannot be fetched, `samples` or `unanswerable_ratio` makes no sense, or the set does
+        not say which questions have an answer.
     MissingDependencyError
         If it would be fetched, and the ``datasets`` library is not installed.
 
@@ -77,8 +84,10 @@ def load_dataset(
     if not parts:
         raise DataError(f"{asked.path or asked.title}: no questions are there")
     rng = np.random.default_rng(seed)
-    shares = _shares([len(part.rows) for part in parts], samples)
-    drawn = [one for part, n in zip(parts, shares, strict=True) for one in _drawn(part, n, rng)]
+    if unanswerable_ratio is None:
+        drawn = drawn_alike(parts, samples, rng)
+    else:
+        drawn = drawn_by_ratio(parts, samples, unanswerable_ratio, rng)
     return record_table(_without_empty_columns(_with_unique_ids(drawn)))
 
 
@@ -144,33 +153,6 @@ def _asked(name: str, path: str | Path | None, split: str | None) -> tuple[Datas
 def _check_samples(samples: int | None) -> None:
     if samples is not None and (isinstance(samples, bool) or samples < 1):
         raise DataError(f"samples must be a whole number from 1 up, or None; got {samples!r}")
-
-
-def _shares(sizes: list[int], samples: int | None) -> list[int]:
-    """How many of each part: alike, but no more than it has, and all of them together as asked."""
-    if samples is None:
-        return sizes
-    if samples > sum(sizes):
-        told = f"{samples} questions were asked for; there are {sum(sizes)}, and all are taken"
-        warnings.warn(told, RagevalWarning, stacklevel=3)
-    shares = [0] * len(sizes)
-    while (left := samples - sum(shares)) > 0:
-        open_ = [place for place, size in enumerate(sizes) if shares[place] < size]
-        if not open_:
-            break
-        for place in open_[:left]:
-            shares[place] += min(max(1, left // len(open_)), sizes[place] - shares[place])
-    return shares
-
-
-def _drawn(part: Part, n: int, rng: np.random.Generator) -> Iterator[Record]:
-    size = len(part.rows)
-    places = range(size) if n >= size else np.sort(rng.choice(size, n, replace=False)).tolist()
-    for place in places:
-        try:
-            yield part.record(part.rows[place])
-        except DataError as exc:
-            raise ReaderError(f"question {place}, counted from 0: {exc}", part.name) from exc
 
 
 def _with_unique_ids(records: list[Record]) -> list[Record]:

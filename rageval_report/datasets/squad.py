@@ -56,7 +56,7 @@ def squad_record(row: Row) -> Record:
 
     All answers are references. A question without an answer has no gold: its paragraph is about
     the matter, but answers nothing; what annotators might have taken for one is a negative
-    reference.
+    reference. The set states no type of the others.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def squad_record(row: Row) -> Record:
         "negative_reference": wrong or None,
         "answerable": answerable,
         "relevant": {passage: 1.0} if answerable else None,
-        "query_type": "factoid" if answerable else "unanswerable",
+        "query_type": None if answerable else "unanswerable",
         "domain": title,
         "passages": {passage: context},
     }

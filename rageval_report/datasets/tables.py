@@ -9,7 +9,7 @@ from typing import Any
 
 from rageval_report._registry import load
 from rageval_report.datasets.base import Asked, Part, Record, Row
-from rageval_report.errors import DataError, ReaderError
+from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 
@@ -157,8 +157,9 @@ def _files_in(folder: Path, split: str | None) -> list[Path]:
         raise ReaderError(told, folder)
     found = {_split_of(file) for file in files}
     if len(found) > 1:
-        told = ", ".join(sorted(found))
-        raise ReaderError(f"files of several splits: {told}; say which: split=...", folder)
+        told = named(sorted(found))
+        what = "say which split, or give the path of one file"
+        raise ReaderError(f"files of several splits: {told}; {what}", folder)
     return files
 
 

@@ -7,18 +7,28 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
+from pathlib import PurePosixPath
 
 import pandas as pd
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError
-from rageval_report.golden.items import FIELDS, GoldenItem, checked_ids, unknown_fields
-from rageval_report.golden.wording import content_words, near_pairs, share_within, words_of
+from rageval_report.golden.items import (
+    FIELDS,
+    GoldenItem,
+    checked_ids,
+    checked_keys,
+    unknown_fields,
+)
+from rageval_report.golden.nearness import near_pairs
+from rageval_report.golden.wording import content_words, share_within, words_of
 
 ERROR, WARNING = "error", "warning"
 
 _YES_NO = frozenset(("yes", "no", "true", "false"))
 _UNSAID = "(not said)"
+_ANSWERABLE = "answerable"
+_LONGEST_QUOTE = 200
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,8 @@ class Limits:
     largest : float
         The greatest share of one type.
     by : tuple of str
-        The metadata that are types; ``answerable`` is one as well.
+        The metadata that are types; ``answerable`` is one as well. Of the default ones those that
+        no item has are passed over; another must be there.
     """
 
     near: float = 0.8
@@ -129,7 +140,7 @@ def check_golden(
         The set.
     documents : mapping of str to str, optional
         Texts by filename or by id, as `Documents` reads a folder; without them spans cannot be
-        compared with their files.
+        compared with their files, nor can ids that are names of files be looked for.
     checks : iterable of str, optional
         Names of `CHECKS`; all of them where not given.
     limits : Limits, optional
@@ -144,7 +155,7 @@ def check_golden(
     Raises
     ------
     UnknownNameError
-        If no check has that name.
+        If no check has that name, or no item a key of `Limits.by`.
     DataError
         If there is no item, two have one id, or a limit makes no sense.
 
@@ -155,7 +166,7 @@ def check_golden(
     [['b', 'a']]
     """
     checked = Checked(checked_ids(items), documents, limits or Limits())
-    _refuse_limits(checked.limits)
+    _refuse_limits(checked)
     run = [CHECKS[name] for name in (CHECKS if checks is None else checks)]
     found = [finding for check in run for finding in check(checked)]
     columns = [field.name for field in fields(Finding)]
@@ -163,10 +174,17 @@ def check_golden(
     return frame[["check", "severity", "query_id", "other", "value", "told"]]
 
 
-def _refuse_limits(limits: Limits) -> None:
+def _refuse_limits(checked: Checked) -> None:
+    limits = checked.limits
     for name in ("near", "support", "leak", "largest"):
         if not 0.0 < getattr(limits, name) <= 1.0:
             raise DataError(f"{name} must be above 0 and at most 1; got {getattr(limits, name)!r}")
+    checked_keys(checked.items, [one for one in limits.by if one not in (*Limits.by, _ANSWERABLE)])
+
+
+def _quoted(text: str) -> str:
+    """A text in quotes; of a long one its beginning, and a mark that there is more."""
+    return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…")
 
 
 # -- the fields
@@ -180,7 +198,8 @@ def fields_check(checked: Checked) -> Iterator[Finding]:
     for key, n in unknown_fields(checked.items).items():
         near = difflib.get_close_matches(key, FIELDS, n=1, cutoff=0.8)
         if near:
-            told = f"the key {key!r} of {n} items is metadata; was {near[0]!r} meant?"
+            of_all = f"in {n} of {len(checked.items)} items"
+            told = f"the key {key!r} ({of_all}) is metadata; was {near[0]!r} meant?"
             yield Finding("fields", WARNING, "", told)
 
 
@@ -197,7 +216,7 @@ def _faults(item: GoldenItem) -> Iterator[tuple[str, str]]:
     wrong = {" ".join(words_of(one)) for one in item.negative_references}
     both = [one for one in item.references if " ".join(words_of(one)) in wrong]
     if both:
-        yield ERROR, f"{both[0]!r:.60} is a reference and a negative reference"
+        yield ERROR, f"{_quoted(both[0])} is a reference and a negative reference"
 
 
 # -- questions that are alike
@@ -209,19 +228,30 @@ def duplicates_check(checked: Checked) -> Iterator[Finding]:
     for item in checked.items:
         plain = " ".join(words_of(item.question)) or item.question
         if plain in first:
-            told = f"the question stands there twice: {item.question!r:.80}"
+            told = f"the question stands there twice: {_quoted(item.question)}"
             yield Finding("duplicates", ERROR, item.query_id, told, first[plain], 1.0)
         first.setdefault(plain, item.query_id)
 
 
 def near_duplicates_check(checked: Checked) -> Iterator[Finding]:
-    """Questions that are nearly the same; what `duplicates_check` finds is left to it."""
+    """Questions that are nearly an earlier one; what `duplicates_check` finds is left to it.
+
+    A finding a question, which names the nearest: of a hundred questions of one pattern every pair
+    is near, and nobody reads 4,950 lines.
+    """
     plain = {" ".join(words_of(item.question)): item for item in reversed(checked.items)}
     items = list(reversed(plain.values()))
+    nearest: dict[int, tuple[int, float]] = {}
+    counted: Counter[int] = Counter()
     for one, two, value in near_pairs([item.question for item in items], checked.limits.near):
-        told = f"{items[two].question!r:.80} is nearly {items[one].question!r:.80}"
+        counted[two] += 1
+        if value > nearest.get(two, (0, 0.0))[1]:
+            nearest[two] = one, value
+    for two, (one, value) in sorted(nearest.items()):
+        more = f", and {counted[two] - 1} others" if counted[two] > 1 else ""
+        both = f"{_quoted(items[two].question)} is nearly {_quoted(items[one].question)}"
         yield Finding(
-            "near_duplicates", WARNING, items[two].query_id, told, items[one].query_id, value
+            "near_duplicates", WARNING, items[two].query_id, both + more, items[one].query_id, value
         )
 
 
@@ -229,7 +259,7 @@ def near_duplicates_check(checked: Checked) -> Iterator[Finding]:
 
 
 def spans_check(checked: Checked) -> Iterator[Finding]:
-    """Spans of files that are not there, are shorter, or say something else."""
+    """Spans and ids of files that are not there; spans of shorter ones, or of another text."""
     if checked.documents is None:
         n = sum(bool(item.relevant_spans) for item in checked.items)
         if n:
@@ -239,6 +269,7 @@ def spans_check(checked: Checked) -> Iterator[Finding]:
     for item in checked.items:
         for told in _span_faults(item, checked.documents):
             yield Finding("spans", ERROR, item.query_id, told)
+    yield from _id_faults(checked.items, checked.documents)
 
 
 def _span_faults(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]:
@@ -255,7 +286,27 @@ def _span_faults(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str
         elif not found.strip():
             yield f"{span.name} is blank"
         elif text is not None and " ".join(text.split()) != " ".join(found.split()):
-            yield f"{span.name} reads {found!r:.50}, not {text!r:.50}"
+            yield f"{span.name} reads {_quoted(found)}, not {_quoted(text)}"
+
+
+def _id_faults(items: Sequence[GoldenItem], documents: Mapping[str, str]) -> Iterator[Finding]:
+    """Gold ids that name documents which are not there; ids of another kind are let be."""
+    gold = {item.query_id: [one for one, n in item.relevant.items() if n > 0] for item in items}
+    ids = dict.fromkeys(one for held in gold.values() for one in held)
+    there = {one for one in ids if one in documents}
+    kinds = {_suffix(name) for name in documents} - {""}
+    missing = {one for one in ids if one not in there and (there or _suffix(one) in kinds)}
+    for query_id, held in gold.items():
+        for one in held:
+            if one in missing:
+                yield Finding("spans", ERROR, query_id, f"there is no document {one!r}")
+    if len(missing) > 1:
+        told = f"{len(missing)} of the {len(ids)} documents that ids name are not there"
+        yield Finding("spans", WARNING, "", told, value=len(missing) / len(ids))
+
+
+def _suffix(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()
 
 
 def support_check(checked: Checked) -> Iterator[Finding]:
@@ -268,7 +319,7 @@ def support_check(checked: Checked) -> Iterator[Finding]:
             continue
         best = max(share_within(one, texts) for one in told)
         if best < limit:
-            said = f"the gold holds {best:.0%} of the words of {told[0]!r:.60}"
+            said = f"the gold holds {best:.0%} of the words of {_quoted(told[0])}"
             yield Finding("answers_in_contexts", WARNING, item.query_id, said, value=best)
 
 
@@ -281,7 +332,7 @@ def leakage_check(checked: Checked) -> Iterator[Finding]:
         worst = max(told, key=lambda one: share_within(one, [item.question]))
         value = share_within(worst, [item.question])
         if value >= checked.limits.leak:
-            said = f"the question holds the answer: {worst!r:.60} in {item.question!r:.80}"
+            said = f"the question holds the answer: {_quoted(worst)} in {_quoted(item.question)}"
             yield Finding("leakage", WARNING, item.query_id, said, value=value)
 
 
@@ -292,7 +343,7 @@ def balance_check(checked: Checked) -> Iterator[Finding]:
     """Types with few queries, of which nothing can be said, and one that drowns the others."""
     n = len(checked.items)
     limits = checked.limits
-    for by in (*limits.by, "answerable"):
+    for by in dict.fromkeys((*limits.by, _ANSWERABLE)):
         counted = Counter(_type_of(item, by) for item in checked.items)
         if set(counted) == {_UNSAID}:
             continue
@@ -306,5 +357,5 @@ def balance_check(checked: Checked) -> Iterator[Finding]:
 
 
 def _type_of(item: GoldenItem, by: str) -> str:
-    value = item.answerable if by == "answerable" else item.metadata.get(by)
+    value = item.answerable if by == _ANSWERABLE else item.metadata.get(by)
     return _UNSAID if value is None else str(value)

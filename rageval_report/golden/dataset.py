@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Literal
@@ -13,10 +14,11 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.golden.items import GoldenItem, read_golden
 from rageval_report.records import FIELDS as RECORD_FIELDS
 from rageval_report.records import record_table
+from rageval_report.records.cells import is_missing
 from rageval_report.scores.query_ids import QUERY_ID
 
-Gold = Literal["auto", "ids", "spans", "texts"]
-_GOLD: tuple[Gold, ...] = ("auto", "ids", "spans", "texts")
+Gold = Literal["auto", "ids", "spans", "texts", "documents"]
+_GOLD: tuple[Gold, ...] = ("auto", "ids", "spans", "texts", "documents")
 
 # Names that mean a field of a record, so that metadata may not have them.
 _TAKEN = frozenset(
@@ -31,10 +33,11 @@ def golden_records(items: Iterable[GoldenItem], *, gold: Gold = "auto") -> pd.Da
     ----------
     items : iterable of GoldenItem
         The items.
-    gold : {"auto", "ids", "spans", "texts"}
+    gold : {"auto", "ids", "spans", "texts", "documents"}
         What tells whether a retrieved chunk is relevant: ids, places in files, which need the
-        place of each retrieved chunk, or exact texts. "auto" takes for each item the first of
-        these that it has.
+        place of each retrieved chunk, exact texts, which need its text, or the files of the spans
+        as ids, for a pipeline that says which documents it found. "auto" takes for each item the
+        first of ids, spans, texts that it has.
 
     Returns
     -------
@@ -67,6 +70,7 @@ def _record(item: GoldenItem, gold: Gold) -> Record:
         "ids": dict(item.relevant),
         "spans": [tuple(span) for span in item.relevant_spans],
         "texts": list(item.relevant_texts),
+        "documents": {span.filename: 1.0 for span in item.relevant_spans},
     }
     kind = next((one for one in found if found[one]), "ids") if gold == "auto" else gold
     metadata = {_free(key): value for key, value in item.metadata.items()}
@@ -77,7 +81,7 @@ def _record(item: GoldenItem, gold: Gold) -> Record:
         "reference": list(item.references) or None,
         "negative_reference": list(item.negative_references) or None,
         "answerable": item.answerable,
-        "relevant": found["ids"] or None if kind == "ids" else None,
+        "relevant": found.get(kind) or None if kind in ("ids", "documents") else None,
         "relevant_spans": found["spans"] or None if kind == "spans" else None,
         "relevant_texts": found["texts"] or None if kind == "texts" else None,
     }
@@ -85,6 +89,19 @@ def _record(item: GoldenItem, gold: Gold) -> Record:
 
 def _free(key: str) -> str:
     return f"{key}_given" if key in _TAKEN else key
+
+
+def records_text(records: pd.DataFrame) -> str:
+    r"""Records as JSON Lines; what a question lacks is left out of its line.
+
+    Examples
+    --------
+    >>> records_text(golden_records([GoldenItem("a", "Who?", ("Ann",))]))
+    '{"query_id": "a", "question": "Who?", "reference": ["Ann"]}\n'
+    """
+    rows = records.astype(object).reset_index().to_dict("records")
+    told = ({key: one for key, one in row.items() if not is_missing(one)} for row in rows)
+    return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in told)
 
 
 def golden_parts(asked: Asked) -> list[Part]:

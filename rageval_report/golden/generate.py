@@ -18,8 +18,9 @@ from rageval_report.golden.drafts import Draft, Drafter, Plan, checked_kinds
 from rageval_report.golden.filters import FILTERS
 from rageval_report.golden.items import GoldenItem
 from rageval_report.golden.journal import Journal
+from rageval_report.golden.nearness import Seen
 from rageval_report.golden.prompts import Prompt, load_prompts
-from rageval_report.golden.wording import content_words, jaccard, similarity
+from rageval_report.golden.wording import content_words, jaccard
 from rageval_report.judges.chats import Chat, as_chat
 
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
@@ -85,7 +86,7 @@ def generate_golden(
     filters : iterable of str, optional
         Names of `FILTERS`; all of them where not given.
     near : float
-        From which similarity on a question is a near-duplicate; see `wording.near_pairs`.
+        From which similarity on a question is a near-duplicate; see `nearness.near_pairs`.
     n_negatives : int
         How many wrong answers to each question; 0 asks for none.
     prompts : path or mapping, optional
@@ -201,8 +202,9 @@ class _Taken:
 
     def __init__(self, existing: Sequence[GoldenItem], near: float):
         self.items: list[GoldenItem] = []
-        self._near = near
-        self._seen = [one.question for one in existing]
+        self._seen = Seen(near)
+        for one in existing:
+            self._seen.add(one.question)
         self._asked: dict[tuple[str, int], list[str]] = {}
         self._rejected: list[tuple[str, str, str, str]] = []
 
@@ -223,12 +225,11 @@ class _Taken:
             passages = ", ".join(one.span.name for one in draft.plan.passages)
             self._rejected.append((draft.plan.kind, passages, question, reason or ""))
             return
-        self._seen.append(item.question)
+        self._seen.add(item.question)
         self.items.append(item)
 
     def _near_one(self, item: GoldenItem) -> str | None:
-        near = (asked for asked in self._seen if similarity(asked, item.question) >= self._near)
-        found = next(near, None)
+        found = self._seen.nearest(item.question)
         return None if found is None else f"the question is nearly {found!r:.80}"
 
     def rejected_frame(self) -> pd.DataFrame:

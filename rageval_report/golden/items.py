@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from rageval_report.errors import DataError, named
+from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.files.writing import write_atomically
@@ -159,7 +159,7 @@ def read_golden(path: str | Path) -> list[GoldenItem]:
 def _read(row: Any, source: Source, number: int, what: str) -> GoldenItem:
     try:
         return golden_item(row)
-    except (DataError, cells.CellError) as exc:
+    except DataError as exc:
         if what == "line":
             raise source.error(str(exc), line=number) from exc
         raise source.error(f"entry {number}: {exc}") from exc
@@ -220,6 +220,13 @@ def golden_item(row: object) -> GoldenItem:
     question = _value(row, "question")
     if not isinstance(question, str) or not question.strip():
         raise DataError(f"every item needs a question, a text; got {question!r:.60}")
+    try:
+        return _item(row, question)
+    except cells.CellError as exc:
+        raise DataError(str(exc)) from exc
+
+
+def _item(row: Mapping[str, Any], question: str) -> GoldenItem:
     grades, texts, spans = _gold(row)
     references = _texts(row, "references")
     metadata = {**_object(row, "metadata"), **_others(row)}
@@ -285,7 +292,8 @@ def _gold(
     texts = list(_texts(row, "relevant_texts"))
     for name in _PASSAGES:
         _add_passages(row.get(name), grades, texts)
-    return grades, tuple(dict.fromkeys(texts)), tuple(dict.fromkeys(spans))
+    told = dict.fromkeys(one for one in texts if one.strip())
+    return grades, tuple(told), tuple(dict.fromkeys(spans))
 
 
 def _add_passages(value: object, grades: dict[str, float], texts: list[str]) -> None:
@@ -325,6 +333,41 @@ def _answerable(
 def unknown_fields(items: Iterable[GoldenItem]) -> Counter[str]:
     """How often each key stands in the metadata, to find those that were meant for a field."""
     return Counter(key for item in items for key in item.metadata)
+
+
+def checked_keys(items: Sequence[GoldenItem], by: Iterable[str]) -> tuple[str, ...]:
+    """The keys that items are told apart by, if some item says something of each.
+
+    Parameters
+    ----------
+    items : sequence of GoldenItem
+        The set.
+    by : iterable of str
+        Keys of the metadata, or "answerable".
+
+    Raises
+    ------
+    UnknownNameError
+        If no item has the key.
+
+    Examples
+    --------
+    >>> checked_keys([GoldenItem("a", "Who?", answerable=True)], ["answerable"])
+    ('answerable',)
+    """
+    known = known_keys(items)
+    for key in by:
+        if key not in known:
+            raise UnknownNameError("key of the items", key, known)
+    return tuple(by)
+
+
+def known_keys(items: Iterable[GoldenItem]) -> set[str]:
+    """The keys of the metadata that some item fills; "answerable" where one says it."""
+    every = list(items)
+    filled = {key for one in every for key, value in one.metadata.items() if value is not None}
+    is_said = any(one.answerable is not None for one in every)
+    return filled | ({"answerable"} if is_said else set())
 
 
 def checked_ids(items: Iterable[GoldenItem]) -> list[GoldenItem]:

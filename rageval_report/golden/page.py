@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from importlib import resources
 
@@ -20,7 +20,12 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026",
                           "\u2028": "\\u2028", "\u2029": "\\u2029"})  # fmt: skip
 
 
-def review_page(items: Iterable[GoldenItem], *, title: str = "golden set") -> str:
+def review_page(
+    items: Iterable[GoldenItem],
+    *,
+    title: str = "golden set",
+    documents: Mapping[str, str] | None = None,
+) -> str:
     """The page: accept, edit or reject each item, then save the decisions to a file.
 
     Parameters
@@ -29,6 +34,8 @@ def review_page(items: Iterable[GoldenItem], *, title: str = "golden set") -> st
         The set.
     title : str
         What it is called.
+    documents : mapping of str to str, optional
+        Texts by filename or id, so that the passages are shown.
 
     Returns
     -------
@@ -41,7 +48,7 @@ def review_page(items: Iterable[GoldenItem], *, title: str = "golden set") -> st
     >>> "Review of a &amp; b" in page, "</script>?" in page
     (True, False)
     """
-    rows = review_rows(items)
+    rows = review_rows(items, documents)
     seen = "\n".join(f"{row['query_id']} {row['fingerprint']}" for row in rows)
     data = {
         "format": FORMAT,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -11,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report.errors import DataError, named
+from rageval_report.errors import DataError, RagevalWarning, named
 from rageval_report.files.source import Source
 from rageval_report.golden.items import GoldenItem, checked_ids
 
@@ -29,6 +30,8 @@ COLUMNS = (
     *("query_id", "decision", "question", "references", "negative_references"),
     *("answerable", "gold", "note", "fingerprint"),
 )
+_AROUND = 300  # characters that are shown before and after a span
+
 # What a spreadsheet takes for a formula; an apostrophe makes it a text, and is taken off again.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 
@@ -81,8 +84,18 @@ class Reviewed:
     decisions: pd.DataFrame
 
 
-def review_rows(items: Iterable[GoldenItem]) -> list[dict[str, str]]:
+def review_rows(
+    items: Iterable[GoldenItem], documents: Mapping[str, str] | None = None
+) -> list[dict[str, str]]:
     r"""What a reviewer sees of each item, as texts; several answers stand on lines of their own.
+
+    Parameters
+    ----------
+    items : iterable of GoldenItem
+        The set.
+    documents : mapping of str to str, optional
+        Texts by filename or id, as `Documents` reads a folder: with them the passages are shown
+        that an item was made from or that its gold names.
 
     Examples
     --------
@@ -97,7 +110,7 @@ def review_rows(items: Iterable[GoldenItem]) -> list[dict[str, str]]:
             "references": "\n".join(map(_one_line, item.references)),
             "negative_references": "\n".join(map(_one_line, item.negative_references)),
             "answerable": "" if item.answerable is None else str(item.answerable).lower(),
-            "gold": "\n\n".join(_gold(item)),
+            "gold": "\n\n".join([*_gold(item), *_passages(item, documents or {})]),
             "note": "",
             "fingerprint": item.fingerprint,
         }
@@ -111,17 +124,42 @@ def _gold(item: GoldenItem) -> Iterator[str]:
     yield from item.relevant
 
 
+def _passages(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]:
+    """What a reviewer must have read to say whether the answer is right, or there is none."""
+    made_from = item.provenance.get("passages")
+    places = [one for one in made_from if _is_place(one)] if isinstance(made_from, list) else []
+    around = [
+        (span.filename, max(0, span.start - _AROUND), span.end + _AROUND)
+        for span in item.relevant_spans
+    ]
+    for filename, start, end in places or around:
+        if filename in documents:
+            yield f"{filename}:\n{documents[filename][start:end]}"
+    yield from (f"{one}:\n{documents[one]}" for one in item.relevant if one in documents)
+
+
+def _is_place(one: object) -> bool:
+    return (
+        isinstance(one, list)
+        and len(one) == 3
+        and isinstance(one[0], str)
+        and all(isinstance(place, int) for place in one[1:])
+    )
+
+
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def review_sheet(items: Iterable[GoldenItem]) -> str:
+def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | None = None) -> str:
     """A sheet to fill, as comma-separated values: accept, edit or reject in ``decision``.
 
     Parameters
     ----------
     items : iterable of GoldenItem
         The set.
+    documents : mapping of str to str, optional
+        As in `review_rows`.
 
     Returns
     -------
@@ -137,7 +175,7 @@ def review_sheet(items: Iterable[GoldenItem]) -> str:
     out = StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for row in review_rows(items):
+    for row in review_rows(items, documents):
         writer.writerow({name: _guarded(text) for name, text in row.items()})
     return out.getvalue()
 
@@ -249,6 +287,12 @@ def apply_review(
     reviewer : str
         Who it was; it stands in the provenance, with the decision and its note.
 
+    Returns
+    -------
+    Reviewed
+        An accepted item stays as it was, whatever its cells say; a warning names those whose cells
+        say something else.
+
     Raises
     ------
     DataError
@@ -265,6 +309,7 @@ def apply_review(
     every = checked_ids(items)
     by_id = {one.query_id: one for one in decisions}
     _refuse_others(every, by_id)
+    _warn_of_unsaid_edits(every, by_id)
     kept, rejected, rows = [], [], []
     for item in every:
         said = by_id.get(item.query_id)
@@ -294,6 +339,38 @@ def _refuse_others(items: Sequence[GoldenItem], decisions: Mapping[str, Decision
     if changed:
         told = "items have changed since the review was made, or its fingerprints have"
         raise DataError(f"{told}: {named(changed)}; make a new one for them")
+
+
+def _warn_of_unsaid_edits(items: Sequence[GoldenItem], decisions: Mapping[str, Decision]) -> None:
+    """A reviewer may have forgotten to write edit; or a spreadsheet made a date of a number."""
+    asked = {item.query_id: row for item, row in zip(items, review_rows(items), strict=True)}
+    changed = [
+        one
+        for one, said in decisions.items()
+        if said.decision in (None, ACCEPT) and _texts_of(said) != _shown_texts(asked[one])
+    ]
+    if changed:
+        told = f"texts were changed where the decision is not edit: {named(changed)}"
+        warnings.warn(
+            f"{told}. These items stay as they were; write edit where the change is meant",
+            RagevalWarning,
+            stacklevel=3,
+        )
+
+
+Texts = tuple[str, tuple[str, ...], tuple[str, ...]]
+
+
+def _texts_of(said: Decision) -> Texts:
+    return said.question, said.references, said.negative_references
+
+
+def _shown_texts(row: Mapping[str, str]) -> Texts:
+    return (
+        row["question"].strip(),
+        _lines(row["references"]),
+        _lines(row["negative_references"]),
+    )
 
 
 def _edited(item: GoldenItem, said: Decision) -> GoldenItem:

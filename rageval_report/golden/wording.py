@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 
-from rageval_report.errors import DataError
 from rageval_report.scores.query_ids import plain_text
 
 _WORD = re.compile(r"\w+")
@@ -92,80 +90,3 @@ def numbers_of(text: str) -> frozenset[str]:
     ['1998', 'b52']
     """
     return frozenset(word for word in words_of(text) if any(map(str.isdecimal, word)))
-
-
-def similarity(first: str, second: str) -> float:
-    """The Jaccard similarity of two texts' shingles; 0 where they name different numbers.
-
-    Questions of two years are two questions, however alike they read.
-
-    Examples
-    --------
-    >>> similarity("Who won in 1998?", "who won in 1998"), similarity("Who won in 1998?", "in 1999")
-    (1.0, 0.0)
-    """
-    if numbers_of(first) != numbers_of(second):
-        return 0.0
-    return jaccard(shingles(first), shingles(second))
-
-
-def near_pairs(texts: Sequence[str], threshold: float) -> list[tuple[int, int, float]]:
-    """The pairs of texts that have a `similarity` of at least `threshold`.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        The texts.
-    threshold : float
-        Above 0, at most 1.
-
-    Returns
-    -------
-    list of (int, int, float)
-        Places of the first and the second, and the similarity; in order.
-
-    Notes
-    -----
-    Exact: no pair is missed, and nothing is drawn at random. Sets that overlap so much must share
-    one of their rarest shingles, so only texts that do are compared.
-
-    References
-    ----------
-    .. [1] Bayardo, Ma, Srikant (2007). Scaling up all pairs similarity search. WWW.
-
-    Examples
-    --------
-    >>> near_pairs(["Who wrote Hamlet?", "who wrote Hamlet", "When?"], 0.8)
-    [(0, 1, 1.0)]
-    """
-    if not 0.0 < threshold <= 1.0:
-        raise DataError(f"the threshold must be above 0 and at most 1; got {threshold!r}")
-    sets = [shingles(text) for text in texts]
-    numbers = [numbers_of(text) for text in texts]
-    found = (
-        (one, two, jaccard(sets[one], sets[two]))
-        for one, two in _candidates(sets, threshold)
-        if numbers[one] == numbers[two]
-    )
-    return sorted(pair for pair in found if pair[2] >= threshold)
-
-
-def _candidates(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[int, int]]:
-    """The pairs that share one of their rarest shingles, and are near enough in size."""
-    frequency = Counter(one for held in sets for one in held)
-    holders: defaultdict[str, list[int]] = defaultdict(list)
-    by_size = sorted(range(len(sets)), key=lambda place: len(sets[place]))
-    for place in by_size:
-        least = threshold * len(sets[place]) - 1e-9  # rounding must not lose a pair
-        prefix = list(_prefix(sets[place], frequency, threshold))
-        others = {other for one in prefix for other in holders[one] if len(sets[other]) >= least}
-        for one in prefix:
-            holders[one].append(place)
-        yield from ((min(place, other), max(place, other)) for other in others)
-
-
-def _prefix(held: frozenset[str], frequency: Counter[str], threshold: float) -> Iterator[str]:
-    """The rarest shingles, as many that an overlap of `threshold` cannot pass them all by."""
-    ranked = sorted(held, key=lambda one: (frequency[one], one))
-    needed = math.ceil(threshold * len(ranked) - 1e-9)  # 0.8 * 5 may be a little more than 4
-    yield from ranked[: len(ranked) - needed + 1]

@@ -19,6 +19,7 @@ _DOC_KEYS = ("doc_id", "document_id", "docid", "id", "_id")
 _GRADE_KEYS = ("relevance", "relevance_score", "grade", "score")
 _TEXT_KEYS = ("text", "content", "page_content")
 _FILE_KEYS = ("filename", "file", "path")
+_LARGEST_ID = 10**1000  # Python writes no integers of thousands of digits
 
 
 class CellError(ValueError):
@@ -83,7 +84,10 @@ def is_missing(cell: object) -> bool:
 
 
 def _shown(cell: object) -> str:
-    shown = repr(cell)
+    try:
+        shown = repr(cell)
+    except ValueError:
+        return f"a {type(cell).__name__} with more digits than can be shown"
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
@@ -99,7 +103,7 @@ def text(cell: object) -> str:
 
 def truth(cell: object) -> bool:
     """True or false; 0 and 1 will do, the text "false" will not."""
-    if isinstance(cell, bool | np.bool_) or (isinstance(cell, Real) and float(cell) in (0.0, 1.0)):
+    if isinstance(cell, bool | np.bool_) or (isinstance(cell, Real) and cell in (0, 1)):
         return bool(cell)
     raise CellError(f"expected true or false (a boolean, not a text); got {_shown(cell)}")
 
@@ -116,7 +120,7 @@ def doc_id(cell: object) -> str:
     """An id: a text that is not blank, or a whole number."""
     if isinstance(cell, str) and cell.strip():
         return cell
-    if isinstance(cell, Integral) and not isinstance(cell, bool):
+    if isinstance(cell, Integral) and not isinstance(cell, bool) and abs(int(cell)) < _LARGEST_ID:
         return str(int(cell))
     raise CellError(f"expected an id, a text or a whole number; got {_shown(cell)}")
 
@@ -130,8 +134,13 @@ def grade(cell: object) -> float:
 
 
 def _number(cell: object) -> float | None:
-    is_number = isinstance(cell, Real) and not isinstance(cell, bool | np.bool_)
-    return float(cell) if is_number else None  # type: ignore[arg-type]
+    """A number as a float; None where it is none, or too large for one."""
+    if not isinstance(cell, Real) or isinstance(cell, bool | np.bool_):
+        return None
+    try:
+        return float(cell)
+    except OverflowError:  # JSON and Python know integers of any size
+        return None
 
 
 # -- lists

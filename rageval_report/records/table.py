@@ -56,6 +56,8 @@ _CALLERS_LINE = 3
 
 Unretrieved = Literal["warn", "error", "keep"]
 _UNRETRIEVED: tuple[Unretrieved, ...] = ("warn", "error", "keep")
+Unplaced = Literal["error", "drop"]
+_UNPLACED: tuple[Unplaced, ...] = ("error", "drop")
 Fault = tuple[str, str, str]
 Cells = list[Any]
 
@@ -66,6 +68,7 @@ def record_table(
     query_id: str = QUERY_ID,
     overlap: float = 0.5,
     unretrieved_citations: Unretrieved = "warn",
+    unplaced_gold: Unplaced = "error",
 ) -> pd.DataFrame:
     """Check the records, and bring every cell of a known field into one shape.
 
@@ -84,6 +87,9 @@ def record_table(
     unretrieved_citations : {"warn", "error", "keep"}
         What to do about citations of what was not retrieved. They are a fault of the pipeline
         more often than of the data, so they are scored as wrong.
+    unplaced_gold : {"error", "drop"}
+        What to do where gold is texts or places, and what was retrieved has neither text nor place
+        to compare them with. Without its gold a query is unscored; it is said of how many.
 
     Returns
     -------
@@ -110,13 +116,16 @@ def record_table(
     """
     if unretrieved_citations not in _UNRETRIEVED:
         raise UnknownNameError("way with citations", str(unretrieved_citations), _UNRETRIEVED)
+    if unplaced_gold not in _UNPLACED:
+        raise UnknownNameError("way with gold", str(unplaced_gold), _UNPLACED)
     if not 0.0 < overlap <= 1.0:
         raise DataError(f"overlap must be above 0 and at most 1, as 0.5; got {overlap!r}")
     frame = to_pandas(data)
     ids, id_column = _unique_ids(frame, query_id)
     columns, sources = _named_columns(frame, id_column)
     reading = _Reading(ids, columns)
-    reading.read_everything(overlap)
+    reading.read_everything(overlap, drop_unplaced=unplaced_gold == "drop")
+    reading.tell_unplaced()
     reading.check_citations(unretrieved_citations)
     return _assembled(frame, ids, reading.columns, {*sources, id_column})
 
@@ -164,8 +173,9 @@ class _Reading:
         self.ids = ids
         self.columns = columns
         self.faults: list[Fault] = []
+        self.unplaced: list[Fault] = []
 
-    def read_everything(self, overlap: float) -> None:
+    def read_everything(self, overlap: float, *, drop_unplaced: bool) -> None:
         """Read field by field; all faults are found before the first few are told."""
         self._read(_TEXTS, cells.optional(cells.text))
         self._read(_LISTS_OF_TEXTS, cells.optional(cells.texts))
@@ -181,7 +191,27 @@ class _Reading:
         for field, of in _PARALLEL.items():
             self._check_lengths(field, of)
         self._match_gold(overlap)
+        if not drop_unplaced:
+            self.faults += self.unplaced
         self._refuse_faults()
+
+    def tell_unplaced(self) -> None:
+        """Leave out gold that nothing can be compared with, and say so."""
+        if not self.unplaced:
+            return
+        names = [one for one, _, _ in self.unplaced]
+        without = set(names)
+        for field in ("relevant", "relevant_texts", "relevant_spans"):
+            if field in self.columns:
+                pairs = zip(self.ids, self.columns[field], strict=True)
+                self.columns[field] = [None if one in without else cell for one, cell in pairs]
+        _, field, what = self.unplaced[0]
+        warnings.warn(
+            f"{what} ({field}), which {len(names)} of {len(self.ids)} answers lack ({named(names)})"
+            ": what needs the gold is unscored there",
+            RagevalWarning,
+            stacklevel=_CALLERS_LINE,
+        )
 
     def check_citations(self, way: Unretrieved) -> None:
         """Say which citations are of documents that were not retrieved."""
@@ -307,7 +337,7 @@ class _Reading:
             return grades
         if chunks is None or len(chunks) != len(ranking):
             what = "gold spans need the filename, start and end of each retrieved chunk"
-            self.faults.append((self.ids[row], "retrieved", what))
+            self.unplaced.append((self.ids[row], "retrieved", what))
             return grades
         return credited(grades, first_holders(chunks, unique, overlap), ranking)
 
@@ -326,7 +356,7 @@ class _Reading:
             return texts
         if contexts is None or len(contexts) != len(ranking):
             what = "gold texts need one text for each retrieved chunk"
-            self.faults.append((self.ids[row], "contexts", what))
+            self.unplaced.append((self.ids[row], "contexts", what))
             return texts
         first = {one: rank for rank, one in reversed(list(enumerate(contexts)))}
         return credited(texts, [first.get(one, -1) for one in texts], ranking)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pandas as pd
 import pytest
@@ -109,6 +110,7 @@ def test_judgments_with_and_without_header_blank_lines_and_decimals(text):
     [
         ("q1\td1\t2\nq1\td2\n", "line 2: expected query-id"),
         ("q1\td1\t2\nq1\td2\tgood\n", "line 2: expected query-id"),
+        ("q1\td1\t2\nq1\td2\tnan\n", "line 2: expected query-id"),
         ("q1\td1\t2\nq1\td1\t1\n", "line 2: 'd1' is judged twice"),
         ("query-id\tcorpus-id\tscore\n", "there are none"),
     ],
@@ -167,3 +169,38 @@ def test_the_tsv_of_mtrag_gives_every_judgment(real_data):
     lines = (path / "govt_lastturn.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [json.loads(line)["_id"] for line in lines]
     assert set(found.index) <= set(texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "told"),
+    [
+        ("corpus.jsonl", '{"_id": "d1", "title": "Mice"}', "entry 1: expected a field 'text'"),
+        ("corpus.jsonl", '{"text": "Of mice."}', "entry 1: expected an '_id'"),
+        ("corpus.jsonl", '{"_id": "d1", "text": null}', "entry 1: expected 'text' to be a str"),
+        ("queries.jsonl", '{"_id": ["q1"], "text": "Why?"}', "entry 1: expected an '_id'"),
+    ],
+)
+def test_a_document_or_query_without_id_or_text_is_named(beir_folder, name, line, told):
+    (beir_folder / name).write_text(line + "\n")
+    with pytest.raises(ReaderError, match=told) as caught:
+        (load_corpus if name == "corpus.jsonl" else load_dataset)("beir", beir_folder)
+    assert name in str(caught.value)
+
+
+def test_a_folder_of_several_sets_is_not_taken_for_one(beir_folder, tmp_path):
+    shutil.copytree(beir_folder, tmp_path / "other")
+    for read in (load_dataset, load_corpus):
+        with pytest.raises(ReaderError, match="several sets lie here: 'other', 'tiny'"):
+            read("beir", tmp_path)
+    assert len(load_dataset("beir", tmp_path / "other")) == 1
+
+
+def test_files_that_macos_adds_to_an_archive_are_no_judgments(zipped):
+    more = {"__MACOSX/tiny/qrels/._test.tsv": "x", "__MACOSX/tiny/._queries.jsonl": "x"}
+    assert load_dataset("beir", zipped({**FILES, **more})).index.tolist() == ["q1"]
+
+
+def test_queries_without_judgments_beside_them_are_refused_without_a_search(tmp_path):
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "Why?"}')
+    with pytest.raises(ReaderError, match="in a folder qrels beside this file"):
+        load_dataset("beir", tmp_path / "queries.jsonl")

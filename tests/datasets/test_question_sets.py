@@ -95,6 +95,12 @@ def test_squad_rows_as_the_datasets_library_gives_them_make_the_same_record(json
     assert one.to_dict() == two.to_dict()
 
 
+def test_squad_states_no_type_but_that_there_is_no_answer(real_data):
+    records = load_dataset("squad_v2", real_data("squad_v2_sample/dev-v2.0.sample.json"))
+    assert set(records["query_type"].dropna()) == {"unanswerable"}
+    assert (records["query_type"].isna() == records["answerable"]).all()
+
+
 # -- HotpotQA
 
 
@@ -267,13 +273,53 @@ def test_samples_must_be_a_number_from_one_up(json_file, samples):
         load_dataset("msmarco", json_file(MSMARCO), samples=samples)
 
 
+@pytest.mark.parametrize(("samples", "ratio", "n_lack"), [(40, 0.3, 12), (10, 1, 10), (9, 0, 0)])
+def test_a_share_without_an_answer_can_be_asked_for(real_data, samples, ratio, n_lack):
+    path = real_data("squad_v2_sample/dev-v2.0.sample.json")
+    records = load_dataset("squad_v2", path, samples=samples, unanswerable_ratio=ratio)
+    assert len(records) == samples
+    assert (~records["answerable"]).sum() == n_lack
+    everything = load_dataset("squad_v2", path).index.tolist()
+    assert records.index.tolist() == [one for one in everything if one in set(records.index)]
+
+
+def test_a_share_without_samples_takes_as_many_as_there_are(real_data):
+    path = real_data("squad_v2_sample/dev-v2.0.sample.json")
+    records = load_dataset("squad_v2", path, unanswerable_ratio=0.3)
+    # of 96 with an answer and 112 without: 137 * 0.3 = 41.1 and 96; 138 would take 97
+    assert records["answerable"].value_counts().to_dict() == {True: 96, False: 41}
+    with pytest.warns(RagevalWarning, match="500 questions were asked for; .* there are 137"):
+        same = load_dataset("squad_v2", path, samples=500, unanswerable_ratio=0.3)
+    assert len(same) == 137
+
+
+def test_the_seed_says_which_questions_of_a_share_are_drawn(real_data):
+    path = real_data("squad_v2_sample/dev-v2.0.sample.json")
+    one, again, other = (
+        load_dataset("squad_v2", path, samples=20, unanswerable_ratio=0.5, seed=seed).index.tolist()
+        for seed in (0, 0, 1)
+    )
+    assert one == again != other
+
+
+def test_a_share_that_cannot_be_had_is_refused(json_file):
+    rows = [{"id": "1", "question": "Who?", "title": "N", "context": "A.", "answers": []}]
+    with pytest.raises(DataError, match="cannot be had: 1 questions have no answer, 0 have one"):
+        load_dataset("squad_v2", json_file(rows), unanswerable_ratio=0.5)
+    asked = [{"question": "Who?"}, {"question": "When?"}]
+    with pytest.raises(DataError, match="no question says whether it has an answer"):
+        load_dataset("golden", json_file(asked), unanswerable_ratio=0.5)
+    with pytest.raises(DataError, match="must be from 0 to 1"):
+        load_dataset("squad_v2", json_file(rows), unanswerable_ratio=1.5)
+
+
 # -- what is none
 
 
 @pytest.mark.parametrize(
     "name", ["squad_v2", "hotpotqa", "msmarco", "qasper", "ragbench", "clapnq"]
 )
-@pytest.mark.parametrize("document", [{"a": 1}, {"a": {"b": 1}}, [1, 2], [{"x": 1}]])
+@pytest.mark.parametrize("document", [{"a": 1}, {"a": {"b": 1}}, [1, 2], [None], [{"x": 1}]])
 def test_a_file_of_something_else_is_refused_with_what_was_expected(json_file, name, document):
     path = json_file(document)
     with pytest.raises(ReaderError, match="expected") as caught:
@@ -302,7 +348,7 @@ def test_a_picture_is_no_data_set(tmp_path):
 def test_a_folder_with_several_splits_asks_which(json_file):
     for split in ("train", "test"):
         folder = json_file([RAGBENCH], f"cuad/{split}-00000-of-00001.jsonl").parent
-    with pytest.raises(ReaderError, match="files of several splits: test, train"):
+    with pytest.raises(ReaderError, match="files of several splits: 'test', 'train'"):
         load_dataset("ragbench", folder)
     assert len(load_dataset("ragbench", folder, split="test")) == 1
     with pytest.raises(ReaderError, match="of the split 'validation'"):

@@ -58,6 +58,15 @@ def test_equal_questions_are_an_error_and_near_ones_a_warning():
     ]
 
 
+def test_questions_of_one_pattern_are_a_finding_each_and_not_a_finding_a_pair():
+    texts = [f"Which rare animal lives on the far western island {one}?" for one in "ABCDE"]
+    items = [GoldenItem(f"q{n}", text) for n, text in enumerate(texts)]
+    frame = check_golden(items, checks=["near_duplicates"])
+    assert frame["query_id"].tolist() == ["q1", "q2", "q3", "q4"]
+    assert frame["other"].tolist() == ["q0"] * 4
+    assert frame["told"].iloc[3].endswith("and 3 others")
+
+
 @pytest.mark.parametrize(
     ("span", "told"),
     [
@@ -72,6 +81,50 @@ def test_a_span_that_does_not_match_its_file_is_an_error(span, told):
     texts = {"a.md": "One\n\nTwo and three"}
     [finding] = check_golden([item], documents=texts, checks=["spans"]).to_dict("records")
     assert told in finding["told"]
+
+
+def test_an_id_that_names_a_file_which_is_not_there_is_an_error():
+    items = [
+        GoldenItem("a", "Who?", relevant={"monet.md": 1.0, "seine.md": 1.0, "old.md": 0.0}),
+        GoldenItem("b", "When?", relevant={"monet.md": 1.0, "manet.md": 2.0}),
+    ]
+    frame = check_golden(items, documents={"seine.md": "Of it."}, checks=["spans"])
+    assert frame[["severity", "query_id", "told"]].to_numpy().tolist() == [
+        ["error", "a", "there is no document 'monet.md'"],
+        ["error", "b", "there is no document 'monet.md'"],
+        ["error", "b", "there is no document 'manet.md'"],
+        ["warning", "", "2 of the 3 documents that ids name are not there"],
+    ]
+
+
+def test_an_id_names_a_file_by_its_ending_though_none_of_them_is_there(tmp_path):
+    (tmp_path / "seine.md").write_text("Of it.")
+    item = GoldenItem("a", "Who?", relevant={"monet.md": 1.0})
+    assert found([item], "spans", documents=Documents(tmp_path)) == [["spans", "error", "a"]]
+
+
+def test_ids_of_another_kind_are_not_looked_for_among_the_files():
+    item = GoldenItem("a", "Who?", relevant={"MED-10": 1.0, "v1.2": 1.0})
+    assert found([item], "spans", documents={"seine.md": "Of it."}) == []
+
+
+def test_ids_are_looked_for_by_any_name_that_documents_have():
+    item = GoldenItem("a", "Who?", relevant={"d1": 1.0, "d2": 1.0})
+    frame = check_golden([item], documents={"d1": "One."}, checks=["spans"])
+    assert frame["told"].tolist() == ["there is no document 'd2'"]
+
+
+def test_a_long_text_is_quoted_with_a_mark_that_there_is_more_and_others_whole():
+    short, long = "why " * 40 + "not?", "how " * 90 + "so?"
+    items = [GoldenItem(f"{n}", text) for n, text in enumerate([short, short, long, long])]
+    told = check_golden(items, checks=["duplicates"])["told"].tolist()
+    assert told[0].endswith(repr(short))
+    assert told[1].endswith("…'")
+
+
+def test_a_key_that_no_item_has_is_answered_with_those_that_there_are():
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'query_type'\?"):
+        check_golden(sound(2), limits=Limits(by=("querytype",)))
 
 
 def test_a_span_that_matches_but_for_blanks_is_right():

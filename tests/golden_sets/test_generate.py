@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +20,7 @@ from rageval_report.errors import (
 )
 from rageval_report.golden import GoldenItem, check_golden, generate_golden, load_prompts
 from rageval_report.golden.documents import Documents, passages_of
-from rageval_report.judges.chats import Reply, ScriptedChat
+from rageval_report.judges.chats import Message, Reply, ScriptedChat
 
 OPTIONS = {"shortest": 10}
 
@@ -302,3 +306,44 @@ def test_documents_without_text_are_refused(tmp_path, chat):
 def test_a_kind_that_is_not_known_is_refused(documents, chat):
     with pytest.raises(UnknownNameError, match="Did you mean 'multi_hop'"):
         made(documents, chat, {"multihop": 1})
+
+
+KILLED_CHAT = """\
+import os, signal, sys
+
+sys.path.insert(0, {tests!r})
+from conftest import river_model
+
+asked = []
+
+
+def ask(text):
+    asked.append(text)
+    if len(asked) > 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return river_model(text)
+"""
+
+
+def test_a_process_that_is_killed_loses_only_what_was_in_flight(tmp_path, documents, chat):
+    """Killed by the signal that nothing can catch, and gone on with by another process."""
+    (tmp_path / "docs").mkdir()
+    for name, text in documents.items():
+        (tmp_path / "docs" / name).write_text(text)
+    tests = str(Path(__file__).parent)
+    (tmp_path / "killed_chat.py").write_text(KILLED_CHAT.format(tests=tests), encoding="utf-8")
+    words = "golden generate docs --chat killed_chat:ask --factoid 6 --shortest 10 -o drafts.jsonl"
+    command = [sys.executable, "-m", "rageval_report", *words.split(), "--concurrency", "1"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True)
+    assert ended.returncode == -signal.SIGKILL
+    assert not (tmp_path / "drafts.jsonl").exists()
+
+    def ask(text):
+        return chat._answer(Message(text))
+
+    journal = tmp_path / "drafts.jsonl.journal"
+    whole = made(tmp_path / "docs", ask, {"factoid": 6})
+    resumed = made(tmp_path / "docs", ask, {"factoid": 6}, journal=journal)
+    assert resumed.items == whole.items
+    assert resumed.n_replayed == 7
+    assert resumed.n_asked == whole.n_asked - 7

@@ -8,11 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rageval_report import read_records
 from rageval_report.datasets import load_dataset
 from rageval_report.errors import DataError, ReaderError
-from rageval_report.golden import GoldenItem, golden_records, read_golden, write_golden
-from rageval_report.golden.items import golden_item
+from rageval_report.golden import (
+    GoldenItem,
+    check_golden,
+    golden_records,
+    read_golden,
+    write_golden,
+)
+from rageval_report.golden.dataset import records_text
+from rageval_report.golden.items import FIELDS, golden_item
 from rageval_report.records.spans import Span
+
+GIVEN = [name for name in FIELDS if name not in ("query_id", "question", "references")]
 
 FULL = GoldenItem(
     "a",
@@ -182,3 +192,54 @@ def test_metadata_cannot_pass_for_a_field_of_a_record():
 def test_a_golden_set_needs_a_path():
     with pytest.raises(DataError, match="give its path"):
         load_dataset("golden")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("relevant", f'{{"d": {"9" * 400}}}', "relevance grades must be finite numbers"),
+        ("answerable", "9" * 400, "answerable: expected true or false"),
+    ],
+)
+def test_a_number_of_hundreds_of_digits_is_refused_with_its_line(tmp_path, field, value, told):
+    path = tmp_path / "gold.jsonl"
+    path.write_text(f'{{"question": "Why?"}}\n{{"question": "Who?", "{field}": {value}}}\n')
+    with pytest.raises(ReaderError, match=f"line 2: {told}"):
+        read_golden(path)
+
+
+def test_files_of_spans_can_be_the_gold_of_a_pipeline_that_names_documents():
+    records = golden_records([FULL], gold="documents")
+    assert records.loc["a", "relevant"] == {"a.md": 1.0}
+
+
+def test_records_are_written_as_lines_that_are_read_back(tmp_path):
+    records = golden_records([FULL, GoldenItem("b", "What?", answerable=False)])
+    path = tmp_path / "asked.jsonl"
+    path.write_text(records_text(records), encoding="utf-8")
+    assert read_records(path).to_dict() == records.to_dict()
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.dictionaries(st.sampled_from(["query_id", "references", *GIVEN]), _json, max_size=5),
+    st.text(max_size=6),
+)
+def test_whatever_an_item_holds_it_is_read_or_refused_by_our_own_error(row, question):
+    """And what is read passes the checks, makes records, and is written as it was read."""
+    try:
+        item = golden_item({"question": question, **row})
+    except DataError:
+        return
+    check_golden([item], documents={"d": "text"})
+    golden_records([item])
+    assert repr(golden_item(json.loads(json.dumps(item.as_dict())))) == repr(item)

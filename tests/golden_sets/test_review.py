@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import re
-import shutil
 from io import StringIO
 
 import pytest
 
-from rageval_report.errors import DataError, ReaderError
+from rageval_report.errors import DataError, RagevalWarning, ReaderError
 from rageval_report.golden import GoldenItem, apply_review, read_review, review_page, review_sheet
+from rageval_report.golden.review import review_rows
+from rageval_report.records.spans import Span
 
 ITEMS = [
     GoldenItem("a", "=Who wrote it?", ("Ann",), ("-Bob",), answerable=True),
@@ -76,7 +77,8 @@ def test_accept_edit_and_reject_are_done(sheet, delimiter):
 
 def test_an_accepted_item_stays_as_it_was_whatever_the_cells_say(sheet):
     said = read_review(sheet({"a": {"decision": "accept", "question": "Changed?"}}))
-    assert apply_review(ITEMS, said).items[0].question == "=Who wrote it?"
+    with pytest.warns(RagevalWarning, match="where the decision is not edit: 'a'"):
+        assert apply_review(ITEMS, said).items[0].question == "=Who wrote it?"
 
 
 @pytest.mark.parametrize(
@@ -148,29 +150,43 @@ def test_what_the_page_saves_is_read_back(tmp_path):
     assert [item.query_id for item in done.rejected] == ["b"]
 
 
-def test_a_browser_keeps_decisions_and_saves_them(tmp_path):
+@pytest.mark.browser
+def test_a_browser_keeps_decisions_and_saves_them(tmp_path, opened):
     """The page in a real browser: keys, a change in a field, the saved file."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium to show the page")
     (tmp_path / "page.html").write_text(review_page(ITEMS), encoding="utf-8")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        faults = []
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.goto((tmp_path / "page.html").as_uri())
-        page.keyboard.press("a")
-        page.keyboard.press("j")
-        page.keyboard.press("r")
-        page.locator("article").nth(3).locator("textarea[name=references]").fill("In 1999")
-        with page.expect_download() as download:
-            page.click("#save")
-        download.value.save_as(tmp_path / "review.json")
-        assert page.inner_text("#progress") == "3 of 4 decided"
-        browser.close()
-    assert faults == []
+    page = opened(tmp_path / "page.html")
+    page.keyboard.press("a")
+    page.keyboard.press("j")
+    page.keyboard.press("r")
+    page.locator("article").nth(3).locator("textarea[name=references]").fill("In 1999")
+    with page.expect_download() as download:
+        page.click("#save")
+    download.value.save_as(tmp_path / "review.json")
+    assert page.inner_text("#progress") == "3 of 4 decided"
     done = apply_review(ITEMS, read_review(tmp_path / "review.json"))
     assert done.decisions["decision"].tolist() == ["accept", "reject", "open", "edit"]
     assert done.items[-1].references == ("In 1999",)
+
+
+# -- what a reviewer must have read
+
+
+def test_passages_are_shown_where_the_documents_are_given():
+    text = "x" * 400 + "The Seine is 777 km long." + "y" * 400
+    documents = {"a.md": text, "d1": "By id."}
+    items = [
+        GoldenItem("a", "How long?", relevant_spans=(Span("a.md", 413, 419),)),
+        GoldenItem("b", "Who?", answerable=False, provenance={"passages": [["a.md", 400, 425]]}),
+        GoldenItem("c", "What?", relevant={"d1": 1.0, "gone": 1.0}),
+    ]
+    shown = [row["gold"] for row in review_rows(items, documents)]
+    assert "a.md:\n" + text[113:719] in shown[0]
+    assert shown[1] == "a.md:\nThe Seine is 777 km long."
+    assert shown[2].endswith("d1:\nBy id.")
+    assert "By id." in review_page(items, documents=documents)
+
+
+@pytest.mark.parametrize("passages", ["x", [7], [["a.md"]], [[7, 0, 1]], [["a.md", "0", 1]]])
+def test_a_provenance_of_another_shape_is_passed_over(passages):
+    item = GoldenItem("a", "Why?", provenance={"passages": passages})
+    assert review_rows([item], {"a.md": "text"})[0]["gold"] == ""

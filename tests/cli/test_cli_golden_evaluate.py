@@ -1,0 +1,155 @@
+"""The command that evaluates a pipeline on a judged set, with a model server on this machine."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from rageval_report.golden import read_golden
+
+PIPELINE = """\
+def answer(question):
+    part = question.split()[-1].rstrip("?")
+    if part == "2":
+        raise RuntimeError("down")
+    return {"answer": "It is." if part == "0" else "No.", "retrieved": ["MED-0", "MED-9"]}
+"""
+
+
+class Model(BaseHTTPRequestHandler):
+    """Speaks OpenAI's protocol: writes references, and judges in one word, as ADR-013 has it."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        prompt = asked["messages"][-1]["content"]
+        self.server.asked.append(prompt)
+        if "response_format" in asked:
+            return self.send(400, {"error": {"message": "unknown field response_format"}})
+        if "two to four sentences" in prompt:
+            text = "It is healthy."
+        else:
+            text = "TRUE" if "It is." in prompt.split("answer>")[1] else "FALSE"
+        choice = {"message": {"content": text}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 10, "completion_tokens": 1}
+        return self.send(200, {"choices": [choice], "usage": usage, "model": asked["model"]})
+
+    def send(self, status, document):
+        content = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args):
+        """Tests print nothing."""
+
+
+@pytest.fixture
+def model():
+    """A model server, which keeps what it was asked."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    server.asked = []
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def words(demo_folder, model, monkeypatch):
+    """The command line: an archive, a pipeline, the model."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
+    Path("my_pipeline.py").write_text(PIPELINE)
+    url = f"http://127.0.0.1:{model.server_address[1]}/v1"
+    return (
+        "golden evaluate nfcorpus.zip --callable my_pipeline:answer -o found --quiet "
+        f"--provider openai --model any --base-url {url}"
+    )
+
+
+def test_one_command_goes_from_the_archive_to_the_table(words, model, run):
+    result = run(f"{words} --format json")
+    assert result.exit_code == 0, result.output
+    [crossed] = [one for one in _results(result) if one["title"] == "Retrieval by generation"]
+    counts = {
+        row["retrieval"]: (row["correct"], row["incorrect"], row["unscored"])
+        for row in crossed["rows"]
+    }
+    # part 0 is found and right, part 1 neither, and of part 2 the pipeline gave nothing
+    assert counts == {
+        "found": (1, 0, 0),
+        "not found": (0, 1, 0),
+        "not scored": (0, 0, 1),
+        "all": (1, 1, 1),
+    }
+    assert [one.references for one in read_golden("found/truth.jsonl")] == [("It is healthy.",)] * 3
+    assert {"scores.json", "report.html", "truth.jsonl"} <= {
+        one.name for one in Path("found").iterdir()
+    }
+
+
+def _results(result):
+    document = json.loads(result.stdout)
+    return document if isinstance(document, list) else document.get("results", [document])
+
+
+def test_a_gate_that_fails_ends_with_one_after_everything_is_written(words, run):
+    result = run(*words.split(), "--rule", "mean(reachable_recall@10) >= 0.9")
+    assert result.exit_code == 1
+    assert "FAILED: mean(reachable_recall@10)" in result.stdout
+    assert "Retrieval by generation" in result.stdout
+    assert "FAILED" in Path("found/report.html").read_text()
+
+
+def test_a_second_call_asks_the_model_nothing_again(words, model, run):
+    run(words)
+    n_asked = len(model.asked)
+    assert run(words).exit_code == 0
+    assert len(model.asked) == n_asked
+
+
+def test_the_folder_of_a_run_is_evaluated_without_asking_the_pipeline(words, run):
+    run(words)
+    Path("my_pipeline.py").unlink()
+    again = words.replace("nfcorpus.zip --callable my_pipeline:answer", "found/run")
+    result = run(again.replace("-o found", "-o again"))
+    assert result.exit_code == 0, result.output
+    assert "Retrieval by generation" in result.stdout
+
+
+def test_a_pipeline_that_is_missing_is_said_before_the_model_writes(words, model, refused):
+    refused(words.replace("--callable my_pipeline:answer", ""))
+    assert model.asked == []
+
+
+def test_a_set_without_grades_is_refused_before_the_pipeline_is_asked(words, refused):
+    told = refused(words.replace("nfcorpus.zip", "golden.jsonl"))
+    assert "expected records with a column 'relevant'" in told
+    assert not Path("found/run").exists()
+
+
+def test_a_path_that_is_not_there_is_no_name_of_a_subset(words, refused):
+    assert "no such file or folder" in refused(words.replace("nfcorpus.zip", "nfcorpsu.zip"))
+
+
+def test_no_pipeline_or_two_are_refused(words, refused):
+    assert "one of --url, --callable and --config" in refused(
+        words.replace("--callable my_pipeline:answer", "")
+    )
+    assert "one of --url, --callable and --config" in refused(f"{words} --url http://127.0.0.1:9")
+
+
+def test_a_mapping_of_something_else_is_refused(words, refused):
+    Path("mapping.json").write_text('{"MED-0": {"id": 7}}')
+    assert "to each document id an id" in refused(f"{words} --mapping mapping.json")
+
+
+def test_two_judges_are_refused(words, refused):
+    told = refused(f"{words} --judge answer_correct --judge is_matching")
+    assert "Give one judge" in told
