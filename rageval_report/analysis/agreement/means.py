@@ -1,0 +1,276 @@
+"""What the judge gives on average, and what people would have given: bias and corrected means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rageval_report.analysis.agreement.measures import Figure, Settings
+from rageval_report.analysis.agreement.people import Bounds, Ratings
+from rageval_report.analysis.agreement.scale import Scale
+from rageval_report.errors import DataError
+from rageval_report.stats.agreement.prediction_powered import (
+    ENOUGH_TO_TUNE,
+    PredictionPowered,
+    ppi_mean,
+)
+from rageval_report.stats.agreement.rogan_gladen import (
+    JudgeErrors,
+    error_intervals,
+    rogan_gladen,
+)
+from rageval_report.stats.base import FloatArray, Interval
+from rageval_report.stats.means.intervals import mean_interval
+from rageval_report.stats.pairs.paired import paired_interval
+
+BIAS, MEAN, ERRORS = "bias", "mean of all queries", "errors of the judge"
+NAIVE, LABELLED, CORRECTED = "judge alone", "people alone", "corrected (PPI++)"
+ROGAN_GLADEN, EXTERNAL = "Rogan-Gladen", "Rogan-Gladen, external"
+_SAME = 1e-9
+# With fewer labels that differ from the judge, their spread cannot be told.
+_FEWEST_MOVED = 5
+_PPI = "Angelopoulos et al. 2023"
+_ROGAN_GLADEN = "Rogan & Gladen 1978"
+
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    """The means of judge and people, and what is between them.
+
+    Parameters
+    ----------
+    bias : Interval
+        Judge minus people on the queries that both rated.
+    naive : Interval
+        The judge's mean of all queries that it scored.
+    people : Interval
+        The mean of the labels.
+    corrected : PredictionPowered, optional
+        The judge's mean put right by the labels; None where too few queries are without a label.
+    errors : JudgeErrors, optional
+        How often the judge is right, where ratings are yes and no.
+    """
+
+    bias: Interval
+    naive: Interval
+    people: Interval
+    corrected: PredictionPowered | None = None
+    errors: JudgeErrors | None = None
+
+    @property
+    def labels_worth(self) -> float:
+        """So many labels without a judge would make the mean as sure."""
+        if self.corrected is None or not self.corrected.standard_error:
+            return math.nan
+        ratio = self.people.standard_error / self.corrected.standard_error
+        return self.corrected.n * ratio**2
+
+
+def means_of(
+    ratings: Ratings,
+    scale: Scale,
+    bounds: Bounds | None,
+    settings: Settings,
+    lam: float | str = "auto",
+) -> Means:
+    """The means of judge and people.
+
+    Parameters
+    ----------
+    ratings : Ratings
+        Scores and labels.
+    scale : Scale
+        Their scale; the means are those of the scores as they are, whatever it is.
+    bounds : (float, float), optional
+        The smallest and largest possible score.
+    settings : Settings
+        Of the intervals.
+    lam : float or "auto"
+        The weight of the judge, as in `rageval_report.stats.ppi_mean`.
+    """
+    both, labels = ratings.both, ratings.labels
+    people, judge = labels[both], ratings.judge[both]
+    level = settings.confidence_level
+    return Means(
+        bias=paired_interval(
+            people,
+            judge,
+            confidence_level=level,
+            n_resamples=settings.n_resamples,
+            seed=settings.seed,
+        ),
+        naive=_mean(ratings.judge, bounds, settings),
+        people=_people_mean(people, bounds, settings),
+        corrected=corrected_mean(ratings, bounds, lam, level),
+        errors=_errors(ratings, scale),
+    )
+
+
+def _mean(values: FloatArray, bounds: Bounds | None, settings: Settings) -> Interval:
+    return mean_interval(
+        values,
+        bounds=bounds,
+        confidence_level=settings.confidence_level,
+        n_resamples=settings.n_resamples,
+        seed=settings.seed,
+    )
+
+
+def _people_mean(labels: FloatArray, bounds: Bounds | None, settings: Settings) -> Interval:
+    """With the standard error of a mean, to which that of the corrected one is compared."""
+    found = _mean(labels, bounds, settings)
+    error = float(labels.std(ddof=1)) / math.sqrt(labels.size) if labels.size > 1 else math.nan
+    return replace(found, standard_error=error)
+
+
+def corrected_mean(
+    ratings: Ratings, bounds: Bounds | None, lam: float | str, level: float
+) -> PredictionPowered | None:
+    """The judge's mean put right by the labels, its interval cut at the bounds."""
+    both = ratings.both
+    others = ratings.judge[ratings.judged & ~both]
+    if both.sum() < 2 or others.size < 2:
+        return None
+    people, judge = ratings.labels[both], ratings.judge[both]
+    found = ppi_mean(people, judge, others, lam=lam, confidence_level=level)
+    low, high = bounds or (-math.inf, math.inf)
+    return replace(found, low=max(found.low, low), high=min(found.high, high))
+
+
+def _errors(ratings: Ratings, scale: Scale) -> JudgeErrors | None:
+    if scale.kind != "binary":
+        return None
+    return JudgeErrors.of(scale.agreed(ratings.table), scale.judged(ratings.judge))
+
+
+def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
+    """What to say where so few labels move the judge's mean that its interval is too narrow.
+
+    Examples
+    --------
+    >>> rare_corrections(np.array([1.0, 0.0, 1.0]), np.array([1.0, 1.0, 1.0]), 1.0)
+    'labels differ from the judge on 1 of 3 only: so rare a thing makes the interval too narrow'
+    """
+    moved = int((np.abs(labels - judge) > _SAME).sum())
+    if lam != 1.0 or moved >= _FEWEST_MOVED:
+        return ""
+    return (
+        f"labels differ from the judge on {moved} of {labels.size} only: so rare a thing makes the "
+        "interval too narrow"
+    )
+
+
+# -- as rows
+
+
+def bias_figure(means: Means, n: int) -> Figure:
+    """The bias as a row."""
+    return Figure(BIAS, "judge minus people", means.bias, n)
+
+
+def mean_figures(means: Means, ratings: Ratings) -> Iterator[Figure]:
+    """The judge's mean, people's, and the corrected one, as rows."""
+    yield Figure(MEAN, NAIVE, means.naive, int(ratings.judged.sum()))
+    yield Figure(MEAN, LABELLED, means.people, ratings.n)
+    if means.corrected is not None:
+        worth = means.labels_worth
+        told = "" if math.isnan(worth) else f"worth {worth:.0f} labels"
+        yield Figure(MEAN, CORRECTED, means.corrected, int(ratings.judged.sum()), told, _PPI)
+
+
+def error_figures(errors: JudgeErrors, settings: Settings) -> Iterator[Figure]:
+    """Sensitivity and specificity as rows, as far as there are queries to tell them from."""
+    level = settings.confidence_level
+    known = JudgeErrors(
+        errors.true_positives if errors.positives else 0,
+        errors.positives or 1,
+        errors.true_negatives if errors.negatives else 0,
+        errors.negatives or 1,
+    )
+    sensitivity, specificity = error_intervals(known, confidence_level=level)
+    if errors.positives:
+        yield Figure(ERRORS, "sensitivity", sensitivity, errors.positives)
+    if errors.negatives:
+        yield Figure(ERRORS, "specificity", specificity, errors.negatives)
+
+
+def share_figures(
+    ratings: Ratings,
+    scale: Scale,
+    own: JudgeErrors | None,
+    external: JudgeErrors | None,
+    settings: Settings,
+) -> tuple[list[Figure], list[str]]:
+    """The share of ones put right by the judge's errors, and why it cannot be where it cannot.
+
+    Parameters
+    ----------
+    ratings, scale, settings
+        As in `means_of`.
+    own : JudgeErrors, optional
+        Counted on these queries: the share is that of the queries without a label.
+    external : JudgeErrors, optional
+        Counted on others: the share is that of all queries.
+    """
+    verdicts = scale.judged(ratings.judge)
+    found, notes = [], []
+    for name, errors, which, of in (
+        (ROGAN_GLADEN, own, ratings.judged & ~ratings.both, "share of 1, unlabelled"),
+        (EXTERNAL, external, ratings.judged, "share of 1"),
+    ):
+        if errors is None or not which.any():
+            continue
+        try:
+            told = rogan_gladen(verdicts[which], errors, confidence_level=settings.confidence_level)
+        except DataError as exc:
+            notes.append(f"no {name}: {exc}")
+            continue
+        n = int(which.sum())
+        found.append(Figure(MEAN, name, told, n, of, _ROGAN_GLADEN))
+    return found, notes
+
+
+# -- how many labels
+
+
+def planned(ratings: Ratings, n_labels: int) -> tuple[float, float]:
+    """The standard error of the mean from so many labels: people's alone, and the corrected one.
+
+    Parameters
+    ----------
+    ratings : Ratings
+        From whose spread it is told.
+    n_labels : int
+        Of all queries that the judge scored.
+
+    Notes
+    -----
+    The variances of `rageval_report.stats.ppi_mean`, with those of these labels and scores for
+    those to come; the judge's weight is tuned from 100 labels on.
+    """
+    both = ratings.both
+    people, judge = ratings.labels[both], ratings.judge[both]
+    every = ratings.judge[ratings.judged]
+    n_others = every.size - n_labels
+    alone = float(people.var(ddof=1)) / n_labels
+    if n_others < 2:
+        return math.sqrt(alone), math.sqrt(alone)
+    spread = float(every.var(ddof=1))
+    lam = _weight(people, judge, spread, n_labels, n_others)
+    rest = float((people - lam * judge).var(ddof=1))
+    return math.sqrt(alone), math.sqrt(lam**2 * spread / n_others + rest / n_labels)
+
+
+def _weight(
+    people: FloatArray, judge: FloatArray, spread: float, n_labels: int, n_others: int
+) -> float:
+    """The judge's weight: tuned where there will be labels enough."""
+    if n_labels < ENOUGH_TO_TUNE:
+        return 1.0
+    if not spread:
+        return 0.0
+    together = float(np.cov(people, judge, ddof=1)[0, 1])
+    return float(np.clip(together / ((1.0 + n_labels / n_others) * spread), 0.0, 1.0))

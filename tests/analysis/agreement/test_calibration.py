@@ -1,0 +1,500 @@
+"""A judge against people: by hand, by the estimators (tested on their own), by simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rageval_report import (
+    AlignmentError,
+    Calibration,
+    DataError,
+    RAGPipelineEvaluation,
+    UnknownNameError,
+    calibrate,
+)
+from rageval_report.stats import (
+    JudgeErrors,
+    cohen_kappa,
+    gwet_ac1,
+    gwet_ac2,
+    krippendorff_alpha,
+    mean_interval,
+    paired_interval,
+    ppi_mean,
+    rogan_gladen,
+)
+
+NAN = float("nan")
+# The judge calls 5 of 6 good ones good, 3 of 4 bad ones bad; two are without a label.
+JUDGE = [1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 0]
+PEOPLE = [1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
+
+
+def figures(found, part="judge and people"):
+    frame = found.frame[found.frame["part"] == part]
+    return frame.set_index("figure")
+
+
+@pytest.fixture
+def small(judged, labels):
+    return calibrate(judged(JUDGE), "faithfulness", labels(PEOPLE))
+
+
+def test_the_estimates_are_those_of_the_statistics(small):
+    told = figures(small)
+    judge = JUDGE[:10]
+    for name, one in {
+        "percent agreement": mean_interval(np.equal(judge, PEOPLE)),
+        "Cohen's kappa": cohen_kappa(judge, PEOPLE),
+        "Gwet's AC1": gwet_ac1(judge, PEOPLE),
+        "Krippendorff's alpha": krippendorff_alpha(np.column_stack([judge, PEOPLE])),
+    }.items():
+        row = told.loc[name]
+        assert (row["estimate"], row["ci_low"], row["ci_high"]) == pytest.approx(
+            (one.estimate, one.low, one.high)
+        )
+        assert row["n"] == 10
+
+
+def test_percent_agreement_and_kappa_by_hand(small):
+    told = figures(small)["estimate"]
+    assert told["percent agreement"] == 0.8
+    chance = 0.6 * 0.6 + 0.4 * 0.4
+    assert told["Cohen's kappa"] == pytest.approx((0.8 - chance) / (1 - chance))
+
+
+def test_each_coefficient_is_read_by_its_own_benchmark(small):
+    told = figures(small)
+    assert told.loc["Cohen's kappa", ["reading", "source"]].tolist() == [
+        *("moderate", "Landis & Koch 1977")
+    ]
+    assert told.loc["Krippendorff's alpha", "source"] == "Krippendorff 2004"
+    assert pd.isna(told.loc["percent agreement", "reading"])
+
+
+def test_the_confusion_matrix_counts_every_query_that_both_rated(small):
+    matrix = small.confusion().frame
+    assert matrix.loc["1"].tolist() == [1, 5, 6]
+    assert matrix.loc["0"].tolist() == [3, 1, 4]
+    assert matrix.index.name == "people"
+
+
+def test_sensitivity_and_specificity_are_those_of_the_matrix(small):
+    told = figures(small, "errors of the judge")
+    assert told["estimate"].tolist() == pytest.approx([5 / 6, 3 / 4])
+    assert told["n"].tolist() == [6, 4]
+    assert small.errors == JudgeErrors(5, 6, 3, 4)
+
+
+def test_the_means_are_those_of_the_statistics(small):
+    told = figures(small, "mean of all queries")
+    corrected = ppi_mean(PEOPLE, JUDGE[:10], JUDGE[10:])
+    shares = rogan_gladen(JUDGE[10:], JudgeErrors(5, 6, 3, 4))
+    assert told["estimate"].to_dict() == pytest.approx(
+        {
+            "judge alone": 7 / 12,
+            "people alone": 0.6,
+            "corrected (PPI++)": corrected.estimate,
+            "Rogan-Gladen": shares.estimate,
+        }
+    )
+    assert told["n"].tolist() == [12, 10, 12, 2]
+    assert told.loc["corrected (PPI++)", "ci_high"] <= 1.0  # cut at the bounds
+
+
+def test_bias_is_judge_minus_people(judged, labels):
+    found = calibrate(judged([1, 1, 1, 0, 1]), "faithfulness", labels([1, 0, 0, 0, 1]))
+    row = figures(found, "bias").loc["judge minus people"]
+    told = paired_interval([1, 0, 0, 0, 1], [1, 1, 1, 0, 1])
+    assert (row["estimate"], row["ci_low"]) == pytest.approx((0.4, told.low))
+
+
+def test_a_bias_that_is_shown_is_a_sentence(judged, labels):
+    found = calibrate(judged([1] * 40), "faithfulness", labels([1, 0] * 20))
+    assert "the judge gives higher faithfulness than people by 0.500" in found.sentences[1]
+    turned = calibrate(judged([1, 0] * 20), "faithfulness", labels([1] * 40))
+    assert "the judge gives lower faithfulness than people by 0.500" in turned.sentences[1]
+
+
+def test_labels_are_worth_as_many_as_would_make_the_mean_as_sure(judged, labels, drawn):
+    truth, judge = drawn(2000, right_on_1=0.97, right_on_0=0.95)
+    found = calibrate(judged(judge), "faithfulness", labels(truth[:200]))
+    corrected = found.means.corrected
+    alone = np.std(truth[:200], ddof=1) / math.sqrt(200)
+    assert found.means.labels_worth == pytest.approx(200 * (alone / corrected.standard_error) ** 2)
+    assert found.means.labels_worth > 400
+
+
+def test_the_corrected_mean_holds_the_truth_as_often_as_it_says_and_the_judges_does_not(drawn):
+    inside, naive = 0, 0
+    for seed in range(60):
+        truth, judge = drawn(800, seed, right_on_1=0.95, right_on_0=0.6)
+        ids = [f"q{i}" for i in range(800)]
+        run = RAGPipelineEvaluation("r", {"query_id": ids, "faithfulness": judge})
+        labels = pd.Series(truth[:120], index=ids[:120])
+        means = calibrate(run, "faithfulness", labels, n_resamples=1).means
+        inside += means.corrected.low <= 0.7 <= means.corrected.high
+        naive += means.naive.low <= 0.7 <= means.naive.high
+    assert inside / 60 == pytest.approx(0.95, abs=0.085)  # three standard errors
+    assert naive / 60 < 0.3
+
+
+def test_errors_of_another_set_give_a_share_of_their_own(judged, labels):
+    outside = JudgeErrors(45, 50, 40, 50)
+    found = calibrate(judged(JUDGE), "faithfulness", labels(PEOPLE), errors=outside)
+    row = figures(found, "mean of all queries").loc["Rogan-Gladen, external"]
+    told = rogan_gladen(JUDGE, outside)
+    assert (row["estimate"], row["ci_low"], row["n"]) == (told.estimate, told.low, 12)
+    assert found.settings["external_errors"] == "45/50,40/50"
+
+
+def test_the_errors_of_one_calibration_serve_another(small, judged, labels):
+    found = calibrate(judged([1, 1, 0]), "faithfulness", labels([1, 1]), errors=small.errors)
+    assert "Rogan-Gladen, external" in set(found.frame["figure"])
+
+
+def test_a_judge_no_better_than_a_guess_has_no_such_share_and_says_why(judged, labels):
+    found = calibrate(judged([1, 0, 1, 0, 1, 1]), "faithfulness", labels([0, 1, 1, 0]))
+    assert "Rogan-Gladen" not in set(found.frame["figure"])
+    assert any("no better than a guess" in note for note in found.notes)
+
+
+# -- steps, numbers, names, several raters
+
+
+def test_steps_have_weighted_coefficients(judged, labels):
+    judge, people = [1, 2, 3, 4, 4, 2, 3], [1, 2, 3, 4, 3, 2, 4]
+    told = figures(calibrate(judged(judge, metric="grade"), "grade", labels(people)))["estimate"]
+    assert told["Cohen's kappa, linear"] == cohen_kappa(judge, people, "linear").estimate
+    assert told["Cohen's kappa, quadratic"] == cohen_kappa(judge, people, "quadratic").estimate
+    assert told["Gwet's AC2, quadratic"] == gwet_ac2(judge, people).estimate
+    ratings = np.column_stack([judge, people])
+    assert told["Krippendorff's alpha"] == krippendorff_alpha(ratings, "ordinal").estimate
+
+
+def test_categories_that_do_not_occur_count_for_chance(judged, labels):
+    run, people = judged([1, 2, 2, 1], metric="grade"), labels([1, 2, 1, 1])
+    found = calibrate(run, "grade", people, categories=(1, 2, 3, 4, 5))
+    told = figures(found)["estimate"]["Gwet's AC1"]
+    by_hand = gwet_ac1([1, 2, 2, 1], [1, 2, 1, 1], categories=[1, 2, 3, 4, 5]).estimate
+    assert told == by_hand
+    assert list(found.confusion().frame.index) == ["1", "2", "3", "4", "5"]
+
+
+def test_numbers_have_correlations_and_no_matrix(judged, labels):
+    scores = [0.11, 0.35, 0.52, 0.78, 0.93, 0.6]
+    found = calibrate(judged(scores), "faithfulness", labels([0.2, 0.3, 0.5, 0.9, 0.97]))
+    told = list(figures(found).index)
+    assert told == [
+        *("Pearson correlation", "Spearman correlation", "Kendall's tau-b"),
+        "Krippendorff's alpha",
+    ]
+    with pytest.raises(DataError, match="no confusion matrix; give a threshold"):
+        found.confusion()
+
+
+def test_a_threshold_cuts_both(judged, labels):
+    scores = [0.11, 0.35, 0.52, 0.78, 0.93]
+    people = labels([0.2, 0.6, 0.5, 0.9, 0.97])
+    found = calibrate(judged(scores), "faithfulness", people, threshold=0.5)
+    assert found.confusion().frame.to_numpy().tolist() == [[1, 0, 1], [1, 3, 4]]
+    assert any("scores and labels of at least 0.5 count as 1" in note for note in found.notes)
+    one = found.disagreements().frame.iloc[0]
+    assert one[["people", "judge", "difference"]].tolist() == pytest.approx([0.6, 0.35, -0.25])
+
+
+def test_names_have_no_means(judged, labels):
+    found = calibrate(
+        judged([1, 2, 3, 1, 2], metric="topic"), "topic", labels([1, 2, 3, 3]), scale="nominal"
+    )
+    assert set(found.frame["part"]) == {"judge and people"}
+
+
+def test_several_raters_show_how_far_people_agree(judged):
+    table = np.array([[1, 1, 1], [1, 0, 1], [0, 0, 0], [1, 1, 0], [0, 0, NAN]])
+    people = pd.DataFrame(table, columns=list("abc"), index=[f"q{i}" for i in range(5)])
+    found = calibrate(judged([1, 1, 0, 1, 1]), "faithfulness", people)
+    told = figures(found, "people with each other")
+    assert told.loc["percent agreement", "estimate"] == pytest.approx(
+        (1 + 1 / 3 + 1 + 1 / 3 + 1) / 5
+    )
+    assert told.loc["Fleiss' kappa", "n"] == 4  # of the queries with three labels
+    # by hand: mean agreement 2/3, shares 7/12 and 5/12
+    chance = (7 / 12) ** 2 + (5 / 12) ** 2
+    assert told.loc["Fleiss' kappa", "estimate"] == pytest.approx((2 / 3 - chance) / (1 - chance))
+    alpha = krippendorff_alpha(table)
+    assert told.loc["Krippendorff's alpha", "estimate"] == alpha.estimate
+    joined = krippendorff_alpha(np.column_stack([table, [1, 1, 0, 1, 1]]))
+    assert told.loc["alpha, the judge as one more", "estimate"] == joined.estimate
+
+
+def test_raters_who_are_evenly_split_say_nothing_and_are_counted(judged):
+    people = pd.DataFrame({"a": [1, 0, 1], "b": [1, 1, 1]}, index=["q0", "q1", "q2"])
+    found = calibrate(judged([1, 0, 0]), "faithfulness", people)
+    assert figures(found).loc["Cohen's kappa", "n"] == 2
+    assert "on 1 query the raters are evenly split: no label to agree with" in found.notes
+    assert list(found.disagreements().frame.index) == ["q2"]
+    assert figures(found, "mean of all queries").loc["people alone", "estimate"] == 2.5 / 3
+
+
+# -- the queries
+
+
+def test_disagreements_come_largest_first_with_question_answer_and_reason(judged, labels):
+    run = judged(
+        [1, 3, 4, 2],
+        metric="grade",
+        question=["A?", "B?", "C?", "D?"],
+        answer=["a", "b", "c", "d"],
+        grade_reason=["so", "so", "wrong place", "nearly"],
+    )
+    frame = calibrate(run, "grade", labels([1, 2, 1, 2])).disagreements().frame
+    assert list(frame.index) == ["q2", "q1"]
+    assert frame.loc["q2"].to_dict() == {
+        "people": 1.0,
+        "judge": 4.0,
+        "difference": 3.0,
+        "question": "C?",
+        "answer": "c",
+        "reason": "wrong place",
+    }
+
+
+def test_disagreements_show_each_of_several_raters(judged):
+    people = pd.DataFrame({"ann": [1], "bob": [1]}, index=["q0"])
+    frame = calibrate(judged([0, 1]), "faithfulness", people).disagreements().frame
+    assert frame.loc["q0", ["people_ann", "people_bob"]].tolist() == [1, 1]
+
+
+def test_pairs_hold_what_both_said(small):
+    assert small.pairs.loc["q9"].tolist() == [1.0, 0.0, 1.0, 0.0]
+    assert len(small.pairs) == 10
+
+
+def test_queries_that_one_side_alone_rated_are_counted(judged, labels):
+    run = judged([1, 0, NAN, NAN, 1, NAN], faithfulness_state=[*"sss", "failed", *"ss"])
+    people = pd.concat([labels([1, 0, 1, 1]), pd.Series({"x9": 1.0})])
+    notes = calibrate(run, "faithfulness", people).notes
+    told = "2 queries rated by both, 1 by the judge alone, 2 by people alone, 1 by nobody"
+    assert told in notes
+    assert "labelled but not scored (1 failed, 1 missing): 'q2', 'q3'" in notes
+    assert "1 labelled query is not in 'hybrid': 'x9'" in notes
+
+
+# -- cautions
+
+
+def test_few_labels_are_told(small):
+    assert "10 queries rated by both are few: every figure here is rough" in small.notes
+
+
+def test_a_judge_who_always_says_the_same_is_told(judged, labels):
+    found = calibrate(judged([1] * 12), "faithfulness", labels([1, 0] * 5))
+    assert any(note.startswith("the judge gave 1 to all 10 queries") for note in found.notes)
+
+
+def test_people_who_always_say_the_same_are_told(judged, labels):
+    found = calibrate(judged([1, 1, 0, 1]), "faithfulness", labels([1, 1, 1]))
+    assert any(note.startswith("people gave 1 to all 3 queries") for note in found.notes)
+    assert list(figures(found, "errors of the judge").index) == ["sensitivity"]
+
+
+def test_the_paradox_of_kappa_is_told(judged, labels):
+    judge, people = [1] * 45 + [0, 1, 0, 1, 0], [1] * 45 + [1, 0, 1, 0, 0]
+    notes = calibrate(judged(judge), "faithfulness", labels(people)).notes
+    assert any("so lopsided a set makes kappa low" in note for note in notes)
+    fair = calibrate(judged(judge[40:] * 5), "faithfulness", labels(people[40:] * 5)).notes
+    assert not any("lopsided" in note for note in fair)
+
+
+def test_labels_that_are_no_random_sample_are_told(judged, labels):
+    judge = [0.2, 0.3, 0.25, 0.1, 0.2] * 8 + [0.8, 0.9, 0.95, 0.7] * 20
+    people = labels([0.0, 1, 0, 0, 1] * 8)
+    notes = calibrate(judged(judge), "faithfulness", people).notes
+    assert any("they do not look it: the judge's mean is 0.210 on them" in one for one in notes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_of_a_random_sample_are_not_blamed(judged, labels, drawn, seed):
+    truth, judge = drawn(500, seed)
+    notes = calibrate(judged(judge), "faithfulness", labels(truth[:100])).notes
+    assert not any("they do not look it" in note for note in notes)
+
+
+def test_a_judge_who_adds_noise_is_told(judged, labels, drawn):
+    truth, judge = drawn(150, 1, 0.6, 0.6)
+    notes = calibrate(judged(judge), "faithfulness", labels(truth[:60])).notes
+    assert any("adds more noise than it helps" in note for note in notes)
+
+
+def test_where_all_are_labelled_nothing_is_corrected(judged, labels):
+    found = calibrate(judged([1, 0, 1]), "faithfulness", labels([1, 0, 0]))
+    assert found.means.corrected is None
+    assert math.isnan(found.means.labels_worth)
+    assert any("people's mean needs no correction" in note for note in found.notes)
+
+
+def test_one_query_rated_by_both_is_an_estimate_and_no_more(judged, labels):
+    found = calibrate(judged([1, 0, 1]), "faithfulness", labels([1]))
+    assert figures(found).loc["percent agreement", "estimate"] == 1.0
+    assert len(str(found).splitlines()) > 5
+    with pytest.raises(DataError, match="two queries rated by both"):
+        found.planning()
+
+
+def test_labels_that_hardly_ever_differ_from_the_judge_are_told(judged, labels):
+    judge = [1, 0] * 30
+    people = [0.0, *judge[1:40]]
+    notes = calibrate(judged(judge), "faithfulness", labels(people)).notes
+    assert any("labels differ from the judge on 1 of 40 only" in note for note in notes)
+    people = [1.0 - one for one in judge[:6]] + judge[6:40]
+    notes = calibrate(judged(judge), "faithfulness", labels(people)).notes
+    assert not any("labels differ from the judge" in note for note in notes)
+
+
+# -- how many labels
+
+
+def test_the_plan_says_what_the_present_labels_give(judged, labels, drawn):
+    truth, judge = drawn(1000)
+    found = calibrate(judged(judge), "faithfulness", labels(truth[:150]))
+    plan = found.planning([150]).frame.iloc[0]
+    corrected = found.means.corrected
+    half = (corrected.high - corrected.low) / 2
+    assert plan["half_width_corrected"] == pytest.approx(half, rel=0.02)
+    assert plan["worth"] == pytest.approx(found.means.labels_worth, rel=0.03)
+
+
+def test_more_labels_are_surer(judged, labels, drawn):
+    truth, judge = drawn(1000)
+    frame = calibrate(judged(judge), "faithfulness", labels(truth[:150])).planning().frame
+    assert frame["labels"].tolist() == [25, 50, 100, 200, 400]
+    assert frame["half_width_corrected"].is_monotonic_decreasing
+    assert frame["half_width_alone"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize("told", [1, 2.5, 13, True])
+def test_a_number_of_labels_must_make_sense(small, told):
+    with pytest.raises(DataError, match="from 2 to the 12 queries"):
+        small.planning([told])
+
+
+# -- as a result
+
+
+def test_shuffled_queries_change_nothing(judged, labels, drawn):
+    truth, judge = drawn(60)
+    run, people = judged(judge), labels(truth[:40])
+    order = np.random.default_rng(1).permutation(60)
+    turned = RAGPipelineEvaluation("hybrid", run.scores.iloc[order].reset_index())
+    one = calibrate(run, "faithfulness", people, n_resamples=1).frame
+    other = calibrate(turned, "faithfulness", people[::-1], n_resamples=1).frame
+    columns = ["estimate", "n"]
+    pd.testing.assert_frame_equal(one[columns], other[columns])
+
+
+def test_the_evaluation_hands_over_with_its_own_idea_of_correct(labels):
+    data = {"query_id": ["q0", "q1", "q2"], "faithfulness": [0.7, 0.9, 0.2]}
+    run = RAGPipelineEvaluation("hybrid", data, correct=("faithfulness", 0.8))
+    found = run.calibrate("faithfulness", labels([1, 1, 0]))
+    assert isinstance(found, Calibration)
+    assert found.settings["threshold"] == 0.8
+
+
+@pytest.mark.parametrize("way", ["to_markdown", "to_html", "to_latex", "to_json", "to_csv"])
+def test_it_is_written_in_every_format(small, way):
+    assert "kappa" in getattr(small, way)()
+
+
+def test_it_prints_within_a_page_and_says_how_it_was_made(small):
+    text = str(small.with_notes("more"))
+    assert max(map(len, text.splitlines())) <= 100
+    assert "scale:binary" in text
+    assert "Note: more" in text
+
+
+def test_what_does_not_exist_is_named(judged, labels):
+    run = judged([1, 0])
+    with pytest.raises(UnknownNameError, match="Did you mean 'faithfulness'"):
+        calibrate(run, "faithfullness", labels([1]))
+    with pytest.raises(DataError, match="confidence_level"):
+        calibrate(run, "faithfulness", labels([1]), confidence_level=95)
+
+
+# -- two pipelines
+
+
+@pytest.fixture
+def two(judged, drawn, labels):
+    """A judge who flatters the candidate: it is other, but no better, and gets 15 of 100 more."""
+    truth, old_scores = drawn(600, 3)
+    turned = np.arange(600) % 12 == 0
+    moved = np.where(turned, 1 - truth, truth)
+    flattered = np.where(np.random.default_rng(5).random(600) < 0.15, 1.0, old_scores)
+    old = calibrate(judged(old_scores, "old"), "faithfulness", labels(truth[:200]))
+    new = calibrate(judged(flattered, "new"), "faithfulness", labels(moved[:200]))
+    return old, new
+
+
+def test_the_difference_is_put_right_by_labels_of_both(two):
+    old, new = two
+    told = old.difference(new)
+    frame = told.frame.set_index("figure")
+    assert frame.loc["judge alone", "ci_low"] > 0
+    assert abs(frame.loc["people alone", "difference"]) < 0.05
+    assert frame.loc["corrected (PPI++)", "ci_low"] < 0 < frame.loc["corrected (PPI++)", "ci_high"]
+    assert any("do not bear it out" in note for note in told.notes)
+
+
+def test_the_corrected_difference_by_hand(two):
+    old, new = two
+    gap = new.ratings.judge - old.ratings.judge
+    labels = (new.ratings.labels - old.ratings.labels)[:200]
+    told = ppi_mean(labels, gap[:200], gap[200:])
+    row = old.difference(new).frame.set_index("figure").loc["corrected (PPI++)"]
+    assert (row["difference"], row["ci_low"]) == pytest.approx((told.estimate, told.low))
+
+
+def test_swapping_the_pipelines_turns_the_sign(two):
+    old, new = two
+    one, other = old.difference(new).frame, new.difference(old).frame
+    np.testing.assert_allclose(one["difference"], -other["difference"], atol=1e-12)
+
+
+def test_a_difference_that_is_shown_is_a_sentence(judged, labels, drawn):
+    truth, judge = drawn(300, 4, 0.95, 0.95)
+    low = judged(np.where(np.arange(300) % 3 == 0, 0, judge), "low")
+    worse = calibrate(
+        low, "faithfulness", labels(np.where(np.arange(300) % 3 == 0, 0, truth)[:150])
+    )
+    better = calibrate(judged(judge, "high"), "faithfulness", labels(truth[:150]))
+    assert "high is better on faithfulness by" in worse.difference(better).sentences[2]
+    assert "low is worse on faithfulness by" in better.difference(worse).sentences[2]
+
+
+def test_a_difference_that_few_labels_move_is_told(judged, labels, drawn):
+    truth, judge = drawn(120, 6)
+    turned = np.where(np.arange(120) < 2, 1 - truth, truth)
+    old = calibrate(judged(judge, "old"), "faithfulness", labels(truth[:60]))
+    new = calibrate(judged(judge, "new"), "faithfulness", labels(turned[:60]))
+    assert any("differ from the judge on 2 of 60" in one for one in old.difference(new).notes)
+
+
+def test_where_all_are_labelled_peoples_difference_stands(judged, labels):
+    old = calibrate(judged([1, 0, 1, 1], "old"), "faithfulness", labels([1, 0, 0, 1]))
+    new = calibrate(judged([1, 1, 1, 1], "new"), "faithfulness", labels([1, 1, 0, 1]))
+    told = old.difference(new)
+    assert list(told.frame["figure"]) == ["judge alone", "people alone"]
+    assert any("needs no correction" in note for note in told.notes)
+
+
+def test_two_pipelines_need_labels_of_both_on_the_same_queries(judged, labels):
+    old = calibrate(judged([1, 0, 1, 1], "old"), "faithfulness", labels([1, 0]))
+    other = pd.Series({"q2": 1.0, "q3": 0.0})
+    new = calibrate(judged([1, 1, 1, 1], "new"), "faithfulness", other)
+    with pytest.raises(AlignmentError, match="there are 0"):
+        old.difference(new)

@@ -1,0 +1,146 @@
+"""calibrate: a judge against people, from files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+WITH = "calibrate judged.csv people.csv --metric faithfulness"
+
+
+def test_agreement_bias_and_means_are_shown_with_the_matrix(demo_folder, run):
+    result = run(f"{WITH} --label human_label")
+    assert result.exit_code == 0, result.stderr
+    assert "judge and people say the same on 3 of 4 queries" in result.stdout  # q1, q2, q3, q6
+    for part in ("judge and people", "errors of the judge", "mean of all queries", "Confusion"):
+        assert part in result.stdout
+    assert "labelled but not scored (1 missing): 'q4'" in result.stdout
+    assert "1 labelled query is not in 'judged': 'x1'" in result.stdout
+    assert "'no' as 0, 'yes' as 1" in result.stdout
+
+
+def test_blank_cells_of_a_review_sheet_were_not_rated(demo_folder, run):
+    result = run("calibrate judged.csv rated.csv --metric faithfulness")
+    assert "2 queries rated by both, 6 by the judge alone, 1 by nobody" in result.stdout
+
+
+def test_an_empty_review_sheet_is_refused(demo_folder, run, refused):
+    assert run("export judged.csv --to review -o empty.csv").exit_code == 0
+    told = refused("calibrate judged.csv empty.csv --metric faithfulness")
+    assert "nobody has rated anything: faithfulness is empty" in told
+
+
+def test_several_labels_are_several_raters(demo_folder, run):
+    result = run(f"{WITH} --label ann --label bob")
+    assert "people with each other" in result.stdout
+    assert "on 1 query the raters are evenly split" in result.stdout
+
+
+def test_the_queries_of_disagreement_are_listed(demo_folder, run):
+    result = run(f"{WITH} --label human_label --disagreements --format csv")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "query_id,people,judge,difference,question,reason"
+    assert lines[1:] == ["q2,0.0,1.0,1.0,What is two?,all there"]
+
+
+def test_the_matrix_alone(demo_folder, run):
+    result = run(f"{WITH} --label human_label --confusion --format csv")
+    assert result.stdout.splitlines() == ["people,judge 0,judge 1,total", "0,2,1,3", "1,0,1,1"]
+
+
+def test_the_plan_of_labels(demo_folder, run, refused):
+    result = run("calibrate bm25.csv hybrid.csv --metric faithfulness --planning --format json")
+    rows = json.loads(result.stdout)["rows"]
+    assert [row["labels"] for row in rows] == [25, 50, 100]
+
+
+def test_json_is_one_object(demo_folder, run):
+    result = run(f"{WITH} --label human_label --format json")
+    document = json.loads(result.stdout)
+    assert document["settings"]["scale"] == "binary"
+    assert "verdict" in document["columns"]
+
+
+@pytest.mark.parametrize("suffix", ["txt", "md", "html", "tex", "json", "csv", "xml"])
+def test_every_format_is_written(demo_folder, run, suffix):
+    result = run(f"{WITH} --label human_label -o out.{suffix}")
+    assert result.exit_code == 0, result.stderr
+    assert Path(f"out.{suffix}").stat().st_size > 100
+
+
+def test_two_pipelines_are_compared_by_judge_and_people(demo_folder, run):
+    result = run(
+        f"{WITH} --label human_label --against new=judged_new.csv --against-label human_new"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "new against judged on faithfulness" in result.stdout
+    assert "corrected (PPI++)" in result.stdout
+
+
+def test_errors_of_another_set_are_taken(demo_folder, run):
+    result = run(f"{WITH} --label human_label --errors 45/50,38/50")
+    assert "Rogan-Gladen, external" in result.stdout
+
+
+def test_a_judge_of_numbers_is_cut_at_the_threshold(demo_folder, run):
+    result = run("calibrate old.csv new.csv --metric recall@5 --label exact_match --threshold 0.9")
+    assert "the judge's scores of at least 0.9 count as 1" in result.stdout
+
+
+def test_labels_of_another_scale_are_moved(demo_folder, run):
+    Path("stars.csv").write_text("query_id,stars\nq1,5\nq2,1\nq3,1\n")
+    result = run(
+        "calibrate judged.csv stars.csv --metric faithfulness --label stars --label-bounds 1:5"
+    )
+    assert "say the same on 2 of 3 queries" in result.stdout
+
+
+def test_a_picture_beside_the_table(demo_folder, run, refused):
+    result = run(f"{WITH} --label human_label --plot out.png")
+    assert result.exit_code == 0, result.stderr
+    assert Path("out.png").read_bytes().startswith(b"\x89PNG")
+    assert "out.png is there already" in refused(f"{WITH} --label human_label --plot out.png")
+    assert run(f"{WITH} --label human_label --plot out.png --force").exit_code == 0
+
+
+def test_standard_input_is_read(demo_folder, run):
+    result = run(
+        "calibrate judged.csv - --metric faithfulness --label human_label",
+        stdin=Path("people.csv").read_bytes(),
+    )
+    assert result.exit_code == 0, result.stderr
+
+
+def test_one_pipeline_of_a_file_is_picked(demo_folder, run):
+    result = run("calibrate promptfoo.json::gpt-4o promptfoo.json::llama-3 --metric score")
+    assert result.exit_code == 0, result.stderr
+    assert "gpt-4o" in result.stdout
+
+
+REFUSED = {
+    "no such column": (f"{WITH} --label human_lable", "Did you mean 'human_label'"),
+    "which column": (WITH, "name the column that holds people's labels"),
+    "no such metric": (
+        "calibrate judged.csv people.csv --metric faithfulnes --label ann",
+        "Did you mean 'faithfulness'",
+    ),
+    "no metric": ("calibrate judged.csv people.csv", "Missing option '--metric'"),
+    "errors": (f"{WITH} --label ann --errors 0.9", "as 45/50,38/50"),
+    "more right than there are": (f"{WITH} --label ann --errors 51/50,3/5", "51 of 50"),
+    "bounds": (f"{WITH} --label ann --label-bounds 5", "expected LOW:HIGH"),
+    "two tables": (f"{WITH} --label ann --confusion --planning", "Choose one of"),
+    "against what": (f"{WITH} --label ann --against-label bob", "belong to --against"),
+    "no such file": ("calibrate judged.csv none.csv --metric faithfulness", "none.csv"),
+}
+
+
+@pytest.mark.parametrize(("line", "told"), REFUSED.values(), ids=REFUSED)
+def test_wrong_use_is_one_line(demo_folder, refused, line, told):
+    assert told in refused(line)
+
+
+def test_plot_of_kind_agreement_needs_two_files_and_a_metric(folder, refused):
+    told = refused("plot old.csv --kind agreement --metric exact_match -o out.png")
+    assert "JUDGED PEOPLE --metric NAME" in told
