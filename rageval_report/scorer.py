@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,10 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.metrics.views import Tools
 from rageval_report.records import record_table
 from rageval_report.scores import METRICS, Catalogue, Metric, normalised
-from rageval_report.scores.states import ERROR, states_of, with_states
+from rageval_report.scores.states import ERROR, NOT_APPLICABLE, states_of, with_states
 
 View = Callable[[pd.DataFrame, Tools], Any]
+Lacking = Literal["error", "unscored"]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 VIEWS: Registry[View] = Registry(
@@ -45,6 +46,8 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "refusals": ("answer", "answerable"),
     "similarities": ("contexts", "relevant_texts"),
 }
+
+_LACKING: tuple[Lacking, ...] = ("error", "unscored")
 
 
 @runtime_checkable
@@ -82,6 +85,7 @@ def score_records(
     metrics: str | Iterable[str],
     *,
     tools: Tools | None = None,
+    lacking: Lacking = "error",
     map: Map | None = None,  # noqa: A002
 ) -> ScoredRecords:
     """Compute metrics from records.
@@ -94,6 +98,9 @@ def score_records(
         As "recall@5", "ndcg@10", "exact_match", "citation_f1".
     tools : Tools, optional
         What some metrics need: a function that embeds texts, prices, what tells a refusal.
+    lacking : {"error", "unscored"}
+        What becomes of a metric where the records lack a field that it needs: an error, or a column
+        without a score, not applicable to any query.
     map : callable, optional
         As the built-in ``map``, or that of a pool of processes: it gets one job a metric.
 
@@ -114,20 +121,59 @@ def score_records(
     >>> score_records(rows, ["recall@2", "mrr"]).scores.iloc[0].to_dict()
     {'recall@2': 1.0, 'mrr': 0.5}
     """
+    if lacking not in _LACKING:
+        raise UnknownNameError("way with what records lack", str(lacking), _LACKING)
     table = record_table(records, unretrieved_citations="keep")
     known = computable([metrics] if isinstance(metrics, str) else metrics)
-    needs = {metric.needs for metric in known.values()}
-    views = {need: _view(table, need, known, tools or Tools()) for need in sorted(needs)}
+    void = {} if lacking == "error" else lacking_fields(table, known)
+    there = {name: metric for name, metric in known.items() if name not in void}
+    needs = {metric.needs for metric in there.values()}
+    views = {need: _view(table, need, there, tools or Tools()) for need in sorted(needs)}
     jobs = [
-        (metric.compute, views[metric.needs], cutoff_of(name)) for name, metric in known.items()
+        (metric.compute, views[metric.needs], cutoff_of(name)) for name, metric in there.items()
     ]
     done = (map or _in_turn)(_computed, jobs)
-    columns = dict(zip(known, done, strict=True))
+    columns = dict.fromkeys(known, np.full(len(table), np.nan))
+    columns.update(zip(there, done, strict=True))
     scores = pd.DataFrame(columns, index=table.index)
-    ranked = [name for name, metric in known.items() if metric.needs == "rankings"]
+    ranked = [name for name, metric in there.items() if metric.needs == "rankings"]
     if ranked:
         scores.loc[table[["retrieved", "relevant"]].isna().any(axis=1), ranked] = np.nan
-    return ScoredRecords(scores, table, _states(scores, table, known, views), known)
+    states = pd.concat([_states(scores, table, there, views), _void(void, table.index)], axis=1)
+    return ScoredRecords(scores, table, states, known)
+
+
+def lacking_fields(records: pd.DataFrame, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The metrics that records cannot give, and the fields that these lack.
+
+    Parameters
+    ----------
+    records : DataFrame
+        As `rageval_report.records.record_table` gives them.
+    names : iterable of str
+        Metrics that are computed from records.
+
+    Examples
+    --------
+    >>> records = record_table([{"query_id": "q", "answer": "Oslo.", "reference": "Oslo."}])
+    >>> lacking_fields(records, ["exact_match", "recall@5"])
+    {'recall@5': ('retrieved', 'relevant')}
+    """
+    needed = {name: _FIELDS.get(metric.needs, ()) for name, metric in computable(names).items()}
+    found = {
+        name: tuple(field for field in fields if field not in records)
+        for name, fields in needed.items()
+    }
+    return {name: missing for name, missing in found.items() if missing}
+
+
+def _void(void: dict[str, tuple[str, ...]], index: pd.Index) -> pd.DataFrame:
+    """The states of metrics that the records lack a field for."""
+    columns: dict[str, list[Any]] = {}
+    for name, missing in void.items():
+        why = f"the records have no {' and no '.join(missing)}"
+        columns |= with_states(name, [NOT_APPLICABLE] * len(index), [why] * len(index))
+    return pd.DataFrame(columns, index=index)
 
 
 def computable(names: Iterable[str]) -> dict[str, Metric]:

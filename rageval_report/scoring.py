@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,8 @@ from rageval_report.metrics.performance import Prices
 from rageval_report.metrics.rankings import NoRelevant, score_table_of_rankings
 from rageval_report.metrics.refusal import RefusalRule
 from rageval_report.metrics.views import Tools
-from rageval_report.scorer import Map, ScoredRecords, computed_names, score_records
-from rageval_report.scores import Catalogue, Metric, normalised, score_table
+from rageval_report.scorer import Lacking, Map, ScoredRecords, computed_names, score_records
+from rageval_report.scores import Catalogue, Metric, score_table
 from rageval_report.scores.states import REASON, STATE
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def score(
         expected, retrieved and answered.
     metrics : str, Rubric, or iterable of them
         As "recall@5", "ndcg@10", "exact_match"; those of `rageval_report.judges.JUDGES`, as
-        "faithfulness", and rubrics of your own are judged by `chat`, and stand behind the others.
+        "faithfulness", also as other frameworks call them, as "groundedness", and rubrics of your
+        own are judged by `chat`, and stand behind the others.
     name : str
         The pipeline's name.
     embed : callable, optional
@@ -142,6 +144,7 @@ def score_and_judge(
     *,
     name: str = "pipeline",
     tools: Tools | None = None,
+    lacking: Lacking = "error",
     map: Map | None = None,  # noqa: A002
     chat: object | None = None,
     judging: Mapping[str, Any] | None = None,
@@ -156,6 +159,8 @@ def score_and_judge(
         As for `score`.
     tools : Tools, optional
         What some metrics need: a function that embeds texts, prices, what tells a refusal.
+    lacking : {"error", "unscored"}
+        As for `rageval_report.scorer.score_records`.
 
     Examples
     --------
@@ -164,26 +169,67 @@ def score_and_judge(
     >>> found.evaluation.get_aggregated_scores("exact_match"), found.judged
     (1.0, None)
     """
+    tools = checked_tools(tools)
+    computed, rubrics = checked_metrics(metrics, chat)
+    # What is computed comes first: records that it refuses shall not have been paid for.
+    scored = None
+    if computed:
+        scored = score_records(records, computed, tools=tools, lacking=lacking, map=map)
+    judged: Judged | None = None
+    if rubrics:
+        judged = load(f"{_JUDGING}:judge")(records, rubrics, chat, **dict(judging or {}))
+    return with_judged(name, scored, judged, config=config, created=created)
+
+
+def checked_tools(tools: Tools | None) -> Tools:
+    """The tools, or those that are usual.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such rule for duplicates.
+    """
     tools = tools or Tools()
     if tools.duplicates not in DUPLICATES:
         raise UnknownNameError("rule for duplicates", str(tools.duplicates), DUPLICATES)
+    return tools
+
+
+def checked_metrics(
+    metrics: str | Rubric | Iterable[str | Rubric], chat: object | None
+) -> tuple[list[str], list[Rubric]]:
+    """As `computed_and_judged`, if there is somebody to judge.
+
+    Raises
+    ------
+    DataError
+        If a metric is judged, and there is no chat.
+    """
     computed, rubrics = computed_and_judged(metrics)
     if rubrics and chat is None:
         raise DataError(
             f"{', '.join(rubric.name for rubric in rubrics)} is for a judge: give the chat model "
             "that judges, as score(..., chat=openai_chat(...))"
         )
-    # What is computed comes first: records that it refuses shall not have been paid for.
-    scored = score_records(records, computed, tools=tools, map=map) if computed else None
-    judged: Judged | None = None
-    if rubrics:
-        judged = load(f"{_JUDGING}:judge")(records, rubrics, chat, **dict(judging or {}))
+    return computed, rubrics
+
+
+def with_judged(
+    name: str,
+    scored: ScoredRecords | None,
+    judged: Judged | None,
+    *,
+    notes: tuple[str, ...] = (),
+    config: Mapping[str, Any] | None = None,
+    created: datetime | date | str | None = None,
+) -> WithJudged:
+    """What was computed and what was judged of the same records, one of them at least, as one."""
     parts = [part for part in (scored, judged) if part is not None]
     evaluation = evaluation_of(
         name,
         pd.concat([part.scores for part in parts], axis=1),
         _beside(parts[0].records, [part.states for part in parts], scored, judged),
-        () if judged is None else judged.notes,
+        (*notes, *(() if judged is None else judged.notes)),
         known=None if judged is None else judged.metrics,
         config={**(config or {}), **({} if judged is None else {"judge": judged.settings})},
         created=created,
@@ -221,8 +267,7 @@ def computed_and_judged(
     catalogue = Catalogue()
     computed = [one for one in asked if isinstance(one, str) and not _is_judged(one, catalogue)]
     others = [one for one in asked if one not in computed]
-    names = [normalised(one) if isinstance(one, str) else one for one in others]
-    rubrics: list[Rubric] = load(f"{_JUDGING}:rubrics_of")(names) if names else []
+    rubrics: list[Rubric] = load(f"{_JUDGING}:rubrics_of")(others) if others else []
     return computed, rubrics
 
 
@@ -231,10 +276,10 @@ def _is_judged(name: str, catalogue: Catalogue) -> bool:
     metric = catalogue.find(name)
     if metric is not None and metric.compute is not None:
         return False
-    judges = load(f"{_JUDGING}:JUDGES")
-    if metric is None and normalised(name) not in judges:
-        raise UnknownNameError("metric", name, [*computed_names(), *judges])
-    return normalised(name) in judges
+    is_judged = load(f"{_JUDGING}:judge_of")(name) is not None
+    if metric is None and not is_judged:
+        raise UnknownNameError("metric", name, [*computed_names(), *load(f"{_JUDGING}:JUDGES")])
+    return is_judged
 
 
 def _beside(
@@ -338,7 +383,8 @@ def evaluation_of(
     name : str
         The pipeline's.
     scores, details : DataFrame
-        On one index; a detail named like a score gets the ending "_given".
+        On one index; a detail named like a score gets the ending "_given", and a number behind it
+        where another detail has that name.
     notes : tuple of str
         What its reports tell.
     known : mapping of str to Metric, optional
@@ -354,10 +400,21 @@ def evaluation_of(
     >>> told.metrics["vagueness"].greater_is_better
     False
     """
-    clash = {column: f"{column}_given" for column in details if column in scores}
-    rows = pd.concat([details.rename(columns=clash), scores], axis=1)
+    rows = pd.concat([details.rename(columns=_renamed(details, scores)), scores], axis=1)
     # The constructor takes either which columns are metrics or what is known of some; here is both.
     table = score_table(rows, known=known, only=[str(metric) for metric in scores])
     return RAGPipelineEvaluation.of_table(
         name, table.noting(*notes), config=config, created=created
     )
+
+
+def _renamed(details: pd.DataFrame, scores: pd.DataFrame) -> dict[Any, str]:
+    """Free names for the details that are named like scores."""
+    taken = {*map(str, details), *map(str, scores)}
+    renamed: dict[Any, str] = {}
+    for column in [one for one in details if one in scores]:
+        first = f"{column}_given"
+        names = (first if n == 1 else f"{first}_{n}" for n in count(1))
+        renamed[column] = next(name for name in names if name not in taken)
+        taken.add(renamed[column])
+    return renamed

@@ -123,3 +123,20 @@ def test_shuffling_the_records_moves_nothing():
     names = ["recall@2", "mrr", "exact_match", "citation_f1"]
     there, back = scores(names), scores(names, ROWS[::-1])
     pd.testing.assert_frame_equal(there, back.loc[there.index])
+
+
+def test_a_metric_whose_field_is_nowhere_is_not_applicable_on_demand():
+    rows = [{"query_id": "a", "answer": "Rome", "reference": "Rome"}]
+    with pytest.raises(DataError, match="the records have no retrieved and no relevant"):
+        score_records(rows, ["exact_match", "recall@5"])
+    scored = score_records(rows, ["recall@5", "exact_match"], lacking="unscored")
+    assert scored.scores.columns.tolist() == ["recall@5", "exact_match"]
+    assert scored.scores.loc["a", "exact_match"] == 1.0
+    assert np.isnan(scored.scores.loc["a", "recall@5"])
+    told = scored.states.loc["a", ["recall@5_state", "recall@5_reason"]].tolist()
+    assert told == ["not applicable", "the records have no retrieved and no relevant"]
+
+
+def test_an_unknown_way_with_what_records_lack_is_refused():
+    with pytest.raises(UnknownNameError, match="is named 'zero'"):
+        score_records([{"query_id": "a", "answer": "x"}], "exact_match", lacking="zero")

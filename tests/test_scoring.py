@@ -15,7 +15,7 @@ from rageval_report import (
     score_rankings,
 )
 from rageval_report.judges import FunctionChat, Rubric, ScriptedChat
-from rageval_report.scoring import computed_and_judged, score_and_judge
+from rageval_report.scoring import computed_and_judged, evaluation_of, score_and_judge
 
 RUN = {"q1": {"a": 0.9, "b": 0.8}, "q2": {"c": 0.7}, "q4": {"x": 1.0}}
 QRELS = {"q1": {"b": 1}, "q2": {"c": 2, "d": 1}, "q3": {"a": 1}}
@@ -227,3 +227,12 @@ def test_what_an_earlier_scoring_said_gives_way():
     assert again.scores["coherence"].tolist()[:2] == [0.5, 0.5]
     assert again.details["coherence_reason"].tolist()[:2] == ["I say 3."] * 2
     assert "coherence_given" not in again.details
+
+
+def test_a_detail_named_like_a_score_gets_a_name_that_is_free():
+    index = pd.Index(["a"], name="query_id")
+    scores = pd.DataFrame({"latency_ms": [3.0]}, index=index)
+    details = pd.DataFrame({"latency_ms": [3.0], "latency_ms_given": [5.0]}, index=index)
+    evaluation = evaluation_of("mine", scores, details)
+    assert evaluation.details["latency_ms_given"].tolist() == [5.0]
+    assert evaluation.details["latency_ms_given_2"].tolist() == [3.0]

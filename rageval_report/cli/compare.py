@@ -19,6 +19,7 @@ from rageval_report.cli.options import (
     output_options,
 )
 from rageval_report.cli.output import Output
+from rageval_report.cli.rules import margin_of, parsed
 from rageval_report.cli.sources import Loading
 
 if TYPE_CHECKING:
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
         "rageval-report compare bm25.csv hybrid.csv --by question_type --metric exact_match",
         "rageval-report compare bm25.csv hybrid.csv --regressions exact_match --limit 5",
         "rageval-report compare bm25.csv hybrid.csv --pareto",
+        "rageval-report compare promptfoo.json",
         "rageval-report compare bm25.csv hybrid.csv --outcomes --correct 'faithfulness>=0.8'",
     )
 )
 @click.argument("baseline", metavar="BASELINE")
-@click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATE...")
+@click.argument("candidates", nargs=-1, metavar="[CANDIDATE...]")
 @metric_option
 @click.option(
     "--by", metavar="COLUMN", help="Compare in each group of this column of the baseline instead."
@@ -89,7 +91,11 @@ if TYPE_CHECKING:
 )
 @click.option("--clusters", metavar="COLUMN", help="Queries of one label here are not independent.")
 @click.option(
-    "--margin", type=float, metavar="D", help="A difference too small to matter: for equivalence."
+    "--margin",
+    callback=parsed(margin_of),
+    metavar="D",
+    help="A difference too small to matter, for equivalence: a number for all metrics, or "
+    "NAME=D,NAME=D.",
 )
 @drawn_options
 @loading_options
@@ -111,7 +117,8 @@ def compare(
     """Compare candidates with a baseline, query by query.
 
     One sentence a metric says what is shown, and how sure it is; the table has the numbers. Names
-    are those of the files, or told as NAME=FILE.
+    are those of the files, or told as NAME=FILE. Of one file with several pipelines the first is
+    the baseline; FILE::PIPELINE chooses another.
     """
     if sum(map(bool, (by, regressions, improvements, outcomes, pareto))) > 1:
         raise click.UsageError(
@@ -119,8 +126,10 @@ def compare(
         )
     asked = regressions or improvements
     chosen = (asked,) if asked else metrics
-    runs = loading.load_all([baseline, *candidates], chosen)
+    runs = _runs(loading, baseline, candidates, chosen)
     notes = [f"{run.name}: {note}" for run in runs for note in run.notes]
+    if not candidates:
+        notes.append(f"of the {len(runs)} pipelines in {baseline}, {runs[0].name} is the baseline")
     if outcomes:
         tables = {one.name: _outcomes(runs[0], one).with_notes(*notes) for one in runs[1:]}
         output.write({name: output.shown(one, limit) for name, one in tables.items()}, "candidate")
@@ -142,6 +151,21 @@ def compare(
         output.write({comparison.title: comparison.with_notes(*notes)})
 
 
+def _runs(
+    loading: Loading, baseline: str, candidates: tuple[str, ...], metrics: tuple[str, ...]
+) -> list[RAGPipelineEvaluation]:
+    """The baseline and its candidates; without candidates, the pipelines of the one file."""
+    if candidates:
+        return loading.load_all([baseline, *candidates], metrics)
+    runs = loading.load_every([baseline], metrics)
+    if len(runs) == 1:
+        raise click.UsageError(
+            f"Missing argument 'CANDIDATE...': {baseline} holds one pipeline, {runs[0].name}; name "
+            "the files to compare it with."
+        )
+    return runs
+
+
 def _front(
     runs: list[RAGPipelineEvaluation], metrics: tuple[str, ...], settings: dict[str, Any]
 ) -> Result:
@@ -156,9 +180,12 @@ def _front(
 def _outcomes(baseline: RAGPipelineEvaluation, candidate: RAGPipelineEvaluation) -> Result:
     table = baseline.comparative_detailed_summary(candidate)
     counts = ", ".join(f"{n} {name}" for name, n in table.notna().sum().items())
+    ours = load("rageval_report.analysis.outcomes:rule_of")(baseline)
+    theirs = candidate.correct_rule or ours
+    told = load("rageval_report.analysis.outcomes:rules_told")
     return rageval_report.Result(
         f"Which queries {baseline.name} and {candidate.name} answer correctly",
         table,
         {"baseline": baseline.name, "candidate": candidate.name},
-        (counts,),
+        (*told([(baseline, ours), (candidate, theirs)]), counts),
     )

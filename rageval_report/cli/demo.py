@@ -15,6 +15,9 @@ from rageval_report.cli.output import Output
 if TYPE_CHECKING:
     from rageval_report import Comparison, RAGPipelineEvaluation
 
+FOLDER = Path("rageval-demo")
+LIVE_FOLDER = FOLDER / "live"
+
 _FEW = 4
 _INTRODUCTION = """\
 Two pipelines, a keyword search (bm25) and its successor (hybrid), answered the same 200 questions
@@ -26,7 +29,7 @@ about the services of an invented island's council. Everything below is made fro
     epilog=examples(
         "rageval-report demo",
         "rageval-report demo --output somewhere/else",
-        "rageval-report demo --live",
+        "rageval-report demo --live --output live",
     )
 )
 @click.option(
@@ -34,24 +37,24 @@ about the services of an invented island's council. Everything below is made fro
     "--output",
     "folder",
     type=click.Path(path_type=Path),
-    default=Path("rageval-demo"),
-    show_default=True,
     metavar="FOLDER",
-    help="Where the example data and the pictures go; files of their names are replaced.",
+    help=f"Where all files go, those of their names replaced; {FOLDER} where not given, with "
+    f"--live {LIVE_FOLDER}.",
 )
 @click.option(
     "--live", is_flag=True, help="Ask a small server on this machine, and score its answers."
 )
 @click.option("--quiet", "-q", is_flag=True, help="Write the files, and say where they are only.")
-def demo(folder: Path, live: bool, quiet: bool) -> None:
+def demo(folder: Path | None, live: bool, quiet: bool) -> None:
     """Show all of it on example data.
 
     Prints a report, failing queries and a comparison, and draws pictures. Needs no network, and no
     files of yours.
     """
     if live:
-        load("rageval_report.cli.live:show_live")(folder / "live", quiet=quiet)
+        load("rageval_report.cli.live:show_live")(folder or LIVE_FOLDER, quiet=quiet)
         return
+    folder = folder or FOLDER
     data = load("rageval_report.demo:write_demo_files")(folder)
     baseline, candidate = load("rageval_report.demo:demo_evaluations")()
     comparison = rageval_report.compare(baseline, candidate)

@@ -112,7 +112,7 @@ def export(
 def _save(run: RAGPipelineEvaluation, path: Path | None) -> None:
     if path is None or path.suffix.lower() != f".{_PARQUET}":
         raise DataError("Parquet is no text; name a file for it: -o scores.parquet")
-    run.save(path)
+    run.save(path)  # whether it may be replaced was asked before
     note(f"wrote {path}")
 
 

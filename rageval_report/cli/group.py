@@ -29,6 +29,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "rank": f"{_HERE}.rank:rank",
         "history": f"{_HERE}.history:history",
         "repeats": f"{_HERE}.repeats:repeats",
+        "calibrate": f"{_HERE}.calibrate:calibrate",
         "gate": f"{_HERE}.gate:gate",
         "score": f"{_HERE}.score:score",
         "eval": f"{_HERE}.eval:evaluate",

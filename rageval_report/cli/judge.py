@@ -10,15 +10,23 @@ import click
 
 from rageval_report._registry import load
 from rageval_report.cli.group import INTERRUPTED, examples
-from rageval_report.cli.judging import JUDGES, Judging, judging_options, noise_results
+from rageval_report.cli.judging import (
+    JUDGES,
+    Judging,
+    estimate_result,
+    judging_options,
+    noise_results,
+)
 from rageval_report.cli.notes import note
 from rageval_report.cli.options import output_options
 from rageval_report.cli.output import Output, check_free
-from rageval_report.errors import DataError
+from rageval_report.errors import JudgeError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rageval_report.judges import Judged
+    from rageval_report.judges.pairs import Preferences
     from rageval_report.results import Result
     from rageval_report.scoring import WithJudged
 
@@ -86,24 +94,33 @@ def judge(queries: str | None, output: Output, **given: Any) -> int:
 
 
 def _estimated(asked: _Asked) -> Result:
-    if asked.against:
-        raise DataError("--dry-run is for rubrics of one pipeline; --against asks twice a query")
     judging = asked.judging
+    rubric = _comparing(judging) if asked.against else None
     chat = judging.chat()
-    frame = load(f"{JUDGES}:estimate")(
-        asked.table(asked.records),
-        judging.chosen(_DEFAULT),
-        chat,
-        n_repeats=judging.n_repeats,
-        cache=judging.cache(),
-        prices=judging.prices(chat.model),
+    known = {"cache": judging.cache(), "prices": judging.prices(chat.model)}
+    if rubric is None:
+        frame = load(f"{JUDGES}:estimate")(
+            asked.table(asked.records),
+            judging.chosen(_DEFAULT),
+            chat,
+            n_repeats=judging.repeats,
+            **known,
+        )
+        return estimate_result(judging, chat, frame)
+    frame = load(f"{JUDGES}:estimate_preference")(
+        asked.table(str(asked.against)), asked.table(asked.records), chat, rubric=rubric, **known
     )
-    notes = ["nothing was asked; tokens are guessed from lengths, about four bytes each"]
-    if judging.price is None:
-        notes.append("the cost is not known: give the model's with --price SENT:RECEIVED")
-    settings = {"judge_model": chat.model, "n_repeats": judging.n_repeats}
-    result: Result = load("rageval_report:Result")("Estimate", frame, settings, tuple(notes))
-    return result
+    note_of_orders = "each query is asked in both orders; answers that are the same cost nothing"
+    return estimate_result(judging, chat, frame, note_of_orders)
+
+
+def _comparing(judging: Judging) -> Any:
+    """The rubric that lays two answers beside each other."""
+    if judging.judges or judging.repeats > 1:
+        raise click.UsageError("--against asks for a preference; leave out --judge and --n-repeats")
+    if len(judging.rubrics) > 1:
+        raise click.UsageError("--against takes one --rubric, of the kind preference")
+    return next(iter(judging.read()), "preference")
 
 
 def _judged(asked: _Asked, queries: str | None, output: Output) -> int:
@@ -115,13 +132,20 @@ def _judged(asked: _Asked, queries: str | None, output: Output) -> int:
         judging.chosen(_DEFAULT),
         name=asked.name or _stem(asked.records),
         chat=chat,
-        judging={**how, "n_repeats": judging.n_repeats, "generator": asked.generator},
+        judging={**how, "n_repeats": judging.repeats, "generator": asked.generator},
     )
     evaluation = found.evaluation
     output.write({evaluation.name: evaluation.evaluation_report(), **noise_results(found.judged)})
     if queries is not None:
         note(f"wrote {evaluation.save(queries)}")
+    _check_judged(found.judged)
     return INTERRUPTED if found.is_interrupted else 0
+
+
+def _check_judged(judged: Judged | Preferences | None) -> None:
+    """Where nothing at all was judged, the last word is why."""
+    if judged is not None and judged.failure is not None:
+        raise JudgeError(judged.failure)
 
 
 def _stem(path: str) -> str:
@@ -130,12 +154,8 @@ def _stem(path: str) -> str:
 
 def _preferred(asked: _Asked, queries: str | None, output: Output) -> int:
     judging = asked.judging
-    if judging.judges or judging.n_repeats > 1:
-        raise click.UsageError("--against asks for a preference; leave out --judge and --n-repeats")
-    if len(judging.rubrics) > 1:
-        raise click.UsageError("--against takes one --rubric, of the kind preference")
+    rubric = _comparing(judging)
     chat = judging.chat()
-    rubric = next(iter(judging.read()), "preference")
     found = load(f"{JUDGES}:prefer")(
         asked.table(str(asked.against)),
         asked.table(asked.records),
@@ -155,4 +175,5 @@ def _preferred(asked: _Asked, queries: str | None, output: Output) -> int:
     if queries is not None:
         written = load("rageval_report.scores.write:csv_text")(found.frame.reset_index())
         note(f"wrote {load('rageval_report.files.writing:write_atomically')(queries, written)}")
+    _check_judged(found)
     return INTERRUPTED if found.is_interrupted else 0

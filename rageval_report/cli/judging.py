@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rageval_report._registry import load
+from rageval_report.cli.judge_section import JudgeSection
+from rageval_report.cli.notes import note
 
 if TYPE_CHECKING:
     from rageval_report.judges import Judged
@@ -26,7 +28,7 @@ Command = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Judging:
-    """What was said of the judge on the command line."""
+    """What was said of the judge on the command line, and behind it in a file of settings."""
 
     judges: tuple[str, ...]
     rubrics: tuple[Path, ...]
@@ -38,28 +40,43 @@ class Judging:
     temperature: float | None
     judge_timeout: float | None
     no_schema: bool
-    judge_concurrency: int
+    judge_concurrency: int | None
     per_minute: float | None
-    n_repeats: int
+    n_repeats: int | None
     price: tuple[float, float] | None
     max_cost: float | None
     cache_path: Path | None
     no_cache: bool
+    section: JudgeSection = field(default_factory=JudgeSection)
+
+    @property
+    def repeats(self) -> int:
+        """How often the same is asked."""
+        return int(_first(self.n_repeats, self.section.n_repeats, 1))
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether any price is known."""
+        return self.price is not None or bool(self.section.prices)
 
     def chat(self) -> HttpChat:
         """The model that judges."""
+        file = self.section
         told = {
-            "base_url": self.base_url,
-            "api_key_env": self.api_key_env,
-            "max_tokens": self.max_tokens,
-            "temperature": self.temperature,
-            "timeout": self.judge_timeout,
+            "base_url": _first(self.base_url, file.base_url),
+            "api_key_env": _first(self.api_key_env, file.api_key_env),
+            "max_tokens": _first(self.max_tokens, file.max_tokens),
+            "temperature": _first(self.temperature, file.temperature),
+            "timeout": _first(self.judge_timeout, file.timeout),
+            "max_attempts": file.max_attempts,
+            "extra_body": file.extra_body or None,
         }
         given: dict[str, Any] = {name: one for name, one in told.items() if one is not None}
-        if self.no_schema:
+        if self.no_schema or not file.structured:
             given["structured"] = False
         chat_from_environment = load(f"{JUDGES}:chat_from_environment")
-        chat: HttpChat = chat_from_environment(self.provider, self.model, **given)
+        provider, model = _first(self.provider, file.provider), _first(self.model, file.model)
+        chat: HttpChat = chat_from_environment(provider, model, **given)
         return chat
 
     def read(self) -> list[Rubric]:
@@ -67,31 +84,46 @@ class Judging:
         return [load(f"{JUDGES}:read_rubric")(path) for path in self.rubrics]
 
     def chosen(self, default: tuple[str, ...] = ()) -> list[Rubric]:
-        """The rubrics, named and read; those of `default` where there is none."""
-        asked = [*self.judges, *self.read()] or [*default]
+        """The rubrics, named and read; else those of the file, else those of `default`."""
+        asked = [*self.judges, *self.read()] or self.section.chosen() or [*default]
         found: list[Rubric] = load(f"{JUDGES}.judging:rubrics_of")(asked) if asked else []
         return found
 
     def cache(self) -> Path | None:
         """Where answers are kept."""
-        if self.no_cache:
+        in_file = self.section.cache
+        if self.no_cache or (self.cache_path is None and in_file is False):
             return None
+        if self.cache_path is None and isinstance(in_file, str):
+            return Path(in_file)
         return self.cache_path or Path(load(f"{JUDGES}:default_cache")())
 
-    def prices(self, model: str) -> dict[str, tuple[float, float]] | None:
+    def prices(self, model: str) -> dict[str, Any] | None:
         """What the model costs."""
-        return None if self.price is None else {model: self.price}
+        told = {} if self.price is None else {model: self.price}
+        return {**self.section.prices, **told} or None
 
     def how(self, model: str) -> dict[str, Any]:
         """How it is asked, for `judge` and `prefer`."""
+        file = self.section
+        told = {
+            "concurrency": _first(self.judge_concurrency, file.concurrency),
+            "give_up_after": file.give_up_after,
+        }
         return {
             "cache": self.cache(),
-            "concurrency": self.judge_concurrency,
-            "per_minute": self.per_minute,
+            "per_minute": _first(self.per_minute, file.per_minute),
             "prices": self.prices(model),
-            "max_cost": self.max_cost,
+            "max_cost": _first(self.max_cost, file.max_cost),
             "progress": not click.get_current_context().params.get("quiet"),
+            "tell": note,
+            **{name: one for name, one in told.items() if one is not None},
         }
+
+
+def _first(*told: Any) -> Any:
+    """The first that was said."""
+    return next((one for one in told if one is not None), None)
 
 
 def judging_options(of_the_judge: str = "") -> Callable[[Command], Command]:
@@ -107,7 +139,8 @@ def judging_options(of_the_judge: str = "") -> Callable[[Command], Command]:
     def with_options(command: Command) -> Command:
         @functools.wraps(command)
         def with_judging(**given: Any) -> Any:
-            told = {one.name: given.pop(one.name) for one in fields(Judging)}
+            names = [one.name for one in fields(Judging) if one.name in given]
+            told = {name: given.pop(name) for name in names}
             return command(judging=Judging(**told), **given)
 
         options = (*_rubric_options(), *_model_options(of_the_judge), *_how_options(of_the_judge))
@@ -116,6 +149,18 @@ def judging_options(of_the_judge: str = "") -> Callable[[Command], Command]:
         return with_judging
 
     return with_options
+
+
+def estimate_result(judging: Judging, chat: HttpChat, frame: Any, *notes: str) -> Result:
+    """What a judge would take, as a result; nothing was asked for it."""
+    told = ["nothing was asked; tokens are guessed from lengths, about four bytes each"]
+    if not judging.is_priced:
+        told.append("the cost is not known: give the model's with --price SENT:RECEIVED")
+    if judging.cache() is not None:
+        told.append(f"what is in {judging.cache()} already is not asked again, and costs nothing")
+    settings = {"judge_model": chat.model, "n_repeats": judging.repeats}
+    result: Result = load("rageval_report:Result")("Estimate", frame, settings, (*told, *notes))
+    return result
 
 
 def noise_results(judged: Judged | None) -> dict[str, Result]:
@@ -153,7 +198,8 @@ def _rubric_options() -> tuple[Option, ...]:
             "judges",
             multiple=True,
             metavar="NAME",
-            help="A rubric, as faithfulness, answer_correctness, context_recall; may be repeated.",
+            help="A rubric, as faithfulness, answer_correctness, context_recall, also as other "
+            "frameworks call it (groundedness); may be repeated.",
         ),
         click.option(
             "--rubric",
@@ -192,7 +238,11 @@ def _model_options(of_the_judge: str) -> tuple[Option, ...]:
             metavar="SECONDS",
             help="Of one call of the judge; 120.",
         ),
-        click.option("--no-schema", is_flag=True, help="For servers that keep no JSON schema."),
+        click.option(
+            "--no-schema",
+            is_flag=True,
+            help="Send no JSON schema; a server that refuses one is asked without it anyway.",
+        ),
     )
 
 
@@ -202,10 +252,8 @@ def _how_options(of_the_judge: str) -> tuple[Option, ...]:
             f"--{of_the_judge}concurrency",
             "judge_concurrency",
             type=int,
-            default=8,
-            show_default=True,
             metavar="N",
-            help="Calls of the judge at once.",
+            help="Calls of the judge at once; 8.",
         ),
         click.option(
             "--per-minute", type=float, metavar="N", help="Calls of the judge a minute at most."
@@ -213,10 +261,8 @@ def _how_options(of_the_judge: str) -> tuple[Option, ...]:
         click.option(
             "--n-repeats",
             type=int,
-            default=1,
-            show_default=True,
             metavar="N",
-            help="Ask the same so often, to see the judge's noise.",
+            help="Ask the same so often, to see the judge's noise; once.",
         ),
         click.option(
             "--price",

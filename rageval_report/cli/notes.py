@@ -31,6 +31,15 @@ _ADVICE = (
     (r"prices=\{.+?: \(sent, received\)\}", "--price SENT:RECEIVED"),
     (r"model=\.\.\.", "--model NAME"),
     (r"structured=False", "--no-schema"),
+    (r"replace it with force=True", "replace it with --force"),
+    (
+        r"score\(read_records\(path\), metrics\)",
+        "rageval-report score --records FILE, or rageval-report judge FILE",
+    ),
+    (
+        r"give the chat model that judges, as score\(.*\)$",
+        "let a model judge with rageval-report judge FILE --judge NAME",
+    ),
     (
         r"prefer\(baseline, candidate, chat\)",
         "rageval-report judge CANDIDATE --against BASELINE",

@@ -14,6 +14,7 @@ import click
 from rageval_report._registry import load
 from rageval_report.cli.notes import note
 from rageval_report.errors import DataError
+from rageval_report.files.writing import check_free as check_free
 from rageval_report.files.writing import write_atomically
 
 if TYPE_CHECKING:
@@ -43,10 +44,13 @@ class Output:
         A suffix of the table `rageval_report.render.FILES`.
     path : Path, optional
         The file; standard output where None.
+    force : bool
+        Whether files that are there may be replaced.
     """
 
     kind: str
     path: Path | None = None
+    force: bool = False
 
     @classmethod
     def to(cls, path: Path | None, format_name: str | None, *, force: bool = False) -> Output:
@@ -61,8 +65,8 @@ class Output:
         if path is not None:
             check_free(path, force=force)
         if format_name is not None:
-            return cls(FORMATS[format_name], path)
-        return cls(".txt" if path is None else _kind_of(path), path)
+            return cls(FORMATS[format_name], path, force)
+        return cls(".txt" if path is None else _kind_of(path), path, force)
 
     def shown(self, result: Result, limit: int | None) -> Result:
         """The rows that are shown: a few for people, all for programs, where no limit is given."""
@@ -100,20 +104,6 @@ class Output:
         """The terminal's width, where a person looks at one."""
         is_screen = self.kind == ".txt" and self.path is None and sys.stdout.isatty()
         return shutil.get_terminal_size().columns if is_screen else None
-
-
-def check_free(path: Path, *, force: bool) -> None:
-    """Refuse to write over what is there.
-
-    Raises
-    ------
-    DataError
-        If the path is a folder, or a file and `force` is not given.
-    """
-    if path.is_dir():
-        raise DataError(f"{path} is a folder; name a file in it")
-    if path.exists() and not force:
-        raise DataError(f"{path} is there already, and is kept; replace it with --force")
 
 
 def _kind_of(path: Path) -> str:

@@ -27,7 +27,8 @@ Drawn = tuple[Any, dict[str, Any]]  # the subject, and what the plot is told bes
 _KINDS = ", ".join(PLOTS)
 _OF_RUNS = "trends"
 _FRONT = "pareto"
-_MOST_METRICS = {"differences": 1, "groups": 1, _FRONT: 2, "scatter": 2}
+_CALIBRATION = "agreement"
+_MOST_METRICS = {_CALIBRATION: 1, "differences": 1, "groups": 1, _FRONT: 2, "scatter": 2}
 
 
 @click.command(
@@ -93,7 +94,7 @@ def plot(
     runs = load_files(files, metrics)
     subject, more = _SUBJECTS.get(kind, _compared)(kind, runs, metrics, by)
     save = load("rageval_report.plots:save_plot")
-    save(subject, kind, path, *arguments, **more, **told)
+    save(subject, kind, path, *arguments, force=force, **more, **told)
     note(f"wrote {path}")
 
 
@@ -111,7 +112,7 @@ def _metric_arguments(kind: str, metrics: tuple[str, ...]) -> tuple[Any, ...]:
         raise click.UsageError(f"The plot {kind!r} takes at most {most} --metric.")
     if kind == "scatter":
         return metrics
-    if kind == _FRONT:  # whose metrics are its axes, chosen before it is drawn
+    if kind in (_FRONT, _CALIBRATION):  # whose metrics are chosen before it is drawn
         return ()
     return (metrics[0] if len(metrics) == 1 else metrics,) if metrics else ()
 
@@ -170,7 +171,19 @@ def _ranked(
     return ranking.pareto(metrics) if kind == _FRONT and metrics else ranking, {}
 
 
+def _calibrated(
+    kind: str, runs: list[RAGPipelineEvaluation], metrics: tuple[str, ...], _by: str | None
+) -> Drawn:
+    if len(runs) != 2 or not metrics:
+        raise click.UsageError(
+            f"The plot {kind!r} draws a judge against people: JUDGED PEOPLE --metric NAME; where "
+            "people's labels are named otherwise, calibrate --plot."
+        )
+    return rageval_report.calibrate(runs[0], metrics[0], runs[1]), {}
+
+
 _SUBJECTS: dict[str, Callable[..., Drawn]] = {
+    _CALIBRATION: _calibrated,
     "box": _alone,
     "correlation": _alone,
     "distribution": _alone,

@@ -20,6 +20,11 @@ _HOW = (
     "several with commas between"
 )
 
+_MARGINS = (
+    "--margin {!r}: expected a number for all metrics, as 0.02, or each metric once, as "
+    "faithfulness=0.05,latency_ms=50"
+)
+
 
 def correct_rule(told: str) -> str | dict[str, float]:
     """What a correct answer is: a name, or the thresholds that must all hold.
@@ -141,6 +146,26 @@ def numbers_of(told: str) -> tuple[float, ...]:
         return tuple(float(part) for part in told.split(","))
     except ValueError as exc:
         raise DataError(f"expected numbers with commas between, as 10,25,50; got {told!r}") from exc
+
+
+def margin_of(told: str) -> float | dict[str, float]:
+    """One margin for all metrics, or one a metric.
+
+    Examples
+    --------
+    >>> margin_of("0.02"), margin_of("faithfulness=0.05, latency_ms=50")
+    (0.02, {'faithfulness': 0.05, 'latency_ms': 50.0})
+    """
+    parts = [part.rpartition("=") for part in told.split(",")]
+    try:
+        if len(parts) == 1 and not parts[0][0]:
+            return float(told)
+        by_metric = {name.strip(): float(margin) for name, _, margin in parts}
+    except ValueError as exc:
+        raise DataError(_MARGINS.format(told)) from exc
+    if not all(by_metric) or len(by_metric) < len(parts):
+        raise DataError(_MARGINS.format(told))
+    return by_metric
 
 
 def threshold_of(told: str) -> float | str:

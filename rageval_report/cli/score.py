@@ -1,24 +1,26 @@
-"""The command that scores: traces against a gold set, or rankings against judgments."""
+"""The command that scores: traces against a gold set, rankings against judgments, records."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+import rageval_report
 from rageval_report._registry import load
 from rageval_report.cli.group import examples
 from rageval_report.cli.notes import note
 from rageval_report.cli.options import output_options
 from rageval_report.cli.output import Output, check_free
-from rageval_report.cli.sources import sources_of
-from rageval_report.errors import DataError
+from rageval_report.cli.sources import Source, sources_of
+from rageval_report.errors import DataError, named
 from rageval_report.files.writing import write_atomically
 
 if TYPE_CHECKING:
@@ -26,9 +28,23 @@ if TYPE_CHECKING:
 
 FAILED = 1
 
-# The options of the one form and of the other, by the names of their arguments.
-_OF_TRACES = ("gold", "trace", "k", "gates", "missing", "report_path")
-_OF_RANKINGS = ("runs", "qrels", "metrics", "ties", "relevance_level", "no_relevant", "drop_self")
+
+@dataclass(frozen=True)
+class _Form:
+    """What may be scored: its options and those that it needs, by the names of their arguments."""
+
+    options: tuple[str, ...]
+    needed: tuple[str, ...]
+
+
+_FORMS = {
+    "rankings": _Form(
+        ("runs", "qrels", "metrics", "ties", "relevance_level", "no_relevant", "drop_self"),
+        ("runs", "qrels", "metrics"),
+    ),
+    "traces": _Form(("gold", "trace", "k", "gates", "missing", "report_path"), ("gold", "trace")),
+    "records": _Form(("records", "metrics"), ("records",)),
+}
 
 
 @click.command(
@@ -36,10 +52,20 @@ _OF_RANKINGS = ("runs", "qrels", "metrics", "ties", "relevance_level", "no_relev
         "rageval-report score --gold gold.jsonl --trace trace.jsonl",
         "rageval-report score --gold gold.jsonl --trace trace.jsonl --k 5 "
         "--gates precision=0.50,chr=0.50,under=0.50,over=0.50 --report report.json",
+        "rageval-report score --records answered.jsonl --metric recall@5 --metric exact_match",
     )
 )
-@click.option("--gold", metavar="FILE", help="The gold set, JSON Lines; gzipped or not.")
-@click.option("--trace", metavar="FILE", help="The pipeline's traces, likewise; - reads stdin.")
+@click.option(
+    "--gold",
+    metavar="FILE",
+    help="The gold set, JSON Lines: qid, answerable, gold_claim_substr, gold_citations.",
+)
+@click.option(
+    "--trace",
+    metavar="FILE",
+    help="The pipeline's traces, likewise: qid, retrieved_ids, answer_json with claim and "
+    "citations; - reads stdin.",
+)
 @click.option("--k", type=int, default=5, show_default=True, help="The cutoff of the recall.")
 @click.option(
     "--gates",
@@ -73,7 +99,14 @@ _OF_RANKINGS = ("runs", "qrels", "metrics", "ties", "relevance_level", "no_relev
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="A metric of rankings, as ndcg@10, recall@5, mrr; may be repeated.",
+    help="As ndcg@10, recall@5, mrr, and of records exact_match; may be repeated. Of records all "
+    "that their fields allow where not given.",
+)
+@click.option(
+    "--records",
+    multiple=True,
+    metavar="FILE",
+    help="Records with answers: .jsonl, .csv, .parquet; NAME=FILE names them; may be repeated.",
 )
 @click.option(
     "--ties",
@@ -109,33 +142,56 @@ def score(context: click.Context, /, queries: str | None, output: Output, **give
     Ends with 1 where a gate fails.
 
     Or score rankings against judgments, and report the metrics: --run bm25.run --qrels qrels.txt
-    --metric ndcg@10 --metric recall@5.
+    --metric ndcg@10 --metric recall@5. Or records that have their answers: --records answered.jsonl
+    --metric exact_match.
     """
-    if _is_of_rankings(context):
-        return _score_rankings(_Rankings(**_only(given, _OF_RANKINGS)), queries, output)
-    return _score_traces(_Traces(**_only(given, _OF_TRACES)), queries, output)
+    form = _form(context)
+    asked = {name: given[name] for name in _FORMS[form].options}
+    if form == "traces":
+        return _score_traces(_Traces(**asked), queries, output)
+    if queries is not None:
+        _check_queries(queries, given["runs"] or given["records"])
+    evaluations = _ranked(_Rankings(**asked)) if form == "rankings" else _of_records(**asked)
+    output.write({one.name: one.evaluation_report() for one in evaluations})
+    if queries is not None:
+        note(f"wrote {evaluations[0].save(queries)}")
+    return 0
 
 
-def _only(given: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: given[name] for name in names}
+def _check_queries(queries: str, files: Sequence[str]) -> None:
+    if len(files) > 1:
+        raise click.UsageError("--queries is for one run; score the others one by one.")
+    check_free(Path(queries), force=False)
 
 
-def _is_of_rankings(context: click.Context) -> bool:
-    """Whether rankings are to be scored; what is lacking or does not fit is told in one line."""
-    ranked, traced = _written(context, _OF_RANKINGS), _written(context, _OF_TRACES)
-    if ranked and traced:
+def _form(context: click.Context) -> str:
+    """What is to be scored; what is lacking or does not fit is told in one line."""
+    written = {name: _written(context, form.options) for name, form in _FORMS.items()}
+    if not any(written.values()):
         raise click.UsageError(
-            f"{ranked[0]} scores rankings and {traced[0]} traces; give the options of one of them."
+            "Say what to score: --gold and --trace, or --run, --qrels and --metric, or --records."
         )
-    needed = ("runs", "qrels", "metrics") if ranked else ("gold", "trace")
-    lacking = [name for name in needed if not context.params[name]]
-    if not (ranked or traced):
+    every = {option for options in written.values() for option in options}
+    fitting = [name for name, options in written.items() if every == set(options)]
+    if not fitting:
+        (one, ours), (other, theirs) = next(_at_odds(written))
         raise click.UsageError(
-            "Say what to score: --gold and --trace, or --run, --qrels and --metric."
+            f"{ours} scores {one} and {theirs} {other}; give the options of one of them."
         )
+    form = fitting[0]
+    lacking = [name for name in _FORMS[form].needed if not context.params[name]]
     if lacking:
         raise click.UsageError(f"Missing option '{_spelled(context, lacking[0])}'.")
-    return bool(ranked)
+    return form
+
+
+def _at_odds(written: dict[str, list[str]]) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Forms, two by two, and of each an option that the other does not have."""
+    for one, other in combinations(written, 2):
+        ours = [option for option in written[one] if option not in written[other]]
+        theirs = [option for option in written[other] if option not in written[one]]
+        if ours and theirs:
+            yield (one, ours[0]), (other, theirs[0])
 
 
 def _written(context: click.Context, names: Sequence[str]) -> list[str]:
@@ -197,35 +253,48 @@ class _Rankings:
     drop_self: bool
 
 
-def _score_rankings(asked: _Rankings, queries: str | None, output: Output) -> int:
-    if queries is not None:
-        if len(asked.runs) > 1:
-            raise click.UsageError("--queries is for one run; score the others one by one.")
-        check_free(Path(queries), force=False)
-    evaluations = _evaluations(asked)
-    output.write({one.name: one.evaluation_report() for one in evaluations})
-    if queries is not None:
-        note(f"wrote {evaluations[0].save(queries)}")
-    return 0
-
-
-def _evaluations(asked: _Rankings) -> list[RAGPipelineEvaluation]:
-    score_rankings = load("rageval_report.scoring:score_rankings")
-    sources = sources_of(asked.runs)
-    names = Counter(source.name or source.stem for source in sources)
+def _named_sources(files: Sequence[str]) -> list[Source]:
+    """The files, each with a name of its own."""
+    sources = [replace(one, name=one.name or one.stem) for one in sources_of(files)]
+    names = Counter(source.name for source in sources)
     twice = [name for name, n in names.items() if n > 1]
     if twice:
         raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
+    return sources
+
+
+def _ranked(asked: _Rankings) -> list[RAGPipelineEvaluation]:
+    score_rankings = load("rageval_report.scoring:score_rankings")
     return [
         score_rankings(
             source.path,
             asked.qrels,
             list(asked.metrics),
-            name=source.name or source.stem,
+            name=source.name,
             ties=asked.ties,
             relevance_level=asked.relevance_level,
             no_relevant=asked.no_relevant,
             drop_self=asked.drop_self,
         )
-        for source in sources
+        for source in _named_sources(asked.runs)
     ]
+
+
+# -- records
+
+
+def _of_records(records: tuple[str, ...], metrics: tuple[str, ...]) -> list[RAGPipelineEvaluation]:
+    return [_scored(source, list(metrics)) for source in _named_sources(records)]
+
+
+def _scored(source: Source, metrics: list[str]) -> RAGPipelineEvaluation:
+    """The metrics that are named, or else those that the fields of the records allow."""
+    table = rageval_report.read_records(source.path, unretrieved_citations="keep")
+    chosen = metrics or load("rageval_report.cli.eval_metrics:allowed")(table)
+    if not chosen:
+        raise DataError(
+            f"{source.path}: nothing can be computed: expected retrieved and relevant, or answer "
+            f"and reference, among the fields; found {named(table.columns, 12)}. Where a model is "
+            "to judge: rageval-report judge FILE"
+        )
+    return rageval_report.score(table, chosen, name=source.name or source.stem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -80,13 +81,45 @@ q9,What is nine?,high,1,1,1,181
 """
 
 
+# A judge who called one bad answer good, and could not judge another.
+JUDGED = """\
+query_id,question,faithfulness,faithfulness_reason
+q1,What is one?,1,all there
+q2,What is two?,1,all there
+q3,What is three?,0,a claim too many
+q4,What is four?,,
+q5,What is five?,1,all there
+q6,What is six?,0,a claim too many
+q7,What is seven?,1,all there
+q8,What is eight?,1,all there
+q9,What is nine?,0,a claim too many
+"""
+PEOPLE = """\
+query_id,human_label,ann,bob,human_new
+q1,yes,1,1,0
+q2,no,0,1,1
+q3,no,0,0,1
+q4,yes,1,1,1
+q5,,1,,0
+q6,no,0,0,1
+x1,yes,1,1,1
+"""
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in, with the small files old.csv and new.csv."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder to work in, with the small files old.csv and new.csv.
+
+    Modules that a test wrote there are forgotten: the next test's have the same names.
+    """
     (tmp_path / "old.csv").write_text(OLD)
     (tmp_path / "new.csv").write_text(NEW)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 @pytest.fixture
@@ -104,7 +137,22 @@ def demo_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     _write_runs(folder / "runs")
     _write_records(folder, monkeypatch)
     _write_golden(folder)
+    _write_labels(folder)
     return folder
+
+
+def _write_labels(folder: Path) -> None:
+    """What the examples of calibrate read: two judged runs, labels of some queries, a sheet."""
+    (folder / "judged.csv").write_text(JUDGED)
+    flipped = JUDGED.replace(",1,", ",x,").replace(",0,", ",1,").replace(",x,", ",0,")
+    (folder / "judged_new.csv").write_text(flipped)
+    (folder / "people.csv").write_text(PEOPLE)
+    sheet = CliRunner().invoke(rageval_report, ["export", "judged.csv", "--to", "review"]).stdout
+    head, first, second, *blank = sheet.splitlines()
+    filled = [
+        f"{row.removesuffix(',,,,')},,,{label},fine" for row, label in ((first, 1), (second, 0))
+    ]
+    (folder / "rated.csv").write_text("\n".join([head, *filled, *blank]) + "\n")
 
 
 def _write_golden(folder: Path) -> None:
@@ -125,6 +173,8 @@ def _write_golden(folder: Path) -> None:
     (folder / "golden.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     sheet = review_sheet(read_golden(folder / "golden.jsonl"))
     (folder / "review.csv").write_text(sheet.replace("q1,,", "q1,reject,").replace("q2,,", "q2,a,"))
+    graded = {"query_id": "q", "question": "What?", "answer": "It.", "relevant": {"d1": 2}}
+    (folder / "graded.jsonl").write_text(json.dumps(graded) + "\n")
     (folder / "docs").mkdir()
     for n in range(5):
         (folder / "docs" / f"{n}.md").write_text(f"The river number{n} is {n}7 miles long.\n")
@@ -135,10 +185,12 @@ def _write_golden(folder: Path) -> None:
 
 
 def _write_records(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the examples of judge read, and a cache of judges that is nobody's."""
+    """What the examples of judge and score read, and a cache of judges that is nobody's."""
     monkeypatch.setenv("RAGEVAL_CACHE", str(folder / "judges.sqlite"))
     record = {"query_id": "a", "question": "Where?", "answer": "Here.", "contexts": ["Here."]}
     (folder / "records.jsonl").write_text(json.dumps(record) + "\n")
+    answered = {**record, "reference": "Here.", "retrieved": ["d1", "d2"], "relevant": ["d2"]}
+    (folder / "answered.jsonl").write_text(json.dumps(answered) + "\n")
     tone = "name: tone\nquestion: Is it polite?\nprompt: How polite, from 1 to 5? {answer}\n"
     (folder / "tone.yaml").write_text(tone)
 
@@ -230,7 +282,7 @@ class JudgeHandler(BaseHTTPRequestHandler):
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.asked.append(asked)
-        status, document = 200, self.answer(asked)
+        status, document = 200, (self.server.answer or self.answer)(asked)
         if self.server.wants and self.headers["authorization"] != f"Bearer {self.server.wants}":
             status = 401
             document = {"error": {"message": f"wrong key {self.headers['authorization']}"}}
@@ -260,7 +312,7 @@ class JudgeHandler(BaseHTTPRequestHandler):
 def judge_server() -> Iterator[Any]:
     """A model server on this machine, which counts what it is asked."""
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), JudgeHandler)
-    server.asked, server.wants, server.keeps_schemas = [], None, True
+    server.asked, server.wants, server.keeps_schemas, server.answer = [], None, True, None
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server

@@ -22,6 +22,7 @@ FILES = {
 ADVICE = {
     "bounds": ("report scale.csv", "--bounds NAME=LOW:HIGH"),
     "no metrics": ("report bare.csv", "--metric NAME"),
+    "records": ("report bare.csv", "rageval-report score --records FILE, or rageval-report judge"),
     "ids": ("report nameless.csv", "--query-id COLUMN"),
     "repeats": ("report twice.csv", "--duplicates mean"),
     "a rule of text": ("report other_cost.csv --correct topic", "--correct exact_match"),

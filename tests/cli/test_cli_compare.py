@@ -154,13 +154,23 @@ def test_outcomes_are_haystacks_split(runs, run):
     ]
 
 
+def test_outcomes_say_what_a_right_answer_is(folder, run):
+    told = run(f"{COMPARE} --outcomes").stdout
+    assert "Note: an answer is right where exact_match is 1" in told
+
+
+def test_a_margin_is_told_for_each_metric(folder, run):
+    told = run(f"{COMPARE} --margin recall@5=0.5,em=0.9 --format json").stdout
+    assert '"recall@5": 0.5' in told
+
+
 def test_outcomes_by_another_rule(folder, run):
     told = run("compare", "old.csv", "new.csv", "--outcomes", "--correct", "recall@5>=1").stdout
     assert "3 both_correct, 2 both_incorrect, 0 only_old_correct, 2 only_new_correct" in told
 
 
 BAD = {
-    "one file": ("compare old.csv", "Missing argument 'CANDIDATE...'"),
+    "one file": ("compare old.csv", "Missing argument 'CANDIDATE...': old.csv holds one pipeline"),
     "equal names": ("compare a=old.csv a=new.csv", "give each its own name, as NAME=FILE"),
     "one file twice": ("compare old.csv old.csv", "give each its own name, as NAME=FILE"),
     "no common query": ("compare old.csv other.csv", "share no query"),
@@ -170,6 +180,8 @@ BAD = {
     "an unknown correction": (f"{COMPARE} --correction hom", "Did you mean 'holm'?"),
     "confidence level 95": (f"{COMPARE} --confidence-level 95", "95"),
     "no resamples": (f"{COMPARE} --n-resamples 0", "0"),
+    "a margin that is no number": (f"{COMPARE} --margin recall@5=much", "faithfulness=0.05"),
+    "a margin of an unknown metric": (f"{COMPARE} --margin recal@5=0.1", "Did you mean"),
     "a margin below 0": (f"{COMPARE} --margin -0.1", "above 0"),
     "an unknown column": (f"{COMPARE} --by topik", "Did you mean 'topic'?"),
     "unknown clusters": (f"{COMPARE} --clusters topik", "topik"),
@@ -184,3 +196,36 @@ def test_bad_input_is_told_in_one_line(folder, refused, command, part):
     Path("metric.csv").write_text("query_id,toxicity\nq1,1\nq2,0\n")
     Path("bare.csv").write_text("query_id,recall\nq1,1\nq2,0\n")
     assert part in refused(command)
+
+
+# -- one file of several pipelines
+
+LONG = "".join(
+    f"q{n},{name},recall,{(n * step) % 7 / 7}\n"
+    for name, step in (("first", 1), ("second", 2), ("third", 3))
+    for n in range(1, 8)
+)
+
+
+@pytest.fixture
+def several(folder):
+    (folder / "several.csv").write_text("query_id,pipeline,metric,value\n" + LONG)
+
+
+def test_the_first_pipeline_of_one_file_is_the_baseline_of_the_others(several, run):
+    told = json.loads(run("compare several.csv --format json").stdout)
+    compared = [(row["baseline"], row["candidate"]) for row in told["rows"]]
+    assert compared == [("first", "second"), ("first", "third")]
+    assert "of the 3 pipelines in several.csv, first is the baseline" in told["notes"]
+
+
+def test_another_pipeline_of_the_file_is_chosen_by_its_name(several, run):
+    told = run("compare several.csv::third several.csv::first --format json")
+    [row] = json.loads(told.stdout)["rows"]
+    assert (row["baseline"], row["candidate"]) == ("third", "first")
+    assert "is the baseline" not in told.stdout
+
+
+def test_other_views_take_one_file_of_several_pipelines_too(several, run):
+    for view in ("--pareto", "--regressions recall"):
+        assert run(f"compare several.csv {view}").exit_code == 0

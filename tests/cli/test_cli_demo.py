@@ -91,3 +91,16 @@ def test_the_demo_writes_where_it_is_told_and_is_quiet(folder, run):
 
 def test_a_folder_that_cannot_be_made_is_told_in_one_line(folder, refused):
     assert refused("demo -o old.csv/demo").startswith("old.csv/demo cannot be made")
+
+
+def test_a_folder_that_is_named_for_the_live_demo_is_the_one_that_is_written_to(folder, run):
+    assert run("demo --live --quiet --output asked").exit_code == 0
+    assert {"k1.json", "k3.json", "queries.jsonl"} <= {
+        path.name for path in Path("asked").iterdir()
+    }
+    assert not Path("asked/live").exists()
+
+
+def test_the_live_demo_says_where_its_files_go(run):
+    told = " ".join(run("demo --help").stdout.split()).replace("rageval- demo", "rageval-demo")
+    assert "rageval-demo where not given, with --live rageval-demo/live" in told

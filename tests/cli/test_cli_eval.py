@@ -104,7 +104,7 @@ def test_queries_of_a_table_will_do(demo_folder, run):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("--records queries.jsonl", "expected one target to ask; got none"),
+        ("--records queries.jsonl", "Give --url, --callable or --command"),
         ("--callable my_rag:answer", "Missing option '--records'"),
         ("--callable my_rag:answer --url http://h --records queries.jsonl", "Give one of --url"),
         ("--callable my_rag:answr --records queries.jsonl", "the module has no 'answr'"),
@@ -131,6 +131,70 @@ def test_queries_without_gold_are_answered_and_timed(demo_folder, run):
     result = run("eval --callable my_rag:answer --records bare.jsonl -o run")
     assert result.exit_code == 0
     assert "Latency" in result.stdout
+
+
+def test_the_report_is_a_page_with_every_query(demo_folder, run):
+    assert run(ASK + " --weighted").exit_code == 0
+    page = Path("run/report.html").read_text()
+    assert "<script" in page
+    assert "<svg" in page
+    assert "What is 2?" in page
+    assert "Weighted score of run" in page
+
+
+def test_an_address_that_nobody_serves_is_told_with_its_status(demo_folder, server, run):
+    result = run(f"eval --url {server.url}/nope --records queries.jsonl -o run")
+    assert result.exit_code == 2
+    assert "no query has an answer, so there is nothing to score; check --url. 3 of 3: " in (
+        result.stderr
+    )
+    first, *_, last = result.stderr.splitlines()
+    assert f"3 of 3 have no answer: refused 3 ({server.url}/nope: answered 404" in first
+    assert f"{server.url}/nope: answered 404" in last
+
+
+def test_a_latency_among_the_queries_stands_beside_that_of_the_run(demo_folder, run):
+    rows = [
+        {"query_id": "a", "question": "Why?", "latency_ms": 5},
+        {"query_id": "b", "question": "How?", "latency_ms": 6},
+    ]
+    Path("timed.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run("eval --callable my_rag:answer --records timed.jsonl -o run")
+    assert result.exit_code == 0, result.stderr
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert saved.scores["latency_ms"].notna().all()
+    assert saved.details["latency_ms_given"].tolist() == [5, 6]
+    assert saved.details["latency_ms_given_2"].tolist() == saved.scores["latency_ms"].tolist()
+
+
+@pytest.fixture
+def gold_texts(demo_folder):
+    """Queries whose gold is texts; the pipeline of these tests gives ids alone."""
+    rows = [
+        {"query_id": n, "question": f"What {n}?", "relevant_texts": [n], "reference": "Paris."}
+        for n in "ab"
+    ]
+    Path("texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "eval --callable my_rag:answer --records texts.jsonl -o run"
+
+
+def test_gold_texts_that_no_context_can_be_held_against_cost_no_answer(gold_texts, run):
+    result = run(gold_texts)
+    assert result.exit_code == 0, result.stderr
+    assert "2 of 2 answers lack ('a', 'b'): what needs the gold is unscored there" in result.stderr
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert saved.get_aggregated_scores("exact_match") == 1.0
+    assert "recall@5" not in saved.metrics
+
+
+def test_a_metric_that_the_answers_cannot_give_is_not_applicable(gold_texts, run):
+    words = " --metric exact_match --metric recall_similarity@5 --metric recall@5"
+    result = run(gold_texts + words)
+    assert result.exit_code == 0, result.stderr
+    assert "recall_similarity@5: not applicable, the records have no contexts" in result.stderr
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert saved.scores[["recall_similarity@5", "recall@5"]].isna().all(axis=None)
+    assert saved.details["recall_similarity@5_state"].tolist() == ["not applicable"] * 2
 
 
 # -- judged in the same go
@@ -188,7 +252,8 @@ def test_a_run_that_is_resumed_asks_neither_pipeline_nor_judge_again(judged, jud
 def test_a_budget_stops_the_judge_and_keeps_the_rest(judged):
     words = ("--judge", "coherence", "--metric", "exact_match", "--price", "1:10")
     result = judged(*words, "--max-cost", "0.00001")
-    assert result.exit_code == 0
+    assert result.exit_code == 2
+    assert "The cause: nothing was judged: the budget of 1e-05 USD has no room" in result.stderr
     assert "stopped before the end: the budget of 1e-05 USD" in result.stdout
     saved = RAGPipelineEvaluation.load(None, "run/scores.json")
     assert saved.get_aggregated_scores("exact_match") == pytest.approx(2 / 3)
@@ -217,10 +282,34 @@ def test_where_nothing_can_be_judged_the_answers_are_kept(judged, judge_server, 
     judge_server.wants = "another"
     result = judged("--judge", "coherence", "--api-key-env", "MY_KEY")
     assert result.exit_code == 2
-    assert "the answers are kept in run: go on with --resume" in result.stderr
+    assert "what was computed are kept in run: go on with --resume" in result.stderr
     assert "sk-very-secret" not in result.output
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert saved.get_aggregated_scores("exact_match") == pytest.approx(2 / 3)
     monkeypatch.setenv("MY_KEY", "another")
     assert judged("--judge", "coherence", "--api-key-env", "MY_KEY", "--resume").exit_code == 0
+
+
+def test_where_the_judge_is_down_what_was_computed_is_kept(demo_folder, run):
+    result = run(
+        *ASK.split(), *("--judge coherence --model m --base-url http://127.0.0.1:9").split()
+    )
+    assert result.exit_code == 2
+    assert "the judge failed; the answers and what was computed are kept in run" in result.stderr
+    assert "cannot be reached ([Errno 111] Connection refused)" in result.stderr
+    assert "Exact Match" in result.stdout
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert saved.get_aggregated_scores("exact_match") == pytest.approx(2 / 3)
+
+
+def test_where_the_judge_talks_nonsense_all_is_written_and_the_cause_told(judged, judge_server):
+    judge_server.answer = lambda _: {"choices": [{"message": {"content": "<html>"}}]}
+    result = judged("--metric", "coherence")
+    assert result.exit_code == 2
+    assert "of 3 failures 3 are this: " in result.stderr
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert saved.details["coherence_state"].tolist() == ["failed"] * 3
+    assert Path("run/report.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_what_is_not_evaluated_ends_with_1(gate, folder):
         (("old.csv", "--rule", GOOD, "--baseline", "old.csv"), "give each its own name"),
         (("old.csv", "--rule", GOOD, "--junit", "old.csv"), "replace it with --force"),
         (("old.csv", "--rule", GOOD, "--comment", "."), "is a folder"),
-        (("old.csv", "--rule", GOOD, "--junit", "no/gates.xml"), "cannot be written"),
+        (("old.csv", "--rule", GOOD, "--junit", "old.csv/gates.xml"), "cannot be written"),
         (("-", "--rule", GOOD, "--baseline", "-"), "standard input can be read once only"),
         (
             ("old.csv", "--rule", "mean(latency_ms) <= 900", "--missing", "worst", "--gates", "."),

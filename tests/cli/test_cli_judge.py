@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from rageval_report import METRICS, RAGPipelineEvaluation
-from rageval_report.cli.notes import complain
+from rageval_report.cli.judging import Judging
+from rageval_report.judges import Reply, ScriptedChat
 
 SECRET = "sk-very-secret-0123456789"
 
@@ -84,8 +86,35 @@ def test_a_budget_stops_and_says_so(judge):
     result = judge(
         *("old.jsonl", "--judge", "coherence", "--price", "1:10", "--max-cost", "0.00001")
     )
-    assert result.exit_code == 0
+    assert result.exit_code == 2
     assert "stopped before the end: the budget of 1e-05 USD" in result.stdout
+    assert "nothing was judged: the budget of 1e-05 USD has no room for a call" in result.stderr
+
+
+def test_a_budget_that_was_enough_for_some_is_no_failure(judge, server):
+    words = ("--judge", "coherence", "--price", "1:10", "--max-cost", "0.012")
+    result = judge("old.jsonl", *words, "--concurrency", "1")
+    assert (result.exit_code, len(server.asked)) == (0, 1)
+
+
+@pytest.mark.parametrize("words", [["--judge", "coherence"], ["--against", "new.jsonl"]])
+def test_where_nobody_listens_it_is_told_at_once_and_whole(refused, words):
+    told = refused("judge", "old.jsonl", *words, "--model", "m", "--base-url", "http://127.0.0.1:9")
+    assert told == (
+        "http://127.0.0.1:9/chat/completions: cannot be reached ([Errno 111] Connection refused); "
+        "does the server run?"
+    )
+
+
+@pytest.mark.parametrize("words", [["--judge", "coherence"], ["--against", "new.jsonl"]])
+def test_where_all_is_garbage_the_last_word_is_why(judge, server, folder, words):
+    server.answer = lambda _: {"choices": [{"message": {"content": "<html>"}}]}
+    result = judge("old.jsonl", *words, "--queries", "q.csv")
+    assert result.exit_code == 2
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("rageval-report: nothing was judged; of 2 failures 2 are this: ")
+    assert last.endswith("(asked twice)")
+    assert (folder / "q.csv").exists()
 
 
 def test_repeats_show_the_noise(judge):
@@ -128,6 +157,30 @@ def test_the_cache_is_counted_and_cleared(judge, run):
     assert "forgot 2 answers" in told("cache clear")
 
 
+@pytest.mark.parametrize("words", [["--judge", "coherence"], ["--against", "new.jsonl"]])
+def test_ctrl_c_keeps_what_was_judged_and_is_told_by_the_exit_code(judge, monkeypatch, words):
+    lines = [Reply('{"reasoning": "good", "score": 5, "better": "1"}'), KeyboardInterrupt()]
+    monkeypatch.setattr(Judging, "chat", lambda _: ScriptedChat(lines))
+    result = judge("old.jsonl", *words, "--concurrency", "1", "--queries", "run.csv")
+    assert result.exit_code == 130
+    assert "stopped before the end: interrupted" in result.stdout
+    assert "not asked: interrupted" in Path("run.csv").read_text()
+
+
+def test_a_missing_key_is_told_by_its_variable_before_anybody_is_asked(judge, server):
+    result = judge("old.jsonl", "--judge", "coherence", "--api-key-env", "NO_SUCH_KEY")
+    assert result.exit_code == 2
+    assert "no key: the environment variable NO_SUCH_KEY is not set" in result.stderr
+    assert server.asked == []
+
+
+def test_a_key_where_its_variable_should_stand_is_not_printed(judge, server):
+    result = judge("old.jsonl", "--judge", "coherence", "--api-key-env", SECRET)
+    assert result.exit_code == 2
+    assert "names the environment variable" in result.stderr
+    assert SECRET not in result.output
+
+
 def test_a_wrong_key_is_one_line_without_the_key(judge, server, monkeypatch):
     server.wants = "another"
     monkeypatch.setenv("MY_KEY", SECRET)
@@ -137,14 +190,64 @@ def test_a_wrong_key_is_one_line_without_the_key(judge, server, monkeypatch):
     assert SECRET not in result.output
 
 
-def test_a_server_without_schemas_is_met_with_an_option(judge, server, folder, capsys):
+def test_a_server_without_schemas_is_asked_in_words_and_it_is_said_once(judge, server, folder):
     server.keeps_schemas = False
-    judge("old.jsonl", "--judge", "coherence", "--queries", "run.json")
-    saved = RAGPipelineEvaluation.load(None, "run.json")
-    complain(saved.details["coherence_reason"].iloc[0])
-    assert "if the server keeps no JSON schema: --no-schema" in capsys.readouterr().err
-    judge("old.jsonl", "--judge", "coherence", "--no-schema", "--queries", "again.json")
-    assert RAGPipelineEvaluation.load(None, "again.json").scores["coherence"].notna().all()
+    result = judge("old.jsonl", "--judge", "coherence", "--queries", "run.json")
+    assert result.stdout.count("structured=False: the server of gpt-5 refused") == 1
+    assert RAGPipelineEvaluation.load(None, "run.json").scores["coherence"].notna().all()
+    document = json.loads((folder / "run.json").read_text())
+    assert document["config"]["judge"]["structured"] is False
+
+
+def test_with_no_schema_none_is_sent(judge, server):
+    server.keeps_schemas = False
+    result = judge("old.jsonl", "--judge", "coherence", "--no-schema")
+    assert "structured=False: gpt-5 was sent no JSON schema" in result.stdout
+    assert len(server.asked) == 2
+
+
+def test_a_dry_run_of_a_preference_asks_nobody_and_counts_both_orders(judge, server):
+    words = ("new.jsonl", "--against", "old.jsonl", "--price", "1:10", "--format", "csv")
+
+    def told():
+        header, row = (one.split(",") for one in judge(*words, "--dry-run").stdout.splitlines())
+        return dict(zip(header, row, strict=True))
+
+    # q0 is the same on both sides: of two queries one is asked, in both orders.
+    assert [told()[name] for name in ("judge", "n_queries", "n_calls")] == ["preference", "2", "2"]
+    assert float(told()["cost_usd"]) > 0
+    assert server.asked == []
+    judge(*words)
+    assert [float(told()[name]) for name in ("n_calls", "n_cached", "cost_usd")] == [0, 2, 0]
+    assert len(server.asked) == 2
+
+
+def test_a_rubric_goes_by_the_names_of_other_frameworks(judge, server, folder):
+    result = judge("old.jsonl", "--judge", "Answer Relevance", "--queries", "run.json")
+    assert result.exit_code == 0, result.stderr
+    assert list(RAGPipelineEvaluation.load(None, "run.json").metrics) == ["answer_relevancy"]
+
+
+def test_what_records_lack_is_told_before_anybody_is_asked(judge, server, folder):
+    rows = [json.loads(line) for line in (folder / "old.jsonl").read_text().splitlines()]
+    rows[0]["reference"] = "Here."
+    (folder / "gap.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = judge("gap.jsonl", "--judge", "answer_correctness", "--queries", "run.json")
+    gap = "answer_correctness is not judged on 1 of 2 records: there is no reference (1)"
+    assert result.stderr.startswith(f"note: {gap}")
+    states = RAGPipelineEvaluation.load(None, "run.json").details["answer_correctness_state"]
+    assert states.tolist() == ["scored", "not applicable"]
+    assert len(server.asked) == 1
+
+
+def test_a_cache_that_is_damaged_is_moved_aside_and_it_is_said(judge, server, folder):
+    (folder / "judges.sqlite").write_bytes(b"no database" * 1000)
+    result = judge("old.jsonl", "--judge", "coherence")
+    assert result.exit_code == 0
+    assert "It was moved to judges.sqlite.aside-1" in result.stderr
+    assert (folder / "judges.sqlite.aside-1").read_bytes().startswith(b"no database")
+    assert judge("old.jsonl", "--judge", "coherence").exit_code == 0
+    assert len(server.asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -163,7 +266,12 @@ def test_a_server_without_schemas_is_met_with_an_option(judge, server, folder, c
         ),
         ("judge old.jsonl --model m --judge preference", "--against BASELINE"),
         ("judge old.jsonl --model m --against new.jsonl --judge coherence", "leave out --judge"),
-        ("judge old.jsonl --model m --against new.jsonl --dry-run", "--dry-run is for rubrics"),
+        ("judge old.jsonl --model m --judge groundednes", "Did you mean 'groundedness'"),
+        ("judge old.jsonl --model m --judge completeness", "have no reference (0 of 2)"),
+        (
+            "judge old.jsonl --model m --against new.jsonl --dry-run --judge coherence",
+            "leave out --judge",
+        ),
         ("judge old.jsonl --model m --queries new.jsonl", "is there already"),
     ],
 )

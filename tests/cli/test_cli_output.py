@@ -61,8 +61,13 @@ def test_a_folder_is_no_file(folder, refused):
     assert "is a folder" in refused(f"{REPORT} -o . --force")
 
 
-def test_a_folder_that_is_missing_is_named(folder, refused):
-    assert "nowhere/out.csv cannot be written" in refused(f"{REPORT} -o nowhere/out.csv")
+def test_a_folder_that_is_missing_is_made(folder, run):
+    assert run(f"{REPORT} -o pages/of/today/out.csv").exit_code == 0
+    assert (folder / "pages" / "of" / "today" / "out.csv").stat().st_size > 0
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(folder, refused):
+    assert "old.csv/out.csv cannot be written" in refused(f"{REPORT} -o old.csv/out.csv")
 
 
 def test_a_run_that_fails_leaves_nothing_behind(folder, refused):

@@ -12,6 +12,7 @@ from rageval_report.plots import PLOTS
 
 OLD, BOTH = "old.csv", "old.csv new.csv"
 KINDS = {
+    "agreement": f"{BOTH} --metric exact_match",
     "box": OLD,
     "correlation": OLD,
     "differences": f"{BOTH} --metric recall@5",
@@ -98,7 +99,7 @@ BAD = {
     ),
     "a threshold of text": ("plot old.csv --metric em --threshold p25 -o a.png", "'p25'"),
     "no metric": ("plot old.csv new.csv --kind differences -o a.png", "which metric"),
-    "no such folder": ("plot old.csv --metric em -o nowhere/a.png", "nowhere/a.png"),
+    "no folder": ("plot old.csv --metric em -o old.csv/a.png", "old.csv/a.png cannot be written"),
 }
 
 

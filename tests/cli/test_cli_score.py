@@ -1,9 +1,12 @@
 import json
+import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from rageval_report.cli import rageval_report
+from rageval_report.metrics.trace_gates import GATES
 
 GOLD = [{"qid": "a", "answerable": True, "gold_claim_substr": ["Paris"]}]
 
@@ -161,6 +164,8 @@ def test_the_values_are_those_of_score_rankings(real_data, tmp_path, monkeypatch
         ("--gold g --trace t --ties error", "--ties scores rankings and --gold traces"),
         ("--run r --qrels q --metric m --k 3", "--run scores rankings and --k traces"),
         ("--gates precision=1 --drop-self", "--drop-self scores rankings and --gates traces"),
+        ("--records r.jsonl --k 3", "--k scores traces and --records records"),
+        ("--records r.jsonl --metric mrr --ties error", "--ties scores rankings and --records rec"),
     ],
 )
 def test_a_wrong_mixture_is_told_in_one_line(rankings, words, told):
@@ -187,3 +192,91 @@ def test_a_file_of_queries_that_is_there_is_kept(rankings):
 def test_a_broken_run_is_told_by_file_and_line(rankings):
     (rankings / "bm25.run").write_text("q1 Q0 d1 1\n")
     assert "bm25.run, line 1" in told_by(score_run())
+
+
+# -- records
+
+RECORDS = [
+    {"query_id": "a", "question": "Where?", "answer": "Rome", "reference": "Rome", "note": "x"},
+    {"query_id": "b", "question": "When?", "answer": "Never", "reference": "Now", "note": "y"},
+]
+
+
+@pytest.fixture
+def answered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    jsonl(tmp_path / "answered.jsonl", RECORDS)
+    return tmp_path
+
+
+def score_records(*words):
+    return CliRunner().invoke(rageval_report, ["score", "--records", *words])
+
+
+def test_records_are_scored_by_the_metrics_that_are_named(answered):
+    result = score_records("answered.jsonl", "--metric", "exact_match", "--format", "json")
+    assert frame_of(result)["exact_match"]["mean"] == 0.5
+    assert "Evaluation of answered" in result.stdout
+
+
+def test_without_a_name_records_are_scored_by_what_their_fields_allow(answered):
+    result = score_records("answered.jsonl", "--format", "json", "--queries", "scores.json")
+    assert set(frame_of(result)) == {"exact_match", "token_f1"}
+    assert "wrote scores.json" in result.stderr
+
+
+def test_records_of_two_pipelines_get_a_report_each(answered):
+    result = score_records("old=answered.jsonl", "--records", "new=answered.jsonl")
+    assert "Evaluation of old" in result.stdout
+    assert "Evaluation of new" in result.stdout
+
+
+def test_records_that_allow_nothing_say_what_is_lacking(answered):
+    jsonl(answered / "bare.jsonl", [{"query_id": "a", "question": "Where?"}])
+    assert "expected retrieved and relevant, or answer and reference" in told_by(
+        score_records("bare.jsonl")
+    )
+
+
+def test_what_a_model_judges_is_left_to_the_command_that_judges(answered):
+    told = told_by(score_records("answered.jsonl", "--metric", "faithfulness"))
+    assert told.endswith("rageval-report judge FILE --judge NAME")
+
+
+# -- docs/traces.md
+
+PAGE = (Path(__file__).parents[2] / "docs" / "traces.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    gold, trace = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    Path("gold.jsonl").write_text(gold, encoding="utf-8")
+    Path("trace.jsonl").write_text(trace, encoding="utf-8")
+    return [line.split() for line in re.findall(r"^rageval-report .*$", PAGE, re.MULTILINE)]
+
+
+def test_the_page_on_traces_shows_a_pipeline_that_passes(shown):
+    [words] = shown
+    result = CliRunner().invoke(rageval_report, [*words[1:], "--report", "report.json"])
+    assert result.exit_code == 0, result.output
+    report = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    names = ["precision", "chr", "under_refusal", "over_refusal", "recall@k"]
+    assert [report[name] for name in names] == [1, 1, 0, 0, 1]  # one right answer, one refusal
+    assert report["notes"] == []
+
+
+def test_the_page_on_traces_names_every_field_and_gate():
+    gold = ("qid", "answerable", "question", "gold_claim_substr", "gold_citations")
+    for field in (*gold, "retrieved_ids", "answer_json"):
+        assert f"| `{field}`" in PAGE, field
+    for name, gate in GATES.items():
+        assert f"| {gate.figure} | `{name}`, {'at least' if gate.at_least else 'at most'} |" in PAGE
+
+
+def test_help_names_the_fields_that_are_read():
+    told = CliRunner().invoke(rageval_report, ["score", "--help"]).stdout
+    words = set(re.findall(r"[\w_]+", told))
+    assert {"qid", "answerable", "gold_claim_substr", "gold_citations"} <= words
+    assert {"retrieved_ids", "answer_json", "claim", "citations"} <= words
