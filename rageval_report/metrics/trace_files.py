@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rageval_report.errors import DataError, ReaderError
+from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 
@@ -15,6 +15,8 @@ Rows = str | Path | Iterable[Mapping[str, Any]]
 """A JSON Lines file, gzipped or not, "-" for standard input; or the objects themselves."""
 
 _QIDS = ("qid", "q_id")
+_RETRIEVED, _ANSWER = "retrieved_ids", "answer_json"
+_TOLD = (_RETRIEVED, f"{_ANSWER}.claim", f"{_ANSWER}.citations")
 _SHOWN = 60
 
 
@@ -77,11 +79,17 @@ class Traces:
         Lines without an id, which are ignored.
     repeated : tuple of str
         Questions with several traces.
+    bare : tuple of str
+        Questions whose trace has neither ``retrieved_ids`` nor ``answer_json``.
+    absent : tuple of str
+        The fields that no trace has, as ``answer_json.citations``.
     """
 
     by_qid: dict[str, TraceItem]
     n_without_qid: int = 0
     repeated: tuple[str, ...] = ()
+    bare: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,6 +132,11 @@ class _Line:
                 raise self.wrong(field, "a text or a whole number", found)
             return str(found)
         return None
+
+    def told(self) -> set[str]:
+        """Which of the fields of a trace are there."""
+        answer = self.content.get(_ANSWER) or {}
+        return {*self.content, *(f"{_ANSWER}.{name}" for name in answer)}
 
     def texts(self, field: str) -> tuple[str, ...]:
         """The texts in a list; none where it is missing or null."""
@@ -218,8 +231,9 @@ def read_traces(source: Rows) -> Traces:
     Raises
     ------
     ReaderError
-        If a line is broken, no object, or has a field of the wrong type: file, line and field. A
-        `DataError` with the item's number where no file was given.
+        If a line is broken, no object, or has a field of the wrong type: file, line and field; or
+        if no trace has ``retrieved_ids`` or ``answer_json``: the keys that it has. A `DataError`
+        with the item's number where no file was given.
 
     Examples
     --------
@@ -228,6 +242,8 @@ def read_traces(source: Rows) -> Traces:
     """
     by_qid: dict[str, TraceItem] = {}
     repeated: dict[str, None] = {}
+    bare: dict[str, _Line] = {}
+    told: set[str] = set()
     n_without = 0
     for line in _lines(source):
         qid = line.qid()
@@ -236,11 +252,29 @@ def read_traces(source: Rows) -> Traces:
             continue
         if qid in by_qid:
             repeated[qid] = None
-        answer = line.inner("answer_json")
-        by_qid[qid] = TraceItem(
-            qid, line.ids("retrieved_ids"), answer.text("claim").strip(), answer.ids("citations")
-        )
-    return Traces(by_qid, n_without, tuple(repeated))
+        by_qid[qid] = _trace_item(qid, line)
+        told |= line.told()
+        bare.pop(qid, None)
+        if not {_RETRIEVED, _ANSWER} & line.content.keys():
+            bare[qid] = line
+    if by_qid and len(bare) == len(by_qid):
+        raise _of_another_shape(next(iter(bare.values())))
+    absent = tuple(field for field in _TOLD if field not in told) if by_qid else ()
+    return Traces(by_qid, n_without, tuple(repeated), tuple(bare), absent)
+
+
+def _trace_item(qid: str, line: _Line) -> TraceItem:
+    answer = line.inner(_ANSWER)
+    return TraceItem(
+        qid, line.ids(_RETRIEVED), answer.text("claim").strip(), answer.ids("citations")
+    )
+
+
+def _of_another_shape(line: _Line) -> DataError:
+    return line.error(
+        f"expected {_RETRIEVED!r}, a list of ids, and {_ANSWER!r}, an object with 'claim' and "
+        f"'citations', in a trace; found the keys {named(line.content, 12)}. Rename them"
+    )
 
 
 # -- lines

@@ -385,8 +385,16 @@ def _notes(
         f"gold substrings of under {_SHORTEST_SUBSTRING} characters, which never match": short,
         "traces of questions that are not in the gold set, ignored": unknown,
         "questions with several traces, of which the last holds": traces.repeated,
+        "traces without retrieved_ids and answer_json, taken for answers without a word": (
+            traces.bare
+        ),
     }
     notes = [f"{what}: {len(qids)} ({named(qids)})" for what, qids in told.items() if qids]
+    if traces.absent:
+        notes.append(f"no trace has {named(traces.absent)}: taken for empty")
+    answerable = [item for item in items.values() if item.answerable]
+    if answerable and not any(item.substrings for item in answerable):
+        notes.append("no answerable question has 'gold_claim_substr': any claim will do")
     if traces.n_without_qid:
         notes.append(f"traces without a qid, ignored: {traces.n_without_qid}")
     return (*notes, *conventions)

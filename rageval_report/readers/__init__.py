@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from rageval_report._registry import Registry
-from rageval_report.errors import DataError, RagevalWarning, UnknownNameError, named
+from rageval_report.errors import (
+    DataError,
+    RagevalWarning,
+    ReaderError,
+    UnknownNameError,
+    named,
+)
 from rageval_report.files.source import Source
 from rageval_report.readers._shapes import ShapeError
 from rageval_report.readers.base import ACCEPTED, Reader, ScoreFile
@@ -76,10 +82,12 @@ def recognise(source: Source) -> str:
     ReaderError
         If no reader knows it, or two know it equally well.
     """
+    if source.is_text and not source.opening.strip():
+        raise source.error("the file is empty but for blanks")
     marks = {name: _mark(name, reader, source) for name, reader in READERS.loaded().items()}
     best = max(marks.values())
     if best < ACCEPTED:
-        raise source.error(_unknown(source, marks))
+        raise _fault(source, marks) or source.error(_unknown(source, marks))
     winners = [name for name, mark in marks.items() if mark == best]
     if len(winners) > 1:
         raise source.error(
@@ -98,6 +106,13 @@ def _mark(name: str, reader: Reader, source: Source) -> float:
         told = f"the plug-in reader {name!r} is broken and passed over: {type(exc).__name__}: {exc}"
         warnings.warn(told, RagevalWarning, stacklevel=_USERS_LINE)
         return 0.0
+
+
+def _fault(source: Source, marks: dict[str, float]) -> ReaderError | None:
+    """What the nearest reader says is wrong with a file that it nearly knows."""
+    nearest = max(marks, key=marks.__getitem__)
+    fault = READERS[nearest].fault
+    return fault(source) if fault is not None and marks[nearest] > 0 else None
 
 
 def _unknown(source: Source, marks: dict[str, float]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report.errors import UnknownNameError, named
+from rageval_report.errors import ReaderError, UnknownNameError, named
 from rageval_report.files.source import Source
 from rageval_report.scores.metric import Override, normalised
 from rageval_report.scores.table import id_column_of, question_text
@@ -72,6 +72,8 @@ class Reader:
         From a `Source` to the names of the columns, of readers of tables.
     example : str
         What such a file is usually called, for lists.
+    fault : callable, optional
+        From a `Source` that it nearly knows to the error that says what is wrong with it.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Reader:
     options: tuple[str, ...] = ()
     header: Callable[[Source], list[str]] | None = None
     example: str = ""
+    fault: Callable[[Source], ReaderError | None] | None = None
 
 
 def single_pipeline(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, named
+from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.source import Source
 from rageval_report.readers._decimals import with_decimal_points
 from rageval_report.readers._fields import (
@@ -92,6 +92,47 @@ def _recognise_csv(source: Source) -> float:
 
 def _recognise_tsv(source: Source) -> float:
     return _mark(source, ("\t",))
+
+
+def misfit(source: Source) -> ReaderError | None:
+    """The first row that is not as wide as the header, where a text is split by a delimiter.
+
+    Parameters
+    ----------
+    source : Source
+        A file that is hardly a table: most of its rows are of other widths.
+
+    Returns
+    -------
+    ReaderError or None
+        None where nothing splits the text, or all rows are alike.
+    """
+    if not source.is_text or source.starts_like_json:
+        return None
+    text = source.opening
+    for delimiter in best_delimiters(text):
+        header, *others = islice(rows(text, delimiter, ends=line_ends(text, delimiter)), _SAMPLE)
+        width = len(header.cells)
+        for row in others:
+            if len(row.cells) != width:
+                return source.error(
+                    f"no reader knows this file; split at {delimiter!r}, this row has "
+                    f"{counted(len(row.cells), 'field')}, the header has {width}. Is a delimiter "
+                    "or a quote missing? If it is no table, choose with reader=...",
+                    line=source.line_of(row.offset),
+                )
+    return None
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "field"), counted(3, "field")
+    ('1 field', '3 fields')
+    """
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 # -- reading
@@ -285,6 +326,7 @@ CSV = Reader(
     _OPTIONS,
     header_names,
     "scores.csv",
+    misfit,
 )
 TSV = Reader(
     "tsv",
@@ -294,4 +336,5 @@ TSV = Reader(
     _OPTIONS,
     header_names,
     "scores.tsv",
+    misfit,
 )

@@ -11,6 +11,7 @@ from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.files.source import Source
 from rageval_report.readers._shapes import ShapeError
 from rageval_report.readers.base import Reader
+from rageval_report.readers.delimited import misfit
 from rageval_report.readers.frameworks._texts import read_list, read_literal
 from rageval_report.readers.tables import CONTAINERS, container_of
 from rageval_report.records import FIELDS, record_table
@@ -33,8 +34,8 @@ def read_records(
     query_id : str
         The column of ids; other usual names are looked for, then the question's text.
     **options
-        As `rageval_report.records.record_table` takes them, ``overlap=`` and
-        ``unretrieved_citations=``, or the reader's own, as ``encoding=``.
+        As `rageval_report.records.record_table` takes them, ``overlap=``,
+        ``unretrieved_citations=`` and ``unplaced_gold=``, or the reader's own, as ``encoding=``.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def read_records(
         raise exc if isinstance(exc, ReaderError) else source.error(str(exc)) from exc
 
 
-_OF_RECORDS = ("overlap", "unretrieved_citations")
+_OF_RECORDS = ("overlap", "unretrieved_citations", "unplaced_gold")
 
 
 def _container(source: Source, reader: str | None) -> Reader:
@@ -81,7 +82,7 @@ def _container(source: Source, reader: str | None) -> Reader:
         return by_name[reader]
     container = container_of(source)
     if container is None:
-        raise source.error(
+        raise misfit(source) or source.error(
             f"expected a table of records; this looks like {source.looks_like}. Choose with "
             f"reader=..., one of {', '.join(by_name)}"
         )

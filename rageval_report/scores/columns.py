@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any, Literal
 
@@ -28,6 +29,8 @@ _METADATA = frozenset(
     "n_contexts num_contexts order page position prompt_idx repetition row row_id seed test_idx "
     "timestamp top_k turn year".split()
 )
+# Words at the end of a name that count the rows of a query, where a query has several.
+_COUNTER = re.compile(r"(^|_)(epoch|iteration|repeat|repetition|run|trial)(_(no|nr|number))?$")
 _METADATA_PATTERN = re.compile(r"^unnamed|_id$|_idx$|_index$")
 
 # Words that are scores in a metric, and in a column that nobody knows say anything.
@@ -59,6 +62,8 @@ class Columns:
         The columns that say why cells hold no number.
     scales : dict of str to (float, float)
         The range of the scale that the cells of a metric name.
+    shares : set of str
+        The metrics with cells in percent, which are read as shares of 1.
     """
 
     sources: dict[str, pd.Series] = field(default_factory=dict)
@@ -67,6 +72,7 @@ class Columns:
     notes: list[str] = field(default_factory=list)
     states: dict[str, list[Any]] = field(default_factory=dict)
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    shares: set[str] = field(default_factory=set)
 
     def add_metric(self, label: str, cells: pd.Series, known: Metric | None) -> None:
         """Take a column as a metric, unless its name is taken."""
@@ -117,10 +123,9 @@ def classified(
     labels = [label for label in frame.columns if label != id_column]
     if only is None:
         _check_count(frame)
-    resolve = resolver(labels, catalogue)
-    asked = {resolve(name) for name in (also if only is None else only)}
+    asked = _asked(frame[labels], also if only is None else only, catalogue)
     columns = Columns()
-    door = _Door(columns, catalogue, ids, unreadable)
+    door = _Door(columns, catalogue, ids, unreadable, repeats=not ids.is_unique)
     for label in labels:
         if label in asked:
             door.take_metric(frame[label])
@@ -131,6 +136,33 @@ def classified(
     if not columns.sources:
         raise DataError(_no_metric(frame[labels]))
     return columns
+
+
+def _asked(frame: pd.DataFrame, names: Collection[str], catalogue: Catalogue) -> set[str]:
+    """The columns that are meant; an unknown name is met with those that may be metrics."""
+    resolve = resolver(frame.columns, catalogue)
+    try:
+        return {resolve(name) for name in names}
+    except UnknownNameError as exc:
+        likely = [
+            label
+            for label in frame.columns
+            if _may_be_metric(frame[label], catalogue) and not is_state_column(label, frame.columns)
+        ]
+        near = get_close_matches(exc.name, list(frame.columns), n=1)  # whatever it holds
+        raise UnknownNameError("metric", exc.name, {*likely, *near} or frame.columns) from None
+
+
+def _may_be_metric(cells: pd.Series, catalogue: Catalogue) -> bool:
+    label = str(cells.name)
+    if _is_told_apart(normalised(label)):
+        return False
+    return _is_of_numbers(cells) or _looks_numeric(cells, catalogue.find(label))
+
+
+def _is_told_apart(name: str) -> bool:
+    """Whether a name is that of a text or of a number that is no score."""
+    return name in TEXTS or name in _METADATA or bool(_METADATA_PATTERN.search(name))
 
 
 def _check_count(frame: pd.DataFrame) -> None:
@@ -182,8 +214,9 @@ def _no_metric(frame: pd.DataFrame) -> str:
     more = f" and {frame.shape[1] - 8} more" if frame.shape[1] > 8 else ""
     return (
         "no column holds scores: expected at least one column of numbers. Columns: "
-        f"{', '.join(shown) + more if shown else 'none but the ids'}. "
-        "Name the metrics with metrics=[...]"
+        f"{', '.join(shown) + more if shown else 'none but the ids'}. If these are records, as "
+        "questions, answers and documents, make scores of them: score(read_records(path), metrics)."
+        " If a column holds scores, name it with metrics=[...]"
     )
 
 
@@ -203,12 +236,13 @@ class _Door:
     catalogue: Catalogue
     ids: pd.Series
     unreadable: Unreadable
+    repeats: bool = False
 
     def sort_in(self, cells: pd.Series) -> None:
         """Take a column for a metric or a detail, by its name and its cells."""
         label = str(cells.name)
         name = normalised(label)
-        if name in TEXTS or name in _METADATA or _METADATA_PATTERN.search(name):
+        if _is_told_apart(name) or (self.repeats and self._counts(label)):
             self.columns.details.append(label)
         elif _is_of_numbers(cells):
             _sort_in_numbers(self.columns, cells, self.catalogue.search(label))
@@ -216,6 +250,10 @@ class _Door:
             self.take_metric(cells)
         else:
             self.columns.details.append(label)
+
+    def _counts(self, label: str) -> bool:
+        """Whether a column's name says that it counts the rows of a query."""
+        return bool(_COUNTER.search(normalised(label))) and self.catalogue.find(label) is None
 
     def take_metric(self, cells: pd.Series) -> None:
         """Read a column's cells as scores."""
@@ -231,6 +269,8 @@ class _Door:
         self.columns.states |= with_states(label, read.states, read.reasons)
         if read.scale is not None:
             self.columns.scales[normalised(label)] = read.scale
+        if any(isinstance(cell, str) and cell.rstrip().endswith("%") for cell in cells):
+            self.columns.shares.add(normalised(label))
         self.columns.notes += _notes_of(cells, read, self.ids)
 
 

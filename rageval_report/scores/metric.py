@@ -18,11 +18,27 @@ Kind = Literal["binary", "proportion", "ordinal", "real"]
 KINDS: tuple[Kind, ...] = ("binary", "proportion", "ordinal", "real")
 GROUPS = ("retrieval", "generation", "citation", "abstention", "performance", "other")
 
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
+# Between "answer" and "Relevancy"; and around the capitals of "AnswerLLMJudge".
+_CAMEL = re.compile(
+    r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2,}[A-Z][a-z]{2})|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})"
+)
 _GAPS = re.compile(r"[\s_\-]+")
 _CUTOFF = re.compile(r"^(?P<stem>.+?)(?:@|_at_|_cut_)(?P<k>\d{1,9})$")
 _TREC_CUTOFF = re.compile(r"^(?P<stem>p|recall|success|map|ndcg|relative_p)_(?P<k>\d{1,9})$")
 _SUFFIXES = re.compile(r"_(score|value|metric)$")
+
+# How the words of a title are written that are no plain words.
+_CAPITALS = "auc bleu gpt id json llm meteor mrr nli qa rag rouge sas sql ter url usd wer".split()
+_WRITTEN = {
+    **{word: word.upper() for word in _CAPITALS},
+    "chrf": "chrF",
+    "ms": "ms",
+    "ndcg": "nDCG",
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougel": "ROUGE-L",
+    "rougelsum": "ROUGE-Lsum",
+}
 
 # Words in the name of an unknown metric that say that it counts what is spent, so less is better.
 _SPENT = frozenset("cost costs duration latency ms price seconds time tokens usd".split())
@@ -151,11 +167,11 @@ def title_of(name: str) -> str:
 
     Examples
     --------
-    >>> title_of("my_own_metric@5")
-    'My Own Metric@5'
+    >>> title_of("my_own_metric@5"), title_of("answer_llm_judge"), title_of("rougel_max")
+    ('My Own Metric@5', 'Answer LLM Judge', 'ROUGE-L Max')
     """
     stem, at, cutoff = name.partition("@")
-    words = [word[:1].upper() + word[1:] for word in stem.split("_")]
+    words = [_WRITTEN.get(word, word[:1].upper() + word[1:]) for word in stem.split("_") if word]
     return " ".join(words) + at + cutoff
 
 

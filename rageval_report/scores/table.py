@@ -12,6 +12,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.scores.columns import Columns, Unreadable, classified, numbers_of, resolver
+from rageval_report.scores.company import in_company, with_own_titles
 from rageval_report.scores.fingerprints import all_different
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.metric import (
@@ -21,6 +22,7 @@ from rageval_report.scores.metric import (
     is_binary,
     normalised,
     overridden,
+    title_of,
 )
 from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_ids import id_column_of as id_column_of
@@ -148,7 +150,7 @@ def score_table(
         unreadable=unreadable,
     )
     block = _score_block(columns, len(frame))
-    of_metrics, kind_notes = _known_metrics(columns, block, metrics, told)
+    of_metrics, kind_notes = _known_metrics(columns, block, metrics, told, by_name=only is None)
     bound_notes = _check_scores(block, of_metrics, ids, near=_ROUNDING if strict else _NEAR)
     index = pd.Index(ids, name=QUERY_ID)
     scores = pd.DataFrame(block, index=index, columns=list(of_metrics), copy=False)
@@ -244,32 +246,49 @@ def _score_block(columns: Columns, n_queries: int) -> np.ndarray:
 
 
 def _known_metrics(
-    columns: Columns, block: np.ndarray, metrics: MetricsArgument, told: Mapping[str, Override]
+    columns: Columns,
+    block: np.ndarray,
+    metrics: MetricsArgument,
+    told: Mapping[str, Override],
+    *,
+    by_name: bool,
 ) -> tuple[dict[str, Metric], list[str]]:
     """What is known of each metric: by catalogue or values, then by the file, then the caller."""
-    known = {
-        name: metric or inferred(name, block[:, position])
-        for position, (name, metric) in enumerate(columns.known.items())
-    }
-    guessed = {name for name, metric in columns.known.items() if metric is None}
-    for name, scale in columns.scales.items():
-        known[name] = replace(known[name], kind="ordinal", bounds=scale)
+    known = _by_themselves(columns, block)
     by_caller = metrics if isinstance(metrics, Mapping) else {}
     by_file = {name: one for name, one in told.items() if normalised(name) in known}
+    of_others = set()
     for name, change in (*by_file.items(), *by_caller.items()):
         column = resolver(known)(name)
         known[column] = overridden(known[column], change)
-        guessed.discard(column)
+        of_others.add(column)
     notes = [
         f"{name!r} is not a known metric; by its name, lower is taken as better"
-        for name in known
-        if name in guessed and not known[name].greater_is_better
+        for name, metric in columns.known.items()
+        if metric is None and name not in of_others and not known[name].greater_is_better
     ]
+    if by_name:
+        known, decided = in_company(known, of_others)
+        notes += decided
     for position, (name, metric) in enumerate(known.items()):
         known[name] = _as_scored(metric, block[:, position])
         if known[name].kind != metric.kind:
             notes.append(f"{name!r} should be 0 or 1, but there are scores between: read as shares")
-    return known, notes
+    return with_own_titles(known), notes
+
+
+def _by_themselves(columns: Columns, block: np.ndarray) -> dict[str, Metric]:
+    """What the catalogue, the name and the cells say of each metric."""
+    known = {
+        name: metric or inferred(name, block[:, position])
+        for position, (name, metric) in enumerate(columns.known.items())
+    }
+    for name in columns.shares:
+        if columns.known[name] is None:  # 90 % is 0.9 here, which no title may call a percentage
+            known[name] = replace(known[name], title=title_of(name.replace("%", "")))
+    for name, scale in columns.scales.items():
+        known[name] = replace(known[name], kind="ordinal", bounds=scale)
+    return known
 
 
 def _as_scored(metric: Metric, values: pd.Series | np.ndarray) -> Metric:

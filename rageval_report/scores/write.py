@@ -15,7 +15,7 @@ import pandas as pd
 
 from rageval_report._registry import load
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.files.writing import write_atomically, write_with
+from rageval_report.files.writing import check_free, write_atomically, write_with
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.run_file import plain_value, run_document
 from rageval_report.scores.table import Scored
@@ -28,6 +28,7 @@ def save_scores(
     config: Mapping[str, Any] | None = None,
     notes: Iterable[str] = (),
     created: datetime | None = None,
+    force: bool = True,
 ) -> Path:
     """Write one row a query: ``query_id``, the details, the metrics, numbers at full precision.
 
@@ -45,13 +46,16 @@ def save_scores(
         What was guessed or mended, for the run file.
     created : datetime, optional
         When the pipeline was run, for the run file.
+    force : bool
+        Whether a file that is there is replaced, as pandas does; False keeps it.
 
     Raises
     ------
     UnknownNameError
         If the suffix stands for no format.
     DataError
-        If the file cannot be written, or Parquet has no type for a column of details.
+        If the file is there and may not be replaced, or cannot be written, or Parquet has no type
+        for a column of details.
 
     Examples
     --------
@@ -64,11 +68,12 @@ def save_scores(
     a,0.5
     """
     suffix = Path(path).suffix.lower()
-    if suffix == PARQUET:
-        return _parquet(score_rows(evaluation), path)
-    if suffix not in (*_TEXTS, RUN_FILE):
+    if suffix not in (*_TEXTS, RUN_FILE, PARQUET):
         known = sorted((*_TEXTS, RUN_FILE, PARQUET))
         raise UnknownNameError("format of a score file", suffix or str(path), known)
+    check_free(path, force=force)
+    if suffix == PARQUET:
+        return _parquet(score_rows(evaluation), path)
     return write_atomically(
         path, scores_text(evaluation, suffix, config=config, notes=notes, created=created)
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rageval_report import DataError
-from rageval_report.files.writing import write_atomically, write_with
+from rageval_report.files.writing import check_free, write_atomically, write_with
 
 
 def names_in(folder):
@@ -65,9 +65,26 @@ def test_the_temporary_name_keeps_the_suffix_and_the_folder(tmp_path):
     assert seen[0].parent == tmp_path
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(DataError, match=r"no/a\.txt cannot be written: No such file or directory"):
-        write_atomically(tmp_path / "no" / "a.txt", "x")
+def test_folders_that_are_not_there_are_made(tmp_path):
+    assert write_atomically(tmp_path / "runs" / "today" / "a.txt", "x").read_text() == "x"
+
+
+def test_a_file_in_the_place_of_a_folder_is_told(tmp_path):
+    (tmp_path / "no").write_text("mine")
+    for path in ("no/a.txt", "no/further/a.txt"):
+        with pytest.raises(DataError, match=r"a\.txt cannot be written: Not a directory"):
+            write_atomically(tmp_path / path, "x")
+    assert (tmp_path / "no").read_text() == "mine"
+
+
+def test_what_is_there_is_not_free_unless_forced(tmp_path):
+    check_free(tmp_path / "a.txt")
+    (tmp_path / "a.txt").write_text("mine")
+    with pytest.raises(DataError, match=r"is there already, and is kept; .* force=True"):
+        check_free(tmp_path / "a.txt")
+    check_free(tmp_path / "a.txt", force=True)
+    with pytest.raises(DataError, match="is a folder"):
+        check_free(tmp_path, force=True)
 
 
 def test_a_folder_in_the_place_of_the_file_is_told(tmp_path):

@@ -430,6 +430,52 @@ def test_a_fault_in_a_trace_names_file_line_and_field(tmp_path, item, told):
         read_traces([{"qid": "a", **item}])
 
 
+def test_traces_of_another_shape_are_refused_with_the_keys_found(tmp_path):
+    line = {"qid": "a", "answer": "Paris", "retrieved": ["p1"], "abstained": False}
+    path = written(tmp_path / "trace.jsonl", "", json.dumps(line))
+    told = r"expected 'retrieved_ids', .* found the keys 'qid', 'answer', 'retrieved', 'abstained'"
+    with pytest.raises(ReaderError, match=told) as caught:
+        read_traces(path)
+    assert caught.value.line == 2
+    with pytest.raises(DataError, match=f"^item 1: {told}"):
+        read_traces([line])
+
+
+def test_a_trace_of_another_shape_among_others_is_an_answer_without_a_word_and_is_told():
+    lines = [trace("a", "Paris."), {"qid": "b", "error": "timed out"}]
+    scored = score_gold_and_traces([gold("a"), gold("b")], lines)
+    assert scored.counts["answered"] == 2
+    [told] = [note for note in scored.notes if "without retrieved_ids and answer_json" in note]
+    assert told.endswith("taken for answers without a word: 1 ('b')")
+
+
+def test_the_last_trace_of_a_question_tells_its_shape():
+    assert read_traces([{"qid": "a"}, trace("a", "Paris.")]).bare == ()
+    assert read_traces([trace("a", "Paris."), trace("b", ""), {"qid": "a"}]).bare == ("a",)
+
+
+def test_a_field_that_no_trace_has_is_told():
+    lines = [{"qid": "a", "answer_json": {"text": "Paris"}}]
+    assert read_traces(lines).absent == (
+        "retrieved_ids",
+        "answer_json.claim",
+        "answer_json.citations",
+    )
+    [told] = [one for one in score_gold_and_traces([gold("a")], lines).notes if "no trace" in one]
+    assert told.startswith("no trace has 'retrieved_ids', 'answer_json.claim', 'answer_json.cit")
+    assert read_traces([trace("a", "Paris.", "p1")]).absent == ()
+    assert read_traces([]).absent == ()
+
+
+def test_gold_without_a_text_to_find_is_told():
+    bare = {"qid": "a", "answerable": True}
+    assert any("any claim will do" in one for one in score_gold_and_traces([bare], []).notes)
+    full = {**bare, "gold_claim_substr": ["Paris"]}
+    none = {"qid": "a", "answerable": False}
+    for item in (full, none):
+        assert not any("will do" in one for one in score_gold_and_traces([item], []).notes)
+
+
 def test_files_that_cannot_be_read_say_so(tmp_path):
     with pytest.raises(ReaderError, match="there is no such file"):
         read_gold(tmp_path / "none.jsonl")

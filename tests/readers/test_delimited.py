@@ -206,7 +206,9 @@ def test_tables_of_text_are_recognised_by_their_delimiter(write, text, reader):
     "text", ["Dear all,\nthe scores are, as I said,\nfine.\nBest, A, B, C\n", "nothing\nhere\n"]
 )
 def test_prose_is_no_table(write, text):
-    with pytest.raises(ReaderError, match=r"no reader knows this file; it looks like text"):
+    with pytest.raises(
+        ReaderError, match=r"no reader knows this file; (it looks like text|split at)"
+    ):
         read(write(text))
 
 
@@ -274,7 +276,7 @@ def test_a_header_without_rows_is_refused(read_text, text):
 
 @pytest.mark.parametrize("text", ["\n\n", "   \n  "])
 def test_a_file_of_blanks_is_refused(read_text, text):
-    with pytest.raises(ReaderError, match=r"no reader knows this file; it looks like text without"):
+    with pytest.raises(ReaderError, match=r"the file is empty but for blanks"):
         read_text(text)
 
 

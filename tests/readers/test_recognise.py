@@ -4,6 +4,7 @@ import pytest
 
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.readers import READERS, Reader, ScoreFile, Source, read, recognise
+from rageval_report.readers.records import read_records
 
 TABLE = "query_id,recall\nq1,1\n"
 
@@ -112,3 +113,25 @@ def test_binary_junk_is_refused_by_each_text_reader(write, reader):
 def test_text_is_refused_by_each_binary_reader(write, reader):
     with pytest.raises(ReaderError, match="cut"):
         read(write(TABLE), reader=reader)
+
+
+RAGGED = "query_id,recall,f1\nq1,1,1\nq2,0,1,0\nq3,1,0,1\nq4,1,0,1\n"
+
+
+def test_the_row_that_spoils_a_table_is_told_by_its_line(write):
+    with pytest.raises(ReaderError, match=r"split at ',', this row has 4 fields, .* has 3") as told:
+        read(write(RAGGED))
+    assert told.value.line == 3
+    assert "Choose with" not in str(told.value)  # no list of thirty formats
+    with pytest.raises(ReaderError, match="this row has 4 fields"):
+        read_records(write(RAGGED))
+
+
+def test_a_row_of_one_field_is_told_in_the_singular(write):
+    with pytest.raises(ReaderError, match=r"this row has 1 field, the header has 2"):
+        read(write("query_id;recall\n\nq1\nq2\n"))
+
+
+def test_a_file_of_blank_lines_is_empty(write):
+    with pytest.raises(ReaderError, match=r"the file is empty but for blanks$"):
+        read(write("\n\n  \t\n"))

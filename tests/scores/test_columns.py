@@ -169,20 +169,21 @@ def test_the_named_metrics_of_a_table_of_vectors_can_be_had():
 def test_a_table_without_a_metric_is_told_what_its_columns_hold():
     message = (
         r"no column holds scores: expected at least one column of numbers\. Columns: "
-        r"'question' \(as 'why\?'\), 'note' \(empty\)\. Name the metrics with metrics=\[\.\.\.\]"
+        r"'question' \(as 'why\?'\), 'note' \(empty\)\. If these are records, .* make scores "
+        r"of them: score\(read_records\(path\), metrics\)\. .* name it with metrics=\[\.\.\.\]"
     )
     with pytest.raises(DataError, match=message):
         score_table({"query_id": ["a"], "question": ["why?"], "note": [None]})
 
 
 def test_a_table_of_nothing_but_ids_is_told_so():
-    with pytest.raises(DataError, match=r"Columns: none but the ids\. Name"):
+    with pytest.raises(DataError, match=r"Columns: none but the ids\. If"):
         score_table({"query_id": ["a"]})
 
 
 def test_many_columns_without_a_metric_are_told_up_to_eight():
     columns = {f"note_{i}": ["x"] for i in range(12)}
-    with pytest.raises(DataError, match=r"'note_7' \(as 'x'\) and 4 more\. Name"):
+    with pytest.raises(DataError, match=r"'note_7' \(as 'x'\) and 4 more\. If"):
         score_table({"query_id": ["a"], **columns})
 
 
@@ -251,3 +252,52 @@ def test_numbers_of_any_type_become_float64(dtype):
     numbers = numbers_of(pd.Series([1, 0], dtype=dtype))
     assert numbers.dtype == np.float64
     assert numbers.tolist() == [1.0, 0.0]
+
+
+# -- what is no metric
+
+
+@pytest.mark.parametrize("counter", ["query_run", "run", "trial", "repeat_no", "Epoch"])
+def test_a_counter_beside_repeated_ids_is_no_metric(counter):
+    rows = {"query_id": ["a", "a", "b"], counter: [1, 2, 1], "recall": [1.0, 0.5, 0.0]}
+    table = score_table(rows, duplicates="mean")
+    assert list(table.metrics) == ["recall"]
+    assert counter in table.details
+
+
+def test_a_name_that_ends_like_a_counter_is_a_metric_where_no_id_repeats():
+    table = score_table({"query_id": ["a", "b"], "dry_run": [0.5, 1.0]})
+    assert list(table.metrics) == ["dry_run"]
+
+
+def test_a_misspelt_metric_is_met_with_metrics_and_not_with_texts():
+    rows = {
+        "query_id": ["a", "b"],
+        "question": ["x?", "y?"],
+        "domain": ["tax", "law"],
+        "recall": [1.0, 0.5],
+        "recall_reason": ["2", "3"],
+        "seed": [1, 2],
+    }
+    with pytest.raises(UnknownNameError) as error:
+        score_table(rows, metrics=["recal"])
+    assert error.value.known == ["recall"]
+
+
+def test_a_text_of_nearly_that_name_is_offered_all_the_same():
+    rows = {"query_id": ["a"], "human_label": ["good"], "recall": [1.0]}
+    with pytest.raises(UnknownNameError, match="Did you mean 'human_label'"):
+        score_table(rows, metrics=["human_lable"])
+
+
+def test_where_nothing_can_be_a_metric_all_columns_are_named():
+    with pytest.raises(UnknownNameError, match="Known: domain, question"):
+        score_table({"query_id": ["a"], "question": ["x?"], "domain": ["tax"]}, metrics=["f1"])
+
+
+def test_the_title_of_a_percentage_that_became_a_share_has_no_percent_sign():
+    titles = {
+        cells: table_of([cells, cells], name="Answer Rel %").metrics["answer_rel_%"].title
+        for cells in ("90 %", "90")
+    }
+    assert titles == {"90 %": "Answer Rel", "90": "Answer Rel %"}

@@ -47,6 +47,36 @@ def test_every_spelling_of_a_name_is_one_name(name):
 @pytest.mark.parametrize(
     ("name", "spelled"),
     [
+        ("AnswerLLMJudgeMetric", "answer_llm_judge_metric"),
+        ("LLMContextRecall", "llm_context_recall"),
+        ("NonLLMContextRecall", "non_llm_context_recall"),
+        ("MRRScore", "mrr_score"),
+        ("nDCG", "ndcg"),
+        ("rougeLSum", "rougelsum"),
+        ("chrF", "chrf"),
+        ("PDFs", "pdfs"),
+    ],
+)
+def test_capitals_within_a_name_are_a_word_where_words_stand_beside_them(name, spelled):
+    assert normalised(name) == spelled
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("rougel_max", "ROUGE-L Max"),
+        ("answer_llm_judge", "Answer LLM Judge"),
+        ("retrieval_f1", "Retrieval F1"),
+        ("my_own_metric", "My Own Metric"),
+    ],
+)
+def test_abbreviations_are_written_in_titles_as_the_field_writes_them(name, title):
+    assert title_of(name) == title
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled"),
+    [
         ("nDCG@10", "ndcg@10"),
         ("NDCG @ 10", "ndcg@10"),
         ("ndcg_cut_10", "ndcg@10"),
@@ -98,6 +128,7 @@ def test_an_alias_is_found_under_its_own_name_with_the_title_of_the_metric():
         ("sas", "semantic_answer_similarity"),  # Haystack
         ("answer_exact_match", "exact_match"),  # Haystack
         ("llm_context_recall", "context_recall"),  # Ragas
+        ("NonLLMContextRecall", "non_llm_context_recall"),  # Ragas
         ("nv_response_groundedness", "faithfulness"),  # Ragas
         ("Contextual Relevancy", "context_relevance"),  # DeepEval
         ("Hallucination", "hallucination"),  # DeepEval

@@ -14,7 +14,7 @@ from rageval_report.errors import RagevalError, named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile, distinct
 from rageval_report.readers.tables import header_of, table_in
-from rageval_report.scores.metric import Metric, Override
+from rageval_report.scores.metric import Metric, Override, title_of
 
 _SURE = 0.95
 
@@ -158,7 +158,7 @@ def _of_module(source: Source, name: str) -> ScoreFile:
     return ScoreFile(
         rows,
         name,
-        metrics={column: _METRICS[base] for column in metrics if (base := _base_of(column))},
+        metrics=_told(metrics),
         metric_columns=tuple(metrics),
         notes=tuple(notes),
     )
@@ -209,9 +209,12 @@ def _files_of_questions(path: Path) -> Sequence[Path]:
 # -- metrics
 
 
-def _metric(name: str, bounds: tuple[float, float], description: str) -> Metric:
+def _metric(
+    name: str, title: str, description: str, bounds: tuple[float, float] = (0.0, 1.0)
+) -> Metric:
     return Metric(
         name,
+        title=title,
         group="generation",
         kind="proportion" if bounds == (0.0, 1.0) else "real",
         bounds=bounds,
@@ -221,18 +224,27 @@ def _metric(name: str, bounds: tuple[float, float], description: str) -> Metric:
 
 
 # Where AutoRAG's metric is not what its name says elsewhere.
-_METRICS: Mapping[str, Override] = {
-    "bleu": _metric("bleu_percent", (0.0, 100.0), "sacreBLEU of the answer, 0 to 100."),
-    "rouge": _metric(
-        "rouge_of_autorag", (0.0, 1.0), "ROUGE as AutoRAG was told, ROUGE-L where it was not."
+_METRICS: Mapping[str, Metric] = {
+    "bleu": _metric(
+        "bleu_percent", "BLEU (0 to 100)", "sacreBLEU of the answer, 0 to 100.", (0.0, 100.0)
     ),
-    "meteor": _metric("meteor", (0.0, 1.0), "METEOR of the answer."),
+    "rouge": _metric(
+        "rouge_of_autorag", "ROUGE", "ROUGE as AutoRAG was told, ROUGE-L where it was not."
+    ),
+    "meteor": _metric("meteor", "METEOR", "METEOR of the answer."),
 }
 
 
-def _base_of(column: str) -> str | None:
-    """The metric that a column holds; best files name it after the node, as prompt_maker_bleu."""
-    return next((base for base in _METRICS if column == base or column.endswith(f"_{base}")), None)
+def _told(columns: Sequence[str]) -> dict[str, Override]:
+    """What is known of the metrics; best files name some after the node, as prompt_maker_bleu."""
+    told: dict[str, Override] = {}
+    for column in columns:
+        base = next((one for one in _METRICS if f"_{column}".endswith(f"_{one}")), None)
+        if base is not None:
+            node = title_of(column.removesuffix(base).strip("_"))
+            metric = _METRICS[base]
+            told[column] = replace(metric, title=f"{node} {metric.title}".strip())
+    return told
 
 
 AUTORAG = Reader(

@@ -195,8 +195,21 @@ RETRIEVAL: tuple[Metric, ...] = (
         RAGAS,
         "contextual_precision",
         "llm_context_precision_with_reference",
+    ),
+    proportion(
         "llm_context_precision_without_reference",
+        "retrieval",
+        "Whether the contexts that bear the answer stand before the others; no reference is asked "
+        "for.",
+        RAGAS,
+        title="Context Precision (no reference)",
+    ),
+    proportion(
         "non_llm_context_precision_with_reference",
+        "retrieval",
+        "Whether the contexts that are near a gold text stand before the others, by their letters.",
+        RAGAS,
+        title="Context Precision (no LLM)",
     ),
     proportion(
         "context_recall",
@@ -205,7 +218,13 @@ RETRIEVAL: tuple[Metric, ...] = (
         RAGAS,
         "contextual_recall",
         "llm_context_recall",
+    ),
+    proportion(
         "non_llm_context_recall",
+        "retrieval",
+        "The share of the gold texts that a retrieved context is near to, by their letters.",
+        RAGAS,
+        title="Context Recall (no LLM)",
     ),
     proportion(
         "context_entity_recall",

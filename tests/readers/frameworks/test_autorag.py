@@ -164,6 +164,17 @@ def test_bleu_is_in_percent(real_data):
     assert table.metrics["rouge"].known_as != "rouge_1"
 
 
+def test_titles_keep_the_node_that_a_metric_is_named_after(real_data):
+    node = real_data("autorag_result_project/0/post_retrieve_node_line/generator")
+    found = read_one(node / "best_0.parquet")
+    table = score_table(found.frame, known=found.metrics, only=found.metric_columns)
+    titles = {name: metric.title for name, metric in table.metrics.items()}
+    assert len(set(titles.values())) == len(titles)
+    assert titles["bleu"] == "BLEU (0 to 100)"
+    assert titles["prompt_maker_bleu"] == "Prompt Maker BLEU (0 to 100)"
+    assert titles["prompt_maker_rouge"] == "Prompt Maker ROUGE"
+
+
 @pytest.mark.parametrize(
     ("line", "node"),
     [

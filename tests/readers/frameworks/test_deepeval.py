@@ -264,7 +264,7 @@ def test_another_framework_s_test_results_are_not_taken(write):
 
 BEEAI = {  # the scores that its own metricsScores list
     "exact_match": 0.5,
-    "answerllmjudge_metric": 1.0,
+    "answer_llm_judge_metric": 1.0,
     "answer_relevancy": 1.0,
     "contextual_recall": 1.0,
     "faithfulness": 1.0,

@@ -157,7 +157,11 @@ def test_any_list_of_texts_comes_back_from_json(texts):
     assert read_list(json.dumps(texts)) == texts
 
 
-@given(st.lists(st.text(st.characters(exclude_characters="\x00"), max_size=9), max_size=6))
+@given(
+    st.lists(
+        st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=9), max_size=6
+    )
+)
 def test_any_array_of_texts_comes_back_from_what_numpy_writes(texts):
     with np.printoptions(threshold=100):
         assert read_list(str(np.array(texts, dtype=object))) == texts
