@@ -7,33 +7,57 @@ writes the same files, so a change in a picture shows as a change in version con
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from rageval_report import compare
+from rageval_report import Calibration, RAGPipelineEvaluation, calibrate, compare, history, rank
 from rageval_report.demo import demo_evaluations
-from rageval_report.plots import PLOTS, save_plot
+from rageval_report.plots import save_plot
 
 FOLDER = Path(__file__).parent / "gallery"
 DPI = 80
 
 
-def main() -> None:
-    """Write docs/gallery/<kind>.png for every kind of plot."""
+# How many of a judge's verdicts people looked at, and each how-manieth they overruled.
+_LABELLED, _EVERY = 60, 7
+
+
+def calls() -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
+    """What each kind of plot draws here: subject, arguments, options."""
     bm25, hybrid = demo_evaluations()
     comparison = compare(bm25, hybrid)
-    pictures = {
+    ranking = rank(bm25, hybrid)
+    return {
+        "agreement": (_calibration(bm25), (), {}),
         "box": (bm25, (), {}),
         "correlation": (bm25, (), {}),
         "differences": (comparison, ("faithfulness",), {}),
         "distribution": (bm25, ("faithfulness",), {"threshold": 0.5}),
         "ecdf": (bm25, ("faithfulness",), {"other": hybrid}),
         "forest": (comparison, (), {}),
+        "groups": (ranking, ("recall@5",), {}),
+        "leaderboard": (ranking, (), {}),
         "outcomes": (comparison, (), {}),
+        "pareto": (ranking, (), {}),
         "scatter": (bm25, ("faithfulness",), {"other": hybrid}),
         "slices": (comparison, ("faithfulness",), {"by": "question_type"}),
+        "trends": (history([bm25, hybrid]), (), {}),
     }
+
+
+def _calibration(run: RAGPipelineEvaluation) -> Calibration:
+    """The exact matches of a run beside labels that overrule some of them."""
+    told = run.scores["exact_match"].dropna().head(_LABELLED)
+    labels = {
+        query: 1 - score if place % _EVERY == 0 else score
+        for place, (query, score) in enumerate(told.items())
+    }
+    return calibrate(run, "exact_match", labels)
+
+
+def main() -> None:
+    """Write docs/gallery/<kind>.png for every kind of plot."""
     FOLDER.mkdir(exist_ok=True)
-    for kind in PLOTS:
-        subject, args, options = pictures[kind]
+    for kind, (subject, args, options) in calls().items():
         save_plot(subject, kind, FOLDER / f"{kind}.png", *args, dpi=DPI, **options)
 
 

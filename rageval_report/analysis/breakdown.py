@@ -23,6 +23,7 @@ CAUSES = {
     "generation": "gold was in the context, and the answer is wrong",
     "citation": "the answer is right, and cites no gold",
 }
+_WHOLE_RANKING = ("hit", "recall", "reachable_recall")
 _OTHERS = {FINE: "nothing went wrong", UNKNOWN: "the scores that tell are missing"}
 
 
@@ -98,20 +99,24 @@ def breakdown(
     -------
     Result
         One row a cause: ``cause``, ``what``, ``n``, ``share`` (of the queries that can be told),
-        ``ci_low``, ``ci_high``.
+        ``ci_low``, ``ci_high``; none of them where no metric tells the cause.
     """
     causes = failure_causes(evaluation, k=k, correct=correct)
     known = causes[causes != UNKNOWN]
+    unmeasured = _unmeasured(evaluation)
     rows = [
-        _share(known, cause, what, confidence_level)
+        _unknown_share(cause, what)
+        if cause in unmeasured
+        else _share(known, cause, what, confidence_level)
         for cause, what in {FINE: _OTHERS[FINE], **CAUSES}.items()
     ]
-    notes = list(_lacking(evaluation))
+    frame = pd.DataFrame(rows).astype({"n": "Int64"})
+    notes = list(unmeasured.values())
     if n_unknown := len(causes) - len(known):
         notes.append(f"{n_unknown} of {len(causes)} queries cannot be told: {_OTHERS[UNKNOWN]}")
     return Result(
         f"Why {evaluation.name} fails",
-        pd.DataFrame(rows),
+        frame,
         {
             "k": k,
             "correct": _told_rule(correct),
@@ -180,7 +185,7 @@ def _told_rule(correct: Correct | None) -> str:
 def _found(evaluation: Scored, cutoff: str) -> pd.Series | None:
     """Whether any gold is among the results, as far as a metric tells."""
     known = {metric.known_as: metric.name for metric in evaluation.metrics.values()}
-    for stem in ("hit", "recall", "reachable_recall"):
+    for stem in _WHOLE_RANKING:
         name = known.get(stem + cutoff)
         if name is not None:
             values = evaluation.scores[name]
@@ -231,6 +236,18 @@ def _share(known: pd.Series, cause: str, what: str, confidence_level: float) -> 
     }
 
 
+def _unknown_share(cause: str, what: str) -> dict[str, object]:
+    nan = float("nan")
+    return {
+        "cause": cause,
+        "what": what,
+        "n": pd.NA,
+        "share": nan,
+        "ci_low": nan,
+        "ci_high": nan,
+    }
+
+
 def _answers(word: str, right: pd.Series) -> dict[str, object]:
     told = right.dropna().to_numpy(dtype=float)
     share = mean_interval(told, method="wilson" if told.size else "auto")
@@ -245,14 +262,17 @@ def _answers(word: str, right: pd.Series) -> dict[str, object]:
     }
 
 
-def _lacking(evaluation: Scored) -> list[str]:
-    """What cannot be told apart, for want of a metric."""
-    known = {metric.known_as for metric in evaluation.metrics.values()}
-    lacking = []
-    if not {"hit", "recall", "reachable_recall"} & known:
-        lacking.append("'hit' over the whole ranking is not there: ranking counts as retrieval")
-    if "citation_hit" not in known:
-        lacking.append("'citation_hit' is not there: failures of citation are not told")
-    if not {"false_refusal", "hallucinated_answer"} & known:
-        lacking.append("no metric of refusals is there: they count under what else went wrong")
-    return lacking
+def _unmeasured(evaluation: Scored) -> dict[str, str]:
+    """The causes that no score tells, each with what becomes of such queries."""
+    refusal = "such queries count under what else went wrong"
+    told_by = {
+        "over-refusal": (("false_refusal",), refusal),
+        "under-refusal": (("hallucinated_answer",), refusal),
+        "ranking": (_WHOLE_RANKING, "ranking counts as retrieval"),
+        "citation": (("citation_hit",), "such queries count as fine"),
+    }
+    return {
+        cause: f"{cause} is not measured, as no query is scored on {names[0]!r}: {instead}"
+        for cause, (names, instead) in told_by.items()
+        if not any(_column(evaluation, name).notna().any() for name in names)
+    }

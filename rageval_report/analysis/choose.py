@@ -36,6 +36,28 @@ def scores_of(evaluation: Scored, metric: Metric) -> FloatArray:
     return values
 
 
+def limits_of(metric: Metric, lowest: float) -> tuple[float, float] | None:
+    """Where the mean of a metric can lie: within its bounds; of what is spent, not below 0.
+
+    Parameters
+    ----------
+    metric : Metric
+        What is known of it.
+    lowest : float
+        The smallest score; where that is below 0, what is spent has no such floor.
+
+    Examples
+    --------
+    >>> cost = Metric("cost_usd", group="performance", greater_is_better=False)
+    >>> limits_of(cost, 0.02), limits_of(cost, -1.0), limits_of(Metric("f1", bounds=(0, 1)), 0.0)
+    ((0.0, inf), None, (0.0, 1.0))
+    """
+    is_spent = metric.group == "performance" and not metric.greater_is_better
+    if metric.bounds is None and is_spent and lowest >= 0.0:
+        return 0.0, np.inf
+    return metric.bounds
+
+
 def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     """The percentiles, if each lies between 0 and 100."""
     wrong = [p for p in percentiles if not 0 <= p <= 100]
@@ -55,24 +77,38 @@ def percentile_column(percentile: float) -> str:
     return f"p{percentile:g}"
 
 
-def threshold_value(values: FloatArray, threshold: float | str) -> float:
+def threshold_value(metric: Metric, values: FloatArray, threshold: float | str) -> float:
     """A threshold as a number: itself, or a percentile, the median or the mean of the scores.
 
     Raises
     ------
     DataError
-        If it is none of these, or nothing is scored.
+        If it is none of these, lies outside the bounds of the metric, or nothing is scored.
 
     Examples
     --------
-    >>> threshold_value(np.array([0.0, 0.5, 1.0]), "p25")
+    >>> threshold_value(Metric("recall"), np.array([0.0, 0.5, 1.0]), "p25")
     0.25
     """
     if isinstance(threshold, str):
         return _told_threshold(values, threshold.strip().lower())
     if isinstance(threshold, bool) or not np.isfinite(threshold):
         raise DataError(f"a threshold must be a finite number; got {threshold!r}")
+    _check_within(metric, threshold)
     return float(threshold)
+
+
+def _check_within(metric: Metric, threshold: float) -> None:
+    """A threshold beyond all possible scores: every query is on one side of it, or none is."""
+    if metric.bounds is None or metric.bounds[0] <= threshold <= metric.bounds[1]:
+        return
+    low, high = metric.bounds
+    meant = f" Did you mean {threshold / 100:g}?" if high <= 1 and 10 <= threshold <= 100 else ""
+    raise DataError(
+        f"{metric.name} is from {low:g} to {high:g}, so a threshold of {threshold:g} decides "
+        f"nothing.{meant} If its scale is another, say so: "
+        f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
+    )
 
 
 def _told_threshold(values: FloatArray, threshold: str) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.findings import DEFAULT_PLAN, Margin, Plan, Row, tested
+from rageval_report.analysis.findings import DEFAULT_PLAN, Margin, Plan, Row, notes_of, tested
 from rageval_report.analysis.gates.gate import gate_comparison
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
@@ -24,6 +24,7 @@ from rageval_report.analysis.pairs import (
 )
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.analysis.verdicts import Adjusted, Finding, verdict
+from rageval_report.analysis.wording import grouped_notes
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, beside, resolver
@@ -326,7 +327,7 @@ def compare(
         f"{names} against {baseline.name}",
         frame,
         settings,
-        tuple(dict.fromkeys(_notes(pairings, rows, correction, plan.alpha))),
+        tuple(dict.fromkeys(_notes(pairings, rows, correction, plan))),
         headline=_HEADLINE
         if len(candidates) > 1
         else tuple(c for c in _HEADLINE if c != "candidate"),
@@ -436,16 +437,35 @@ def _addressed(finding: Finding, n_candidates: int) -> str:
 
 
 def _notes(
-    pairings: tuple[Pairing, ...], rows: list[Row], correction: str, alpha: float
+    pairings: tuple[Pairing, ...], rows: list[Row], correction: str, plan: Plan
 ) -> list[str]:
     notes = [note for pairing in pairings for note in pairing.notes()]
-    notes += [note for row in rows for note in row.notes]
+    told = [(row.metric.name, note) for row in rows for note in notes_of(row, plan)]
+    notes += grouped_notes(told, len({row.metric.name for row in rows}))
+    notes += _margin_notes(pairings, plan)
     family = _family(rows)
     if family > 1 and correction != "none":
         notes.append(f"p-values are adjusted ({correction}) over the {family} tests of this table")
     if family > 1 and correction == "none":
         notes.append(
-            f"{family} tests without correction: about {family * alpha:.1g} false alarms are "
+            f"{family} tests without correction: about {family * plan.alpha:.1g} false alarms are "
             "expected where nothing differs"
         )
     return notes
+
+
+def _margin_notes(pairings: tuple[Pairing, ...], plan: Plan) -> list[str]:
+    """That one margin cannot suit metrics of different ranges."""
+    metrics = {ours.name: ours for pairing in pairings for ours, _ in pairing.metrics}
+    ranges = {one.bounds and one.bounds[1] - one.bounds[0] for one in metrics.values()}
+    unbounded = [name for name, one in metrics.items() if one.bounds is None]
+    if plan.margin is None or isinstance(plan.margin, Mapping) or len(metrics) == 1:
+        return []
+    if not unbounded and len(ranges) == 1:
+        return []
+    verb = "has" if len(unbounded) == 1 else "have"
+    names = f" ({', '.join(unbounded[:5])} {verb} no bounds)" if unbounded else ""
+    return [
+        f"one margin of {plan.margin:g} is taken for metrics of different scales{names}; give one "
+        "a metric where it does not suit"
+    ]

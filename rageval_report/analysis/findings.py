@@ -90,13 +90,13 @@ class Row:
     names: tuple[str, str]
     differences: FloatArray
     places: np.ndarray
+    sides: tuple[FloatArray, FloatArray]
     pairs: tuple[FloatArray, FloatArray]
     test: PairedResult
     interval: Interval
     sd_difference: float
     detectable: float
     numbers: dict[str, object]
-    notes: tuple[str, ...]
     equivalence: EquivalenceResult | None
     clustered: bool
 
@@ -143,6 +143,7 @@ def tested(
         names=(pairing.baseline.name, pairing.candidate.name),
         differences=differences,
         places=_places(pairing, complete),
+        sides=(before, after),
         pairs=pairs,
         test=test,
         interval=interval,
@@ -170,14 +171,22 @@ def tested(
             "greater_is_better": ours.greater_is_better,
             **_extremes(before, after, ours, plan),
         },
-        notes=(
-            *_dropped_notes(pairing, ours, before, after),
-            *_told(ours, interval),
-            *_ratio_notes(pairing, ours, pairs, plan),
-        ),
         equivalence=None if labels is not None else _equivalence(pairs, ours, plan),
         clustered=labels is not None,
     )
+
+
+def notes_of(row: Row, plan: Plan) -> tuple[str, ...]:
+    """What must be said of a row's metric; made apart, as a table of slices has no room for it.
+
+    Parameters
+    ----------
+    row : Row
+        What was found.
+    plan : Plan
+        With what settings.
+    """
+    return (*_dropped_notes(row), *row.interval.notes, *_ratio_notes(row, plan))
 
 
 def _equivalence(pairs: _Pairs, metric: Metric, plan: Plan) -> EquivalenceResult | None:
@@ -284,47 +293,41 @@ def _extremes(
     return {"difference_lowest": lowest, "difference_highest": highest}
 
 
-def _dropped_notes(
-    pairing: Pairing, metric: Metric, before: FloatArray, after: FloatArray
-) -> tuple[str, ...]:
+def _dropped_notes(row: Row) -> tuple[str, ...]:
+    before, after = row.sides
     no_before, no_after = np.isnan(before), np.isnan(after)
     dropped = int((no_before | no_after).sum())
     if not dropped:
         return ()
     told = (
-        f"{metric.name}: {dropped} of {before.size} common queries are left out, unscored in "
-        f"{pairing.baseline.name!r} ({int(no_before.sum())}) or "
-        f"{pairing.candidate.name!r} ({int(no_after.sum())})"
+        f"{dropped} of {before.size} common queries are left out, unscored in "
+        f"{row.names[0]!r} ({int(no_before.sum())}) or {row.names[1]!r} ({int(no_after.sum())})"
     )
     if dropped <= _MANY_DROPPED * before.size:
         return (told,)
-    if metric.bounds is None:
+    if row.metric.bounds is None:
         return (told + "; if scores are missing for a reason, the difference is biased",)
-    low, high = extreme_differences(before, after, metric)
+    low, high = extreme_differences(before, after, row.metric)
     return (
         told + "; with the missing ones as low or as high as they can be, the difference lies "
         f"between {low:+.3f} and {high:+.3f}",
     )
 
 
-def _told(metric: Metric, interval: Interval) -> tuple[str, ...]:
-    return tuple(f"{metric.name}: {note}" for note in interval.notes)
-
-
-def _ratio_notes(pairing: Pairing, metric: Metric, pairs: _Pairs, plan: Plan) -> tuple[str, ...]:
+def _ratio_notes(row: Row, plan: Plan) -> tuple[str, ...]:
     """Of what is spent, the ratio of geometric means: what a typical query costs more or less."""
-    spent = metric.group == "performance" and pairs[0].size > 1
-    if not spent or not (np.concatenate(pairs) > 0).all():
+    spent = row.metric.group == "performance" and row.pairs[0].size > 1
+    if not spent or not (np.concatenate(row.pairs) > 0).all():
         return ()
     log = paired_interval(
-        np.log(pairs[0]),
-        np.log(pairs[1]),
+        np.log(row.pairs[0]),
+        np.log(row.pairs[1]),
         method="sign-flip",
         confidence_level=plan.confidence_level,
     )
     ratio, low, high = (number(math.exp(value)) for value in (log.estimate, log.low, log.high))
     return (
-        f"{metric.name}: a typical query takes {ratio} times {pairing.baseline.name}'s with "
-        f"{pairing.candidate.name} (ratio of geometric means, "
+        f"a typical query takes {ratio} times {row.names[0]}'s with "
+        f"{row.names[1]} (ratio of geometric means, "
         f"{100 * plan.confidence_level:g} % CI {low} to {high})",
     )

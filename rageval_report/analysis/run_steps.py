@@ -59,6 +59,12 @@ class Step:
         return "; ".join(filter(None, (self.gold_set, *_told(self.changes, is_known=True))))
 
     @property
+    def differing(self) -> list[str]:
+        """The same in a word each."""
+        known = [change.field for change in self.changes if change.is_known]
+        return [*(["query set"] if self.gold_set else []), *known]
+
+    @property
     def unknown(self) -> str:
         """What may do so, and is not told by both runs."""
         return "; ".join(_told(self.changes, is_known=False))

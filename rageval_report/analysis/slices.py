@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import pandas as pd
 from rageval_report.analysis.findings import Plan, Row, tested
 from rageval_report.analysis.pairs import Pairing
 from rageval_report.analysis.summary import summarise
+from rageval_report.analysis.verdicts import Adjusted, verdict
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
@@ -19,6 +20,8 @@ from rageval_report.scores.align import Alignment
 from rageval_report.stats import adjust_pvalues, heterogeneity_test
 
 NO_GROUP = "(none)"
+
+_Groups: TypeAlias = list[tuple[str, Row]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +32,22 @@ class Subset:
     scores: pd.DataFrame
     details: pd.DataFrame
     metrics: dict[str, Metric]
+
+
+@dataclass(frozen=True)
+class _Telling:
+    """What a sentence about a group must know of the table."""
+
+    by: str
+    correction: str
+    family_size: int
+    plan: Plan
+
+    def reversal(self, label: str, row: Row, pvalue: float, overall: float) -> str:
+        """That a group differs the other way than all queries together."""
+        adjusted = Adjusted(pvalue, float("nan"), self.correction, self.family_size)
+        sentence = verdict(row.finding(adjusted, self.plan))
+        return f"where {self.by} is {label}, {sentence}; over all queries it is {overall:+.3f}"
 
 
 class Compared(Protocol):
@@ -85,7 +104,7 @@ def slice_summary(
     """
     labels = group_labels(evaluation, by)
     parts = []
-    for label, rows in _groups(labels):
+    for label, rows in _rows_by_group(labels):
         subset = _subset(evaluation, rows)
         part = summarise(subset, metrics=metrics, **settings)  # type: ignore[arg-type]
         column = _column_for(by, part.frame)
@@ -142,40 +161,42 @@ def slice_comparison(
         ``pvalue``, ``pvalue_adjusted``, ``wins``, ``ties``, ``losses``, and, of the whole metric,
         ``heterogeneity_pvalue`` (Welch's form of Cochran's Q: do
         the groups differ?) and ``crossing_pvalue``
-        (Gail & Simon: do they point different ways?).
+        (Gail & Simon: do they point different ways?). ``verdict`` is a sentence where a group is
+        shown to differ the other way than all queries together, and missing elsewhere.
 
     Raises
     ------
     UnknownNameError
         If `by` is not a column of the details, or a metric was not compared.
     """
-    records: list[dict[str, object]] = []
     notes: list[str] = []
+    found: list[_Groups] = []
     column = _column_for(by, comparison.frame)
     for pairing in comparison.pairings:
         labels = group_labels(pairing.baseline, by).reindex(pairing.alignment.ids)
         notes += _label_notes(labels, by)
         for ours, theirs in _asked(pairing, metrics):
-            whole = tested(pairing, ours, theirs, None, comparison.plan)
-            groups = [
-                (label, tested(_restricted(pairing, rows), ours, theirs, None, comparison.plan))
-                for label, rows in _groups(labels)
-            ]
-            records += _records(groups, column)
-            notes += _disagreements(whole, groups, by, comparison.plan.alpha)
-    frame = pd.DataFrame(records)
-    frame.insert(
-        list(frame).index("pvalue") + 1,
-        "pvalue_adjusted",
-        adjust_pvalues(frame["pvalue"].to_numpy(), method=correction),
-    )
+            found.append(
+                [
+                    (label, tested(_restricted(pairing, rows), ours, theirs, None, comparison.plan))
+                    for label, rows in _rows_by_group(labels)
+                ]
+            )
+    frame = pd.DataFrame([record for groups in found for record in _records(groups, column)])
+    adjusted = adjust_pvalues(frame["pvalue"].to_numpy(), method=correction)
+    frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", adjusted)
+    told = _Telling(by, correction, len(frame), comparison.plan)
+    frame["verdict"] = _reversals(found, adjusted.tolist(), told)
     several = len(comparison.pairings) > 1
     middle = ("candidate",) if several else ()
     return Result(
         f"{comparison.title}, by {by}",
         frame,
         {**comparison.settings, "by": column, "correction": correction, "family_size": len(frame)},
-        (*dict.fromkeys(notes), f"p-values are adjusted ({correction}) over {len(frame)} rows"),
+        (
+            *dict.fromkeys([*notes, *_disagreements(found, frame["verdict"].tolist(), told)]),
+            f"p-values are adjusted ({correction}) over {len(frame)} rows",
+        ),
         headline=(
             *(column, *middle, "n", "baseline_mean", "candidate_mean", "difference", "ci_low"),
             *("ci_high", "pvalue_adjusted", "wins", "ties", "losses"),
@@ -203,7 +224,7 @@ def _column_for(by: str, frame: pd.DataFrame) -> str:
     return f"{by}_slice" if by in frame else by
 
 
-def _groups(labels: pd.Series) -> Iterator[tuple[str, np.ndarray]]:
+def _rows_by_group(labels: pd.Series) -> Iterator[tuple[str, np.ndarray]]:
     """Each group and its rows, the largest first."""
     for label in labels.value_counts(sort=True).index:
         yield str(label), np.flatnonzero((labels == label).to_numpy())
@@ -245,7 +266,7 @@ def _label_notes(labels: pd.Series, by: str) -> tuple[str, ...]:
     return (f"{n_without} {verb} no {by}",) if n_without else ()
 
 
-def _records(groups: list[tuple[str, Row]], column: str) -> list[dict[str, object]]:
+def _records(groups: _Groups, column: str) -> list[dict[str, object]]:
     spread = heterogeneity_test([row.differences for _, row in groups if row.differences.size])
     told = {"heterogeneity_pvalue": spread.pvalue, "crossing_pvalue": spread.crossing_pvalue}
     return [_record(label, row, column) | told for label, row in groups]
@@ -257,28 +278,55 @@ def _record(label: str, row: Row, column: str) -> dict[str, object]:
     return {**head, column: label, **numbers}
 
 
-def _disagreements(whole: Row, groups: list[tuple[str, Row]], by: str, alpha: float) -> list[str]:
-    """Where groups point the other way than the whole does."""
-    overall = whole.test.difference
+def _reversals(found: list[_Groups], adjusted: list[float], told: _Telling) -> list[str | None]:
+    """A sentence for each group that is shown to differ the other way than all queries together."""
+    sentences: list[str | None] = []
+    for groups in found:
+        overall = _overall(groups)
+        for label, row in groups:
+            pvalue = adjusted[len(sentences)]
+            is_against = row.test.difference * overall < 0 and pvalue <= told.plan.alpha
+            sentences.append(told.reversal(label, row, pvalue, overall) if is_against else None)
+    return sentences
+
+
+def _overall(groups: _Groups) -> float:
+    """The mean difference of all queries together."""
+    every = np.concatenate([row.differences for _, row in groups])
+    return float(every.mean()) if every.size else float("nan")
+
+
+def _disagreements(
+    found: list[_Groups], verdicts: list[str | None], told: _Telling
+) -> Iterator[str]:
+    """Where groups point the other way than the whole does, and no verdict says so."""
+    place = 0
+    for groups in found:
+        place += len(groups)
+        if not any(verdicts[place - len(groups) : place]):
+            yield from _disagreement(groups, told)
+
+
+def _disagreement(groups: _Groups, told: _Telling) -> Iterator[str]:
+    overall, n = _overall(groups), sum(row.test.n for _, row in groups)
     against = [(label, row) for label, row in groups if row.test.difference * overall < 0]
     if not against:
-        return []
-    spread = heterogeneity_test([row.differences for _, row in groups if row.differences.size])
-    clear = [(label, row) for label, row in against if row.test.pvalue <= alpha]
-    n_against = sum(row.test.n for _, row in against)
-    name = f"{whole.metric.name} ({whole.names[1]})"
-    if 2 * n_against > whole.test.n:
-        return [
-            f"{name}: {overall:+.3f} overall, but most queries are in groups of {by} that point "
-            f"the other way: {_listed(against)}"
-        ]
-    if clear:
-        return [
+        return
+    first = groups[0][1]
+    name = f"{first.metric.name} ({first.names[1]})"
+    clear = [(label, row) for label, row in against if row.test.pvalue <= told.plan.alpha]
+    if 2 * sum(row.test.n for _, row in against) > n:
+        yield (
+            f"{name}: {overall:+.3f} overall, but most queries are in groups of {told.by} that "
+            f"point the other way: {_listed(against)}"
+        )
+    elif clear:
+        spread = heterogeneity_test([row.differences for _, row in groups if row.differences.size])
+        yield (
             f"{name}: {overall:+.3f} overall, but the other way in {_listed(clear)}; the groups "
             f"differ with heterogeneity p = {spread.pvalue:.2g}"
-        ]
-    return []
+        )
 
 
-def _listed(groups: list[tuple[str, Row]]) -> str:
+def _listed(groups: _Groups) -> str:
     return ", ".join(f"{label} ({row.test.difference:+.3f})" for label, row in groups[:5])

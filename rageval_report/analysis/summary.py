@@ -11,6 +11,7 @@ import pandas as pd
 from rageval_report.analysis.choose import (
     check_percentiles,
     chosen_metrics,
+    limits_of,
     percentile_column,
     scores_of,
 )
@@ -33,6 +34,8 @@ from rageval_report.stats.means.quantiles import quantile_interval
 
 MOST_REASONS = 3
 _LONGEST_REASON = 80
+# A mean that falls to this share of itself without its largest score says little of the others.
+_RULED = 0.8
 
 
 def summarise(
@@ -86,7 +89,7 @@ def summarise(
             numbers.moments,
             method=interval,
             confidence_level=confidence_level,
-            bounds=metric.bounds,
+            bounds=limits_of(metric, numbers.moments.minimum),
             n_resamples=n_resamples,
             seed=seed,
         )
@@ -267,13 +270,17 @@ def _states_told(states: pd.Series) -> str:
 
 
 def _failure_notes(evaluation: Scored, states: pd.DataFrame) -> Iterator[str]:
+    by_text: dict[str, list[str]] = {}
     for name in states:
         reasons = unscored_reasons(evaluation.details, str(name))[states[name] == FAILED].dropna()
         if len(reasons):
             counts = reasons.map(_short).value_counts()
             shown = ", ".join(f"{reason!r} {n}" for reason, n in counts.head(MOST_REASONS).items())
             more = len(counts) - MOST_REASONS
-            yield f"{name} failed: {shown}" + (f" and {more} other reasons" if more > 0 else "")
+            text = shown + (f" and {more} other reasons" if more > 0 else "")
+            by_text.setdefault(text, []).append(str(name))
+    for text, names in by_text.items():
+        yield f"{', '.join(names)} failed: {text}"
 
 
 def _short(reason: str) -> str:
@@ -283,11 +290,24 @@ def _short(reason: str) -> str:
 
 def _typical_notes(evaluation: Scored, summary: Result) -> tuple[str, ...]:
     """Of what is spent, the typical and the bad case: a mean says little of a long tail."""
-    names = summary.frame.loc[summary.frame["group"] == "performance", "metric"]
-    spent = [evaluation.metrics[name] for name in names]
+    spent = summary.frame[summary.frame["group"] == "performance"]
     level = float(str(summary.settings["confidence_level"]))
     return tuple(
-        _typical_note(metric.name, scores_of(evaluation, metric), level) for metric in spent
+        _typical_note(name, scores_of(evaluation, evaluation.metrics[name]), level) + _ruled(row)
+        for name, (_, row) in zip(spent["metric"], spent.iterrows(), strict=True)
+    )
+
+
+def _ruled(row: pd.Series) -> str:
+    """That one score decides the mean, where the mean falls by a fifth or more without it."""
+    if row["n"] < 2:
+        return ""
+    without = (row["mean"] * row["n"] - row["max"]) / (row["n"] - 1)
+    if not 0.0 <= without <= _RULED * row["mean"] or row["mean"] == 0.0:
+        return ""
+    return (
+        f"; one score rules the mean and its interval: without the largest, {number(row['max'])}, "
+        f"the mean is {number(without)}"
     )
 
 

@@ -92,10 +92,15 @@ def below_threshold(evaluation: Scored, metric: str, threshold: float | str) -> 
     -------
     DataFrame, index query_id
         The metric, the other metrics, the details. Unscored queries are never below.
+
+    Raises
+    ------
+    DataError
+        If the threshold lies outside the bounds of the metric.
     """
     known = chosen_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
-    return _rows(evaluation, known, values < threshold_value(values, threshold))
+    return _rows(evaluation, known, values < threshold_value(known, values, threshold))
 
 
 def _rows(evaluation: Scored, metric: Metric, wanted: np.ndarray) -> pd.DataFrame:
@@ -127,10 +132,15 @@ def failures(
     Result
         Its frame has index ``query_id``, then the metric, then question, answer, reference and
         reason as far as the details have them, then all other metrics and details, uncut.
+
+    Raises
+    ------
+    DataError
+        If the threshold lies outside the bounds of the metric.
     """
     known = chosen_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
-    cut = threshold_value(values, threshold)
+    cut = threshold_value(known, values, threshold)
     wrong = values < cut if known.greater_is_better else values > cut
     if only is not None:
         wrong &= only.to_numpy(dtype=bool)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
@@ -14,6 +15,7 @@ from rageval_report.analysis.run_changes import DatedRun, fields_of, is_of_measu
 from rageval_report.analysis.run_steps import BETTER, WORSE, Step, Steps, steps_of
 from rageval_report.analysis.summary import summarise
 from rageval_report.analysis.trend_notes import history_notes
+from rageval_report.analysis.wording import number
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
@@ -266,7 +268,7 @@ def _rows(
             "kind": metric.kind,
             "greater_is_better": metric.greater_is_better,
             "ci_method": told["ci_method"],
-            "verdict": _verdict(metric, since_baseline, baseline, regression)
+            "verdict": _verdict(metric, having, baseline, regression, steps)
             if run is having[-1]
             else None,
         }
@@ -297,16 +299,18 @@ def _against(step: Step | None, what: str, outcome: str) -> dict[str, object]:
 
 
 def _marks(previous: Step | None, since: Step | None, *, is_first: bool) -> str | None:
-    """What a reader who runs an eye down the table must not miss."""
+    """What a reader who runs an eye down the table must not miss, the gravest first."""
     marks = []
-    if previous is not None:
-        marks += [previous.differs] if previous.differs else []
-        marks += ["perhaps not comparable"] if previous.unknown else []
-        marks += [f"{previous.outcome} than before"] if previous.outcome in _SHOWN else []
     if since is not None and since.outcome in _SHOWN:
         marks.append(
             "first regression" if is_first else f"{since.outcome} than {since.before.name}"
         )
+    if previous is not None:
+        is_told = since is not None and since.before is previous.before
+        if previous.outcome in _SHOWN and not is_told:
+            marks.append(f"{previous.outcome} than before")
+        marks += [f"other {', '.join(previous.differing)}"] if previous.differing else []
+        marks += ["perhaps not comparable"] if previous.unknown else []
     return "; ".join(marks) or None
 
 
@@ -315,14 +319,29 @@ def _or_none(step: Step | None, part: str) -> str | None:
 
 
 def _verdict(
-    metric: Metric, last: Step | None, baseline: DatedRun, regression: DatedRun | None
+    metric: Metric,
+    having: Sequence[DatedRun],
+    baseline: DatedRun,
+    regression: DatedRun | None,
+    steps: Steps,
 ) -> str | None:
-    """What the last run shows against the baseline, and since when; nothing of a baseline alone."""
+    """What the last run shows against the baseline, since when, and where the metric fell between.
+
+    Nothing is said of a baseline alone.
+    """
+    last = steps.get((metric.name, baseline.name, having[-1].name))
     if last is None:
         return None
     told = last.sentence(metric)
-    if regression is None:
-        return told
     if regression is last.after:
-        return f"{told}; the first run that shows a regression against {baseline.name}"
-    return f"{told}; a regression against {baseline.name} was first shown at {regression.name}"
+        told += f"; the first run that shows a regression against {baseline.name}"
+    elif regression is not None:
+        told += f"; a regression against {baseline.name} was first shown at {regression.name}"
+    between = (steps[metric.name, one.name, other.name] for one, other in pairwise(having))
+    untold = (one for one in between if baseline is not one.before and regression is not one.after)
+    falls = (one for one in untold if one.outcome == WORSE)
+    return told + "".join(
+        f"; {one.after.name} is worse than {one.before.name} by "
+        f"{number(abs(one.numbers['difference']))}"
+        for one in falls
+    )

@@ -126,13 +126,17 @@ def _shown(finding: Finding) -> str:
 
 
 def _equivalent(finding: Finding, equivalence: EquivalenceResult) -> str:
-    level = f"{100 * (1 - 2 * finding.alpha):g} % CI"
     told = pvalue_text(finding.adjusted.equivalence_pvalue)
     return (
         f"{finding.candidate} and {finding.baseline} are equivalent on {finding.metric} within "
-        f"±{number(equivalence.margin)} ({level} {number(equivalence.low)} to "
-        f"{number(equivalence.high)}, equivalence p {told})"
+        f"±{number(equivalence.margin)} ({_ends(finding, equivalence)}, equivalence p {told})"
     )
+
+
+def _ends(finding: Finding, equivalence: EquivalenceResult) -> str:
+    """The interval that lies within the margin where equivalence is shown."""
+    level = f"{100 * (1 - 2 * finding.alpha):g} % CI"
+    return f"{level} {number(equivalence.low)} to {number(equivalence.high)}"
 
 
 def _not_shown(finding: Finding) -> str:
@@ -144,7 +148,20 @@ def _not_shown(finding: Finding) -> str:
             f"; with {finding.test.n} {_short(finding.unit)} only differences beyond about "
             f"{number(finding.min_detectable_difference)} would show"
         )
-    return sentence + _needed(finding)
+    return sentence + _needed(finding) + _not_equivalent(finding)
+
+
+def _not_equivalent(finding: Finding) -> str:
+    """That the difference may be larger than the margin, where one was given."""
+    equivalence = finding.equivalence
+    if equivalence is None:
+        return ""
+    alone = equivalence.pvalue <= finding.alpha
+    told = f", equivalence p {pvalue_text(finding.adjusted.equivalence_pvalue)}" if alone else ""
+    return (
+        f"; not shown to lie within ±{number(equivalence.margin)}"
+        f"{' after correction' if alone else ''} ({_ends(finding, equivalence)}{told})"
+    )
 
 
 def _needed(finding: Finding) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 
 def number(value: float) -> str:
@@ -46,3 +47,31 @@ def rounded_count(n: int) -> str:
         return str(n)
     digits = len(str(n)) - 2
     return f"{math.ceil(n / 10**digits) * 10**digits}"
+
+
+def grouped_notes(notes: Iterable[tuple[str, str]], n_metrics: int) -> list[str]:
+    """Notes on metrics, each said once for all metrics of which it holds.
+
+    Parameters
+    ----------
+    notes : iterable of (str, str)
+        A metric and what is to be said of it.
+    n_metrics : int
+        How many metrics there are.
+
+    Examples
+    --------
+    >>> grouped_notes([("recall", "2 left out"), ("f1", "2 left out"), ("f1", "identical")], 3)
+    ['recall, f1: 2 left out', 'f1: identical']
+    >>> grouped_notes([("recall", "2 left out"), ("f1", "2 left out")], 2)
+    ['all 2 metrics: 2 left out']
+    """
+    by_text: dict[str, dict[str, None]] = {}
+    for metric, text in notes:
+        by_text.setdefault(text, {})[metric] = None
+    return [
+        f"all {n_metrics} metrics: {text}"
+        if len(metrics) == n_metrics > 1
+        else f"{', '.join(metrics)}: {text}"
+        for text, metrics in by_text.items()
+    ]

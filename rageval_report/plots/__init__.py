@@ -32,6 +32,7 @@ class Plot(Protocol):
 PLOTS: Registry[Plot] = Registry(
     "plot",
     {
+        "agreement": f"{_HERE}.agreement:agreement",
         "box": f"{_HERE}.summary:box",
         "correlation": f"{_HERE}.relations:correlation",
         "differences": f"{_HERE}.differences:differences",
@@ -54,7 +55,7 @@ def plot(subject: Any, kind: str, *args: Any, ax: Axes | None = None, **options:
 
     Parameters
     ----------
-    subject : RAGPipelineEvaluation, Comparison, Ranking, ParetoFront or Result of slices
+    subject : RAGPipelineEvaluation, Comparison, Ranking, ParetoFront, Calibration, Result of slices
         What to draw; "differences", "forest" and "outcomes" take an evaluation too, with
         ``other=``, and "slices" takes either with ``by=``.
     kind : str

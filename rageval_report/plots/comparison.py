@@ -49,7 +49,13 @@ Scale = Literal["own", "range", "baseline"]
 SCALES = ("own", "range", "baseline")
 
 _INSTEAD = ', or scale="baseline" (percent of the baseline\'s mean) or "range" (of the bounds)'
+_WHY_NOT: dict[Scale, str] = {
+    "own": "on other scales",
+    "range": "without bounds",
+    "baseline": "the baseline's mean is 0",
+}
 _NO_CORRECTION = "none"
+_WIDE = "\u2003\u2003"  # a page puts several plain blanks together, not these
 
 
 @dataclass(frozen=True)
@@ -270,12 +276,13 @@ def _finish(
     if scale != "own":
         ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     unit = {"own": "", "range": " in % of the range", "baseline": " in % of its mean"}[scale]
-    ax.set_xlabel(plain(f"← worse    improvement over {shortened(baseline, 24)}{unit}    better →"))
+    told = f"improvement over {shortened(baseline, 24)}{unit}"
+    ax.set_xlabel(plain(f"← worse{_WIDE}{told}{_WIDE}better →"))
     note_below(
         ax,
         _key(comparison, with_margin=scale == "own" and has_margin),
         direction_note(finding.metric for finding in findings),
-        left_out_note(left_out, ', or take scale="baseline"' if scale == "own" else ""),
+        left_out_note(left_out, _WHY_NOT[scale]),
     )
     tidy(ax, f"{names[0] if len(names) == 1 else 'Candidates'} against {baseline}", grid="x")
 

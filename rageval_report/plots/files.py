@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.files.writing import write_with
+from rageval_report.files.writing import check_free, write_with
 from rageval_report.plots import plot
 from rageval_report.plots.style import FittedAxes
 
@@ -43,7 +43,13 @@ def draw_figure(subject: Any, kind: str, *args: Any, **options: Any) -> Figure:
 
 
 def save_plot(
-    subject: Any, kind: str, path: str | Path, *args: Any, dpi: float = 150, **options: Any
+    subject: Any,
+    kind: str,
+    path: str | Path,
+    *args: Any,
+    dpi: float = 150,
+    force: bool = True,
+    **options: Any,
 ) -> Path:
     """Draw a subject into a file.
 
@@ -55,6 +61,8 @@ def save_plot(
         The suffix chooses the format: .png, .svg, .pdf.
     dpi : float
         Dots per inch, of .png.
+    force : bool
+        Whether a file that is there is replaced, as pandas does; False keeps it.
 
     Returns
     -------
@@ -65,7 +73,8 @@ def save_plot(
     UnknownNameError
         If the suffix stands for no format.
     DataError
-        If the file cannot be written, or there is nothing to draw.
+        If the file is there and may not be replaced, or cannot be written, or there is nothing to
+        draw.
 
     Notes
     -----
@@ -75,6 +84,7 @@ def save_plot(
     suffix = Path(path).suffix.lower()
     if suffix not in _UNDATED:
         raise UnknownNameError("format of a picture", suffix or str(path), _UNDATED)
+    check_free(path, force=force)
     figure = draw_figure(subject, kind, *args, **options)
     with mpl.rc_context({"svg.hashsalt": "rageval_report"}):
         return write_with(

@@ -51,6 +51,8 @@ def lay_rows(ax: Axes, rows: Sequence[Row], heads: Sequence[str] = ()) -> list[f
         label.set_fontweight("bold")
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
+    # Rows have no label of their axis; where it would stand is not worked out from every row.
+    ax.yaxis.set_label_coords(0.0, 0.5)
     _print_cells(ax, rows, places, heads)
     return places
 
@@ -87,7 +89,7 @@ def _print_column(
 ) -> None:
     """Numbers flush right, their head in the first place."""
     for position, (text, place) in enumerate(zip(texts, places, strict=True)):
-        ax.annotate(
+        cell = ax.annotate(
             plain(text),
             (1, place),
             xycoords=("axes fraction", "data"),
@@ -100,3 +102,5 @@ def _print_column(
             alpha=0.75 if position == 0 else 1.0,
             annotation_clip=False,
         )
+        # All end where the head ends, so the head alone says how much room they need.
+        cell.set_in_layout(position == 0)

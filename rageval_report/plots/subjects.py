@@ -285,13 +285,19 @@ def of_one_scale(
     return by_scale[most], [metric for metric in metrics if scale_of(metric) != most]
 
 
-def left_out_note(left_out: Sequence[Metric], instead: str = "") -> str:
-    """What is not in the picture, and how to see it."""
+def left_out_note(left_out: Sequence[Metric], why: str = "on other scales") -> str:
+    """What is not in the picture, and why; its reader cannot draw another one.
+
+    Examples
+    --------
+    >>> left_out_note([Metric("latency", title="Latency")])
+    'Not drawn, on other scales: Latency.'
+    """
     if not left_out:
         return ""
     names = ", ".join(metric.title for metric in left_out[:8])
     more = f" and {len(left_out) - 8} more" if len(left_out) > 8 else ""
-    return f"Not drawn, on other scales: {names}{more}; name one with metrics={instead}."
+    return f"Not drawn, {why}: {names}{more}."
 
 
 def told_title(metric: Metric) -> str:

@@ -48,6 +48,7 @@ _LONGEST_NAME, _NAMES_AN_INCH = 18, 3.2
 _MOST_BARS, _MOST_BANDS, _ASIDE = 12, 3, 0.09
 _MANY_RUNS = 25
 _BREAK_LETTERS = 40
+_MOST_TOLD = 5
 
 
 def trends(
@@ -114,8 +115,10 @@ def trends(
         made,
         _interval_note(len(names), len(drawn), level_text(subject.settings["confidence_level"])),
         _regression_note(shown, subject),
+        _undrawn_note(frame, drawn, str(subject.settings["baseline"])),
         direction_note(drawn) if len(drawn) > 1 else "",
-        left_out_note([*more, *left_out]),
+        left_out_note(more, f"more than {len(HUES)} lines"),
+        left_out_note(left_out),
     )
     head = f"{drawn[0].title} — " if len(drawn) == 1 else ""
     tidy(made, f"{head}{subject.title}", grid="y")
@@ -276,5 +279,14 @@ def _regression_note(shown: pd.DataFrame, subject: Result) -> str:
     if shown["first_regression"].any():
         return f"{told} Ring: the first run that shows a regression against {baseline}.".strip()
     if len(subject.runs) > 1:  # type: ignore[attr-defined]
-        return f"{told} No run shows a regression against {baseline}.".strip()
+        return f"{told} No run shows a regression against {baseline} on what is drawn.".strip()
     return told
+
+
+def _undrawn_note(frame: pd.DataFrame, drawn: Sequence[Metric], baseline: str) -> str:
+    """The regressions on metrics that are not in the picture."""
+    undrawn = ~frame["metric"].isin([metric.name for metric in drawn])
+    first = frame[undrawn & frame["first_regression"].astype(bool)]
+    told = [f"{title} at {run}" for title, run in zip(first["title"], first["run"], strict=True)]
+    names = ", ".join(told[:_MOST_TOLD]) + (" ..." if len(told) > _MOST_TOLD else "")
+    return f"Not drawn, worse than {shortened(baseline)}: {names}." if told else ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rageval_report._registry import Registry
-from rageval_report.files.writing import write_atomically
+from rageval_report.files.writing import check_free, write_atomically
 from rageval_report.results import Result
 
 Renderer: TypeAlias = Callable[..., str]
@@ -75,7 +75,7 @@ def render(result: Result, format_name: str, **options: Any) -> str:
     return RENDERERS[format_name](result, **options)
 
 
-def save(result: Result, path: str | Path, **options: Any) -> Path:
+def save(result: Result, path: str | Path, *, force: bool = True, **options: Any) -> Path:
     """Write the whole result into a file; the suffix chooses the format.
 
     Parameters
@@ -83,8 +83,9 @@ def save(result: Result, path: str | Path, **options: Any) -> Path:
     result : Result
         What is written.
     path : str or Path
-        Ends in .txt, .md, .html, .htm, .tex, .json, .csv, .tsv or .xml (JUnit); what stands there
-        is replaced when the new file is complete.
+        Ends in .txt, .md, .html, .htm, .tex, .json, .csv, .tsv or .xml (JUnit).
+    force : bool
+        Whether a file that is there is replaced, when the new one is complete.
     **options
         What the renderer of that format takes.
 
@@ -98,7 +99,7 @@ def save(result: Result, path: str | Path, **options: Any) -> Path:
     UnknownNameError
         If the suffix stands for no format.
     DataError
-        If the file cannot be written.
+        If the file is there and may not be replaced, or cannot be written.
 
     Examples
     --------
@@ -109,5 +110,7 @@ def save(result: Result, path: str | Path, **options: Any) -> Path:
     rageval_report.errors.UnknownNameError: no kind of file is named '.doc'. ...
     """
     kind = Path(path).suffix.lower() or str(path)
-    text = FILES[kind](result, **options)
+    render_file = FILES[kind]
+    check_free(path, force=force)
+    text = render_file(result, **options)
     return write_atomically(path, text if text.endswith("\n") else f"{text}\n")

@@ -104,18 +104,28 @@ def whole(value: int) -> str:
     return str(value) if abs(value) < _LARGEST_WHOLE else f"{Decimal(value):.3e}"
 
 
-def interval(low: float, high: float) -> str:
+def interval(low: float, high: float, *, level: float | None = None) -> str:
     """Two ends with the decimals of the larger one, and more where they would look the same.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends.
+    level : float, optional
+        The confidence level, where the heading does not say it of all rows.
 
     Examples
     --------
     >>> interval(0.4121, 0.5309), interval(9.5, 10.25), interval(0.41231, 0.41309)
     ('0.412 to 0.531', '9.50 to 10.25', '0.41231 to 0.41309')
+    >>> interval(0.4121, 0.5309, level=0.9)
+    '90 %: 0.412 to 0.531'
     """
     if math.isnan(low) and math.isnan(high):
         return MISSING
     decimals = _decimals_of_ends(low, high)
-    return " to ".join(MISSING if math.isnan(end) else _fixed(end, decimals) for end in (low, high))
+    ends = (MISSING if math.isnan(end) else _fixed(end, decimals) for end in (low, high))
+    return ("" if level is None else f"{100 * level:g} %: ") + " to ".join(ends)
 
 
 def confidence(level: object) -> str:

@@ -17,7 +17,7 @@ ELLIPSIS = "…"
 # exact_match, the settings of a signature.
 WORDS = re.compile(r"\S+\s*")
 NAMES = re.compile(r"[^\s_/]+[_/]*\s*|[_/]+\s*")
-SETTINGS = re.compile(r"[^|,]+[|,]?|[|,]")
+SETTINGS = re.compile(r"[^|,\s]+[|,\s]*|[|,\s]+")
 
 _BLANKS = re.compile(r"\s+")
 _HANGUL_TAILS = range(0x1160, 0x1200)  # vowels and finals that are drawn into the syllable before

@@ -41,6 +41,7 @@ _PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>body {{ overflow-wrap: anywhere }} table {{ overflow-wrap: normal }}</style>
 <title>{title}</title>
 </head>
 <body style="font-family:system-ui,sans-serif;line-height:1.4;margin:2em auto;max-width:72em;\
@@ -60,6 +61,7 @@ class _Extent:
     longest: int
     texts: int | None
     longest_text: int
+    is_page: bool = False
 
 
 # From the fullest to the barest, which fits whatever the data.
@@ -73,7 +75,7 @@ _EXTENTS = (
     _Extent(5, 10, 20, 3, 100),
     _Extent(3, 5, 12, 1, 60),
 )
-_EVERYTHING = _Extent(None, None, 1000, None, LONGEST_TOLD)
+_EVERYTHING = _Extent(None, None, 1000, None, LONGEST_TOLD, is_page=True)
 
 
 def render(
@@ -154,9 +156,15 @@ def _fragment(
         _listed(_some(result.sentences, extent)),
         *_body(result, table, title),
         _listed(_some([f"Note: {note}" for note in result.notes], extent)),
-        _element("div", f"<small><code>{_told(result.signature, extent)}</code></small>", _QUIET),
+        _element("div", f"<small><code>{_signature(result, extent)}</code></small>", _QUIET),
     ]
     return "<div>\n" + "\n".join(part for part in parts if part) + "\n</div>"
+
+
+def _signature(result: Result, extent: _Extent) -> str:
+    """The settings; a page says where they may be broken, so that they do not make it wider."""
+    told = _told(result.signature, extent)
+    return told.replace("|", "|<wbr>") if extent.is_page else told
 
 
 def _some(texts: Sequence[str], extent: _Extent) -> list[str]:

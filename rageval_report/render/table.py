@@ -48,6 +48,7 @@ VERDICT = "verdict"
 NO_ROWS = "no rows"
 
 _LONGEST_HEADING = 40
+_LEVEL = "confidence_level"
 _TALLY = ("wins", "ties", "losses")
 
 _Named: TypeAlias = list[tuple[str, list[object]]]
@@ -166,12 +167,23 @@ def table_of(
     shown = places[:max_columns]
     order, groups = _grouped(result, known, max_rows)
     named: _Named = [(names[place], known[place][1].take(order).tolist()) for place in shown]
+    settings = {**result.settings, **_levels(dict(known), order)}
     return Table(
-        columns=tuple(_finished(named, result.settings, longest)),
+        columns=tuple(_finished(named, settings, longest)),
         groups=groups,
         rows_left_out=len(result.frame) - len(order),
         columns_left_out=len(places) - len(shown),
     )
+
+
+def _levels(known: Mapping[str, pd.Series | pd.Index], order: np.ndarray) -> dict[str, object]:
+    """The confidence levels of the rows, where the table says them; one if all are the same."""
+    told = known[_LEVEL].take(order).tolist() if _LEVEL in known else []
+    levels = [_float(level) for level in told] if _is_numeric(told) else []
+    different = {level for level in levels if not np.isnan(level)}
+    if not different:
+        return {}
+    return {_LEVEL: different.pop() if len(different) == 1 else levels}
 
 
 def _columns_of(frame: pd.DataFrame) -> list[tuple[str, pd.Series | pd.Index]]:
@@ -250,8 +262,13 @@ def _interval(
     settings: Mapping[str, object],
 ) -> Column:
     of = name.removesuffix("ci_low").rstrip("_")
-    title = cells.confidence(settings.get("confidence_level"))
-    told = (cells.interval(_float(a), _float(b)) for a, b in zip(low, high, strict=True))
+    level = settings.get(_LEVEL)
+    title = cells.confidence(level)
+    of_row = level if isinstance(level, list) else [None] * len(low)
+    told = (
+        cells.interval(_float(a), _float(b), level=one)
+        for a, b, one in zip(low, high, of_row, strict=True)
+    )
     return Column(f"{heading(of, settings)} {title}".strip(), tuple(told), is_numeric=True)
 
 
@@ -275,18 +292,28 @@ def heading(name: str, settings: Mapping[str, object]) -> str:
     name : str
         The column.
     settings : mapping of str to object
-        The settings of the result; ``correction`` names the corrected p-values.
+        The settings of the result; ``correction`` names the corrected p-values, ``weights`` the
+        objectives whose columns are parts of a weighted score.
 
     Examples
     --------
     >>> heading("n_unscored", {}), heading("pvalue_adjusted", {"correction": "holm"})
     ('unscored', 'p (holm)')
+    >>> heading("retrieval", {"weights": {"retrieval": 2}})
+    'from retrieval'
     """
     if name == "pvalue_adjusted":
         correction = str(settings.get("correction") or "adjusted")
         told = "uncorrected" if correction == "none" else correction
         return f"p ({shortened(told, _LONGEST_HEADING)})"
+    if name in _weights(settings):
+        return f"from {shortened(name, _LONGEST_HEADING)}"
     return HEADINGS.get(name, shortened(name, _LONGEST_HEADING))
+
+
+def _weights(settings: Mapping[str, object]) -> Mapping[object, object]:
+    weights = settings.get("weights")
+    return weights if isinstance(weights, Mapping) else {}
 
 
 def _is_numeric(values: list[object]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.analysis.comparison import Comparison
+from rageval_report.analysis.outcomes import rules_told
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import evaluation_report
 from rageval_report.errors import DataError
@@ -97,7 +98,7 @@ def report_evaluation(
     >>> from rageval_report import RAGPipelineEvaluation
     >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
     >>> report = report_evaluation(RAGPipelineEvaluation("hybrid", data))
-    >>> print(report.verdicts[0].text)
+    >>> print(report.verdicts[0].text.partition(";")[0])
     2 of 3 queries are answered correctly: 0.667 (95 % CI 0.208 to 0.939)
     """
     rule = rule_of(evaluation, correct)
@@ -119,7 +120,11 @@ def report_evaluation(
     return Report(
         title=title or f"Evaluation of {evaluation.name}",
         subtitle=f"{len(evaluation.scores)} queries, {len(shown)} metrics",
-        verdicts=verdicts_of_evaluation(summary, None if found is None else found[1]),
+        verdicts=verdicts_of_evaluation(
+            summary,
+            None if found is None else found[1],
+            () if rule is None else rules_told([(evaluation, rule)]),
+        ),
         sections=_filled(sections),
         queries=QueryTable(
             (evaluation,),
@@ -186,7 +191,9 @@ def report_comparison(
     told = {"confidence_level": level, "correct": ", ".join(dict.fromkeys(map(rule_told, known)))}
     sections = (
         Section("comparison", "Comparison", (comparison,), _drawn(comparison, pictures)),
-        Section("outcomes", "Which answers are right", _outcomes(runs, outcomes, names, told)),
+        Section(
+            "outcomes", "Which answers are right", _outcomes(runs, known, outcomes, names, told)
+        ),
         Section("causes", "Why queries fail", tuple(one[1] for one in found if one is not None)),
         Section("slices", "Slices", sliced, _of_slices(sliced) if pictures else (), folded=True),
         Section("pipelines", "Each pipeline", tuple(_summaries(runs, rules, metrics, settings))),
@@ -195,7 +202,7 @@ def report_comparison(
     return Report(
         title=title or comparison.title,
         subtitle=_subtitle(runs, metrics),
-        verdicts=verdicts_of_comparison(comparison),
+        verdicts=verdicts_of_comparison(comparison, sliced),
         sections=_filled(sections),
         queries=QueryTable(
             runs,
@@ -245,13 +252,20 @@ def _summaries(
 
 def _outcomes(
     runs: tuple[Scored, ...],
+    rules: list[Correct],
     outcomes: list[pd.Series],
     names: list[tuple[str, ...]],
     settings: dict[str, object],
 ) -> tuple[Result, ...]:
     return tuple(
-        outcome_result(f"The answers of {runs[0].name} and {run.name}", outcome, told, settings)
-        for run, outcome, told in zip(runs[1:], outcomes, names, strict=False)
+        outcome_result(
+            f"The answers of {runs[0].name} and {run.name}",
+            outcome,
+            told,
+            settings,
+            rules_told([(runs[0], rules[0]), (run, rule)]),
+        )
+        for run, rule, outcome, told in zip(runs[1:], rules[1:], outcomes, names, strict=False)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from rageval_report.analysis.breakdown import breakdown, failure_causes
 from rageval_report.analysis.outcomes import outcome_table
+from rageval_report.analysis.outcomes import rule_of as own_rule
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import DataError
 from rageval_report.render.cells import confidence, interval, number
@@ -21,8 +22,6 @@ from rageval_report.scores import Correct, Scored, correctness
 from rageval_report.stats import mean_interval
 
 Tone = Literal["better", "worse", "neutral"]
-Rule = Callable[[pd.DataFrame], pd.Series]
-
 UNTOLD = "cannot be told"
 ANSWERED = ("right", "wrong", UNTOLD)
 _DEFAULT_K = 5
@@ -64,30 +63,38 @@ class Section:
 # -- verdicts
 
 
-def verdicts_of_comparison(comparison: Result) -> tuple[Verdict, ...]:
-    """The sentences of a comparison, those first that show something."""
-    frame = comparison.frame
-    alpha = 1.0 - float(str(comparison.settings["confidence_level"]))
-    shown = frame["pvalue_adjusted"].to_numpy() <= alpha
-    gain = frame["improvement"].to_numpy()
-    tones: list[Tone] = [
-        "neutral" if not one else "better" if up > 0 else "worse"
-        for one, up in zip(shown, gain, strict=True)
-    ]
-    every = [Verdict(*pair) for pair in zip(map(str, frame["verdict"]), tones, strict=True)]
+def verdicts_of_comparison(
+    comparison: Result, sliced: Iterable[Result] = ()
+) -> tuple[Verdict, ...]:
+    """The sentences of a comparison, those first that show something.
+
+    A group of queries that is shown to go the other way than the whole counts as showing something.
+    """
+    every = [*_told(comparison), *(one for slices in sliced for one in _told(slices))]
     return tuple(sorted(every, key=lambda one: ("worse", "better", "neutral").index(one.tone)))
 
 
-def verdicts_of_evaluation(report: EvaluationReport, causes: Result | None) -> tuple[Verdict, ...]:
+def _told(result: Result) -> Iterator[Verdict]:
+    alpha = 1.0 - float(str(result.settings["confidence_level"]))
+    columns = (result.frame[name] for name in ("verdict", "pvalue_adjusted", "improvement"))
+    for text, pvalue, gain in zip(*columns, strict=True):
+        tone: Tone = "neutral" if not pvalue <= alpha else "better" if gain > 0 else "worse"
+        if isinstance(text, str):
+            yield Verdict(text, tone)
+
+
+def verdicts_of_evaluation(
+    report: EvaluationReport, causes: Result | None, rules: Sequence[str] = ()
+) -> tuple[Verdict, ...]:
     """How many answers are right, why the others fail, and the mean of each metric."""
     return (
-        *_correct_verdict(report),
+        *_correct_verdict(report, "".join(f"; {rule}" for rule in rules)),
         *(_cause_verdict(causes) if causes is not None else ()),
         *(Verdict(_mean_told(row, report.settings)) for _, row in report.frame.iterrows()),
     )
 
 
-def _correct_verdict(report: EvaluationReport) -> Iterator[Verdict]:
+def _correct_verdict(report: EvaluationReport, rule: str) -> Iterator[Verdict]:
     if not report.counts:
         return
     right, wrong = report.counts["nr_correct_queries"], report.counts["nr_incorrect_queries"]
@@ -104,7 +111,7 @@ def _correct_verdict(report: EvaluationReport) -> Iterator[Verdict]:
         return
     yield Verdict(
         f"{right} of {right + wrong} queries are answered correctly: {number(share.estimate)} "
-        f"({confidence(level)} {interval(share.low, share.high)})"
+        f"({confidence(level)} {interval(share.low, share.high)}){rule}"
     )
 
 
@@ -144,24 +151,16 @@ def rule_of(run: Scored, correct: Correct | None) -> Correct | None:
     if correct is not None:
         correctness(run, correct)  # a rule that makes no sense is told now, not later
         return correct
-    try:
-        right = getattr(run, "correct", None)
-        right = correctness(run) if right is None else right
-    except DataError:
-        return None
-    return _known(right)
-
-
-def _known(right: pd.Series) -> Rule:
-    def own_rule(rows: pd.DataFrame) -> pd.Series:
-        return right.loc[rows.index]
-
-    return own_rule
+    return own_rule(run)
 
 
 def rule_told(rule: Correct) -> str:
     """A rule for a signature; a function is told by its name, not by where it lies."""
-    return getattr(rule, "__name__", "a function") if callable(rule) else str(rule)
+    if isinstance(rule, Mapping):
+        return ", ".join(f"{name}={threshold:g}" for name, threshold in rule.items())
+    if isinstance(rule, tuple):
+        return f"{rule[0]}={rule[1]:g}"
+    return getattr(rule, "__name__", "a function") if callable(rule) else rule
 
 
 def answers_of(run: Scored, rule: Correct) -> pd.Series:
@@ -197,9 +196,13 @@ def outcomes_of(
 
 
 def outcome_result(
-    title: str, outcomes: pd.Series, names: Sequence[str], settings: Mapping[str, object]
+    title: str,
+    outcomes: pd.Series,
+    names: Sequence[str],
+    settings: Mapping[str, object],
+    rules: Sequence[str] = (),
 ) -> Result:
-    """How many queries have each outcome, of those that can be told."""
+    """How many queries have each outcome, of those that can be told; `rules` are noted first."""
     known = outcomes[outcomes.isin([name for name in names[:4] if name != UNTOLD])]
     rows = []
     for name in (one for one in names[:4] if one != UNTOLD):
@@ -214,7 +217,7 @@ def outcome_result(
         title,
         pd.DataFrame(rows, columns=["outcome", "n", "share", "ci_low", "ci_high"]),
         settings,
-        tuple(f"{n} queries {_verb(str(name))}" for name, n in counts.items()),
+        (*rules, *(f"{n} queries {_verb(str(name))}" for name, n in counts.items())),
     )
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from rageval_report._registry import Registry
-from rageval_report.errors import DataError
-from rageval_report.files.writing import write_atomically
+from rageval_report.files.writing import check_free, write_atomically
 from rageval_report.reports.parts import Section, Verdict
 from rageval_report.reports.queries import QueryTable
 
@@ -73,7 +72,7 @@ class Report:
         """The verdicts and tables as plain text."""
         return FORMS[".txt"](self)
 
-    def save(self, path: str | Path, *, force: bool = False) -> Path:
+    def save(self, path: str | Path, *, force: bool = True) -> Path:
         """Write the report; the suffix chooses the form.
 
         Parameters
@@ -81,7 +80,7 @@ class Report:
         path : str or Path
             Ends in .html, .htm, .md, .tex or .txt. Queries and pictures are in the page only.
         force : bool
-            Whether a file that is there is replaced.
+            Whether a file that is there is replaced, as pandas does; False keeps it.
 
         Returns
         -------
@@ -95,12 +94,8 @@ class Report:
         DataError
             If the file is there and may not be replaced, or cannot be written.
         """
-        target = Path(path)
-        form = FORMS[target.suffix.lower() or str(path)]
-        if target.is_dir():
-            raise DataError(f"{path} is a folder; name a file in it")
-        if target.exists() and not force:
-            raise DataError(f"{path} is there already, and is kept; replace it with force=True")
+        form = FORMS[Path(path).suffix.lower() or str(path)]
+        check_free(path, force=force)
         told = form(self)
         return write_atomically(path, told if told.endswith("\n") else f"{told}\n")
 

@@ -69,6 +69,27 @@ def test_without_the_whole_ranking_ranking_counts_as_retrieval():
     assert any("ranking counts as retrieval" in note for note in result.notes)
 
 
+def test_a_cause_that_no_metric_tells_is_not_counted_as_0():
+    data = {"query_id": ["q", "r"], "recall@5": [0.0, 1.0], "exact_match": [0, 1]}
+    result = RAGPipelineEvaluation("a", data).breakdown()
+    untold = result.frame[result.frame["n"].isna()]
+    assert untold["cause"].tolist() == ["over-refusal", "under-refusal", "ranking", "citation"]
+    assert untold[["share", "ci_low", "ci_high"]].isna().all(axis=None)
+    assert result.frame["n"].sum() == 2
+
+
+def test_a_cause_that_no_metric_tells_is_printed_as_a_dash_and_noted():
+    data = {"query_id": ["q"], "hit@5": [1], "hit": [1], "exact_match": [1], "citation_hit": [1]}
+    data |= {"false_refusal": [0], "hallucinated_answer": [None]}
+    result = RAGPipelineEvaluation("a", data).breakdown()
+    [line] = [line for line in str(result).splitlines() if line.startswith("under-refusal")]
+    assert line.split()[-3:] == ["–", "–", "–"]
+    assert result.notes == (
+        "under-refusal is not measured, as no query is scored on 'hallucinated_answer': such "
+        "queries count under what else went wrong",
+    )
+
+
 def test_without_any_metric_of_retrieval_nothing_can_be_told():
     with pytest.raises(DataError, match="'hit@5' or 'recall@5'"):
         RAGPipelineEvaluation("a", {"query_id": ["q"], "exact_match": [0]}).breakdown()
@@ -94,8 +115,8 @@ def test_records_are_broken_down_from_end_to_end():
         {"query_id": "d", "retrieved": ["g"], "answer": "I don't know.", **gold},
     ]
     metrics = ["hit@5", "hit", "exact_match", "citation_hit", "false_refusal"]
-    told = counts(score(rows, metrics).breakdown())
-    assert {cause: n for cause, n in told.items() if n} == {
+    told = score(rows, metrics).breakdown().frame.query("n > 0")
+    assert dict(zip(told["cause"], told["n"], strict=True)) == {
         "fine": 1,
         "over-refusal": 1,
         "retrieval": 1,

@@ -370,6 +370,33 @@ def test_a_margin_can_be_told_by_metric_and_is_corrected_over_the_table():
     assert (comparison.frame["equivalence_pvalue_adjusted"] <= 0.05).all()
 
 
+def test_a_difference_not_shown_to_lie_within_the_margin_is_said_not_to_be():
+    rng = np.random.default_rng(1)
+    before = rng.random(40)
+    after = np.clip(before + rng.normal(0, 0.2, 40), 0, 1)
+    told = compare(run("a", recall=before), run("b", recall=after), margin=0.02)
+    interval = scipy.stats.ttest_rel(after, before).confidence_interval(0.9)  # SciPy 1.17
+    ends = f"(90 % CI {interval.low:.3f} to {interval.high:.3f})"
+    assert told.frame["verdict"].iloc[0].endswith(f"; not shown to lie within ±0.020 {ends}")
+
+
+def test_one_margin_for_metrics_of_different_scales_is_noted():
+    scores = {"recall": [0.1, 0.5, 0.9], "latency_ms": [100.0, 200.0, 300.0]}
+    one, other = run("a", **scores), run("b", **scores)
+    assert any("(latency_ms has no bounds)" in note for note in compare(one, other, margin=1).notes)
+    by_metric = compare(one, other, margin={"recall": 0.1, "latency_ms": 50}).notes
+    alone = compare(one, other, margin=1, metrics="recall").notes
+    assert not any("different scales" in note for note in (*by_metric, *alone))
+
+
+def test_what_holds_of_several_metrics_is_noted_once():
+    nan = float("nan")
+    scores = {"recall": [0.1, 0.5, nan], "mrr": [0.2, 0.3, nan], "f1": [0.5, 0.6, 0.7]}
+    notes = compare(run("a", **scores), run("b", **scores)).notes
+    [told] = [note for note in notes if "left out" in note]
+    assert told.startswith("recall, mrr: 1 of 3 common queries are left out")
+
+
 def test_metrics_that_were_not_asked_for_are_not_said_to_be_alone(two):
     notes = " ".join(compare(*two, metrics="faithfulness").notes)
     assert "only, not compared" not in notes

@@ -67,6 +67,7 @@ def test_equal_names_are_refused(runs):
         runs[0].comparative_detailed_report(runs[0])
 
 
-def test_a_folder_that_is_not_there_is_told(runs, tmp_path):
+def test_a_file_in_the_place_of_a_folder_is_told(runs, tmp_path):
+    (tmp_path / "none").write_text("")
     with pytest.raises(DataError, match="cannot be written"):
         runs[0].detailed_report("csv", csv_file=tmp_path / "none" / "x.csv")

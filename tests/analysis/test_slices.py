@@ -50,12 +50,14 @@ def test_groups_are_compared_pair_by_pair(opposed):
     )
 
 
-def test_groups_that_point_the_other_way_are_noted(opposed):
+def test_groups_that_are_shown_to_go_the_other_way_are_told_first(opposed):
     result = slice_comparison(compare(*opposed), "topic")
     assert result.frame["heterogeneity_pvalue"].iloc[0] < 1e-6
     assert result.frame["crossing_pvalue"].iloc[0] < 1e-6
-    note = next(note for note in result.notes if "the other way" in note)
-    assert "tax (-0.1" in note
+    [sentence] = result.sentences
+    assert sentence.startswith("where topic is tax, b is worse on recall by 0.1")
+    assert "; over all queries it is +0." in sentence
+    assert not any("the other way" in note for note in result.notes)
 
 
 def test_groups_that_agree_are_not_noted():

@@ -156,3 +156,25 @@ def test_latency_is_told_by_its_median_and_p95():
 def test_aggregated_scores_leave_the_unscored_out():
     means = aggregated_scores(evaluated(recall=[0.0, 1.0, None], precision=[1, 1, 0.5]))
     assert means.to_dict() == pytest.approx({"recall": 0.5, "precision": 2.5 / 3})
+
+
+def test_what_is_spent_has_no_interval_below_zero():
+    result = summarise(evaluated(cost_usd=[0.01, 0.02, 0.5], latency_ms=[528, 546, 1659]))
+    assert result.frame["ci_low"].tolist() == [0.0, 0.0]
+    assert any(note.endswith("the interval is cut at 0") for note in result.notes)
+
+
+def test_savings_below_zero_have_no_floor():
+    row = summarise(evaluated(cost_usd=[-0.01, 0.02, 0.5])).frame.iloc[0]
+    assert row["ci_low"] < -0.01
+
+
+def test_a_mean_that_one_score_rules_is_noted():
+    seconds = [*np.linspace(900, 1500, 98), 110_531]
+    [note] = [n for n in evaluation_report(evaluated(latency_ms=seconds)).notes if "p95" in n]
+    assert "without the largest, 110531, the mean is 1200" in note
+
+
+def test_a_mean_that_all_scores_make_has_no_such_note():
+    report = evaluation_report(evaluated(latency_ms=np.linspace(900, 1500, 98)))
+    assert not any("rules the mean" in note for note in report.notes)

@@ -107,3 +107,21 @@ def test_the_frame_given_is_never_changed(proposal):
     below_threshold(proposal, "recall" if "recall" in proposal.metrics else "multi_hit", 0.5)
     failures(proposal, "multi_hit", 0.5)
     pd.testing.assert_frame_equal(proposal.scores, before)
+
+
+@pytest.mark.parametrize("find", [failures, below_threshold])
+@pytest.mark.parametrize("threshold", [1.5, 7, -0.1])
+def test_a_threshold_beyond_all_possible_scores_is_refused(find, threshold):
+    with pytest.raises(DataError, match=f"from 0 to 1, so a threshold of {threshold:g} decides"):
+        find(evaluated(faithfulness=[0.2, 0.9]), "faithfulness", threshold)
+
+
+def test_a_threshold_in_percent_is_recognised():
+    with pytest.raises(DataError, match=r"Did you mean 0\.7\?"):
+        failures(evaluated(faithfulness=[0.2, 0.9]), "faithfulness", 70)
+
+
+def test_a_threshold_at_a_bound_and_one_of_a_metric_without_bounds_are_fine():
+    of = evaluated(faithfulness=[0.2, 1.0], latency_ms=[100.0, 200.0])
+    assert len(failures(of, "faithfulness", 1).frame) == 1
+    assert len(failures(of, "latency_ms", 5000).frame) == 0

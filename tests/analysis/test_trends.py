@@ -93,7 +93,7 @@ def test_p_values_are_adjusted_over_all_tests_each_counted_once(week):
 def test_the_first_run_with_a_shown_regression_is_marked(week):
     rows = by_run(quick(week))
     assert rows.index[rows["first_regression"]].tolist() == ["thu"]
-    assert rows.loc["thu", "marks"] == "worse than before; first regression"
+    assert rows.loc["thu", "marks"] == "first regression; worse than before"
     assert rows.loc["fri", "marks"] == "worse than mon"
 
 
@@ -106,6 +106,20 @@ def test_the_sentence_speaks_of_the_last_run_and_says_since_when(week):
 def test_a_regression_of_the_last_run_is_said_to_be_the_first(week):
     [told] = quick(week[:4]).sentences
     assert told.endswith("; the first run that shows a regression against mon")
+
+
+def test_a_fall_between_two_runs_is_told_though_the_last_is_no_worse_than_the_baseline():
+    runs = [run("mon"), run("tue", -0.2, seed=1), run("wed", 0.0, seed=2)]
+    [told] = quick(runs).sentences
+    assert told.startswith(("no difference shown on recall", "wed: no difference"))
+    assert "; wed is worse than tue by 0." in told
+
+
+def test_a_changed_query_set_is_told_in_a_word_in_each_row_and_in_full_in_a_note():
+    runs = [run("mon"), run("tue", ids=[*IDS[:-1], "new"], recall=SKILL)]
+    history = quick(runs)
+    assert by_run(history).loc["tue", "marks"].endswith("other query set")
+    assert any("query set: 1 added, 1 removed" in note for note in history.notes)
 
 
 def test_a_gain_is_no_regression(week):
@@ -148,7 +162,7 @@ def test_a_changed_gold_set_breaks_the_line_and_common_queries_are_tested():
     assert row["segment"] == 1
     assert row["change_n"] == 30
     assert row["differs"] == "query set: 10 added, 10 removed"
-    assert "query set: 10 added, 10 removed" in row["marks"]
+    assert "other query set" in row["marks"]
     assert any("is not comparable with a as it stands" in note for note in history.notes)
 
 
@@ -292,7 +306,7 @@ def test_one_run_has_a_mean_and_nothing_to_compare(week):
 
 def test_runs_are_named_in_the_table_that_is_printed(week):
     text = str(quick(week))
-    assert "worse than before; first regression" in text
+    assert "first regression; worse than before" in text
     assert max(map(len, text.splitlines())) <= 100
 
 

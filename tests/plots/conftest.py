@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rageval_report import Comparison, RAGPipelineEvaluation, compare
+from rageval_report import Calibration, Comparison, RAGPipelineEvaluation, calibrate, compare
 from rageval_report.analysis.ranking.leaderboard import Ranking, rank
 from rageval_report.analysis.trends import History
 from rageval_report.run_history import history
@@ -59,6 +59,13 @@ def hyde() -> RAGPipelineEvaluation:
 @pytest.fixture(scope="session")
 def comparison(bm25, hyde) -> Comparison:
     return compare(bm25, hyde)
+
+
+@pytest.fixture(scope="session")
+def calibration(bm25) -> Calibration:
+    """The exact matches of bm25, of which people saw six, and one of them otherwise."""
+    labels = dict(zip(IDS[:6], [1, 0, 1, 1, 0, 0], strict=True))
+    return calibrate(bm25, "exact_match", labels, n_resamples=99)
 
 
 @pytest.fixture(scope="session")

@@ -172,3 +172,8 @@ def test_margins_by_metric_are_bands_of_their_rows(bm25, hyde):
     (band,) = ax.patches
     ends = band.get_extents().transformed(ax.transData.inverted()).intervalx
     np.testing.assert_allclose(ends, [-0.05, 0.05])
+
+
+def test_the_words_under_the_axis_stay_apart_where_blanks_are_put_together(comparison):
+    told = " ".join(plot(comparison, "forest").get_xlabel().split(" "))
+    assert told == "← worse\u2003\u2003improvement over bm25\u2003\u2003better →"

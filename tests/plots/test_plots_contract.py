@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -17,6 +19,7 @@ from rageval_report.plots import PLOTS, plot
 from rageval_report.plots.style import BLUE, HUES, VERMILLION
 
 CALLS = {
+    "agreement": ("calibration", (), {}),
     "box": ("bm25", (), {}),
     "correlation": ("bm25", (), {}),
     "differences": ("comparison", ("recall@5",), {}),
@@ -207,3 +210,18 @@ def test_the_table_of_plots_is_light_to_import():
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.split() == ["False", "False"]
+
+
+def test_the_gallery_draws_every_kind_and_holds_its_picture():
+    docs = Path(__file__).parents[2] / "docs"
+    calls = runpy.run_path(str(docs / "make_gallery.py"))["calls"]()
+    assert set(calls) == set(PLOTS)
+    for kind, (subject, args, options) in calls.items():
+        assert plot(subject, kind, *args, **options, ax=Figure().add_subplot()).has_data()
+        assert (docs / "gallery" / f"{kind}.png").stat().st_size > 0
+
+
+def test_no_picture_speaks_of_arguments_of_python(call, texts):
+    told = texts(call())
+    assert "metrics=" not in told
+    assert "scale=" not in told

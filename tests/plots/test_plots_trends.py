@@ -157,3 +157,22 @@ def test_where_nothing_is_scored_there_is_nothing_to_draw():
     empty = RAGPipelineEvaluation("x", {"query_id": ["a"], "recall": [float("nan")]})
     with pytest.raises(DataError, match="nothing to draw"):
         plot(trends([DatedRun.of(empty)]), "trends")
+
+
+def test_a_regression_that_is_not_drawn_is_told_all_the_same(texts):
+    def made(name, latency, seed):
+        rng = np.random.default_rng(seed)
+        ids = [f"q{i}" for i in range(30)]
+        columns = {"recall": SKILL, "mrr": SKILL, "latency_ms": latency + rng.normal(0, 1, 30)}
+        return DatedRun.of(RAGPipelineEvaluation("hybrid", {"query_id": ids, **columns}), name=name)
+
+    told = texts(plot(past(made("a", 100, 0), made("b", 150, 1)), "trends")).replace("\n", " ")
+    assert "No run shows a regression against a on what is drawn." in told
+    assert "Not drawn, worse than a: Latency (ms) at b." in told
+
+
+def test_a_metric_beyond_six_lines_is_not_said_to_be_on_another_scale(texts):
+    names = ("recall", "mrr", "faithfulness", "answer_relevancy", "f1", "bleu", "citation_f1")
+    told = texts(plot(past(run("a", metrics=names), run("b", metrics=names)), "trends"))
+    assert "Not drawn, more than 6 lines: Citation F1." in told.replace("\n", " ")
+    assert "on other scales" not in told

@@ -59,7 +59,8 @@ def test_an_unknown_format_is_named():
         render(RESULT, "markdwn")
 
 
-def test_a_file_in_a_folder_that_is_not_there_is_an_error(tmp_path):
+def test_a_file_in_the_place_of_its_folder_is_an_error(tmp_path):
+    (tmp_path / "gone").write_text("")
     with pytest.raises(DataError, match="cannot be written"):
         save(RESULT, tmp_path / "gone" / "means.md")
 

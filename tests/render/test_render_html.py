@@ -14,7 +14,7 @@ HOSTILE = "<script>alert(1)</script>\" onmouseover='x' & | \\ $ \u202e\x00"
 class Parsed(HTMLParser):
     """The elements, their attributes and the texts of cells; unbalanced tags fail."""
 
-    void = ("meta", "br")
+    void = ("meta", "br", "wbr")
 
     def __init__(self, text):
         super().__init__()
@@ -148,3 +148,10 @@ def test_a_text_with_braces_does_not_disturb_the_page():
 def test_a_notebook_shows_the_fragment():
     result = Result("t", pd.DataFrame({"n": [1]}))
     assert result._repr_html_() == render(result)
+
+
+def test_a_page_breaks_its_signature_between_settings_and_a_fragment_is_as_it_was():
+    result = Result("Means", pd.DataFrame({"metric": ["mrr"]}), {"seed": 0, "test": "auto"})
+    assert "seed:0|<wbr>test:auto" in page(result)
+    assert "overflow-wrap: anywhere" in page(result)
+    assert "seed:0|test:auto" in render(result)

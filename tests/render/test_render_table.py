@@ -65,6 +65,28 @@ def test_the_ends_of_an_interval_become_one_column_at_its_level():
     assert cells_of(result) == {"metric": ("mrr",), "90 % CI": ("0.400 to 0.500",)}
 
 
+def test_rows_that_say_their_own_level_head_the_interval_with_it():
+    frame = pd.DataFrame({"mean": [0.4], "ci_low": [0.4], "ci_high": [0.5]})
+    result = Result("t", frame.assign(confidence_level=0.9), {"confidence_level": 0.95})
+    shown = table_of(result, columns=["ci_low", "ci_high"]).columns
+    assert [(column.heading, column.cells) for column in shown] == [
+        ("90 % CI", ("0.400 to 0.500",))
+    ]
+
+
+def test_rows_of_different_levels_say_them_one_by_one():
+    frame = pd.DataFrame({"ci_low": [0.4, 0.1, None], "ci_high": [0.5, 0.2, None]})
+    frame["confidence_level"] = [0.9, 0.95, None]
+    result = Result("t", frame, {"confidence_level": 0.95}, headline=("ci_low", "ci_high"))
+    assert cells_of(result) == {"CI": ("90 %: 0.400 to 0.500", "95 %: 0.100 to 0.200", "–")}
+
+
+def test_a_column_of_texts_named_like_the_level_is_none():
+    frame = pd.DataFrame({"ci_low": [0.4], "ci_high": [0.5], "confidence_level": ["high"]})
+    result = Result("t", frame, {"confidence_level": 0.95}, headline=("ci_low", "ci_high"))
+    assert headings(result) == ["95 % CI"]
+
+
 def test_an_interval_of_something_says_of_what():
     frame = pd.DataFrame({"p50_ci_low": [0.4], "p50_ci_high": [0.5]})
     assert headings(Result("t", frame, {"confidence_level": 0.95})) == ["median 95 % CI"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import re
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = sync_api.expect
@@ -389,3 +391,32 @@ def test_without_scripts_all_but_the_queries_is_there(opened, demo_page):
     page = opened(demo_page, java_script_enabled=False)
     assert page.get_by_text("The 202 queries are shown by a script").is_visible()
     assert page.locator("table").count() > 5
+
+
+def test_on_a_phone_the_heads_of_an_opened_query_stand_over_their_columns(opened, compared_page):
+    page = opened(compared_page)
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.locator(".queries .toggle").first.click()
+    ends = page.locator(".detail table").evaluate(
+        """(table) => [...table.rows].slice(0, 2).map((row) =>
+            [...row.cells].map((cell) => Math.round(cell.getBoundingClientRect().right)))"""
+    )
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_goes_on_beyond_the_edge_is_shaded_there(opened, demo_page, scheme):
+    page = opened(demo_page)
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 390, "height": 800})
+    cut = page.locator("#comparison .scroll").first
+    assert cut.evaluate("(one) => one.scrollWidth > one.clientWidth")
+    assert _ground(cut, -2) != _ground(cut, 100)
+    cut.evaluate("(one) => one.scrollTo(one.scrollWidth, 0)")
+    assert _ground(cut, -2) == _ground(cut, 100)
+
+
+def _ground(element, place):
+    """The usual colour of a column of pixels."""
+    pixels = imread(io.BytesIO(element.screenshot()))
+    return np.median(pixels[:, place], axis=0).round(3).tolist()

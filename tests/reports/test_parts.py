@@ -50,8 +50,52 @@ def test_the_outcomes_are_counted_with_wilson_intervals(report):
 
 def test_what_cannot_be_told_and_what_one_run_alone_has_is_counted_apart(report):
     assert set(result_of(report, "outcomes").notes) == {
-        *("1 queries cannot be told", "1 queries are only in bm25", "1 queries are only in hybrid")
+        "an answer is right where exact_match is 1",
+        *("1 queries cannot be told", "1 queries are only in bm25", "1 queries are only in hybrid"),
     }
+
+
+def test_the_rule_that_was_given_is_told_with_its_direction(bm25, hybrid):
+    rule = {"faithfulness": 0.5, "latency_ms": 150}
+    found = result_of(compare(bm25, hybrid).report(correct=rule, pictures=False), "outcomes")
+    assert found.notes[0] == (
+        "an answer is right where faithfulness is at least 0.5 and latency_ms is at most 150"
+    )
+    assert found.settings["correct"] == "faithfulness=0.5, latency_ms=150"
+
+
+def test_a_signature_names_the_metric_that_says_what_is_right(report):
+    assert result_of(report, "outcomes").settings["correct"] == "exact_match"
+
+
+def test_two_runs_with_rules_of_their_own_are_told_apart(bm25, hybrid):
+    runs = [
+        RAGPipelineEvaluation(run.name, run.to_frame(), correct=("faithfulness", threshold))
+        for run, threshold in ((bm25, 0.5), (hybrid, 0.7))
+    ]
+    found = result_of(compare(*runs).report(pictures=False), "outcomes")
+    assert found.notes[:2] == (
+        "an answer of bm25 is right where faithfulness is at least 0.5",
+        "an answer of hybrid is right where faithfulness is at least 0.7",
+    )
+
+
+def test_a_group_that_is_shown_to_go_the_other_way_is_among_the_first_verdicts():
+    ids = [f"q{n}" for n in range(60)]
+    topics = ["dates"] * 20 + ["names"] * 40
+    rises = [-0.3] * 20 + [0.3] * 40
+    before = [0.5 + 0.001 * n for n in range(60)]
+    after = [
+        one + rise + 0.002 * (n % 7)
+        for n, (one, rise) in enumerate(zip(before, rises, strict=True))
+    ]
+    runs = [
+        RAGPipelineEvaluation(name, {"query_id": ids, "topic": topics, "recall": scores})
+        for name, scores in (("old", before), ("new", after))
+    ]
+    first, second, *_ = compare(*runs).report(by="topic", pictures=False).verdicts
+    assert (first.tone, second.tone) == ("worse", "better")
+    assert first.text.startswith("where topic is dates, new is worse on recall by 0.29")
 
 
 def test_the_set_up_is_laid_side_by_side_and_unknown_is_told(report):

@@ -34,20 +34,20 @@ def test_another_suffix_is_refused(report, tmp_path):
         report.save(tmp_path / "report.doc")
 
 
-def test_a_file_that_is_there_is_kept_unless_forced(report, tmp_path):
+def test_a_file_that_is_there_is_replaced_or_kept(report, tmp_path):
     path = tmp_path / "report.txt"
     path.write_text("mine")
     with pytest.raises(DataError, match="is there already, and is kept; replace it with force"):
-        report.save(path)
+        report.save(path, force=False)
     assert path.read_text() == "mine"
-    report.save(path, force=True)
+    report.save(path)
     assert path.read_text().startswith("hybrid against bm25")
 
 
 def test_a_folder_is_no_file(report, tmp_path):
     (tmp_path / "x.html").mkdir()
     with pytest.raises(DataError, match="is a folder"):
-        report.save(tmp_path / "x.html", force=True)
+        report.save(tmp_path / "x.html")
 
 
 def test_a_full_disk_leaves_nothing_half_written(report, tmp_path, monkeypatch):
@@ -69,9 +69,8 @@ def test_a_folder_that_may_not_be_written_to_is_told(report, tmp_path, monkeypat
         report.save(tmp_path / "report.html")
 
 
-def test_a_folder_that_is_not_there_is_told(report, tmp_path):
-    with pytest.raises(DataError, match="cannot be written"):
-        report.save(tmp_path / "nowhere" / "report.html")
+def test_a_folder_that_is_not_there_is_made(report, tmp_path):
+    assert report.save(tmp_path / "new" / "report.txt").stat().st_size > 0
 
 
 def test_its_repr_is_short(report):

@@ -157,6 +157,8 @@ def _asked(rule: Rule, call: Call, subject: Subject) -> Asked:
     metric = _metric(rule, given["metric"], subject.metrics(figure))
     for word in (word for key, word in given.items() if key != "metric"):
         _check_percent(rule, word.text, word.place, metric.bounds, metric.name)
+    if "threshold" in given:
+        _check_cut(rule, given["threshold"].place, numbers["threshold"], metric)
     asked = Asked(rule, name, figure, metric, numbers)
     return _with_margin(asked, given, subject) if name == NO_REGRESSION else asked
 
@@ -326,6 +328,15 @@ def _check_threshold(asked: Asked) -> None:
         _other_bounds(asked),
     )
     rule.refuse(" ".join(sentence for sentence in told if sentence), rule.threshold_place)
+
+
+def _check_cut(rule: Rule, place: int, cut: float, metric: Metric) -> None:
+    """Of a share of scores: a cut beyond all possible scores has all of them on one side."""
+    if metric.bounds is None or metric.bounds[0] <= cut <= metric.bounds[1]:
+        return
+    low, high = metric.bounds
+    told = f"{metric.name} is from {low:g} to {high:g}, so a cut at {cut:g} decides nothing."
+    rule.refuse(f"{told} {_percent(cut, metric.bounds)}".rstrip(), place)
 
 
 def _check_percent(rule: Rule, told: str, place: int, lies: Range | None, what: str) -> None:

@@ -16,13 +16,14 @@ from typing import Any, Literal
 import numpy as np
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.choose import check_percentiles
+from rageval_report.analysis.choose import check_percentiles, limits_of
 from rageval_report.analysis.pairs import bounds_of
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.states import NOT_APPLICABLE, states_frame
 from rageval_report.stats import mean_interval, quantile_interval
 from rageval_report.stats.base import FloatArray, Interval
 from rageval_report.stats.means.describe import percentiles_of
+from rageval_report.stats.means.intervals import described_interval
 from rageval_report.stats.means.moments import moments
 
 Range = tuple[float, float]
@@ -188,11 +189,12 @@ def _count(_metric: Metric) -> Range:
 
 
 def _mean(column: Column) -> Measured:
-    asked = column.settings
-    interval = mean_interval(
+    asked, known = column.settings, moments(column.values)
+    interval = described_interval(
         column.values,
+        known,
         confidence_level=asked.confidence_level,
-        bounds=column.metric.bounds,
+        bounds=limits_of(column.metric, known.minimum),
         n_resamples=asked.n_resamples,
         seed=asked.seed,
     )

@@ -138,12 +138,22 @@ class Outcome:
         return f"{n} {unit}{self._unscored_told}{self._interval_told}"
 
     @property
+    def level(self) -> float:
+        """The confidence level of the interval around the value; NaN where there is none.
+
+        A claim is tested on one side, and so has the interval of twice the error rate.
+        """
+        found = self.measured
+        if math.isnan(found.low) and math.isnan(found.high):
+            return math.nan
+        return round(1 - 2 * self.alpha if self.asked.is_claim else 1 - self.alpha, 12)
+
+    @property
     def _interval_told(self) -> str:
         found = self.measured
         if math.isnan(found.low) or math.isnan(found.high) or self.asked.limit:
             return ""
-        level = 1 - 2 * self.alpha if self.asked.is_claim else 1 - self.alpha
-        return f"; {100 * level:g} % CI {number(found.low)} to {number(found.high)}"
+        return f"; {100 * self.level:g} % CI {number(found.low)} to {number(found.high)}"
 
     @property
     def _claim_told(self) -> str:

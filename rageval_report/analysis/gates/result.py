@@ -14,7 +14,7 @@ from rageval_report.results import Result
 
 COLUMNS = (
     *("rule", "figure", "metric", "value", "ci_low", "ci_high", "operator", "threshold"),
-    *("n", "n_unscored", "passed", "why", "state", "pipeline"),
+    *("n", "n_unscored", "passed", "why", "state", "pipeline", "confidence_level"),
 )
 HEADLINE = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored", "state")
 
@@ -28,7 +28,8 @@ class GateResult(Result):
     title, frame, settings, notes, headline, grouped_by
         As in `Result`. The frame's columns: ``rule``, ``figure``, ``metric``, ``value``,
         ``ci_low``, ``ci_high``, ``operator``, ``threshold``, ``n``, ``n_unscored``, ``passed``,
-        ``why``, ``state`` ("passed", "failed", "not evaluated"), ``pipeline``; against a baseline
+        ``why``, ``state`` ("passed", "failed", "not evaluated"), ``pipeline``, and
+        ``confidence_level`` (of the interval, which the rules need not share); against a baseline
         also ``pvalue`` and ``pvalue_adjusted`` of the no_regression rules.
     outcomes : tuple of Outcome
         What became of each rule, with all that it stands on.
@@ -92,6 +93,6 @@ def record(outcome: Outcome) -> dict[str, object]:
         None if asked.metric is None else asked.metric.name,
         *(found.value, found.low, found.high, outcome.operator, outcome.threshold),
         *(found.n, found.n_unscored, outcome.passed, outcome.why, outcome.state),
-        outcome.subject.name,
+        *(outcome.subject.name, outcome.level),
     )
     return dict(zip(COLUMNS, values, strict=True))

@@ -153,7 +153,7 @@ def line_up(
     Raises
     ------
     DataError
-        If there are fewer than two, or two of one name.
+        If there are fewer than two, or two of one name, or one is no evaluation.
     AlignmentError
         If they share no query, or no metric.
 
@@ -188,6 +188,12 @@ def line_up(
 
 
 def _check_runs(runs: tuple[Scored, ...]) -> None:
+    others = [run for run in runs if not (hasattr(run, "scores") and hasattr(run, "metrics"))]
+    if others:
+        raise DataError(
+            "expected evaluations, one after the other, as in rank(a, b); got a "
+            f"{type(others[0]).__name__}. A list of them is spread by a star: rank(*runs)"
+        )
     if len(runs) < 2:
         told = f"only {runs[0].name!r}" if runs else "none"
         raise DataError(f"expected at least two pipelines to rank; got {told}")

@@ -1,9 +1,10 @@
 """What pipelines are chosen by: objectives made of metrics, turned so that 1 is best and 0 worst.
 
 The defaults and their weights are those of the weighted score of ragbench's later versions, with
-two corrections: a cost that is not known is missing, never free, and an objective without data is
-left out and said to be. An objective that names metrics takes those that are there; where none of
-them is, it takes the metrics of its group that no other objective names.
+three changes: a cost that is not known is missing, never free; an objective without data is left
+out and said to be; and accuracy takes what the reference told beside what was judged. An objective
+that names metrics takes those that are there; where none of them is, it takes the metrics of its
+group that no other objective names.
 """
 
 from __future__ import annotations
@@ -64,13 +65,15 @@ class Objective:
 
 ObjectivesArgument = Mapping[str, Objective | str | Sequence[str]] | Sequence[str] | None
 
+# Correctness where no judge told it, and beside one where it did; ragbench has neither of them.
+_AGAINST_THE_REFERENCE = ("exact_match", "exact_match_squad", "token_f1")
 _RATES = ("abstention_false_positive_rate", "abstention_false_negative_rate")
 
 OBJECTIVES: dict[str, Objective] = {
     "accuracy": Objective(
         (
-            *("answer_correctness", "answer_relevancy", "unanswerable_accuracy"),
-            *("false_refusal", "hallucinated_answer", *_RATES),
+            *("answer_correctness", *_AGAINST_THE_REFERENCE, "answer_relevancy"),
+            *("unanswerable_accuracy", "false_refusal", "hallucinated_answer", *_RATES),
         ),
         "generation",
     ),
@@ -125,6 +128,14 @@ class Part:
             return self.block.metric.greater_is_better
         return self.best > self.worst
 
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """The worst and the best, where the metric's bounds do not say them."""
+        if self.worst is None or self.best is None:
+            return None
+        ends = self.worst, self.best
+        return None if set(ends) == set(_ends(self.block.metric)) else ends
+
     def shares(self, values: FloatArray) -> FloatArray:
         """Between 0 at the worst and 1 at the best.
 
@@ -157,6 +168,12 @@ class Aim:
         """What it is made of, as "mean of recall@5 and ndcg@10"."""
         names = [_told_metric(part.block.metric) for part in self.parts]
         return f"{self.parts[0].statistic} of {', '.join(names)}" if names else self.missing
+
+    @property
+    def told_with_ends(self) -> str:
+        """The same, with what counts as 0 and as 1 where the metrics' own bounds do not say it."""
+        scales = dict.fromkeys(part.scale for part in self.parts if part.scale is not None)
+        return "; ".join([self.told, *(f"0 at {worst:g}, 1 at {best:g}" for worst, best in scales)])
 
 
 def _told_metric(metric: Metric) -> str:

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from rageval_report.analysis.choose import limits_of
 from rageval_report.analysis.pairs import bounds_of
 from rageval_report.analysis.ranking.letters import letters_of
 from rageval_report.analysis.ranking.lineup import Block, Lineup
 from rageval_report.analysis.ranking.standing import Standing, alpha_of
 from rageval_report.analysis.verdicts import FEWEST_FOR_A_TEST
+from rageval_report.analysis.wording import grouped_notes
 from rageval_report.stats.all_pairs import AllPairs
 from rageval_report.stats.base import FloatArray, Interval
 from rageval_report.stats.means.intervals import described_interval
@@ -87,11 +89,12 @@ def _unranked_row(block: Block, name: str, lineup: Lineup) -> dict[str, object]:
 
 
 def _interval(column: FloatArray, block: Block, settings: Mapping[str, Any]) -> Interval:
+    known = moments(column)
     return described_interval(
         column,
-        moments(column),
+        known,
         confidence_level=settings["confidence_level"],
-        bounds=block.metric.bounds,
+        bounds=limits_of(block.metric, known.minimum),
         n_resamples=settings["n_resamples"],
         seed=settings["seed"],
     )
@@ -116,7 +119,8 @@ def ranking_notes(
     settings: Mapping[str, Any],
 ) -> list[str]:
     """What a reader must know: what was left out, and how many tests there were."""
-    notes = [note for block in blocks.values() for note in _block_notes(block, lineup)]
+    told = ((name, one) for name, block in blocks.items() for one in _block_notes(block, lineup))
+    notes = grouped_notes(told, len(blocks))
     correction, family = str(settings["correction"]), int(settings["family_size"])
     if family > 1 and correction != "none":
         notes.append(
@@ -138,25 +142,25 @@ def ranking_notes(
 
 
 def _block_notes(block: Block, lineup: Lineup) -> list[str]:
-    name, n = block.metric.name, len(lineup.ids)
+    n = len(lineup.ids)
     notes = []
     if block.empty:
-        notes.append(f"{name}: not scored at all by {', '.join(block.empty)}, not ranked there")
+        notes.append(f"not scored at all by {', '.join(block.empty)}, not ranked there")
     left_out = n - len(block.complete)
     if len(block.names) > 1 and left_out == n:
-        notes.append(f"{name}: no query is scored by all of {', '.join(block.names)}; not ranked")
+        notes.append(f"no query is scored by all of {', '.join(block.names)}; not ranked")
     elif left_out:
         worst = int(block.unscored.argmax())
         notes.append(
-            f"{name}: {left_out} of {n} common queries are left out, as some pipeline did not "
+            f"{left_out} of {n} common queries are left out, as some pipeline did not "
             f"score them ({block.names[worst]}: {int(block.unscored[worst])})"
         )
     if 0 < len(block.complete) < FEWEST_FOR_A_TEST and len(block.names) > 1:
         notes.append(
-            f"{name}: too few queries to tell pipelines apart: {len(block.complete)} that all "
+            f"too few queries to tell pipelines apart: {len(block.complete)} that all "
             f"scored; at least {FEWEST_FOR_A_TEST} are needed"
         )
     if not left_out and lineup.missing == "worst" and block.unscored.any():
         filled = int(block.unscored.sum())
-        notes.append(f"{name}: {filled} unscored queries count as the worst possible score")
+        notes.append(f"{filled} unscored queries count as the worst possible score")
     return notes

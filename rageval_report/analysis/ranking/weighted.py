@@ -235,10 +235,15 @@ def _verdicts(frame: pd.DataFrame, level: float) -> list[str | None]:
 def _notes(lineup: Lineup, aims: Sequence[Aim], effective: FloatArray, counted: Tally) -> list[str]:
     there = [aim for aim in aims if aim.parts]
     shown = ", ".join(
-        f"{aim.name} {aim.weight:g} ({one:.3f}; {aim.told})"
+        f"{aim.name} {aim.weight:g} ({one:.3f}; {aim.told_with_ends})"
         for aim, one in zip(there, effective, strict=True)
     )
-    notes = [*lineup.notes, f"weights, in brackets as they count here: {shown}"]
+    notes = [
+        *lineup.notes,
+        "a score is the sum of what it has from each objective: the weight as it counts here times "
+        "a value between 0 (worst) and 1 (best)",
+        f"weights, in brackets as they count here: {shown}",
+    ]
     left_out = [f"{aim.name} ({aim.missing})" for aim in aims if not aim.parts]
     if left_out:
         notes.append(f"objectives without data, left out: {'; '.join(left_out)}")

@@ -79,8 +79,8 @@ def bounded(known: Moments, level: float, bounds: Bounds | None) -> Interval:
     """
     if not are_finite(bounds):
         raise DataError(
-            f"the interval 'bounded' needs the smallest and largest possible score; got bounds="
-            f"{bounds}: give bounds=(0, 1), or use 't'"
+            "the interval 'bounded' needs the smallest and largest possible score; got "
+            f"{_told(bounds)}: give bounds=(0, 1), or use 't'"
         )
     if known.n == 1:
         return one_score(known, "bounded", level, bounds)
@@ -153,6 +153,10 @@ def are_finite(bounds: Bounds | None) -> TypeGuard[Bounds]:
     False
     """
     return bounds is not None and math.isfinite(bounds[0]) and math.isfinite(bounds[1])
+
+
+def _told(bounds: Bounds | None) -> str:
+    return "none" if bounds is None else f"{bounds[0]:g} and {bounds[1]:g}"
 
 
 def _successes(known: Moments, method: str) -> int:

@@ -7,6 +7,7 @@ resample are in `rageval_report.stats.means.bootstrap`.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +53,8 @@ def mean_interval(
     confidence_level : float
         The nominal coverage, between 0 and 1.
     bounds : tuple of float, optional
-        The range that the scores can have, as (0, 1); an end may be infinite.
+        The range that the scores can have, as (0, 1); an end may be infinite. The interval is cut
+        where it leaves it.
     n_resamples, seed : int
         For methods that draw at random, which is "studentised" alone.
 
@@ -132,11 +134,24 @@ def described_interval(
     if known.n == 1 and member not in _SHARES:
         return closed_forms.one_score(known, name, level, limits)
     if member in _CLOSED_FORMS:
-        return _CLOSED_FORMS[member](known, level, limits)
+        return _cut(_CLOSED_FORMS[member](known, level, limits), limits)
     scores = finite_values(values)
     if limits is not None:
         scores = np.clip(scores, *limits)
-    return member(scores, confidence_level=level, bounds=limits, n_resamples=resamples, seed=start)
+    found = member(scores, confidence_level=level, bounds=limits, n_resamples=resamples, seed=start)
+    return _cut(found, limits)
+
+
+def _cut(interval: Interval, bounds: Bounds | None) -> Interval:
+    """The interval without what no mean can be, as a cost below 0."""
+    if bounds is None:
+        return interval
+    low, high = max(interval.low, bounds[0]), min(interval.high, bounds[1])
+    cut = [f"{end:g}" for end, was in ((low, interval.low), (high, interval.high)) if end != was]
+    if not cut or math.isnan(interval.low):
+        return interval
+    notes = (*interval.notes, f"the interval is cut at {' and '.join(cut)}")
+    return replace(interval, low=low, high=high, notes=notes)
 
 
 def wilson(values: FloatArray, *, confidence_level: float, **_options: object) -> Interval:

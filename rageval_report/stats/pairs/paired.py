@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -117,7 +118,8 @@ def paired_interval(
     Returns
     -------
     Interval
-        Limits are NaN, with a note, if there is only one query.
+        Limits are NaN, with a note, if there is only one query. Where no query differs a note says
+        so: shares keep an interval with a width, that of other scores has none.
 
     Raises
     ------
@@ -144,7 +146,17 @@ def paired_interval(
         estimate = float(after[0] - before[0])
         notes = ("one query in common: no interval",)
         return Interval(estimate, math.nan, math.nan, math.nan, method, level, notes)
-    return member(before, after, confidence_level=level, n_resamples=resamples, seed=start)
+    found = member(before, after, confidence_level=level, n_resamples=resamples, seed=start)
+    if paired_differences(before, after).any():
+        return found
+    return replace(found, notes=(_identical(found, before.size),))
+
+
+def _identical(found: Interval, n: int) -> str:
+    """What the interval of scores that never differ is: 0/1 scores have one, others have none."""
+    if found.high > found.low:
+        return f"identical on all {n} pairs; the interval holds what so few may have missed"
+    return f"identical on all {n} pairs: no spread to make an interval of, so it has no width"
 
 
 def fragile(

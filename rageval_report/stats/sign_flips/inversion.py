@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +33,9 @@ from rageval_report.stats.base import (
     paired_differences,
 )
 from rageval_report.stats.sign_flips.lattice import lattice_step, multiples
-from rageval_report.stats.sign_flips.sign_tail import rough_tail
+from rageval_report.stats.sign_flips.meet_in_the_middle import log2_sums
+from rageval_report.stats.sign_flips.sign_sums import Tail
+from rageval_report.stats.sign_flips.sign_tail import MOST_LISTED, coarse_tail, rough_tail
 from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
 
 IDENTICAL = "identical"
@@ -42,6 +46,11 @@ _PRECISION = 1e-6
 _SAFETY = 1.05
 _MARGIN = 1e-4
 _SMALLEST = float(np.finfo(np.float64).tiny)
+# How close a coarse search comes, in half widths, and after how many secants the data are no line.
+_NEAR = 1e-4
+_MOST_SECANTS = 6
+
+TailOf: TypeAlias = Callable[[FloatArray, FloatArray | None, float], Tail]
 
 
 def sign_flip(
@@ -191,7 +200,7 @@ class Shifts:
         rank = math.floor(level * 2**n + (0.5 if half else 0.0))
         return float(np.partition(self._subset_means(), rank - 1)[rank - 1])
 
-    def pvalue(self, shift: float, half: bool) -> float:
+    def pvalue(self, shift: float, half: bool, tail_of: TailOf = rough_tail) -> float:
         """The one-sided p-value of a shift below the mean."""
         left = self.values - shift
         threshold = float(left.sum() if self.counts is None else left @ self.counts)
@@ -199,7 +208,7 @@ class Shifts:
         there = magnitudes > TIE_TOLERANCE * abs(shift)
         if not there.all():
             magnitudes, counts = magnitudes[there], None if counts is None else counts[there]
-        tail = rough_tail(magnitudes, counts, max(threshold, 0.0))
+        tail = tail_of(magnitudes, counts, max(threshold, 0.0))
         return tail.at_least - (tail.equal / 2 if half else 0.0)
 
     def _subset_means(self) -> FloatArray:
@@ -211,23 +220,25 @@ class Shifts:
         return np.asarray(sums[1:] / sizes[1:])
 
     def _searched(self, level: float, half: bool, n: int) -> float:
-        """The lower limit by search: on the scale of z the p-value is close to a line."""
+        """The lower limit by search: on the scale of z the p-value is close to a line.
+
+        A coarse p-value leads to the place, where two of the true one settle it as a rule.
+        """
         mean, spread = self._moments(n)
         z = -float(ndtri(level))
         reach = z * math.sqrt(spread / (n * max(n - z * z, 1.0)))
 
-        @functools.cache
-        def excess(shift: float) -> float:
-            return float(ndtri(max(self.pvalue(shift, half), _SMALLEST))) + z
+        def excess(shift: float, tail_of: TailOf) -> float:
+            return float(ndtri(max(self.pvalue(shift, half, tail_of), _SMALLEST))) + z
 
-        first = mean - reach
-        away = _SAFETY * reach * excess(first) / z
-        away += math.copysign(_MARGIN * reach, away)
-        second = min(first - away, mean)
-        while excess(first) * excess(second) > 0 and second < mean:
-            away *= 2
-            second = min(first - away, mean)
-        return float(brentq(excess, first, second, xtol=_PRECISION * reach))
+        true = functools.cache(functools.partial(excess, tail_of=rough_tail))
+        if (n if self.counts is None else log2_sums(self.counts)) > MOST_LISTED:
+            coarse = functools.partial(excess, tail_of=coarse_tail)
+            near = settled(coarse, Near(mean - reach, z / reach), _NEAR * reach, mean)
+            found = near and settled(true, near, _PRECISION * reach, mean)
+            if found:
+                return found.shift
+        return _bracketed(true, mean, reach, z)  # few sums are a staircase
 
     def _moments(self, n: int) -> tuple[float, float]:
         """The mean, and the sum of squares around it."""
@@ -236,3 +247,59 @@ class Shifts:
             return mean, float(np.square(self.values - mean).sum())
         mean = float(self.values @ self.counts) / n
         return mean, float(np.square(self.values - mean) @ self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A shift close to where an excess is zero, and how steep the excess is there."""
+
+    shift: float
+    slope: float
+
+
+def settled(
+    excess: Callable[[float], float], start: Near, precision: float, most: float
+) -> Near | None:
+    """Where the excess is zero, by secants; None where it is too far from a line for them.
+
+    Parameters
+    ----------
+    excess : callable
+        Of a shift.
+    start : Near
+        Where to begin.
+    precision : float
+        How far, by the last slope, the answer may lie from the last shift looked at.
+    most : float
+        No shift beyond it is looked at.
+
+    Examples
+    --------
+    >>> found = settled(lambda shift: shift**2 - 2, Near(1.5, 2.5), 1e-6, 2.0)
+    >>> round(found.shift, 9)
+    1.414213562
+    """
+    shift, slope = start.shift, start.slope
+    last, step = excess(shift), 0.0
+    for _ in range(_MOST_SECANTS):
+        step = -last / slope
+        if abs(step) <= precision:
+            return Near(shift + step, slope)
+        shift = min(shift + step, most)
+        now = excess(shift)
+        slope, last = (now - last) / step, now
+        if not (slope > 0 and math.isfinite(slope)):
+            break
+    return None
+
+
+def _bracketed(excess: Callable[[float], float], mean: float, reach: float, z: float) -> float:
+    """Where the excess is zero, whatever its form, between two shifts of different signs."""
+    first = mean - reach
+    away = _SAFETY * reach * excess(first) / z
+    away += math.copysign(_MARGIN * reach, away)
+    second = min(first - away, mean)
+    while excess(first) * excess(second) > 0 and second < mean:
+        away *= 2
+        second = min(first - away, mean)
+    return float(brentq(excess, first, second, xtol=_PRECISION * reach))

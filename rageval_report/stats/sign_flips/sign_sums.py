@@ -171,8 +171,23 @@ def _product(
     """
     rows = np.unique(nodes // _ROW)
     result = np.ones((rows.size, _ROW), dtype=np.complex128)
+    if counts is None:
+        _multiply_waves(result, values, c, distance, rows)
+    else:  # values that occur equally often share their power
+        for count in np.unique(counts).tolist():
+            factor = np.ones_like(result)
+            _multiply_waves(factor, values[counts == count], c, distance, rows)
+            _multiply_power(result, factor, int(count))
+    picked: ComplexArray = result[np.searchsorted(rows, nodes // _ROW), nodes % _ROW]
+    return picked
+
+
+def _multiply_waves(
+    result: ComplexArray, values: FloatArray, c: float, distance: float, rows: IntArray
+) -> None:
+    """Multiply in place by the factor of each value at each node of the rows."""
     slopes = np.tanh(c * values)
-    block = 1 if counts is not None else max(1, _BLOCK // result.size)
+    block = max(1, _BLOCK // result.size)
     for start in range(0, values.size, block):
         part = slice(start, start + block)
         turns = 1j * distance * values[part, np.newaxis]
@@ -181,12 +196,7 @@ def _product(
             * np.exp(turns * np.arange(_ROW))[:, np.newaxis, :]
         )
         factors.imag *= slopes[part, np.newaxis, np.newaxis]
-        if counts is None:
-            result *= factors.prod(axis=0)
-        else:
-            _multiply_power(result, factors[0], int(counts[start]))
-    picked: ComplexArray = result[np.searchsorted(rows, nodes // _ROW), nodes % _ROW]
-    return picked
+        result *= factors.prod(axis=0)
 
 
 def _multiply_power(result: ComplexArray, factor: ComplexArray, exponent: int) -> None:

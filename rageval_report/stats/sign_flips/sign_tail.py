@@ -49,6 +49,8 @@ _FAR_TAIL = 1e-10
 _UNDECIDED = 5e-4
 _MORE_TERMS = 8.0
 _MOST_SUMS_AT_LAST = 38.0  # 150 ms
+# Up to how many sums a search lists, as a power of two.
+MOST_LISTED = 22.0
 # Values closer than this, relative to the largest, are tied.
 _TIED = 1e-11
 _SAMPLE = 1000
@@ -74,7 +76,8 @@ class Effort:
 
 
 _THOROUGH = Effort(32.0, FAR, second_look=True)
-_ROUGH = Effort(22.0, FAR / 4, second_look=False)
+_ROUGH = Effort(MOST_LISTED, FAR / 4, second_look=False)
+_COARSE = Effort(MOST_LISTED, FAR / 512, second_look=False)
 
 
 def lattice_tail(steps: npt.NDArray[np.int64], counts: FloatArray, threshold: int) -> Tail:
@@ -147,6 +150,17 @@ def rough_tail(values: FloatArray, counts: FloatArray | None, threshold: float) 
     Tail(at_least=0.375, equal=0.25)
     """
     return _tail(values, counts, threshold, _ROUGH)
+
+
+def coarse_tail(values: FloatArray, counts: FloatArray | None, threshold: float) -> Tail:
+    """The same as of a smooth law, to learn where a search had better begin.
+
+    Examples
+    --------
+    >>> coarse_tail(np.array([1.0, 2.5]), np.array([2.0, 1.0]), 2.5)
+    Tail(at_least=0.375, equal=0.25)
+    """
+    return _tail(values, counts, threshold, _COARSE)
 
 
 def _tail(values: FloatArray, counts: FloatArray | None, threshold: float, effort: Effort) -> Tail:

@@ -480,3 +480,14 @@ def test_where_nothing_failed_or_no_query_is_to_blame_none_is_shown(rule):
 def test_the_value_is_a_plain_float():
     assert isinstance(row("mean(faithfulness) >= 0.1")["value"], float)
     assert math.isfinite(row("mean(faithfulness) >= 0.1")["value"])
+
+
+def test_a_cost_is_never_gated_below_zero():
+    found = row("ci_low(cost_usd) >= 0", of=evaluation(cost_usd=[0.01, 0.02, 0.5]))
+    assert found["value"] == 0.0
+    assert found["passed"]
+
+
+def test_a_share_beyond_all_possible_scores_is_refused():
+    problem = refused("share_below(faithfulness, 1.5) <= 0.1").problem
+    assert problem.startswith("faithfulness is from 0 to 1, so a cut at 1.5 decides nothing.")

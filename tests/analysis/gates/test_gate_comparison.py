@@ -10,6 +10,8 @@ from statsmodels.stats.multitest import multipletests
 from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError, compare
 from rageval_report.analysis.gates.against import PAIR_FIGURES
 from rageval_report.analysis.gates.grammar import RuleError
+from rageval_report.render import render
+from rageval_report.render.pull_request import pull_request_comment
 from rageval_report.stats import equivalence_test
 
 NAN = float("nan")
@@ -293,6 +295,23 @@ def test_no_regression_does_not_pretend_that_clustered_queries_are_independent()
         in refused(clustered, "no_regression(faithfulness, margin=0.1)").problem
     )
     assert clustered.gate("ci_low(difference(faithfulness)) >= -0.1").passed
+
+
+def test_every_format_says_the_level_of_a_claims_interval(comparison):
+    result = comparison.gate("no_regression(faithfulness, margin=0.05)")
+    assert result.frame["confidence_level"].tolist() == [0.9]
+    for text in (str(result), result.to_markdown(), result.to_html(), pull_request_comment(result)):
+        assert "90 % CI" in text
+        assert "95 % CI" not in text
+    assert "confidence_level: 0.900" in render(result, "junit")
+
+
+def test_a_claim_beside_other_rules_says_its_level_in_its_row(comparison):
+    result = comparison.gate("no_regression(faithfulness, margin=0.05)", "difference(recall) >= 0")
+    shown = str(result)
+    assert result.frame["confidence_level"].tolist() == [0.9, 0.95]
+    assert "90 %: " in shown
+    assert "95 %: " in shown
 
 
 def test_at_least_one_rule_is_needed(comparison):

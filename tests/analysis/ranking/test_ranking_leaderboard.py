@@ -245,6 +245,11 @@ def test_what_makes_no_sense_is_refused_at_once(three, change, error, told):
         rank(*runs, **change)
 
 
+def test_a_list_of_evaluations_is_told_how_to_be_spread(three):
+    with pytest.raises(DataError, match=r"as in rank\(a, b\); got a list\. .* rank\(\*runs\)"):
+        rank(three)
+
+
 def test_two_of_one_name_are_refused(three):
     with pytest.raises(DataError, match="two runs are named 'bm25'"):
         rank(three[0], three[1], three[0])
@@ -289,3 +294,11 @@ def test_nine_real_pipelines_are_ranked_as_their_authors_reported(real_data):
         for place, (one, other) in enumerate(combinations(reported, 2)):
             apart = not letters[metric, one] & letters[metric, other]
             assert apart == shown[place]
+
+
+def test_queries_that_are_left_out_of_every_metric_are_noted_once(runs_of):
+    scores = {"recall": [0.1, 0.5, None], "mrr": [0.2, 0.4, None]}
+    data = {"query_id": ["a", "b", "c"], **scores}
+    notes = rank(*(RAGPipelineEvaluation(name, data) for name in ("one", "two"))).notes
+    [told] = [note for note in notes if "left out" in note]
+    assert told.startswith("all 2 metrics: 1 of 3 common queries are left out")

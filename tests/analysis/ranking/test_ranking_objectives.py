@@ -9,6 +9,7 @@ from rageval_report import DataError, UnknownNameError
 from rageval_report.analysis.ranking.leaderboard import rank
 from rageval_report.analysis.ranking.objectives import Objective
 from rageval_report.analysis.ranking.weighted import simplex_shares, winning_shares
+from rageval_report.render.table import table_of
 
 PERFECT = {
     **dict.fromkeys(["recall@1", "recall@3", "recall@5", "recall@10", "mrr", "ndcg@10"], [1.0] * 3),
@@ -61,6 +62,28 @@ def test_a_mixed_scorecard_by_hand(runs_of):
     assert (latency["weight"], latency["effective_weight"]) == pytest.approx((0.05, 0.1))
     assert latency["value"] == pytest.approx(0.8)
     assert any("accuracy (no metric for it)" in note for note in weighted.notes)
+
+
+def test_what_the_reference_told_counts_as_accuracy(runs_of):
+    ours = {"answer_relevancy": [0.8, 0.6], "exact_match": [1, 0], "token_f1": [0.9, 0.3]}
+    weighted = rank(*runs_of(a=ours, b={**ours, "exact_match": [0, 0]})).weighted({"accuracy": 1})
+    assert scores_of(weighted) == pytest.approx({"a": 1.8 / 3, "b": 1.3 / 3})  # 0.7, 0.5, 0.6
+
+
+def test_the_notes_say_what_counts_as_0_and_as_1_where_no_bounds_do(runs_of):
+    runs = runs_of(
+        a={"latency_ms": [10.0, 20.0], "recall@5": [1, 0.5]},
+        b={"latency_ms": [20.0, 30.0], "recall@5": [1, 0]},
+    )
+    [told] = [note for note in rank(*runs).weighted().notes if note.startswith("weights")]
+    assert "median of latency_ms; 0 at 30000, 1 at 0)" in told
+    assert "mean of recall@5)" in told
+
+
+def test_the_parts_of_a_weighted_score_are_headed_as_such(runs_of):
+    runs = runs_of(a={"faithfulness": [1, 0]}, b={"faithfulness": [0, 0]})
+    table = table_of(rank(*runs).weighted())
+    assert [column.heading for column in table.columns][-1] == "from faithfulness"
 
 
 def test_a_cost_that_is_not_known_is_missing_and_never_free(runs_of):

@@ -289,3 +289,19 @@ def test_a_higher_level_never_gives_a_narrower_interval(scores, level, more):
         slack = 0.01 * narrow.standard_error
         assert wide.low <= narrow.low + slack
         assert wide.high >= narrow.high - slack
+
+
+@pytest.mark.parametrize("method", ["auto", "t", "studentised"])
+def test_an_interval_is_cut_where_no_mean_can_be(method):
+    milliseconds = [528.0, 546.0, 1659.0]  # SciPy 1.16: t from -698 to 2520
+    found = mean_interval(milliseconds, method=method, bounds=(0, math.inf))
+    spread = scipy.stats.t.interval(0.95, 2, 911.0, np.std(milliseconds, ddof=1) / math.sqrt(3))
+    assert (found.low, found.high) == pytest.approx((0.0, spread[1]))
+    assert found.notes[-1] == "the interval is cut at 0"
+
+
+def test_an_interval_within_the_bounds_is_as_without_them():
+    scores = [1.0, 2.0, 3.0, 5.0]
+    assert limits(mean_interval(scores, method="t", bounds=(-50, 50))) == limits(
+        mean_interval(scores, method="t")
+    )

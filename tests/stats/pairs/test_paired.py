@@ -229,6 +229,15 @@ def test_one_query_has_no_interval(method):
     assert interval.notes == ("one query in common: no interval",)
 
 
+@pytest.mark.parametrize("scores", [[0.0, 1.0, 1.0], [0.25, 0.5, 1.0]])
+@pytest.mark.parametrize("method", ["auto", "t", "percentile"])
+def test_identical_scores_of_any_kind_are_noted_as_such(scores, method):
+    interval = paired_interval(scores, scores, method=method)
+    [note] = interval.notes
+    assert note.startswith("identical on all 3 pairs")
+    assert ("no width" in note) == (interval.low == interval.high)
+
+
 def test_identical_right_and_wrong_answers_keep_an_interval_of_some_width():
     interval = paired_interval([0, 1, 1, 0], [0, 1, 1, 0])
     assert interval.low < 0.0 < interval.high

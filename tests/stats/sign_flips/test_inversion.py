@@ -9,7 +9,14 @@ from scipy import stats as scipy_stats
 
 from rageval_report.errors import DataError
 from rageval_report.stats import PAIRED_INTERVALS
-from rageval_report.stats.sign_flips.inversion import Shifts, sign_flip, sign_flip_interval
+from rageval_report.stats.sign_flips import inversion
+from rageval_report.stats.sign_flips.inversion import (
+    Near,
+    Shifts,
+    settled,
+    sign_flip,
+    sign_flip_interval,
+)
 from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
 
 
@@ -204,3 +211,25 @@ def test_a_level_of_95_is_refused():
 def test_a_difference_that_equals_the_shift_carries_no_sign():
     shifts = Shifts.of(np.array([0.11, 0.54, 0.73, 0.98]), None)
     assert shifts.pvalue(0.11, half=False) == 2.0**-3  # three differences are left, all above
+
+
+@pytest.mark.parametrize("kind", ["normal", "tenths", "heavy", "one large"])
+@pytest.mark.parametrize("n", [30, 60, 200])
+def test_secants_end_where_a_bracketed_search_does(kind, n, monkeypatch):
+    rng = np.random.default_rng(n)
+    d = {
+        "normal": lambda: rng.normal(0.2, 1.0, n),
+        "tenths": lambda: rng.integers(-4, 7, n) / 10,
+        "heavy": lambda: rng.standard_t(1.5, n),
+        "one large": lambda: np.append(rng.normal(0.0, 0.01, n - 1), 3.0),
+    }[kind]()
+    quick = sign_flip_interval(d)
+    monkeypatch.setattr(inversion, "settled", lambda *_: None)
+    bracketed = sign_flip_interval(d)  # scipy.optimize.brentq, SciPy 1.17
+    half = (bracketed.high - bracketed.low) / 2
+    assert quick.low == pytest.approx(bracketed.low, abs=2e-6 * half)
+    assert quick.high == pytest.approx(bracketed.high, abs=2e-6 * half)
+
+
+def test_secants_give_up_where_the_excess_is_a_staircase():
+    assert settled(lambda shift: -1.0 if shift < 0.3 else 1.0, Near(0.0, 1.0), 1e-6, 1.0) is None
