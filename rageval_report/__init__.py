@@ -17,6 +17,8 @@ from rageval_report._registry import lazy_face
 from rageval_report._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from rageval_report.analysis.agreement.calibration import Calibration as Calibration
+    from rageval_report.analysis.agreement.calibration import calibrate as calibrate
     from rageval_report.analysis.comparison import Comparison as Comparison
     from rageval_report.analysis.comparison import compare as compare
     from rageval_report.analysis.gates.gates_file import read_gates as read_gates
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from rageval_report.errors import UnknownNameError as UnknownNameError
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
+    from rageval_report.judged_sets import evaluate_judged_set as evaluate_judged_set
     from rageval_report.readers.records import read_records as read_records
     from rageval_report.reports.report import Report as Report
     from rageval_report.results import Result as Result
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from rageval_report.scoring import score_rankings as score_rankings
 
 _HOME = {
+    "analysis.agreement.calibration": ("Calibration", "calibrate"),
     "analysis.comparison": ("Comparison", "compare"),
     "analysis.gates.gates_file": ("read_gates",),
     "analysis.gates.result": ("GateResult",),
@@ -66,6 +70,7 @@ _HOME = {
         *("PipelineError", "RagevalError", "RagevalWarning", "ReaderError", "UnknownNameError"),
     ),
     "evaluation": ("RAGPipelineEvaluation", "read_scores"),
+    "judged_sets": ("evaluate_judged_set",),
     "readers.records": ("read_records",),
     "reports.report": ("Report",),
     "results": ("Result",),

@@ -31,7 +31,6 @@ EXTRAS: dict[str, str] = {
     "nltk": "text",
     "numba": "fast",
     "openpyxl": "excel",
-    "polars": "frames",
     "pyarrow": "parquet",
     "rapidfuzz": "text",
     "rouge_score": "text",

@@ -10,6 +10,7 @@ from typing import Any, Self
 import pandas as pd
 
 from rageval_report._registry import load
+from rageval_report.analysis.agreement.calibration import Calibration, calibrate
 from rageval_report.analysis.breakdown import (
     breakdown,
     check_cause,
@@ -279,6 +280,11 @@ class RAGPipelineEvaluation:
         """Whether each query was answered correctly; NA where that cannot be told."""
         return correctness(self, self._correct)
 
+    @property
+    def correct_rule(self) -> Correct | None:
+        """What was said to be a correct answer; None where nothing was: then exact match is one."""
+        return self._correct
+
     def __len__(self) -> int:
         return self.n_queries
 
@@ -476,6 +482,25 @@ class RAGPipelineEvaluation:
         """
         return gate(self, *rules, **{"correct": self._correct, **settings})
 
+    def calibrate(self, metric: str, people: Any, *args: Any, **settings: Any) -> Calibration:
+        """Hold a judge against people, who labelled some of the queries.
+
+        Parameters
+        ----------
+        metric : str
+            The judged metric, by any of its names.
+        people : RAGPipelineEvaluation, Series, DataFrame, or mapping
+            Labels by query id.
+        *args, **settings
+            ``label``, ``threshold`` and more, as in `rageval_report.calibrate`.
+
+        Returns
+        -------
+        Calibration
+            One row a figure: agreement, bias, means.
+        """
+        return calibrate(self, metric, people, *args, **{"correct": self._correct, **settings})
+
     # -- two pipelines
 
     def comparative_summary(self, other: RAGPipelineEvaluation, **options: Any) -> Comparison:
@@ -567,7 +592,13 @@ class RAGPipelineEvaluation:
         """One row a query, ids and details and metrics, as a frame of pandas, polars or pyarrow."""
         return frame_for(self, library)
 
-    def save(self, path: str | Path, *, created: datetime | date | str | None = None) -> Path:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        created: datetime | date | str | None = None,
+        force: bool = True,
+    ) -> Path:
         """Write one row a query; the suffix chooses the format.
 
         .csv, .tsv, .jsonl and .parquet hold scores and details; .json is a run file, which holds
@@ -576,13 +607,24 @@ class RAGPipelineEvaluation:
         Parameters
         ----------
         path : str or Path
-            The file.
+            The file; its folder is made where it is not there.
         created : datetime or str, optional
             When the pipeline was run, for the run file; as the evaluation knows it where not given.
             A history of runs is ordered by it.
+        force : bool
+            Whether a file that is there is replaced, as pandas does; False keeps it.
+
+        Raises
+        ------
+        UnknownNameError
+            If the suffix stands for no format.
+        DataError
+            If the file is there and may not be replaced, or cannot be written.
         """
         moment = self._created if created is None else time_of(created)
-        return save_scores(self, path, config=self._config, notes=self.notes, created=moment)
+        return save_scores(
+            self, path, config=self._config, notes=self.notes, created=moment, force=force
+        )
 
 
 def read_scores(

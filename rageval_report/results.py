@@ -107,15 +107,24 @@ class Result:
         """The table as comma-separated values, at full precision."""
         return self._rendered("csv")
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, force: bool = True) -> Path:
         """Write the result; the suffix chooses the format (.md .html .tex .json .csv .txt).
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; its folder is made where it is not there.
+        force : bool
+            Whether a file that is there is replaced, as pandas does; False keeps it.
 
         Raises
         ------
         UnknownNameError
             If the suffix stands for no format.
+        DataError
+            If the file is there and may not be replaced, or cannot be written.
         """
-        written: Path = load("rageval_report.render:save")(self, path)
+        written: Path = load("rageval_report.render:save")(self, path, force=force)
         return written
 
     def _rendered(self, format_name: str) -> str:

@@ -34,7 +34,7 @@ FLOORS = (
     {"golden", "reports"},
     {"evaluation", "scale"},
     {"scoring", "run_history"},
-    {"traces"},
+    {"traces", "judged_sets", "block_scoring"},
     {"__init__"},
     {"demo"},
     {"cli"},

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from rageval_report.cli import rageval_report
-from rageval_report.demo import demo_evaluations
+from rageval_report.cli.demo import FOLDER
+from rageval_report.demo import demo_evaluations, write_demo_files
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -29,9 +30,17 @@ def folder(tmp_path, monkeypatch):
     trace = {"qid": "a", "answer_json": {"claim": "It is Paris.", "citations": []}}
     for name, row in (("gold", gold), ("trace", trace)):
         Path(f"{name}.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-    Path("runs").mkdir()
-    for day, run in enumerate((baseline, candidate), 1):
+    for day, run in enumerate((baseline, candidate), 2):  # 1.json is the examples' own
         run.save(f"runs/{day}.json", created=f"2026-03-0{day}")
+    record = {"query_id": "a", "answer": "Paris", "reference": "Paris"}
+    record |= {"retrieved": ["d1"], "relevant": ["d1"]}
+    Path("answered.jsonl").write_text(json.dumps(record) + "\n", encoding="utf-8")
+    candidate.save("judged.json")
+    candidate.scores["faithfulness"].dropna().head(8).round().to_csv("sheet.csv")
+    item = {"query_id": "a", "question": "Where is the Louvre?", "relevant": ["louvre.md"]}
+    Path("golden.jsonl").write_text(json.dumps(item) + "\n", encoding="utf-8")
+    Path("docs").mkdir()
+    Path("docs/louvre.md").write_text("The Louvre is in Paris.\n", encoding="utf-8")
     Path("bm25.run").write_text("q1 Q0 d1 1 0.9 bm25\n", encoding="utf-8")
     Path("qrels.txt").write_text("q1 0 d1 1\n", encoding="utf-8")
     return tmp_path
@@ -41,6 +50,12 @@ def test_the_python_examples_run_one_after_the_other(capsys):
     assert PYTHON
     exec(compile("\n".join(PYTHON), "README.md", "exec"), {})
     assert "hybrid" in capsys.readouterr().out
+
+
+def test_the_files_of_the_examples_are_those_that_the_demo_writes(folder):
+    written = write_demo_files(folder / FOLDER)
+    assert f"`cd {FOLDER}`" in README
+    assert set(re.findall(r'"(\w+\.csv)"', PYTHON[0])) == {path.name for path in written}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

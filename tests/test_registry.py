@@ -1,6 +1,8 @@
+import re
 import sys
 import tomllib
 import types
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -146,10 +148,35 @@ def test_a_misspelt_module_of_our_own_is_a_bug_and_no_missing_package():
         load("rageval_report.statz:mean")
 
 
-def test_the_extras_are_those_of_the_project():
+def project_extras():
     project = Path(__file__).parent.parent / "pyproject.toml"
-    extras = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    assert set(EXTRAS.values()) <= set(extras)
+    told = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    return {
+        extra: {plain_name(re.split(r"[<>=;\[ ]", one)[0]) for one in told[extra]} for extra in told
+    }
+
+
+def plain_name(distribution):
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def test_the_extras_are_those_of_the_project():
+    assert set(EXTRAS.values()) <= set(project_extras())
+
+
+def test_the_extra_that_is_named_brings_the_package_that_is_missing():
+    brought, installed = project_extras(), metadata.packages_distributions()
+    shared = {"backports"}  # a name that packages of many origins share
+    known = {name: EXTRAS[name] for name in EXTRAS if name in installed and name not in shared}
+    assert known
+    for package, extra in known.items():
+        assert {plain_name(one) for one in installed[package]} & brought[extra], package
+
+
+def test_a_package_that_no_extra_brings_is_told_by_its_own_name(monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install polars$"):
+        load("polars")
 
 
 # -- a face whose names load when asked for

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import Result, UnknownNameError, __version__
+from rageval_report import DataError, Result, UnknownNameError, __version__
 
 
 @pytest.fixture
@@ -57,6 +57,15 @@ def test_the_suffix_chooses_the_format(result, tmp_path, suffix, piece):
 def test_an_unknown_suffix_is_told(result, tmp_path):
     with pytest.raises(UnknownNameError, match=r"\.docx"):
         result.save(tmp_path / "means.docx")
+
+
+def test_a_file_that_is_there_is_replaced_or_kept(result, tmp_path):
+    path = tmp_path / "means.csv"
+    path.write_text("mine")
+    with pytest.raises(DataError, match=r"is kept; replace it with force=True"):
+        result.save(path, force=False)
+    assert path.read_text() == "mine"
+    assert result.save(path).read_text() == result.to_csv()
 
 
 def test_notes_are_added_to_a_copy(result):
