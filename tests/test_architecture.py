@@ -31,7 +31,7 @@ FLOORS = (
         *("metrics", "readers", "embeddings", "datasets", "runner", "server"),
     },
     {"analysis", "scorer", "judges"},
-    {"golden", "reports"},
+    {"golden", "reports", "held_scores"},
     {"evaluation", "scale"},
     {"scoring", "run_history"},
     {"traces", "judged_sets", "block_scoring"},
