@@ -10,7 +10,14 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.findings import DEFAULT_PLAN, Margin, Plan, Row, notes_of, tested
+from rageval_report.analysis.comparison_rows import (
+    adjusted_rows,
+    comparison_notes,
+    family_of,
+    frame_of,
+    tested_rows,
+)
+from rageval_report.analysis.findings import DEFAULT_PLAN, Margin, Plan
 from rageval_report.analysis.gates.gate import gate_comparison
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
@@ -19,28 +26,16 @@ from rageval_report.analysis.pairs import (
     Clusters,
     Missing,
     Pairing,
-    cluster_labels,
     pair_runs,
 )
 from rageval_report.analysis.slices import slice_comparison
-from rageval_report.analysis.verdicts import Adjusted, Finding, verdict
-from rageval_report.analysis.wording import grouped_notes
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, beside, resolver
 from rageval_report.scores.matching import matched
-from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pvalues
+from rageval_report.stats import PAIRED_INTERVALS, TESTS
 from rageval_report.stats.base import FloatArray, check_level, check_resamples, check_seed
-from rageval_report.stats.maxt import westfall_young
 
-WESTFALL_YOUNG = "westfall-young"
-
-_COLUMNS = (
-    *("metric", "baseline", "candidate", "n", "n_dropped", "baseline_mean", "candidate_mean"),
-    *("difference", "ci_low", "ci_high", "test", "statistic", "pvalue", "pvalue_adjusted"),
-    *("effect_size", "effect_name", "wins", "ties", "losses", "min_detectable_difference"),
-    "verdict",
-)
 _HEADLINE = (
     *("metric", "candidate", "n", "baseline_mean", "candidate_mean", "difference"),
     *("ci_low", "ci_high", "pvalue_adjusted", "wins", "ties", "losses"),
@@ -314,10 +309,10 @@ def compare(
     )
     runs = candidates if on is None else [matched(one, baseline, on) for one in candidates]
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
-    rows = [row for pairing in pairings for row in _rows(pairing, plan, clusters)]
-    adjusted = _adjusted(rows, correction, plan, len(baseline.scores))
-    frame = _frame(rows, adjusted, plan, n_candidates=len(candidates))
-    settings = {**plan.settings(), "correction": correction, "family_size": _family(rows)}
+    rows = [row for pairing in pairings for row in tested_rows(pairing, plan, clusters)]
+    adjusted = adjusted_rows(rows, correction, plan, len(baseline.scores))
+    frame = frame_of(rows, adjusted, plan, n_candidates=len(candidates))
+    settings = {**plan.settings(), "correction": correction, "family_size": family_of(rows)}
     if clusters is not None:
         settings["clusters"] = clusters if isinstance(clusters, str) else "given"
     if on is not None:
@@ -327,7 +322,7 @@ def compare(
         f"{names} against {baseline.name}",
         frame,
         settings,
-        tuple(dict.fromkeys(_notes(pairings, rows, correction, plan))),
+        tuple(dict.fromkeys(comparison_notes(pairings, rows, correction, plan))),
         headline=_HEADLINE
         if len(candidates) > 1
         else tuple(c for c in _HEADLINE if c != "candidate"),
@@ -369,103 +364,3 @@ def _margin_above_zero(margin: float) -> float:
     if not (np.isfinite(margin) and margin > 0):
         raise DataError(f"a margin must be a number above 0; got {margin}")
     return float(margin)
-
-
-def _rows(pairing: Pairing, plan: Plan, clusters: Clusters | None) -> list[Row]:
-    labels = cluster_labels(pairing, clusters)
-    return [tested(pairing, ours, theirs, labels, plan) for ours, theirs in pairing.metrics]
-
-
-def _family(rows: list[Row]) -> int:
-    return sum(np.isfinite(row.test.pvalue) for row in rows)
-
-
-def _adjusted(rows: list[Row], correction: str, plan: Plan, n_queries: int) -> list[Adjusted]:
-    """The p-values of all rows after correction: of difference, and of equivalence."""
-    _checked("correction", correction, [*CORRECTIONS, WESTFALL_YOUNG])
-    by_step = "holm" if correction == WESTFALL_YOUNG else correction
-    pvalues = adjust_pvalues([row.test.pvalue for row in rows], method=by_step)
-    if correction == WESTFALL_YOUNG:
-        pvalues = _by_max_t(rows, plan, n_queries)
-    equivalence = [np.nan if row.equivalence is None else row.equivalence.pvalue for row in rows]
-    within = adjust_pvalues(equivalence, method=by_step)
-    family = _family(rows)
-    return [
-        Adjusted(float(one), float(other), correction, family)
-        for one, other in zip(pvalues, within, strict=True)
-    ]
-
-
-def _by_max_t(rows: list[Row], plan: Plan, n_queries: int) -> FloatArray:
-    """Signs are flipped query by query, the same for all metrics and candidates."""
-    differences = np.zeros((n_queries, len(rows)), order="F")
-    for column, row in enumerate(rows):
-        differences[row.places, column] = row.differences
-    return westfall_young(differences, n_resamples=plan.n_resamples, seed=plan.seed)
-
-
-def _frame(
-    rows: list[Row], adjusted: list[Adjusted], plan: Plan, *, n_candidates: int
-) -> pd.DataFrame:
-    records = [
-        _record(row, one, plan, n_candidates) for row, one in zip(rows, adjusted, strict=True)
-    ]
-    frame = pd.DataFrame(records)
-    rest = [column for column in frame.columns if column not in _COLUMNS]
-    return frame[[*_COLUMNS, *rest]]
-
-
-def _record(row: Row, adjusted: Adjusted, plan: Plan, n_candidates: int) -> dict[str, object]:
-    finding = row.finding(adjusted, plan)
-    told: dict[str, object] = {
-        **row.numbers,
-        "pvalue_adjusted": adjusted.pvalue,
-        "verdict": _addressed(finding, n_candidates),
-        "fragile": finding.fragile,
-    }
-    if plan.margin is not None:
-        told["equivalence_pvalue_adjusted"] = adjusted.equivalence_pvalue
-    return told
-
-
-def _addressed(finding: Finding, n_candidates: int) -> str:
-    """The verdict, opened with the candidate's name where several are told apart."""
-    told = verdict(finding)
-    return (
-        told if n_candidates == 1 or finding.candidate in told else f"{finding.candidate}: {told}"
-    )
-
-
-def _notes(
-    pairings: tuple[Pairing, ...], rows: list[Row], correction: str, plan: Plan
-) -> list[str]:
-    notes = [note for pairing in pairings for note in pairing.notes()]
-    told = [(row.metric.name, note) for row in rows for note in notes_of(row, plan)]
-    notes += grouped_notes(told, len({row.metric.name for row in rows}))
-    notes += _margin_notes(pairings, plan)
-    family = _family(rows)
-    if family > 1 and correction != "none":
-        notes.append(f"p-values are adjusted ({correction}) over the {family} tests of this table")
-    if family > 1 and correction == "none":
-        notes.append(
-            f"{family} tests without correction: about {family * plan.alpha:.1g} false alarms are "
-            "expected where nothing differs"
-        )
-    return notes
-
-
-def _margin_notes(pairings: tuple[Pairing, ...], plan: Plan) -> list[str]:
-    """That one margin cannot suit metrics of different ranges."""
-    metrics = {ours.name: ours for pairing in pairings for ours, _ in pairing.metrics}
-    ranges = {one.bounds and one.bounds[1] - one.bounds[0] for one in metrics.values()}
-    unbounded = [name for name, one in metrics.items() if one.bounds is None]
-    if plan.margin is None or isinstance(plan.margin, Mapping) or len(metrics) == 1:
-        return []
-    if not unbounded and len(ranges) == 1:
-        return []
-    verb = "has" if len(unbounded) == 1 else "have"
-    names = f" ({', '.join(unbounded[:5])} {verb} no bounds)" if unbounded else ""
-    return [
-        f"one margin of {plan.margin:g} is taken for metrics of different scales{names}; give one "
-        "a metric where it does not suit"
-    ]
