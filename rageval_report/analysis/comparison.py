@@ -26,6 +26,7 @@ from rageval_report.analysis.pairs import (
     Clusters,
     Missing,
     Pairing,
+    check_runs,
     pair_runs,
 )
 from rageval_report.analysis.slices import slice_comparison
@@ -297,7 +298,9 @@ def compare(
     Means and differences are over the queries that both runs scored. See the documentation of
     `rageval_report.stats` for the tests.
     """
-    _check_names(baseline, candidates)
+    if not candidates:
+        raise DataError("expected at least one candidate to compare with the baseline")
+    check_runs((baseline, *candidates), "compare(baseline, *candidates)")
     plan = Plan(
         test=_checked("paired test", test, TESTS),
         interval=_checked("interval of a paired difference", interval, PAIRED_INTERVALS),
@@ -329,15 +332,6 @@ def compare(
         pairings=pairings,
         plan=plan,
     )
-
-
-def _check_names(baseline: Scored, candidates: tuple[Scored, ...]) -> None:
-    if not candidates:
-        raise DataError("expected at least one candidate to compare with the baseline")
-    names = [baseline.name, *(candidate.name for candidate in candidates)]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
 
 
 def _checked(what: str, name: str, table: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -199,3 +199,30 @@ def cluster_labels(pairing: Pairing, clusters: Clusters | None) -> np.ndarray | 
     if missing.any():
         raise DataError(f"every query needs a cluster; {named(ids[missing])} have none")
     return labels.astype(str).to_numpy()
+
+
+def check_runs(runs: Sequence[Scored], call: str) -> None:
+    """Refuse what is no evaluation, and two of one name.
+
+    Parameters
+    ----------
+    runs : sequence of Scored
+        As they were given.
+    call : str
+        How several are handed in, as "rank(*runs)".
+
+    Raises
+    ------
+    DataError
+        If one is something else, as a list of evaluations, or a name stands twice.
+    """
+    others = [run for run in runs if not (hasattr(run, "scores") and hasattr(run, "metrics"))]
+    if others:
+        raise DataError(
+            f"expected evaluations, one after the other; got a {type(others[0]).__name__}. "
+            f"A list of them is spread by a star: {call}"
+        )
+    names = [run.name for run in runs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"two runs are named {twice[0]!r}; give each its own name")

@@ -323,6 +323,12 @@ def test_equal_names_and_no_candidate_are_refused():
         compare(a)
 
 
+def test_a_list_of_candidates_is_told_how_to_be_handed_in():
+    one = run("a", score=[0.1, 0.2])
+    with pytest.raises(DataError, match=r"got a list.*compare\(baseline, \*candidates\)"):
+        compare(one, [run("b", score=[0.1, 0.2])])
+
+
 def test_runs_that_disagree_on_direction_are_refused():
     a = run("a", my_score=[0.1, 0.5])
     b = RAGPipelineEvaluation(

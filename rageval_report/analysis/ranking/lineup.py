@@ -14,6 +14,7 @@ from rageval_report.analysis.pairs import (
     Missing,
     Pairing,
     bounds_of,
+    check_runs,
     pair_runs,
 )
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, named
@@ -188,19 +189,10 @@ def line_up(
 
 
 def _check_runs(runs: tuple[Scored, ...]) -> None:
-    others = [run for run in runs if not (hasattr(run, "scores") and hasattr(run, "metrics"))]
-    if others:
-        raise DataError(
-            "expected evaluations, one after the other, as in rank(a, b); got a "
-            f"{type(others[0]).__name__}. A list of them is spread by a star: rank(*runs)"
-        )
+    check_runs(runs, "rank(*runs)")
     if len(runs) < 2:
         told = f"only {runs[0].name!r}" if runs else "none"
         raise DataError(f"expected at least two pipelines to rank; got {told}")
-    names = [run.name for run in runs]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
 
 
 def _common_ids(
