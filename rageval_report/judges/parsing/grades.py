@@ -140,7 +140,7 @@ def _of_match(found: re.Match[str], scale: Scale) -> float:
         full = str(_HUNDRED)
     if full is None or _number(full) == scale.high:
         return scale.share(mark)
-    if scale.low != 0.0 or not 0.0 <= mark <= _number(full):
+    if scale.low != 0.0 or not 0.0 <= mark <= _number(full) or not _number(full):
         raise UnreadableError(f"{found[0].strip()!r} is not on the scale, {scale}")
     return mark / _number(full)
 

@@ -61,6 +61,7 @@ def test_a_mark_is_read(answer, share):
         "SCORE: 7",  # not on the scale from 0 to 1: clamping it to 1 would invent a verdict
         "SCORE: -0.5",
         "SCORE: 12/10",
+        "SCORE: 0/0",
         "0.2\n0.8",
         '{"reasoning": "cut in the mid',
         '{"reasoning": "no score"}',
