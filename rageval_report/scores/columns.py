@@ -123,9 +123,9 @@ def classified(
     labels = [label for label in frame.columns if label != id_column]
     if only is None:
         _check_count(frame)
-    asked = _asked(frame[labels], also if only is None else only, catalogue)
+    asked = _asked(frame, labels, also if only is None else only, catalogue)
     columns = Columns()
-    door = _Door(columns, catalogue, ids, unreadable, repeats=not ids.is_unique)
+    door = _Door(columns, catalogue, ids, unreadable)
     for label in labels:
         if label in asked:
             door.take_metric(frame[label])
@@ -138,19 +138,21 @@ def classified(
     return columns
 
 
-def _asked(frame: pd.DataFrame, names: Collection[str], catalogue: Catalogue) -> set[str]:
+def _asked(
+    frame: pd.DataFrame, labels: list[str], names: Collection[str], catalogue: Catalogue
+) -> set[str]:
     """The columns that are meant; an unknown name is met with those that may be metrics."""
-    resolve = resolver(frame.columns, catalogue)
+    resolve = resolver(labels, catalogue)
     try:
         return {resolve(name) for name in names}
     except UnknownNameError as exc:
         likely = [
             label
-            for label in frame.columns
-            if _may_be_metric(frame[label], catalogue) and not is_state_column(label, frame.columns)
+            for label in labels
+            if _may_be_metric(frame[label], catalogue) and not is_state_column(label, labels)
         ]
-        near = get_close_matches(exc.name, list(frame.columns), n=1)  # whatever it holds
-        raise UnknownNameError("metric", exc.name, {*likely, *near} or frame.columns) from None
+        near = get_close_matches(exc.name, labels, n=1)  # whatever it holds
+        raise UnknownNameError("metric", exc.name, {*likely, *near} or labels) from None
 
 
 def _may_be_metric(cells: pd.Series, catalogue: Catalogue) -> bool:
@@ -236,13 +238,12 @@ class _Door:
     catalogue: Catalogue
     ids: pd.Series
     unreadable: Unreadable
-    repeats: bool = False
 
     def sort_in(self, cells: pd.Series) -> None:
         """Take a column for a metric or a detail, by its name and its cells."""
         label = str(cells.name)
         name = normalised(label)
-        if _is_told_apart(name) or (self.repeats and self._counts(label)):
+        if _is_told_apart(name) or self._counts(label):
             self.columns.details.append(label)
         elif _is_of_numbers(cells):
             _sort_in_numbers(self.columns, cells, self.catalogue.search(label))
@@ -252,8 +253,12 @@ class _Door:
             self.columns.details.append(label)
 
     def _counts(self, label: str) -> bool:
-        """Whether a column's name says that it counts the rows of a query."""
-        return bool(_COUNTER.search(normalised(label))) and self.catalogue.find(label) is None
+        """Whether a column counts the rows of a query, by its name and as ids are repeated."""
+        return (
+            bool(_COUNTER.search(normalised(label)))
+            and self.catalogue.find(label) is None
+            and not self.ids.is_unique
+        )
 
     def take_metric(self, cells: pd.Series) -> None:
         """Read a column's cells as scores."""
