@@ -11,6 +11,7 @@ import json
 import pkgutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,20 +58,25 @@ def modules_of(root):
     return {".".join(place.parts): path for place, path in files.items()}
 
 
-def tree_of(path):
+def parsed(path):
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
-def imports_in(tree, root):
+@cache
+def tree_of(path):
+    """To be read only: most checks look at the same files."""
+    return parsed(path)
+
+
+def imports_in(tree, names, package):
     """What a file imports: dotted names, our own without the package's."""
-    names = modules_of(root)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (module_behind(f"{alias.name}.*", names, root.name) for alias in node.names)
+            yield from (module_behind(f"{alias.name}.*", names, package) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: imports are absolute"
             for alias in node.names:
-                yield module_behind(f"{node.module}.{alias.name}", names, root.name)
+                yield module_behind(f"{node.module}.{alias.name}", names, package)
 
 
 def module_behind(name, names, package):
@@ -88,7 +94,10 @@ def module_behind(name, names, package):
 def own_imports(root, read=tree_of):
     """For each module of a package the modules of the package that it imports."""
     names = modules_of(root)
-    return {name: names.keys() & imports_in(read(path), root) for name, path in names.items()}
+    return {
+        name: names.keys() & imports_in(read(path), names, root.name)
+        for name, path in names.items()
+    }
 
 
 class WithoutTypes(ast.NodeTransformer):
@@ -99,7 +108,7 @@ class WithoutTypes(ast.NodeTransformer):
 
 
 def running_tree_of(path):
-    return WithoutTypes().visit(tree_of(path))
+    return WithoutTypes().visit(parsed(path))
 
 
 def room_of(module):
@@ -200,7 +209,7 @@ def test_no_import_hides_inside_a_function():
 def test_the_statistics_know_no_frame_and_no_metric():
     files = modules_of(PACKAGE)
     for module in (name for name in files if room_of(name) == "stats"):
-        known = {room_of(name) for name in imports_in(tree_of(files[module]), PACKAGE)}
+        known = {room_of(name) for name in imports_in(tree_of(files[module]), files, PACKAGE.name)}
         ours = known & {room_of(name) for name in files}
         assert "pandas" not in known, module
         assert ours <= {"stats", "errors", "_registry"}, module
