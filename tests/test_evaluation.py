@@ -15,6 +15,7 @@ from rageval_report import (
     UnknownNameError,
     read_scores,
 )
+from rageval_report.scores.write import scores_text
 
 # The example of the proposal from which the class comes, as printed: one text holds the four ids.
 PROPOSAL = {
@@ -221,3 +222,9 @@ def test_what_the_file_says_of_a_metric_holds_under_what_the_caller_says(real_da
     (run, *_) = read_scores(path, metrics=[metric]).values()
     assert list(run.scores) == [metric]
     assert run.metrics[metric] == next(iter(read_scores(path).values())).metrics[metric]
+
+
+def test_a_run_file_holds_the_text_that_is_printed_of_it(evaluation, tmp_path):
+    noted = evaluation.noting("half \ud83d of a letter, é")
+    told = scores_text(noted, ".json", notes=noted.notes)
+    assert noted.save(tmp_path / "a.json").read_bytes() == told.encode("utf-8", "surrogatepass")

@@ -20,6 +20,8 @@ from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.run_file import plain_value, run_document
 from rageval_report.scores.table import Scored
 
+_INDENTED: dict[str, Any] = {"ensure_ascii": False, "indent": 1}
+
 
 def save_scores(
     evaluation: Scored,
@@ -74,9 +76,10 @@ def save_scores(
     check_free(path, force=force)
     if suffix == PARQUET:
         return _parquet(score_rows(evaluation), path)
-    return write_atomically(
-        path, scores_text(evaluation, suffix, config=config, notes=notes, created=created)
-    )
+    if suffix == RUN_FILE:
+        document = run_document(evaluation, config=config, notes=notes, created=created)
+        return write_with(path, lambda temporary: _dump(document, temporary))
+    return write_atomically(path, scores_text(evaluation, suffix))
 
 
 def scores_text(
@@ -105,7 +108,7 @@ def scores_text(
     """
     if suffix == RUN_FILE:
         document = run_document(evaluation, config=config, notes=notes, created=created)
-        return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+        return json.dumps(document, **_INDENTED) + "\n"
     return _TEXTS[suffix](score_rows(evaluation))
 
 
@@ -144,6 +147,13 @@ def _tsv_text(rows: pd.DataFrame) -> str:
 
 def _jsonl_text(rows: pd.DataFrame) -> str:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in _records(rows))
+
+
+def _dump(document: Mapping[str, Any], path: str) -> None:
+    """As `scores_text` has it, but never whole in memory, where it takes ten times its length."""
+    with Path(path).open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+        json.dump(document, file, **_INDENTED)
+        file.write("\n")
 
 
 def _parquet(rows: pd.DataFrame, path: str | Path) -> Path:
