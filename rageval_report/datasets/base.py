@@ -155,6 +155,34 @@ def listed(cell: object) -> list[Any]:
     raise DataError(f"expected a list; got {shown(cell)}")
 
 
+def rows_with(document: Any, key: str, expected: str) -> list[Row]:
+    """The rows of a file of one object a question: several, or one, as JSON Lines of one line are.
+
+    Parameters
+    ----------
+    document : object
+        What the file holds.
+    key : str
+        What every row has.
+    expected : str
+        What to say otherwise.
+
+    Raises
+    ------
+    DataError
+        If it is no row and no list of them.
+
+    Examples
+    --------
+    >>> rows_with({"question": "Who?"}, "question", "questions")
+    [{'question': 'Who?'}]
+    """
+    rows = [document] if isinstance(document, dict) else document
+    if isinstance(rows, list) and all(key in row for row in mappings(rows)):
+        return rows
+    raise DataError(f"expected {expected}")
+
+
 def mappings(cell: object) -> list[Row]:
     """The items of a list, all of them mappings.
 

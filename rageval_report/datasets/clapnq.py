@@ -12,9 +12,9 @@ from rageval_report.datasets.base import (
     mappings,
     needed,
     passage_id,
+    rows_with,
 )
 from rageval_report.datasets.tables import Hub, table_parts
-from rageval_report.errors import DataError
 
 
 def clapnq_rows(document: Any) -> list[Row]:
@@ -30,10 +30,7 @@ def clapnq_rows(document: Any) -> list[Row]:
     DataError
         If it is neither.
     """
-    rows = [document] if isinstance(document, dict) else document
-    if isinstance(rows, list) and all("passages" in row for row in mappings(rows)):
-        return rows
-    raise DataError('expected rows with "id", "input", "passages" and "output"')
+    return rows_with(document, "passages", 'rows with "id", "input", "passages" and "output"')
 
 
 def clapnq_record(row: Row) -> Record:

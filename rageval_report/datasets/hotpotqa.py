@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rageval_report.datasets.base import Dataset, Record, Row, listed, mappings, needed
+from rageval_report.datasets.base import Dataset, Record, Row, listed, needed, rows_with
 from rageval_report.datasets.tables import Hub, table_parts
 from rageval_report.errors import DataError
 
@@ -24,11 +24,7 @@ def hotpot_rows(document: Any) -> list[Row]:
     DataError
         If it is neither.
     """
-    if isinstance(document, dict) and "question" in document:
-        return [document]  # a file of JSON Lines with one line
-    if isinstance(document, list) and all("question" in row for row in mappings(document)):
-        return document
-    raise DataError('expected a list of objects with "question" and "answer"')
+    return rows_with(document, "question", 'a list of objects with "question" and "answer"')
 
 
 def hotpot_record(row: Row) -> Record:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from rageval_report.datasets.base import Dataset, Record, Row, listed, mappings, needed, passage_id
+from rageval_report.datasets.base import (
+    Dataset,
+    Record,
+    Row,
+    listed,
+    needed,
+    passage_id,
+    rows_with,
+)
 from rageval_report.datasets.tables import Hub, subset_parts
-from rageval_report.errors import DataError
 
 SUBSETS = (
     *("covidqa", "cuad", "delucionqa", "emanual", "expertqa", "finqa"),
@@ -30,10 +37,8 @@ def ragbench_rows(document: Any) -> list[Row]:
     DataError
         If it is neither.
     """
-    rows = [document] if isinstance(document, dict) else document
-    if isinstance(rows, list) and all("documents" in row for row in mappings(rows)):
-        return rows
-    raise DataError('expected rows with "question", "documents" and "all_relevant_sentence_keys"')
+    expected = 'rows with "question", "documents" and "all_relevant_sentence_keys"'
+    return rows_with(document, "documents", expected)
 
 
 def ragbench_record(row: Row) -> Record:
