@@ -21,7 +21,7 @@ import pandas as pd
 import pytrec_eval
 from timing import Contenders, cpu_times, markdown, seconds
 
-from rageval_report.metrics.rankings import RankedScores, metric_of, score_table_of_rankings
+from rageval_report.rankings.score_tables import RankedScores, metric_of, score_table_of_rankings
 
 try:
     import ranx

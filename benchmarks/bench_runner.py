@@ -31,9 +31,9 @@ from typing import Any
 import httpx2
 from timing import markdown
 
+from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 from rageval_report.runner import RunConfig, run
 from rageval_report.runner.targets.http import HttpSettings, HttpTarget
-from rageval_report.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 
 N, THREADS, ROUNDS = 1000, 32, 5
 SIZES = (10_000, 50_000, 100_000)
@@ -55,7 +55,7 @@ import sys
 from pathlib import Path
 import pandas as pd
 from rageval_report.runner import RunConfig, run, target_from
-from rageval_report.scorer import score_records
+from rageval_report.scoring.compute import score_records
 
 def peak():  # getrusage would tell the parent's, if that is more
     [line] = [one for one in Path("/proc/self/status").open() if one.startswith("VmHWM")]

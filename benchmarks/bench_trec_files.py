@@ -81,9 +81,9 @@ def ranx_way() -> Way:
 
 
 def our_way(with_numba: bool) -> Way:
-    from rageval_report.metrics.joining.trec import columns as trec_columns
-    from rageval_report.metrics.joining.trec import scan as trec_scan
-    from rageval_report.metrics.rankings import score_table_of_rankings
+    from rageval_report.rankings.score_tables import score_table_of_rankings
+    from rageval_report.rankings.trec import columns as trec_columns
+    from rageval_report.rankings.trec import scan as trec_scan
 
     def score(run: Path, qrels: Path) -> object:
         trec_columns.scan_for = lambda _: trec_scan.compiled_scan() if with_numba else None

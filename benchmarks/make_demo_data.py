@@ -1,6 +1,6 @@
 """Writes the example data that `rageval-report demo` shows: two pipelines, 200 queries each.
 
-    python benchmarks/make_demo_data.py            # writes rageval_report/data/{bm25,hybrid}.csv
+    python benchmarks/make_demo_data.py  # writes rageval_report/demo/data/{bm25,hybrid}.csv
 
 The island, its council and its forms are invented. The numbers are drawn, but from a small model of
 how retrieval goes wrong, so that the columns hang together: what was not found is guessed at or
@@ -25,7 +25,7 @@ from statistics import NormalDist
 
 SEED = 30  # with it every kind of verdict comes up, as the demo is to show them
 N_QUERIES = 202
-FOLDER = Path(__file__).resolve().parent.parent / "rageval_report" / "data"
+FOLDER = Path(__file__).resolve().parent.parent / "rageval_report" / "demo" / "data"
 CUTOFF = 5
 DEEPEST_RANK = 10
 

@@ -19,17 +19,17 @@ from rageval_report._version import __version__ as __version__
 if TYPE_CHECKING:
     from rageval_report.analysis.agreement.calibration import Calibration as Calibration
     from rageval_report.analysis.agreement.calibration import calibrate as calibrate
-    from rageval_report.analysis.comparison import Comparison as Comparison
-    from rageval_report.analysis.comparison import compare as compare
+    from rageval_report.analysis.comparing.comparison import Comparison as Comparison
+    from rageval_report.analysis.comparing.comparison import compare as compare
     from rageval_report.analysis.gates.gates_file import read_gates as read_gates
     from rageval_report.analysis.gates.result import GateResult as GateResult
+    from rageval_report.analysis.history.trends import History as History
     from rageval_report.analysis.ranking.leaderboard import Ranking as Ranking
     from rageval_report.analysis.ranking.leaderboard import rank as rank
     from rageval_report.analysis.ranking.objectives import Objective as Objective
-    from rageval_report.analysis.repeats import Repeats as Repeats
-    from rageval_report.analysis.repeats import repeats as repeats
+    from rageval_report.analysis.repeating.repeats import Repeats as Repeats
+    from rageval_report.analysis.repeating.repeats import repeats as repeats
     from rageval_report.analysis.summary import EvaluationReport as EvaluationReport
-    from rageval_report.analysis.trends import History as History
     from rageval_report.datasets import load_dataset as load_dataset
     from rageval_report.errors import AlignmentError as AlignmentError
     from rageval_report.errors import DataError as DataError
@@ -43,40 +43,40 @@ if TYPE_CHECKING:
     from rageval_report.errors import UnknownNameError as UnknownNameError
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
-    from rageval_report.judged_sets import evaluate_judged_set as evaluate_judged_set
     from rageval_report.readers.records import read_records as read_records
     from rageval_report.reports.report import Report as Report
     from rageval_report.results import Result as Result
-    from rageval_report.run_history import history as history
-    from rageval_report.run_history import read_runs as read_runs
+    from rageval_report.run_history.runs import history as history
+    from rageval_report.run_history.runs import read_runs as read_runs
     from rageval_report.scores import METRICS as METRICS
     from rageval_report.scores import Metric as Metric
-    from rageval_report.scoring import score as score
-    from rageval_report.scoring import score_rankings as score_rankings
+    from rageval_report.scoring.judged_sets import evaluate_judged_set as evaluate_judged_set
+    from rageval_report.scoring.records import score as score
+    from rageval_report.scoring.records import score_rankings as score_rankings
 
 _HOME = {
     "analysis.agreement.calibration": ("Calibration", "calibrate"),
-    "analysis.comparison": ("Comparison", "compare"),
+    "analysis.comparing.comparison": ("Comparison", "compare"),
     "analysis.gates.gates_file": ("read_gates",),
     "analysis.gates.result": ("GateResult",),
     "analysis.ranking.leaderboard": ("Ranking", "rank"),
     "analysis.ranking.objectives": ("Objective",),
-    "analysis.repeats": ("Repeats", "repeats"),
+    "analysis.repeating.repeats": ("Repeats", "repeats"),
     "analysis.summary": ("EvaluationReport",),
-    "analysis.trends": ("History",),
+    "analysis.history.trends": ("History",),
     "datasets": ("load_dataset",),
     "errors": (
         *("AlignmentError", "DataError", "GateError", "JudgeError", "MissingDependencyError"),
         *("PipelineError", "RagevalError", "RagevalWarning", "ReaderError", "UnknownNameError"),
     ),
     "evaluation": ("RAGPipelineEvaluation", "read_scores"),
-    "judged_sets": ("evaluate_judged_set",),
+    "scoring.judged_sets": ("evaluate_judged_set",),
     "readers.records": ("read_records",),
     "reports.report": ("Report",),
     "results": ("Result",),
-    "run_history": ("history", "read_runs"),
+    "run_history.runs": ("history", "read_runs"),
     "scores": ("METRICS", "Metric"),
-    "scoring": ("score", "score_rankings"),
+    "scoring.records": ("score", "score_rankings"),
 }
 
 __getattr__, _names = lazy_face(

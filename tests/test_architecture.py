@@ -27,23 +27,20 @@ FLOORS = (
     {"files"},
     {"http", "scores", "results"},
     {"records"},
-    {
-        *("stats", "render", "plots"),
-        *("metrics", "readers", "embeddings", "datasets", "runner", "server"),
-    },
-    {"analysis", "scorer", "judges"},
-    {"golden", "reports", "held_scores"},
-    {"evaluation", "scale"},
+    {"stats", "render", "plots", "rankings"},
+    {"metrics", "readers", "sources", "embeddings", "datasets", "runner"},
+    {"analysis", "scale", "judges"},
+    {"golden", "reports"},
+    {"evaluation"},
     {"scoring", "run_history"},
-    {"traces", "judged_sets", "block_scoring"},
     {"__init__"},
     {"demo"},
     {"cli"},
     {"__main__"},
 )
 READING = {"stats", "analysis", "results", "render", "plots", "reports"}
-MAKING = {*("records", "readers", "embeddings", "datasets", "runner")}
-MAKING |= {"http", "metrics", "judges", "golden", "scorer", "server"}
+MAKING = {*("records", "readers", "sources", "embeddings", "datasets", "runner")}
+MAKING |= {"http", "rankings", "metrics", "judges", "golden"}
 HEAVY = {"scipy", "matplotlib", "tabulate", "dask", "duckdb", "narwhals", "polars", "click"}
 HEAVY |= {"jinja2", "tqdm", "numba", "sklearn", "statsmodels", "httpx2", "openpyxl", "yaml"}
 HEAVY |= {"tenacity", "sentence_transformers", "torch", "bm25s"}

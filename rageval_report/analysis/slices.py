@@ -9,10 +9,10 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.findings import Plan, Row, tested
-from rageval_report.analysis.pairs import Pairing
+from rageval_report.analysis.comparing.findings import Plan, Row, tested
+from rageval_report.analysis.comparing.pairing import Pairing
+from rageval_report.analysis.comparing.verdicts import Adjusted, verdict
 from rageval_report.analysis.summary import summarise
-from rageval_report.analysis.verdicts import Adjusted, verdict
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver

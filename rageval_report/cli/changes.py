@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rageval_report.analysis.comparison import Comparison
-from rageval_report.analysis.pairs import Pairing
+from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.results import Result
 from rageval_report.scores import Metric, normalised
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON

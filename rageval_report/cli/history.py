@@ -23,7 +23,7 @@ from rageval_report.cli.sources import Loading
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_HERE = "rageval_report.run_history"
+_HERE = "rageval_report.run_history.runs"
 
 
 @click.command(

@@ -43,7 +43,7 @@ def show_live(folder: Path, *, quiet: bool) -> None:
     quiet : bool
         Whether to say only where the files are.
     """
-    server = load("rageval_report.server")
+    server = load("rageval_report.demo.server")
     rag = server.ExtractiveRag(server.demo_documents())
     queries = _written(folder, server.demo_queries())
     with server.ReferenceServer(rag, faults=server.Faults(_FAULTS)) as running:

@@ -159,7 +159,7 @@ def _sliced(
 def _in_time(
     _kind: str, runs: list[RAGPipelineEvaluation], _metrics: tuple[str, ...], _by: str | None
 ) -> Drawn:
-    return load("rageval_report.run_history:history")(runs), {}
+    return load("rageval_report.run_history.runs:history")(runs), {}
 
 
 def _ranked(

@@ -67,7 +67,7 @@ def repeats(
     """
     if queries and planning:
         raise click.UsageError("Choose one of --queries and --planning.")
-    found = load("rageval_report.analysis.repeats:repeats")(
+    found = load("rageval_report.analysis.repeating.repeats:repeats")(
         *_loaded(runs, metrics, loading),
         metrics=metrics or None,
         correct=None if loading.correct is None else correct_rule(loading.correct),
@@ -81,6 +81,6 @@ def repeats(
 def _loaded(runs: tuple[str, ...], metrics: tuple[str, ...], loading: Loading) -> list[Scored]:
     if len(runs) == 1 and Path(runs[0]).is_dir():
         told = {**loading.options, "metrics": loading.overrides or None}
-        store = load("rageval_report.run_history:read_runs")(runs[0], **told)
+        store = load("rageval_report.run_history.runs:read_runs")(runs[0], **told)
         return [run.evaluation for run in store.runs]
     return list(loading.load_runs(runs, metrics))

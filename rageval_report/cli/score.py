@@ -226,7 +226,7 @@ def _score_traces(asked: _Traces, queries: str | None, output: Output) -> int:
     for path in (asked.report_path, None if queries is None else Path(queries)):
         if path is not None:
             check_free(path, force=False)
-    score_traces = load("rageval_report.traces:score_traces")
+    score_traces = load("rageval_report.scoring.traces:score_traces")
     result = score_traces(asked.gold, asked.trace, asked.k, asked.gates, missing=asked.missing)
     output.write({result.title: result})
     if asked.report_path is not None:
@@ -264,7 +264,7 @@ def _named_sources(files: Sequence[str]) -> list[Source]:
 
 
 def _ranked(asked: _Rankings) -> list[RAGPipelineEvaluation]:
-    score_rankings = load("rageval_report.scoring:score_rankings")
+    score_rankings = load("rageval_report.scoring.records:score_rankings")
     return [
         score_rankings(
             source.path,
@@ -290,7 +290,7 @@ def _of_records(records: tuple[str, ...], metrics: tuple[str, ...]) -> list[RAGP
 def _scored(source: Source, metrics: list[str]) -> RAGPipelineEvaluation:
     """The metrics that are named, or else those that the fields of the records allow."""
     table = rageval_report.read_records(source.path, unretrieved_citations="keep")
-    chosen = metrics or load("rageval_report.cli.eval_metrics:allowed")(table)
+    chosen = metrics or load("rageval_report.cli.eval.metrics:allowed")(table)
     if not chosen:
         raise DataError(
             f"{source.path}: nothing can be computed: expected retrieved and relevant, or answer "

@@ -80,7 +80,7 @@ def serve(
     rageval-report eval --url http://127.0.0.1:8001/answer --records queries.jsonl -o run
     """
     del quiet  # `note` asks the context
-    server = load("rageval_report.server")
+    server = load("rageval_report.demo.server")
     found = server.demo_documents() if documents is None else server.read_documents(documents)
     rag = server.ExtractiveRag(found, k)
     if question is not None:

@@ -46,7 +46,7 @@ _HOME = {
 }
 _PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
 # Gates make a result, so this one stands where the halves meet, and is known here by its name only.
-_PLACES["score_traces"] = f"{__name__.partition('.')[0]}.traces:score_traces"
+_PLACES["score_traces"] = f"{__name__.partition('.')[0]}.scoring.traces:score_traces"
 
 __getattr__, __all__ = lazy_face(__name__, _PLACES)
 

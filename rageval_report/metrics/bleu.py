@@ -11,8 +11,8 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.metrics._checks import checked_list, refused_cutoff
 from rageval_report.metrics.answers import Answers, Floats, Tokenizer
+from rageval_report.rankings.checks import checked_list, refused_cutoff
 
 
 class _SentenceScorer(Protocol):

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rageval_report.metrics._checks import checked_cutoff
+from rageval_report.rankings.checks import checked_cutoff
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

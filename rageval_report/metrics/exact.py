@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from rageval_report.errors import DataError
-from rageval_report.metrics._checks import checked_cutoff, checked_list, distinct
+from rageval_report.rankings.checks import checked_cutoff, checked_list, distinct
 
 
 def precision_at_k_exact(

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rageval_report.errors import DataError
-from rageval_report.metrics._checks import checked_between, checked_cutoff, checked_list, distinct
 from rageval_report.metrics.answers import Floats
-from rageval_report.metrics.joining.hits import Hits
+from rageval_report.rankings.checks import checked_between, checked_cutoff, checked_list, distinct
+from rageval_report.rankings.hits import Hits
 
 Ints = NDArray[np.int64]
 
@@ -152,7 +152,7 @@ def hybrid_log_rank(
 
     Examples
     --------
-    >>> from rageval_report.metrics.joining.hits import hit_table
+    >>> from rageval_report.rankings.hits import hit_table
     >>> hits = hit_table(
     ...     query=[0, 0], rank=[1, 3], grade=[1, 1], judged_query=[0, 0], judged_grade=[1, 1],
     ...     n_retrieved=[5],

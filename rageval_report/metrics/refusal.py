@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rageval_report.errors import DataError
-from rageval_report.metrics._checks import refused_cutoff
+from rageval_report.rankings.checks import refused_cutoff
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

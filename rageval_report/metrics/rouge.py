@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.metrics._checks import checked_list, refused_cutoff
 from rageval_report.metrics._overlap import Block, blocks_of
 from rageval_report.metrics.answers import Answers, Floats, Tokenizer
+from rageval_report.rankings.checks import checked_list, refused_cutoff
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
 

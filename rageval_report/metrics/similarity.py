@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rageval_report.metrics._checks import checked_between, checked_cutoff, refused_cutoff
 from rageval_report.metrics.answers import Floats
 from rageval_report.metrics.cosines import Flags, Similarities
 from rageval_report.metrics.log_rank import hybrid_of_ranks
+from rageval_report.rankings.checks import checked_between, checked_cutoff, refused_cutoff
 
 
 def precision_similarity(

@@ -13,7 +13,6 @@ from typing import cast
 from numpy.typing import ArrayLike
 
 from rageval_report.errors import DataError
-from rageval_report.metrics._checks import checked_cutoff, checked_list
 from rageval_report.metrics.cosines import Embed, Similarities, Vectors, as_rows, similarities
 from rageval_report.metrics.exact import harmonic_mean
 from rageval_report.metrics.similarity import (
@@ -21,6 +20,7 @@ from rageval_report.metrics.similarity import (
     precision_similarity,
     recall_similarity,
 )
+from rageval_report.rankings.checks import checked_cutoff, checked_list
 
 Given = ArrayLike | Sequence[str]
 

@@ -10,8 +10,8 @@ import re
 import string
 from collections import Counter
 
-from rageval_report.metrics._checks import refused_cutoff
 from rageval_report.metrics.answers import Answers, Floats, Tokenizer
+from rageval_report.rankings.checks import refused_cutoff
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]+")  # faster than str.translate

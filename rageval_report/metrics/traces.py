@@ -17,7 +17,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rageval_report.errors import DataError, UnknownNameError, named
-from rageval_report.metrics._checks import checked_cutoff
 from rageval_report.metrics.citation import citation_precision, citation_recall, citations_between
 from rageval_report.metrics.trace_files import (
     GoldItem,
@@ -28,6 +27,7 @@ from rageval_report.metrics.trace_files import (
     read_traces,
 )
 from rageval_report.metrics.trace_gates import DEFAULT_GATES, GATES, gate_table, parsed_gates
+from rageval_report.rankings.checks import checked_cutoff
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

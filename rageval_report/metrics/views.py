@@ -1,7 +1,7 @@
 """What metrics are computed from: arrays and lists taken out of the checked records once.
 
 A view more is a function here, of the records and of what the user hands in, and a line in
-`rageval_report.scorer.VIEWS`.
+`rageval_report.scoring.compute.VIEWS`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from rageval_report.metrics.cosines import (
     answer_similarities,
     similarities_of_texts,
 )
-from rageval_report.metrics.joining.hits import Hits
-from rageval_report.metrics.joining.inputs import Duplicates
 from rageval_report.metrics.performance import Performance, Prices, performance_of
-from rageval_report.metrics.rankings import hits_of
 from rageval_report.metrics.refusal import RefusalRule, Refusals, refusals_of
+from rageval_report.rankings.hits import Hits
+from rageval_report.rankings.inputs import Duplicates
+from rageval_report.rankings.score_tables import hits_of
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def trends(
     Parameters
     ----------
     subject : History
-        What `rageval_report.run_history.history` gives.
+        What `rageval_report.run_history.runs.history` gives.
     metrics : str or iterable of str, optional
         By any of their names, up to six that share an axis. Where none is named, the largest group
         that shares one, and a line under the axis that says what is left out.

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report.analysis.comparison import Comparison
-from rageval_report.analysis.outcomes import rules_told
+from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.comparing.outcomes import rules_told
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import evaluation_report
 from rageval_report.errors import DataError

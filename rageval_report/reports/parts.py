@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.breakdown import breakdown, failure_causes
-from rageval_report.analysis.outcomes import outcome_table
-from rageval_report.analysis.outcomes import rule_of as own_rule
+from rageval_report.analysis.comparing.outcomes import outcome_table
+from rageval_report.analysis.comparing.outcomes import rule_of as own_rule
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import DataError
 from rageval_report.render.cells import confidence, interval, number

@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from rageval_report import read_records
+from rageval_report.demo.server import ExtractiveRag, ReferenceServer, demo_documents, demo_queries
 from rageval_report.runner import Retries, RunConfig, config_from
 from rageval_report.runner.queries import queries_of
 from rageval_report.runner.replies import ResponsePaths, record_fields
 from rageval_report.runner.targets.http import HttpSettings
-from rageval_report.server import ExtractiveRag, ReferenceServer, demo_documents, demo_queries
 
 PAGE = (Path(__file__).parents[2] / "docs" / "asking.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)

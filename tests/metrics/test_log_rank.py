@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
-from rageval_report.metrics.joining.hits import hit_table
 from rageval_report.metrics.log_rank import (
     hybrid_log_rank,
     hybrid_log_rank_score_exact,
     hybrid_of_ranks,
     log_rank_score,
 )
+from rageval_report.rankings.hits import hit_table
 
 CHUNKS = st.lists(st.sampled_from("abcdefgh"), max_size=8)
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from rageval_report import Calibration, Comparison, RAGPipelineEvaluation, calibrate, compare
+from rageval_report.analysis.history.trends import History
 from rageval_report.analysis.ranking.leaderboard import Ranking, rank
-from rageval_report.analysis.trends import History
-from rageval_report.run_history import history
+from rageval_report.run_history.runs import history
 
 mpl.use("Agg")
 

@@ -9,9 +9,9 @@ import pytest
 from matplotlib.colors import to_hex
 
 from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError
-from rageval_report.analysis.findings import Plan
-from rageval_report.analysis.run_changes import DatedRun
-from rageval_report.analysis.trends import trends
+from rageval_report.analysis.comparing.findings import Plan
+from rageval_report.analysis.history.changes import DatedRun
+from rageval_report.analysis.history.trends import trends
 from rageval_report.plots import plot
 from rageval_report.plots.style import VERMILLION
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 from rageval_report.runner import RunConfig
 from rageval_report.runner.targets.http import HttpSettings, HttpTarget
-from rageval_report.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 
 RAG = ExtractiveRag(demo_documents())
 

@@ -9,10 +9,10 @@ from collections import Counter
 
 import pytest
 
+from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 from rageval_report.errors import DataError, PipelineError
 from rageval_report.runner import Retries, RunConfig, config_from, run, target_from
 from rageval_report.runner.targets.http import HttpSettings, HttpTarget, Stream
-from rageval_report.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 
 RAG = ExtractiveRag(demo_documents())
 KEY = "sk-very-secret-1"

@@ -11,9 +11,9 @@ from typing import Protocol
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.findings import Plan
+from rageval_report.analysis.comparing.findings import Plan
+from rageval_report.analysis.comparing.pairing import Pairing, filled
 from rageval_report.analysis.gates.figures import Figure, Measured, Range
-from rageval_report.analysis.pairs import Pairing, filled
 from rageval_report.scores import Metric
 from rageval_report.stats import equivalence_test
 from rageval_report.stats.base import FloatArray

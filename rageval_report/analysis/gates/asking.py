@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.analysis.gates.against import NO_REGRESSION, PAIR_FIGURES, Compared, Pair
 from rageval_report.analysis.gates.figures import (
     FIGURES,
@@ -18,7 +19,6 @@ from rageval_report.analysis.gates.figures import (
     percentile_figure,
 )
 from rageval_report.analysis.gates.grammar import Argument, Call, Rule, UnknownInRuleError, Word
-from rageval_report.analysis.pairs import Pairing
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Metric, resolver
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from rageval_report._registry import Registry
 from rageval_report.analysis.choose import check_percentiles, limits_of
-from rageval_report.analysis.pairs import bounds_of
+from rageval_report.analysis.comparing.pairing import bounds_of
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.states import NOT_APPLICABLE, states_frame
 from rageval_report.stats import mean_interval, quantile_interval

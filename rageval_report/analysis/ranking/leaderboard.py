@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.pairs import Missing
+from rageval_report.analysis.comparing.pairing import Missing
 from rageval_report.analysis.ranking.letters import groups_of
 from rageval_report.analysis.ranking.lineup import Block, Lineup, chosen_names, line_up
 from rageval_report.analysis.ranking.objectives import ObjectivesArgument, resolved

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rageval_report.analysis.pairs import (
+from rageval_report.analysis.comparing.pairing import (
     MISSING,
     Missing,
     Pairing,

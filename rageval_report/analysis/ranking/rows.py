@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from rageval_report.analysis.choose import limits_of
-from rageval_report.analysis.pairs import bounds_of
+from rageval_report.analysis.comparing.pairing import bounds_of
+from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
 from rageval_report.analysis.ranking.letters import letters_of
 from rageval_report.analysis.ranking.lineup import Block, Lineup
 from rageval_report.analysis.ranking.standing import Standing, alpha_of
-from rageval_report.analysis.verdicts import FEWEST_FOR_A_TEST
 from rageval_report.analysis.wording import grouped_notes
 from rageval_report.stats.all_pairs import AllPairs
 from rageval_report.stats.base import FloatArray, Interval

@@ -17,30 +17,32 @@ from rageval_report.scores.metric import METRICS, Metric
 # metrics whose functions there bear their names.
 _COMPUTED: dict[str, dict[str, str]] = {
     "rankings": {
-        "log_rank": "hybrid_log_rank",
-        "retrieval": "average_precision bpref document_recall_multi_hit document_recall_single_hit "
-        "f1 hit multi_hit ndcg ndcg_exp precision r_precision reachable_recall recall "
-        "reciprocal_rank single_hit",
+        "metrics.log_rank": "hybrid_log_rank",
+        "rankings.retrieval": "average_precision bpref document_recall_multi_hit "
+        "document_recall_single_hit f1 hit multi_hit ndcg ndcg_exp precision r_precision "
+        "reachable_recall recall reciprocal_rank single_hit",
     },
     "answers": {
-        "bleu": "bleu chrf",
-        "rouge": "rouge_1 rouge_2 rouge_l",
-        "text": "exact_match exact_match_squad token_f1",
+        "metrics.bleu": "bleu chrf",
+        "metrics.rouge": "rouge_1 rouge_2 rouge_l",
+        "metrics.text": "exact_match exact_match_squad token_f1",
     },
-    "answer_similarities": {"similarity": "semantic_answer_similarity"},
+    "answer_similarities": {"metrics.similarity": "semantic_answer_similarity"},
     "similarities": {
-        "similarity": "f1_similarity hybrid_log_rank_similarity precision_similarity "
+        "metrics.similarity": "f1_similarity hybrid_log_rank_similarity precision_similarity "
         "recall_similarity",
     },
     "citations": {
-        "citation": "citation_f1 citation_hit citation_precision citation_recall "
+        "metrics.citation": "citation_f1 citation_hit citation_precision citation_recall "
         "document_accuracy section_accuracy",
     },
     "refusals": {
-        "refusal": "abstention_accuracy false_refusal hallucinated_answer unanswerable_accuracy",
+        "metrics.refusal": "abstention_accuracy false_refusal hallucinated_answer "
+        "unanswerable_accuracy",
     },
     "performance": {
-        "performance": "completion_tokens cost_usd latency latency_ms prompt_tokens total_tokens",
+        "metrics.performance": "completion_tokens cost_usd latency latency_ms prompt_tokens "
+        "total_tokens",
     },
 }
 
@@ -49,7 +51,7 @@ def _computed(metric: Metric) -> Metric:
     for view, modules in _COMPUTED.items():
         for module, names in modules.items():
             if metric.name in names.split():
-                path = f"rageval_report.metrics.{module}:{metric.name}"
+                path = f"rageval_report.{module}:{metric.name}"
                 return replace(metric, compute=path, needs=view)
     return metric
 

@@ -1,0 +1,1 @@
+"""A baseline compared with candidates, query by query."""

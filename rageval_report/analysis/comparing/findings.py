@@ -1,0 +1,333 @@
+"""One row of a comparison: one metric of two runs, tested."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rageval_report.analysis.comparing.pairing import Missing, Pairing, extreme_differences, filled
+from rageval_report.analysis.comparing.verdicts import Adjusted, Finding
+from rageval_report.analysis.wording import number
+from rageval_report.scores import Metric, is_binary
+from rageval_report.stats import (
+    effect_size,
+    equivalence_test,
+    minimum_detectable_difference,
+    paired_interval,
+    paired_test,
+)
+from rageval_report.stats.base import FloatArray, Interval, PairedResult, paired_differences
+from rageval_report.stats.clusters import cluster_sums, clustered_interval
+from rageval_report.stats.pairs.equivalence import EquivalenceResult
+from rageval_report.stats.pairs.paired import fragile
+
+_Pairs = tuple[FloatArray, FloatArray]
+
+# One difference that is too small to matter, or one a metric.
+Margin = float | Mapping[str, float]
+
+# A larger share of dropped pairs than this is worth a note.
+_MANY_DROPPED = 0.05
+
+# The interval that belongs to a test, where it is not the default one.
+_INTERVAL_OF_TEST = {"t": "t", "bootstrap": "percentile"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The settings that every row of a comparison shares; see `compare`."""
+
+    test: str = "auto"
+    interval: str = "auto"
+    confidence_level: float = 0.95
+    missing: Missing = "drop"
+    margin: Margin | None = None
+    n_resamples: int = 9999
+    seed: int = 0
+
+    @property
+    def alpha(self) -> float:
+        """The error rate that belongs to the confidence level."""
+        return round(1.0 - self.confidence_level, 12)
+
+    @property
+    def interval_method(self) -> str:
+        """The interval that was asked for, or the one that belongs to the test."""
+        if self.interval != "auto":
+            return self.interval
+        return _INTERVAL_OF_TEST.get(self.test, "auto")
+
+    def margin_of(self, metric: Metric) -> float | None:
+        """The difference in a metric that is too small to matter, where the user gave one."""
+        if isinstance(self.margin, Mapping):
+            return self.margin.get(metric.name)
+        return self.margin
+
+    def settings(self) -> dict[str, object]:
+        """What the signature tells."""
+        told: dict[str, object] = {
+            "test": self.test,
+            "interval": self.interval_method,
+            "confidence_level": self.confidence_level,
+            "missing": self.missing,
+        }
+        if self.margin is not None:
+            told["margin"] = self.margin
+        return told | {"n_resamples": self.n_resamples, "seed": self.seed}
+
+
+DEFAULT_PLAN = Plan()
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One metric of two runs, tested; what `compare` makes a line of."""
+
+    metric: Metric
+    names: tuple[str, str]
+    differences: FloatArray
+    places: np.ndarray
+    sides: tuple[FloatArray, FloatArray]
+    pairs: tuple[FloatArray, FloatArray]
+    test: PairedResult
+    interval: Interval
+    sd_difference: float
+    detectable: float
+    numbers: dict[str, object]
+    equivalence: EquivalenceResult | None
+    clustered: bool
+
+    def finding(self, adjusted: Adjusted, plan: Plan) -> Finding:
+        """What the verdict speaks of, once the p-values are adjusted."""
+        shown = adjusted.pvalue <= plan.alpha
+        return Finding(
+            metric=self.metric.name,
+            baseline=self.names[0],
+            candidate=self.names[1],
+            greater_is_better=self.metric.greater_is_better,
+            test=self.test,
+            interval=self.interval,
+            adjusted=adjusted,
+            sd_difference=self.sd_difference,
+            min_detectable_difference=self.detectable,
+            fragile=shown and self._is_fragile(adjusted.pvalue, plan),
+            equivalence=self.equivalence,
+            alpha=plan.alpha,
+            unit="clusters" if self.clustered else "paired queries",
+        )
+
+    def _is_fragile(self, pvalue_adjusted: float, plan: Plan) -> bool:
+        """Whether one more pair against it would undo it, at the error rate left by correction."""
+        share = self.test.pvalue / pvalue_adjusted if pvalue_adjusted > 0 else 1.0
+        return fragile(*self.pairs, test=plan.test, alpha=plan.alpha * share)
+
+
+def tested(
+    pairing: Pairing, ours: Metric, theirs: Metric, labels: np.ndarray | None, plan: Plan
+) -> Row:
+    """Test one metric of two runs."""
+    before, after = filled(*pairing.both(ours, theirs), ours, plan.missing)
+    complete = ~(np.isnan(before) | np.isnan(after))
+    pairs = before[complete], after[complete]
+    differences = paired_differences(*pairs)
+    kept = None if labels is None else labels[complete]
+    test, interval, units = _tested(pairs, differences, kept, plan)
+    interval = _within_bounds(interval, ours)
+    sd = float(np.std(units, ddof=1)) if units.size > 1 else float("nan")
+    detectable = _detectable(sd, units.size, plan.alpha)
+    return Row(
+        metric=ours,
+        names=(pairing.baseline.name, pairing.candidate.name),
+        differences=differences,
+        places=_places(pairing, complete),
+        sides=(before, after),
+        pairs=pairs,
+        test=test,
+        interval=interval,
+        sd_difference=sd,
+        detectable=detectable,
+        numbers={
+            "metric": ours.name,
+            "baseline": pairing.baseline.name,
+            "candidate": pairing.candidate.name,
+            "n": int(complete.sum()),
+            "n_dropped": int((~complete).sum()),
+            **_means(pairs, differences),
+            "ci_low": interval.low,
+            "ci_high": interval.high,
+            "test": test.test,
+            "statistic": test.statistic,
+            "pvalue": test.pvalue,
+            **_effects(pairs),
+            **_outcomes(differences, ours),
+            "min_detectable_difference": detectable,
+            "improvement": _mean(differences) * (1 if ours.greater_is_better else -1),
+            "ci_method": interval.method,
+            "title": ours.title,
+            "kind": ours.kind,
+            "greater_is_better": ours.greater_is_better,
+            **_extremes(before, after, ours, plan),
+        },
+        equivalence=None if labels is not None else _equivalence(pairs, ours, plan),
+        clustered=labels is not None,
+    )
+
+
+def notes_of(row: Row, plan: Plan) -> tuple[str, ...]:
+    """What must be said of a row's metric; made apart, as a table of slices has no room for it.
+
+    Parameters
+    ----------
+    row : Row
+        What was found.
+    plan : Plan
+        With what settings.
+    """
+    return (*_dropped_notes(row), *row.interval.notes, *_ratio_notes(row, plan))
+
+
+def _equivalence(pairs: _Pairs, metric: Metric, plan: Plan) -> EquivalenceResult | None:
+    margin = plan.margin_of(metric)
+    if margin is None or pairs[0].size < 2:
+        return None
+    return equivalence_test(*pairs, margin, alpha=plan.alpha)
+
+
+def _places(pairing: Pairing, complete: np.ndarray) -> np.ndarray:
+    """Where in the baseline the compared queries stand."""
+    rows = pairing.alignment.baseline_rows
+    return np.flatnonzero(complete) if rows is None else rows[complete]
+
+
+def _within_bounds(interval: Interval, metric: Metric) -> Interval:
+    """No difference is larger than the metric's range."""
+    if metric.bounds is None:
+        return interval
+    widest = metric.bounds[1] - metric.bounds[0]
+    return replace(interval, low=max(interval.low, -widest), high=min(interval.high, widest))
+
+
+def _tested(
+    pairs: _Pairs, differences: FloatArray, labels: np.ndarray | None, plan: Plan
+) -> tuple[PairedResult, Interval, FloatArray]:
+    """The test, its interval, and the independent units that both stand on."""
+    if not differences.size:
+        nan = float("nan")
+        nothing = PairedResult(nan, nan, nan, "none", 0, 0, 0, 0)
+        return nothing, Interval(nan, nan, nan, nan, "none", plan.confidence_level), differences
+    if labels is not None:
+        return _tested_by_cluster(differences, labels, plan)
+    test = paired_test(*pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
+    interval = paired_interval(
+        *pairs,
+        method=plan.interval_method,
+        confidence_level=plan.confidence_level,
+        n_resamples=plan.n_resamples,
+        seed=plan.seed,
+    )
+    return test, interval, differences
+
+
+def _tested_by_cluster(
+    differences: FloatArray, labels: np.ndarray, plan: Plan
+) -> tuple[PairedResult, Interval, FloatArray]:
+    """Signs are flipped a cluster at a time; the interval is CR2's."""
+    sums = cluster_sums(differences, labels)
+    test = paired_test(
+        np.zeros_like(sums), sums, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed
+    )
+    interval = clustered_interval(differences, labels, confidence_level=plan.confidence_level)
+    mean = float(differences.mean())
+    by_cluster = replace(test, difference=mean, statistic=mean, test=f"cluster-{test.test}")
+    return by_cluster, interval, sums * (sums.size / differences.size)
+
+
+def _detectable(sd_difference: float, n: int, alpha: float) -> float:
+    if n < 2 or not sd_difference > 0:
+        return float("nan")
+    return minimum_detectable_difference(sd_difference, n, alpha=alpha)
+
+
+def _mean(values: FloatArray) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+def _means(pairs: _Pairs, differences: FloatArray) -> dict[str, object]:
+    return {
+        "baseline_mean": _mean(pairs[0]),
+        "candidate_mean": _mean(pairs[1]),
+        "difference": _mean(differences),
+    }
+
+
+def _effects(pairs: _Pairs) -> dict[str, object]:
+    """0/1 scores have a risk difference and an odds ratio, all others d_z and g_z."""
+    binary = is_binary(pairs[0]) and is_binary(pairs[1])
+    name = "risk_difference" if binary else "d_z"
+    enough = pairs[0].size > 1
+    nan = float("nan")
+    return {
+        "effect_size": effect_size(*pairs, kind=name) if enough else nan,
+        "effect_name": name,
+        "hedges_g_z": effect_size(*pairs, kind="hedges_g_z") if enough else nan,
+        "odds_ratio": effect_size(*pairs, kind="odds_ratio") if enough and binary else nan,
+    }
+
+
+def _outcomes(differences: FloatArray, metric: Metric) -> dict[str, object]:
+    """On how many queries the candidate is better, equal, worse, by the metric's direction."""
+    gains = differences if metric.greater_is_better else -differences
+    wins, losses = int((gains > 0).sum()), int((gains < 0).sum())
+    return {"wins": wins, "ties": differences.size - wins - losses, "losses": losses}
+
+
+def _extremes(
+    before: FloatArray, after: FloatArray, metric: Metric, plan: Plan
+) -> dict[str, object]:
+    if plan.missing != "bounds":
+        return {}
+    lowest, highest = extreme_differences(before, after, metric)
+    return {"difference_lowest": lowest, "difference_highest": highest}
+
+
+def _dropped_notes(row: Row) -> tuple[str, ...]:
+    before, after = row.sides
+    no_before, no_after = np.isnan(before), np.isnan(after)
+    dropped = int((no_before | no_after).sum())
+    if not dropped:
+        return ()
+    told = (
+        f"{dropped} of {before.size} common queries are left out, unscored in "
+        f"{row.names[0]!r} ({int(no_before.sum())}) or {row.names[1]!r} ({int(no_after.sum())})"
+    )
+    if dropped <= _MANY_DROPPED * before.size:
+        return (told,)
+    if row.metric.bounds is None:
+        return (told + "; if scores are missing for a reason, the difference is biased",)
+    low, high = extreme_differences(before, after, row.metric)
+    return (
+        told + "; with the missing ones as low or as high as they can be, the difference lies "
+        f"between {low:+.3f} and {high:+.3f}",
+    )
+
+
+def _ratio_notes(row: Row, plan: Plan) -> tuple[str, ...]:
+    """Of what is spent, the ratio of geometric means: what a typical query costs more or less."""
+    spent = row.metric.group == "performance" and row.pairs[0].size > 1
+    if not spent or not (np.concatenate(row.pairs) > 0).all():
+        return ()
+    log = paired_interval(
+        np.log(row.pairs[0]),
+        np.log(row.pairs[1]),
+        method="sign-flip",
+        confidence_level=plan.confidence_level,
+    )
+    ratio, low, high = (number(math.exp(value)) for value in (log.estimate, log.low, log.high))
+    return (
+        f"a typical query takes {ratio} times {row.names[0]}'s with "
+        f"{row.names[1]} (ratio of geometric means, "
+        f"{100 * plan.confidence_level:g} % CI {low} to {high})",
+    )

@@ -1,0 +1,1 @@
+"""Repeated runs of one pipeline: how much the scores vary between them."""

@@ -1,0 +1,186 @@
+"""What is said of repeated runs: how many are worth it, the sentences, the notes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+from scipy.special import ndtri
+
+from rageval_report.analysis.history.changes import (
+    DatedRun,
+    config_changes,
+    fields_of,
+    query_set_change,
+)
+from rageval_report.analysis.wording import number, pvalue_text, rounded_count
+from rageval_report.scores import Metric, Scored
+from rageval_report.stats.variance_components import VarianceComponents
+
+# Where more runs than this would be worth it, queries hardly differ beyond the noise.
+_MOST_WORTH = 100
+
+
+def repeats_worth(between: float, within: float, tolerance: float) -> float:
+    """The fewest runs that bring the standard error this near to what it would be without noise.
+
+    Parameters
+    ----------
+    between, within : float
+        The variance between queries, and within a query.
+    tolerance : float
+        The share by which the standard error may be above.
+
+    Returns
+    -------
+    float
+        A whole number; infinite where queries do not differ, so that every repeat helps; NaN where
+        nothing is known of them.
+
+    Examples
+    --------
+    >>> repeats_worth(0.04, 0.01, 0.05), repeats_worth(0.0, 0.01, 0.05)
+    (3.0, inf)
+    """
+    if math.isnan(between):
+        return math.nan
+    if within == 0:
+        return 1.0
+    if between == 0:
+        return math.inf
+    needed = within / between / ((1.0 + tolerance) ** 2 - 1.0)
+    return float(max(1, math.ceil(needed - 1e-9)))
+
+
+def noise_limit(within: float, n: int, n_runs: int = 1, level: float = 0.95) -> float:
+    """How far the means of two measurements of one pipeline differ by noise alone.
+
+    Parameters
+    ----------
+    within : float
+        The variance of a query's score from run to run.
+    n, n_runs : int
+        Queries, and runs of each, of either measurement.
+    level : float
+        The share of such pairs that differ by less.
+
+    Examples
+    --------
+    >>> round(noise_limit(0.01, 100), 4)  # 1.96 times the root of 2 * 0.01 / 100
+    0.0277
+    """
+    return float(ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * within / (n * n_runs))
+
+
+def repeats_verdict(
+    metric: Metric, one: VarianceComponents | None, level: float, tolerance: float
+) -> str:
+    """What the runs say of a metric, as a sentence.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    one : VarianceComponents or None
+        Its analysis; None where no query is scored in every run.
+    level : float
+        The confidence level.
+    tolerance : float
+        As in `repeats_worth`.
+    """
+    if one is None:
+        return f"{metric.name}: no query is scored in every run"
+    if one.n < 2:
+        return f"{metric.name}: one query alone is scored in every run; nothing can be told"
+    if one.within == 0:
+        return f"{metric.name}: all {one.k} runs give equal scores on all {one.n} queries"
+    limit = number(noise_limit(one.within, one.n, 1, level))
+    low, high = one.sd_within.low, one.sd_within.high
+    return (
+        f"{metric.name}: a query's score moves by {number(one.sd_within.estimate)} from run to run "
+        f"(SD, {100 * level:g} % CI {number(low)} to {number(high)}); means of two runs of "
+        f"{one.n} queries differ by up to {limit} by noise alone; {_worth_told(one, tolerance)}"
+    )
+
+
+def _worth_told(one: VarianceComponents, tolerance: float) -> str:
+    worth = repeats_worth(one.between, one.within, tolerance)
+    error, floor = number(one.standard_error()), number(math.sqrt(one.between / one.n))
+    if worth == 1:
+        return (
+            f"one run is enough for the mean: its standard error is {error}, and would be {floor} "
+            "without noise"
+        )
+    if worth > _MOST_WORTH:
+        return (
+            f"queries hardly differ beyond the noise, so that every repeat helps the mean; its "
+            f"standard error is {error}"
+        )
+    then = number(one.standard_error(int(worth)))
+    return (
+        f"{rounded_count(int(worth))} runs bring the standard error of the mean from {error} to "
+        f"{then}, and no number of them below {floor}; as many times the queries, run once, bring "
+        f"it to {number(one.standard_error(1, one.n * int(worth)))}"
+    )
+
+
+def repeats_notes(
+    runs: Sequence[Scored],
+    shared: Sequence[Sequence[Metric]],
+    frame: pd.DataFrame,
+    ids: pd.Index,
+    level: float,
+) -> Iterator[str]:
+    """What a reader must know beside the table.
+
+    Parameters
+    ----------
+    runs : sequence of Scored
+        The runs.
+    shared : sequence of sequence of Metric
+        Each metric, as each run knows it.
+    frame : DataFrame
+        The table.
+    ids : Index
+        The queries that all runs have.
+    level : float
+        The confidence level.
+    """
+    longest = max(len(run.scores) for run in runs)
+    if longest > len(ids):
+        yield f"{len(ids)} queries are in all runs, of up to {longest}; the others are left out"
+    dropped = frame.loc[frame["n_dropped"] > 0, ["metric", "n_dropped"]]
+    if len(dropped):
+        told = ", ".join(f"{name} {n}" for name, n in dropped.itertuples(index=False))
+        yield f"queries left out because some run did not score them: {told}"
+    noisy = set(frame.loc[frame["sd_within"] > 0, "metric"])
+    yield from _difference_notes(runs)
+    binary = [own[0].name for own in shared if own[0].kind == "binary" and own[0].name in noisy]
+    if binary:
+        yield f"{', '.join(binary)}: the intervals take scores for normal; of 0/1 scores, rough"
+    shifted = frame[frame["run_effect_pvalue_adjusted"] <= 1.0 - level]
+    for name, pvalue in zip(shifted["metric"], shifted["run_effect_pvalue_adjusted"], strict=True):
+        yield (
+            f"{name}: whole runs are shifted against each other (Holm-adjusted p "
+            f"{pvalue_text(pvalue)}); more than noise of single queries changed between the runs"
+        )
+
+
+def _difference_notes(runs: Sequence[Scored]) -> Iterator[str]:
+    """What differs between runs that should be repetitions of one, as far as they tell."""
+    dated = [DatedRun.of(run, config=getattr(run, "config", None)) for run in runs]
+    fields = fields_of(dated)
+    told = {
+        str(change)
+        for run in dated[1:]
+        for change in config_changes(dated[0].config, run.config, fields)
+    }
+    if told:
+        yield (
+            "the runs are not told to be of one set-up, so that their scores differ by more than "
+            f"noise, or may: {'; '.join(sorted(told))}"
+        )
+    edited = [change for run in dated[1:] if (change := query_set_change(dated[0], run))]
+    if any("another reference" in change for change in edited):
+        yield f"the gold set is not the same in all runs: {'; '.join(dict.fromkeys(edited))}"

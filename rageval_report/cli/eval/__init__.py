@@ -1,0 +1,1 @@
+"""The command eval: asks a pipeline, scores its answers, reports."""

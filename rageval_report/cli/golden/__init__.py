@@ -1,0 +1,1 @@
+"""The commands for golden sets: check, split, generate, review, evaluate."""

@@ -1,0 +1,35 @@
+"""A small RAG server to try things on: search by BM25, answers out of the documents, no model.
+
+It runs on this machine and does on demand what real servers do by accident: it is slow, busy,
+breaks off, talks nonsense. Needs the extra ``server``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rageval_report._registry import lazy_face
+
+if TYPE_CHECKING:
+    from rageval_report.demo.server.app import ReferenceServer as ReferenceServer
+    from rageval_report.demo.server.documents import Document as Document
+    from rageval_report.demo.server.documents import demo_documents as demo_documents
+    from rageval_report.demo.server.documents import demo_queries as demo_queries
+    from rageval_report.demo.server.documents import read_documents as read_documents
+    from rageval_report.demo.server.faults import FAULTS as FAULTS
+    from rageval_report.demo.server.faults import Faults as Faults
+    from rageval_report.demo.server.search import ExtractiveRag as ExtractiveRag
+
+_HOME = {
+    "app": ("ReferenceServer",),
+    "documents": ("Document", "demo_documents", "demo_queries", "read_documents"),
+    "faults": ("FAULTS", "Faults"),
+    "search": ("ExtractiveRag",),
+}
+_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
+
+__getattr__, __all__ = lazy_face(__name__, _PLACES)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,302 @@
+"""Runs and judgments as dicts: every judged document is looked up, no text is sorted or hashed.
+
+Only where a judged document shares its score with another are ids compared.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, repeat
+from operator import attrgetter, contains, methodcaller
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval_report.errors import DataError, named
+from rageval_report.rankings import order
+from rageval_report.rankings.hits import Codes, Floats, Hits, hit_table, in_turn
+from rageval_report.rankings.joined import Joined, Ties, refuse_strangers, refuse_ties
+
+Table = Mapping[str, Mapping[str, Any]]
+
+_NAN = float("nan")
+_NOTHING: Mapping[str, Any] = {}
+
+# Queries read at a time: their dicts fit into the processor's cache.
+_AT_A_TIME = 64
+
+# Queries ranked at a time: columns of their numbers do, and are allotted again and again.
+_PART = 512
+
+_VALUES: Callable[[Any], Iterable[Any]] = methodcaller("values")
+_GET: Callable[[Any], Callable[[Any, float], Any]] = attrgetter("get")
+
+
+class OtherIdsError(DataError):
+    """Ids of documents that are no texts."""
+
+
+def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: str) -> Table:
+    """Documents and numbers by query, both by their ids as texts.
+
+    Parameters
+    ----------
+    table : mapping of query id to mapping of document id to number, or to document ids
+        Texts or whole numbers as ids.
+    value : callable
+        The number of a document that stands at a place, from 0, of a list of ids.
+    what : str
+        What the table is, for an error.
+    """
+    if holds_dicts(table) and not _hold_other_ids(table.values()):
+        return table
+    plain = {
+        query: docs if isinstance(docs, Mapping) else _listed(docs, value, query, what)
+        for query, docs in table.items()
+    }
+    if all(isinstance(query, str) for query in plain) and not _hold_other_ids(plain.values()):
+        return plain
+    return _by_text(
+        {query: _by_text(docs, f"document ids of query {query!r} in {what}")
+         for query, docs in plain.items()},
+        f"query ids of {what}",
+    )  # fmt: skip
+
+
+def holds_dicts(table: Mapping[Any, Any]) -> bool:
+    """Whether texts lead to dicts; what these hold is not looked at."""
+    return set(map(type, table)) <= {str} and set(map(type, table.values())) <= {dict}
+
+
+def _hold_other_ids(tables: Iterable[Mapping[Any, Any]]) -> bool:
+    """Whether an id is no text, judged by the first: to ask all would take a fifth of the time."""
+    kinds = set(map(type, map(next, map(iter, tables), repeat(""))))
+    return not all(issubclass(kind, str) for kind in kinds)
+
+
+def _listed(
+    docs: object, value: Callable[[int], float], query: object, what: str
+) -> Mapping[Any, Any]:
+    if isinstance(docs, str | bytes) or not isinstance(docs, Iterable):
+        raise DataError(
+            f"{what} must give each query its documents, as a mapping to numbers or as ids; "
+            f"got {docs!r} for query {query!r}"
+        )
+    ids = list(docs)
+    numbered = {doc: value(place) for place, doc in enumerate(ids)}
+    if len(numbered) < len(ids):
+        twice = sorted({str(doc) for doc in ids if ids.count(doc) > 1})
+        raise DataError(f"{what} names documents of query {query!r} twice: {named(twice)}")
+    return numbered
+
+
+def _by_text(table: Mapping[Any, Any], what: str) -> dict[str, Any]:
+    texts = {_id_text(key, what): value for key, value in table.items()}
+    if len(texts) < len(table):
+        raise DataError(f"{what} of different types read alike, as 1 and '1'; make them all texts")
+    return texts
+
+
+def _id_text(key: object, what: str) -> str:
+    if isinstance(key, str):
+        return key
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        return str(key)
+    raise DataError(f"{what} must be texts or whole numbers; got {key!r}")
+
+
+def joined_dicts(run: Table, qrels: Table, *, ties: Ties, relevance_level: float) -> Joined:
+    """A run and its judgments, matched.
+
+    Parameters
+    ----------
+    run, qrels : mapping of str to mapping of str to number
+        As `plain_table` makes them, or any dicts of dicts.
+    ties : {"docid", "input", "error"}
+        Which of equal scores goes first.
+    relevance_level : float
+        The lowest relevant grade.
+
+    Raises
+    ------
+    OtherIdsError
+        If ids of documents are no texts.
+    """
+    query_ids, judged = list(qrels), list(qrels.values())
+    runs = list(map(run.get, query_ids, repeat(_NOTHING)))
+    missing = [query for query, docs in zip(query_ids, runs, strict=True) if docs is _NOTHING]
+    unjudged: list[str] = []
+    if len(run) > len(runs) - len(missing):
+        unjudged = [query for query in run if query not in qrels]
+    refuse_strangers(query_ids, missing, unjudged)
+    return _joined_lists(query_ids, runs, judged, (missing, unjudged), ties, relevance_level)
+
+
+def _joined_lists(
+    query_ids: list[str],
+    runs: list[Mapping[str, Any]],
+    judged: list[Mapping[str, Any]],
+    strangers: tuple[list[str], list[str]],
+    ties: Ties,
+    relevance_level: float,
+) -> Joined:
+    """Part after part is ranked: its numbers stay in the processor's cache."""
+    parts = [
+        _ranked(query_ids[part], runs[part], judged[part], ties == "docid", relevance_level)
+        for part in (slice(first, first + _PART) for first in range(0, len(runs), _PART))
+    ]
+    n_tied = np.concatenate([tied for _, tied in parts])
+    if ties == "error":
+        refuse_ties(query_ids, n_tied)
+    return Joined(query_ids, in_turn([hits for hits, _ in parts]), n_tied, *strangers)
+
+
+def _ranked(
+    query_ids: list[str],
+    runs: list[Mapping[str, Any]],
+    judged: list[Mapping[str, Any]],
+    by_id: bool,
+    relevance_level: float,
+) -> tuple[Hits, Codes]:
+    """The hit table of some queries, and how many documents of each share their score."""
+    retrieved, n_judged = _lengths(runs), _lengths(judged)
+    scores, grades, found = _columns(query_ids, runs, judged, retrieved, n_judged)
+    judged_query = np.repeat(np.arange(len(query_ids)), n_judged)
+    place = np.flatnonzero(found == found)  # NaN: the judged document was not retrieved
+    query, found = judged_query[place], found[place]
+    ordered = order.from_the_best(scores, retrieved)
+    rank, tied = order.n_better(ordered, retrieved, query, found)
+    if tied.any():
+        rank[tied] += _n_equal_ahead(
+            (runs, retrieved, scores),
+            (judged, n_judged, place[tied]),
+            query[tied],
+            rank[tied],
+            by_id=by_id,
+        )
+    hits = hit_table(
+        query=query,
+        rank=rank,
+        grade=grades[place],
+        judged_query=judged_query,
+        judged_grade=grades,
+        n_retrieved=retrieved,
+        relevance_level=relevance_level,
+    )
+    return hits, order.n_tied(ordered, retrieved)
+
+
+def _lengths(tables: Sequence[Mapping[str, Any]]) -> Codes:
+    return np.fromiter(map(len, tables), np.int64, len(tables))
+
+
+def _columns(
+    query_ids: list[str],
+    runs: list[Mapping[str, Any]],
+    judged: list[Mapping[str, Any]],
+    retrieved: Codes,
+    n_judged: Codes,
+) -> tuple[Floats, Floats, Floats]:
+    """All scores, all grades, and of each judged document the score or NaN.
+
+    Few queries are read at a time, because a dict that was just walked through is still in the
+    processor's cache when documents are looked up in it.
+    """
+    ends = [np.cumsum(lengths).tolist() for lengths in (retrieved, n_judged)]
+    scores, grades, found = (np.empty(column[-1]) for column in (ends[0], ends[1], ends[1]))
+    done = some = 0
+    try:
+        for first in range(0, len(runs), _AT_A_TIME):
+            last = min(first + _AT_A_TIME, len(runs))
+            mine, theirs = runs[first:last], judged[first:last]
+            _refuse_other_ids([*mine, *theirs])
+            rows, judgments = slice(done, ends[0][last - 1]), slice(some, ends[1][last - 1])
+            done, some = rows.stop, judgments.stop
+            scores[rows] = _numbers(map(_VALUES, mine), rows)
+            grades[judgments] = _numbers(map(_VALUES, theirs), judgments)
+            looked_up = map(map, map(_GET, mine), theirs, repeat(repeat(_NAN)))
+            found[judgments] = _numbers(looked_up, judgments)
+    except (TypeError, ValueError):
+        _name_what_is_no_number(query_ids, runs, judged)
+        raise
+    if np.isnan(scores).any() or not np.isfinite(grades).all():
+        _name_what_is_no_number(query_ids, runs, judged)
+    return scores, grades, found
+
+
+def _refuse_other_ids(tables: list[Mapping[str, Any]]) -> None:
+    if _hold_other_ids(tables) or any(map(contains, tables, repeat(None))):
+        raise OtherIdsError("document ids must all be texts")
+
+
+def _numbers(lists: Iterable[Iterable[Any]], rows: slice) -> Floats:
+    numbers = tuple(chain.from_iterable(lists))
+    try:
+        return np.frombuffer(struct.pack(f"{rows.stop - rows.start}d", *numbers))
+    except struct.error:  # no numbers of Python's own, but perhaps texts of numbers
+        return np.fromiter(numbers, np.float64, rows.stop - rows.start)
+
+
+def _name_what_is_no_number(
+    query_ids: list[str], runs: list[Mapping[str, Any]], judged: list[Mapping[str, Any]]
+) -> None:
+    for query, run, grades in zip(query_ids, runs, judged, strict=True):
+        for what, docs, most in (("score", run, np.inf), ("grade", grades, np.finfo(float).max)):
+            for doc, value in docs.items():
+                if not _is_number(value, most):
+                    raise DataError(
+                        f"the {what} of document {doc!r} for query {query!r} must be a number; "
+                        f"got {value!r}"
+                    )
+
+
+def _is_number(value: object, most: float) -> bool:
+    try:
+        return abs(float(value)) <= most  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+
+
+def _n_equal_ahead(
+    run: tuple[list[Mapping[str, Any]], Codes, Floats],
+    qrels: tuple[list[Mapping[str, Any]], Codes, Codes],
+    query: Codes,
+    rank: Codes,
+    *,
+    by_id: bool,
+) -> Codes:
+    """How many equals stand ahead of some judged documents; of other queries no id is read.
+
+    Parameters
+    ----------
+    run : (list, ndarray, ndarray)
+        The tables of all queries, how long they are, and all scores.
+    qrels : (list, ndarray, ndarray)
+        The tables of all queries, how long they are, and where among all judgments the documents
+        in question stand.
+    query, rank : ndarray of shape (n,)
+        Their queries, and how many documents score more.
+    by_id : bool
+        Whether of equal scores the later id goes first; else the order of the run holds.
+    """
+    runs, retrieved, scores = run
+    judged, n_judged, place = qrels
+    codes, tied_query = order.touched(query, len(runs))
+    rows = order.spread(order.starts_of(retrieved)[codes], retrieved[codes])
+    skipped = order.starts_of(n_judged)[codes] - order.starts_of(n_judged[codes])
+    return order.n_equal_ahead(
+        scores[rows],
+        retrieved[codes],
+        tied_query,
+        rank,
+        _ids([judged[code] for code in codes.tolist()])[place - skipped[tied_query]],
+        _ids([runs[code] for code in codes.tolist()]).__getitem__,
+        by_id=by_id,
+    )
+
+
+def _ids(tables: list[Mapping[str, Any]]) -> NDArray[np.object_]:
+    """The ids of queries, one after the other."""
+    return np.fromiter(chain.from_iterable(tables), np.object_, sum(map(len, tables)))

@@ -1,0 +1,263 @@
+"""Runs and judgments as rows of query, document and number: frames and files.
+
+Ids stay in the bytes in which a frame or a file holds them; only those of documents that share
+their score, and of queries, become objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.rankings import order
+from rageval_report.rankings.hits import Codes, Floats, hit_table
+from rageval_report.rankings.id_columns import (
+    IdColumn,
+    Ids,
+    block_starts,
+    codes_of,
+    id_columns,
+    texts,
+)
+from rageval_report.rankings.joined import Joined, Ties, refuse_strangers, refuse_ties
+from rageval_report.rankings.row_pairs import Lists, lists_of, pairs_of
+from rageval_report.scores.query_ids import first_named
+
+_QUERY_NAMES = ("query_id", "qid", "q_id", "query", "topic")
+_DOC_NAMES = ("doc_id", "docno", "docid", "corpus_id", "document_id", "doc", "pid", "passage_id")
+_VALUE_NAMES = {
+    "score": ("score", "sim", "similarity"),
+    "relevance": ("relevance", "rel", "label", "grade", "score", "judgment"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A run, or judgments, a document a row.
+
+    Parameters
+    ----------
+    query, doc : ndarray of shape (n,)
+        Ids: pandas' texts, or fixed-width bytes in UTF-8.
+    value : ndarray of shape (n,)
+        Scores or grades; no NaN.
+    what : str
+        What the rows are, for messages.
+    path : str, optional
+        The file that they come from.
+    line : ndarray of shape (n,), optional
+        The line of each row, from 1.
+    """
+
+    query: Ids
+    doc: Ids
+    value: Floats
+    what: str
+    path: str | None = None
+    line: Codes | None = None
+
+    def error(self, row: int, message: str) -> DataError:
+        """The error that names the file and line of a row, or its number, and its ids."""
+        ids = f"query {_shown(self.query[row])}, document {_shown(self.doc[row])}"
+        if self.line is None:
+            return DataError(f"{self.what}, row {row} counted from 0 ({ids}): {message}")
+        return ReaderError(f"{ids}: {message}", self.path, int(self.line[row]))
+
+
+def _shown(one: str | bytes) -> str:
+    return repr(one.decode() if isinstance(one, bytes) else one)
+
+
+# -- forms of input
+
+
+def from_table(table: Mapping[str, Mapping[str, Any]], what: str, number: str) -> Rows:
+    """The rows of a mapping of query to mapping of document to number."""
+    lengths = [len(docs) for docs in table.values()]
+    values = list(chain.from_iterable(docs.values() for docs in table.values()))
+    query = pd.array(list(table), dtype="str").repeat(lengths)
+    doc = pd.array(list(chain.from_iterable(table.values())), dtype="str")
+    return _checked(query, doc, pd.Series(values, dtype=object), what, number)
+
+
+def from_frame(frame: Any, what: str, number: str) -> Rows:
+    """The rows of a tidy frame.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With columns of query ids, document ids and numbers, by any of their usual names.
+    what : str
+        What it is, for messages.
+    number : {"score", "relevance"}
+        What the numbers are.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, an id is missing, or a number is none.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(
+            f"{what} must be a mapping, a DataFrame or the path of a file; got {type(frame)}"
+        )
+    query = _ids_of(_column(frame, _QUERY_NAMES, what), what)
+    doc = _ids_of(_column(frame, _DOC_NAMES, what), what)
+    return _checked(query, doc, _column(frame, _VALUE_NAMES[number], what), what, number)
+
+
+def _column(frame: pd.DataFrame, names: tuple[str, ...], what: str) -> pd.Series:
+    column = first_named(frame.columns, names)
+    if column is None:
+        raise DataError(
+            f"{what} needs a column {names[0]!r} (or {', '.join(names[1:4])}); "
+            f"columns: {named(frame.columns, 12)}"
+        )
+    return frame[column]
+
+
+def _ids_of(column: pd.Series, what: str) -> Ids:
+    missing = np.flatnonzero(column.isna().to_numpy())
+    if missing.size:
+        raise DataError(
+            f"every row of {what} needs an id in {column.name!r}; row {missing[0]}, counted from 0,"
+            " has none"
+        )
+    kind = pd.api.types.infer_dtype(column, skipna=False)
+    if kind not in ("string", "integer", "categorical"):
+        raise DataError(
+            f"{column.name!r} of {what} must be texts or whole numbers; it holds {kind} values, as "
+            f"{column.tolist()[0]!r}"
+        )
+    return column.astype("str").array
+
+
+def _checked(query: Ids, doc: Ids, value: pd.Series, what: str, number: str) -> Rows:
+    numbers = pd.to_numeric(value, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    rows = Rows(query, doc, numbers, what)
+    wrong = np.flatnonzero(np.isnan(numbers) if number == "score" else ~np.isfinite(numbers))
+    if wrong.size:
+        raise rows.error(
+            int(wrong[0]), f"the {number} must be a number; got {value.iloc[int(wrong[0])]!r}"
+        )
+    return rows
+
+
+# -- the join
+
+
+def joined_rows(run: Rows, qrels: Rows, *, ties: Ties, relevance_level: float) -> Joined:
+    """A run and its judgments, matched.
+
+    Parameters
+    ----------
+    run, qrels : Rows
+        What was retrieved, and what was judged.
+    ties : {"docid", "input", "error"}
+        Which of equal scores goes first.
+    relevance_level : float
+        The lowest relevant grade.
+
+    Raises
+    ------
+    DataError
+        If a document stands twice for a query.
+    """
+    judged, retrieved, names = _lists(qrels.query, run.query)
+    n_judged_queries = int(np.count_nonzero(judged.lengths))  # codes count in order of appearance
+    query_ids, unjudged = names[:n_judged_queries], names[n_judged_queries:]
+    n_retrieved = retrieved.lengths[:n_judged_queries]
+    missing = [query_ids[code] for code in np.flatnonzero(n_retrieved == 0)]
+    refuse_strangers(query_ids, missing, unjudged)
+
+    run_ids, judged_ids = id_columns(run.doc, qrels.doc)
+    pairs = pairs_of(retrieved, run_ids, judged, judged_ids)
+    if pairs.crowded.size:
+        _refuse_twice(qrels)
+        _refuse_twice(run)
+    value, grade = run.value[retrieved.order], qrels.value[judged.order]
+    ordered = order.from_the_best(value, retrieved.lengths)
+    n_tied = order.n_tied(ordered, retrieved.lengths)[:n_judged_queries]
+    if ties == "error":
+        refuse_ties(query_ids, n_tied)
+    rank, tied = order.n_better(ordered, retrieved.lengths, pairs.query, value[pairs.run])
+    if tied.any():
+        rank[tied] += _n_equal_ahead(
+            retrieved, run_ids, value, pairs.run[tied], pairs.query[tied], rank[tied],
+            by_id=ties == "docid",
+        )  # fmt: skip
+    hits = hit_table(
+        query=pairs.query,
+        rank=rank,
+        grade=grade[pairs.judged],
+        judged_query=np.repeat(np.arange(n_judged_queries), judged.lengths[:n_judged_queries]),
+        judged_grade=grade,
+        n_retrieved=n_retrieved,
+        relevance_level=relevance_level,
+    )
+    return Joined(query_ids, hits, n_tied, missing, unjudged)
+
+
+def _lists(judged: Ids, retrieved: Ids) -> tuple[Lists, Lists, list[str]]:
+    """The rows of each query, and the queries; an id is looked at only where it changes."""
+    starts = block_starts(judged), block_starts(retrieved)
+    codes, names = codes_of(judged[starts[0]], retrieved[starts[1]])
+    n = len(starts[0])
+    return (
+        lists_of(codes[:n], starts[0], len(judged), len(names)),
+        lists_of(codes[n:], starts[1], len(retrieved), len(names)),
+        names,
+    )
+
+
+def _refuse_twice(rows: Rows) -> None:
+    """Refuse a document that stands twice for a query, and name the first one repeated."""
+    ids = pd.DataFrame({"query": texts(rows.query), "doc": texts(rows.doc)}, dtype=object)
+    repeats = np.flatnonzero(ids.duplicated())
+    if not repeats.size:
+        return
+    second = int(repeats[0])
+    first = int(np.flatnonzero((ids == ids.iloc[second]).all(axis=1))[0])
+    where = f"row {first}" if rows.line is None else f"line {rows.line[first]}"
+    raise rows.error(second, f"stands twice, first in {where}; a document counts once a query")
+
+
+def _n_equal_ahead(
+    run: Lists,
+    ids: IdColumn,
+    value: Floats,
+    place: Codes,
+    query: Codes,
+    rank: Codes,
+    *,
+    by_id: bool,
+) -> Codes:
+    """How many equals stand ahead of the documents at some places; of others no id is read.
+
+    Parameters
+    ----------
+    value : ndarray
+        The scores, in the order of queries.
+    place, query, rank : ndarray of shape (n,)
+        The documents: their places in that order, queries, and how many score more.
+    by_id : bool
+        Whether of equal scores the later id goes first; else the order of the rows holds.
+    """
+    codes, tied_query = order.touched(query, len(run.lengths))
+    lengths = run.lengths[codes]
+    places = order.spread(order.starts_of(run.lengths)[codes], lengths)
+    return order.n_equal_ahead(
+        value[places],
+        lengths,
+        tied_query,
+        rank,
+        ids.objects(run.rows(place)),
+        lambda some: ids.objects(run.rows(places[some])),
+        by_id=by_id,
+    )

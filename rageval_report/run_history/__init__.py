@@ -1,0 +1,1 @@
+"""A folder of run files becomes a history: trends and changes over time."""

@@ -1,0 +1,1 @@
+"""Records, rankings, traces and judged sets become evaluations."""

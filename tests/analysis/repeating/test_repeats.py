@@ -1,0 +1,183 @@
+"""Witnesses: `variance_components` (tested on its own), simulation from known variances, hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from rageval_report import AlignmentError, DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report.analysis.repeating.notes import noise_limit, repeats_worth
+from rageval_report.analysis.repeating.repeats import repeats
+
+NAN = float("nan")
+
+
+def run(name="hybrid", ids=None, config=None, **columns):
+    n = len(next(iter(columns.values())))
+    made = {"query_id": ids or [f"q{i}" for i in range(n)], **columns}
+    return RAGPipelineEvaluation(name, made, config=config)
+
+
+def simulated(n, k, between, within, seed=0, shift=0.0):
+    rng = np.random.default_rng(seed)
+    skill = rng.normal(5, between, n)
+    return [run(rating=skill + rng.normal(0, within, n) + shift * i) for i in range(k)]
+
+
+def test_variances_that_were_put_in_are_found():
+    row = repeats(*simulated(2000, 4, between=0.3, within=0.1)).frame.iloc[0]
+    assert row["sd_within_ci_low"] < 0.1 < row["sd_within_ci_high"]
+    assert row["sd_between"] == pytest.approx(0.3, rel=0.05)
+    assert row["icc_ci_low"] < 0.9 < row["icc_ci_high"]
+    assert row["share_between"] + row["share_within"] == 1.0
+
+
+def test_two_runs_differ_by_less_than_the_limit_as_often_as_it_says():
+    sd, n, rng = 0.2, 50, np.random.default_rng(1)
+    gaps = rng.normal(0, sd, (4000, 2, n)).mean(axis=2)
+    inside = np.abs(gaps[:, 0] - gaps[:, 1]) <= noise_limit(sd**2, n)
+    assert inside.mean() == pytest.approx(0.95, abs=0.015)  # four standard errors of the share
+
+
+def test_the_variance_of_the_mean_by_hand():
+    found = repeats(run(rating=[1.0, 5.0]), run(rating=[3.0, 7.0]))  # between 7, within 2
+    frame = found.planning((1, 2, 4)).frame
+    assert frame["variance"].tolist() == pytest.approx([(7 + 2 / m) / 2 for m in (1, 2, 4)])
+    assert frame["with_more_queries"].tolist() == pytest.approx(
+        [math.sqrt(9 / (2 * m)) for m in (1, 2, 4)]
+    )
+
+
+def test_planning_for_another_number_of_queries():
+    found = repeats(run(rating=[1.0, 5.0]), run(rating=[3.0, 7.0]))
+    frame = found.planning([3], n_queries=100).frame
+    assert frame["standard_error"].tolist() == pytest.approx([math.sqrt((7 + 2 / 3) / 100)])
+    assert frame["n_queries"].tolist() == [100]
+
+
+@pytest.mark.parametrize("told", [0, -1, 1.5, True])
+def test_a_number_of_repeats_is_whole_and_at_least_one(told):
+    with pytest.raises(DataError, match="whole number of at least 1"):
+        repeats(run(rating=[1.0, 5.0]), run(rating=[3.0, 7.0])).planning([told])
+
+
+@pytest.mark.parametrize("within", [0.001, 0.01, 0.05, 0.2])
+def test_so_many_repeats_reach_the_tolerance_and_one_fewer_does_not(within):
+    worth = int(repeats_worth(0.04, within, 0.05))
+
+    def above(m):
+        return math.sqrt((0.04 + within / m) / 0.04) - 1
+
+    assert above(worth) <= 0.05 + 1e-9
+    assert worth == 1 or above(worth - 1) > 0.05
+
+
+def test_queries_scored_in_some_runs_only_are_counted_and_left_out():
+    found = repeats(run(recall=[0.1, NAN, 0.9]), run(recall=[0.3, 0.4, 0.7]))
+    assert found.frame.loc[0, ["n", "n_dropped"]].tolist() == [2, 1]
+    assert "queries left out because some run did not score them: recall 1" in found.notes
+
+
+def test_runs_are_paired_by_query_id():
+    one = run(ids=["a", "b", "c"], rating=[1.0, 5.0, 9.0])
+    other = run(ids=["c", "a", "x"], rating=[9.0, 1.0, 4.0])
+    found = repeats(one, other)
+    assert found.frame.loc[0, ["n", "sd_within"]].tolist() == [2, 0.0]
+    assert "2 queries are in all runs, of up to 3; the others are left out" in found.notes
+
+
+def test_equal_runs_are_said_to_be_equal():
+    [told] = repeats(run(rating=[1.0, 5.0]), run(rating=[1.0, 5.0])).sentences
+    assert told == "rating: all 2 runs give equal scores on all 2 queries"
+
+
+def test_the_sentence_says_how_many_repeats_are_worth_it():
+    found = repeats(*simulated(200, 4, between=0.3, within=0.2))
+    worth, [told] = int(found.frame["n_repeats"][0]), found.sentences
+    assert worth in (3, 4, 5, 6)  # (0.2 / 0.3)**2 / (1.05**2 - 1) = 4.3, of 200 queries
+    assert f"{worth} runs bring the standard error of the mean" in told
+    assert "by noise alone" in told
+
+
+def test_where_noise_is_small_one_run_is_enough():
+    [told] = repeats(*simulated(200, 3, between=0.3, within=0.03)).sentences
+    assert "one run is enough for the mean" in told
+
+
+def test_where_all_is_noise_every_repeat_helps():
+    [told] = repeats(*simulated(200, 3, between=0.0, within=0.2)).sentences
+    assert "queries hardly differ beyond the noise" in told
+
+
+def test_a_shift_of_whole_runs_is_told():
+    assert any(
+        "whole runs are shifted" in note
+        for note in repeats(*simulated(100, 3, between=0.3, within=0.1, shift=0.2)).notes
+    )
+    assert not any("shifted" in n for n in repeats(*simulated(100, 3, 0.3, 0.1)).notes)
+
+
+def test_intervals_of_0_1_scores_are_called_rough():
+    found = repeats(run(exact_match=[1, 0, 1, 0]), run(exact_match=[1, 1, 1, 0]))
+    assert "exact_match: the intervals take scores for normal; of 0/1 scores, rough" in found.notes
+
+
+def test_runs_of_different_set_ups_are_no_repetitions():
+    found = repeats(
+        run(rating=[1.0, 5.0], config={"top_k": 5, "model": "a"}),
+        run(rating=[3.0, 7.0], config={"top_k": 10}),
+    )
+    [note] = [note for note in found.notes if "set-up" in note]
+    assert note.endswith("model: a → unknown; top_k: 5 → 10")
+
+
+def test_changed_references_are_told():
+    one = run(rating=[1.0, 5.0], reference=["x", "y"])
+    other = run(rating=[1.0, 5.0], reference=["x", "z"])
+    [note] = [note for note in repeats(one, other).notes if "gold set" in note]
+    assert note.endswith("query set: 1 with another reference")
+
+
+def test_runs_of_one_name_are_welcome_and_stability_is_at_hand():
+    found = repeats(run(exact_match=[1, 0]), run(exact_match=[1, 1]))
+    assert found.title == "2 runs of hybrid"
+    assert found.stability().frame["agreement"].tolist() == [0.5, 1.0]
+
+
+def test_a_metric_that_is_scored_nowhere_is_told_and_not_planned():
+    found = repeats(run(recall=[NAN, 1.0]), run(recall=[1.0, NAN]))
+    assert found.sentences == ("recall: no query is scored in every run",)
+    assert found.planning().frame.empty
+    assert str(found)
+
+
+def test_one_query_alone_tells_nothing():
+    found = repeats(run(rating=[1.0]), run(rating=[2.0]))
+    assert found.sentences[0].endswith("nothing can be told")
+
+
+def test_one_run_is_no_repetition():
+    with pytest.raises(DataError, match="two or more runs of one pipeline"):
+        repeats(run(rating=[1.0]))
+
+
+def test_runs_without_a_common_query_or_metric_are_refused():
+    with pytest.raises(AlignmentError, match="no query id is in all 2 runs"):
+        repeats(run(ids=["a"], rating=[1.0]), run(ids=["b"], rating=[1.0]))
+    with pytest.raises(AlignmentError, match="no metric is in all 2 runs"):
+        repeats(run(rating=[1.0]), run(recall=[1.0]))
+    with pytest.raises(AlignmentError, match="'rating' is in 1 of 2 runs only"):
+        repeats(run(rating=[1.0]), run(recall=[1.0]), metrics="rating")
+
+
+def test_an_unknown_metric_names_the_nearest():
+    with pytest.raises(UnknownNameError, match="Did you mean 'rating'"):
+        repeats(run(rating=[1.0]), run(rating=[1.0]), metrics="ratng")
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, NAN])
+def test_the_tolerance_lies_above_zero(tolerance):
+    with pytest.raises(DataError, match="tolerance"):
+        repeats(run(rating=[1.0]), run(rating=[1.0]), tolerance=tolerance)

@@ -1,0 +1,288 @@
+"""The commands judge and cache, against a model server on this machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rageval_report import METRICS, RAGPipelineEvaluation
+from rageval_report.cli.judge.judging import Judging
+from rageval_report.judges import Reply, ScriptedChat
+
+SECRET = "sk-very-secret-0123456789"
+
+
+@pytest.fixture
+def server(judge_server):
+    return judge_server
+
+
+@pytest.fixture(autouse=True)
+def records(folder, monkeypatch):
+    monkeypatch.setenv("RAGEVAL_CACHE", str(folder / "judges.sqlite"))
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, answers in (("new", ("Here.", "Here.")), ("old", ("Here.", "Anywhere"))):
+        rows = [
+            {"query_id": f"q{i}", "question": "Where?", "answer": answer, "model": "gpt-4o"}
+            for i, answer in enumerate(answers)
+        ]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+
+
+@pytest.fixture
+def judge(run, server):
+    """Run judge on the server's model."""
+
+    def run_it(*words: str):
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        return run("judge", *words, "--base-url", url, "--model", "gpt-5")
+
+    return run_it
+
+
+def test_scores_and_what_they_took_are_reported(judge, server):
+    result = judge("old.jsonl", "--judge", "coherence", "--price", "1:10", "--format", "csv")
+    header, row = (line.split(",") for line in result.stdout.splitlines())
+    told = dict(zip(header, row, strict=True))
+    assert (told["metric"], float(told["mean"])) == ("coherence", 0.625)  # (1 + 0.25) / 2
+    assert "note: gpt-5 was asked 2 times" in result.stderr
+    assert "0.004 USD" in result.stderr  # 2 * (1000 * 1 + 100 * 10) / 1e6
+    assert "of the family of gpt-4o (OpenAI)" in result.stderr
+    assert len(server.asked) == 2
+
+
+def test_a_second_run_asks_nobody(judge, server):
+    for _ in range(2):
+        assert judge("old.jsonl", "--judge", "coherence").exit_code == 0
+    assert len(server.asked) == 2
+
+
+def test_without_a_cache_everybody_is_asked_again(judge, server, folder):
+    for _ in range(2):
+        judge("old.jsonl", "--judge", "coherence", "--no-cache")
+    assert len(server.asked) == 4
+    assert not (folder / "judges.sqlite").exists()
+
+
+def test_a_run_file_holds_scores_reasons_and_who_judged(judge, folder):
+    judge("old.jsonl", "--judge", "coherence", "--queries", "run.json")
+    document = json.loads((folder / "run.json").read_text())
+    assert [one["scores"]["coherence"] for one in document["queries"]] == [1.0, 0.25]
+    assert document["queries"][0]["details"]["coherence_reason"] == "as I see it"
+    assert document["config"]["judge"]["judge_model"] == "gpt-5"
+
+
+def test_a_dry_run_asks_nobody(judge, server):
+    result = judge("old.jsonl", "--judge", "coherence", "--price", "1:10", "--dry-run")
+    assert result.exit_code == 0
+    assert "nothing was asked" in result.stdout
+    assert server.asked == []
+
+
+def test_a_budget_stops_and_says_so(judge):
+    result = judge(
+        *("old.jsonl", "--judge", "coherence", "--price", "1:10", "--max-cost", "0.00001")
+    )
+    assert result.exit_code == 2
+    assert "stopped before the end: the budget of 1e-05 USD" in result.stdout
+    assert "nothing was judged: the budget of 1e-05 USD has no room for a call" in result.stderr
+
+
+def test_a_budget_that_was_enough_for_some_is_no_failure(judge, server):
+    words = ("--judge", "coherence", "--price", "1:10", "--max-cost", "0.012")
+    result = judge("old.jsonl", *words, "--concurrency", "1")
+    assert (result.exit_code, len(server.asked)) == (0, 1)
+
+
+@pytest.mark.parametrize("words", [["--judge", "coherence"], ["--against", "new.jsonl"]])
+def test_where_nobody_listens_it_is_told_at_once_and_whole(refused, words):
+    told = refused("judge", "old.jsonl", *words, "--model", "m", "--base-url", "http://127.0.0.1:9")
+    assert told == (
+        "http://127.0.0.1:9/chat/completions: cannot be reached ([Errno 111] Connection refused); "
+        "does the server run?"
+    )
+
+
+@pytest.mark.parametrize("words", [["--judge", "coherence"], ["--against", "new.jsonl"]])
+def test_where_all_is_garbage_the_last_word_is_why(judge, server, folder, words):
+    server.answer = lambda _: {"choices": [{"message": {"content": "<html>"}}]}
+    result = judge("old.jsonl", *words, "--queries", "q.csv")
+    assert result.exit_code == 2
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("rageval-report: nothing was judged; of 2 failures 2 are this: ")
+    assert last.endswith("(asked twice)")
+    assert (folder / "q.csv").exists()
+
+
+def test_repeats_show_the_noise(judge):
+    result = judge("old.jsonl", "--judge", "coherence", "--n-repeats", "2", "--format", "json")
+    report, noise = json.loads(result.stdout)
+    assert noise["rows"][0]["within_query_sd"] == 0.0
+    assert report["rows"][0]["n"] == 2
+
+
+def test_a_rubric_of_ones_own_keeps_its_direction(judge, folder):
+    rubric = {"name": "vagueness_x", "question": "Is it vague?", "prompt": "How vague? {answer}"}
+    told = {**rubric, "greater_is_better": False}
+    (folder / "vague.json").write_text(json.dumps(told))
+    judge("old.jsonl", "--rubric", "vague.json", "--queries", "run.json")
+    document = json.loads((folder / "run.json").read_text())
+    assert document["metrics"]["vagueness_x"]["greater_is_better"] is False
+    assert "vagueness_x" not in METRICS
+
+
+def test_two_pipelines_are_laid_beside_each_other(judge, server, folder):
+    result = judge("new.jsonl", "--against", "old.jsonl", "--format", "csv", "--queries", "q.csv")
+    header, row = (line.split(",") for line in result.stdout.splitlines())
+    told = dict(zip(header, row, strict=True))
+    assert (told["baseline"], told["candidate"]) == ("old", "new")
+    # q0 is the same on both sides, which asks nobody; q1 is better now.
+    assert (told["wins"], told["ties"], told["losses"]) == ("1", "1", "0")
+    assert "position: of 2 choices 50 %" in result.stderr
+    assert (folder / "q.csv").read_text().startswith("query_id,baseline_first")
+    assert len(server.asked) == 2
+
+
+def test_the_cache_is_counted_and_cleared(judge, run):
+    def told(command):  # where lines end hangs on the length of the cache's path
+        return " ".join(run(command).stdout.split())
+
+    assert "0 answers" in told("cache status")
+    judge("old.jsonl", "--judge", "coherence", "--judge", "harmlessness")
+    assert "4 answers" in told("cache status")
+    assert "forgot 2 answers" in told("cache clear --judge coherence")
+    assert "forgot 2 answers" in told("cache clear")
+
+
+@pytest.mark.parametrize("words", [["--judge", "coherence"], ["--against", "new.jsonl"]])
+def test_ctrl_c_keeps_what_was_judged_and_is_told_by_the_exit_code(judge, monkeypatch, words):
+    lines = [Reply('{"reasoning": "good", "score": 5, "better": "1"}'), KeyboardInterrupt()]
+    monkeypatch.setattr(Judging, "chat", lambda _: ScriptedChat(lines))
+    result = judge("old.jsonl", *words, "--concurrency", "1", "--queries", "run.csv")
+    assert result.exit_code == 130
+    assert "stopped before the end: interrupted" in result.stdout
+    assert "not asked: interrupted" in Path("run.csv").read_text()
+
+
+def test_a_missing_key_is_told_by_its_variable_before_anybody_is_asked(judge, server):
+    result = judge("old.jsonl", "--judge", "coherence", "--api-key-env", "NO_SUCH_KEY")
+    assert result.exit_code == 2
+    assert "no key: the environment variable NO_SUCH_KEY is not set" in result.stderr
+    assert server.asked == []
+
+
+def test_a_key_where_its_variable_should_stand_is_not_printed(judge, server):
+    result = judge("old.jsonl", "--judge", "coherence", "--api-key-env", SECRET)
+    assert result.exit_code == 2
+    assert "names the environment variable" in result.stderr
+    assert SECRET not in result.output
+
+
+def test_a_wrong_key_is_one_line_without_the_key(judge, server, monkeypatch):
+    server.wants = "another"
+    monkeypatch.setenv("MY_KEY", SECRET)
+    result = judge("old.jsonl", "--judge", "coherence", "--api-key-env", "MY_KEY")
+    assert result.exit_code == 2
+    assert "the key was refused" in result.stderr
+    assert SECRET not in result.output
+
+
+def test_a_server_without_schemas_is_asked_in_words_and_it_is_said_once(judge, server, folder):
+    server.keeps_schemas = False
+    result = judge("old.jsonl", "--judge", "coherence", "--queries", "run.json")
+    assert result.stdout.count("structured=False: the server of gpt-5 refused") == 1
+    assert RAGPipelineEvaluation.load(None, "run.json").scores["coherence"].notna().all()
+    document = json.loads((folder / "run.json").read_text())
+    assert document["config"]["judge"]["structured"] is False
+
+
+def test_with_no_schema_none_is_sent(judge, server):
+    server.keeps_schemas = False
+    result = judge("old.jsonl", "--judge", "coherence", "--no-schema")
+    assert "structured=False: gpt-5 was sent no JSON schema" in result.stdout
+    assert len(server.asked) == 2
+
+
+def test_a_dry_run_of_a_preference_asks_nobody_and_counts_both_orders(judge, server):
+    words = ("new.jsonl", "--against", "old.jsonl", "--price", "1:10", "--format", "csv")
+
+    def told():
+        header, row = (one.split(",") for one in judge(*words, "--dry-run").stdout.splitlines())
+        return dict(zip(header, row, strict=True))
+
+    # q0 is the same on both sides: of two queries one is asked, in both orders.
+    assert [told()[name] for name in ("judge", "n_queries", "n_calls")] == ["preference", "2", "2"]
+    assert float(told()["cost_usd"]) > 0
+    assert server.asked == []
+    judge(*words)
+    assert [float(told()[name]) for name in ("n_calls", "n_cached", "cost_usd")] == [0, 2, 0]
+    assert len(server.asked) == 2
+
+
+def test_a_rubric_goes_by_the_names_of_other_frameworks(judge, server, folder):
+    result = judge("old.jsonl", "--judge", "Answer Relevance", "--queries", "run.json")
+    assert result.exit_code == 0, result.stderr
+    assert list(RAGPipelineEvaluation.load(None, "run.json").metrics) == ["answer_relevancy"]
+
+
+def test_what_records_lack_is_told_before_anybody_is_asked(judge, server, folder):
+    rows = [json.loads(line) for line in (folder / "old.jsonl").read_text().splitlines()]
+    rows[0]["reference"] = "Here."
+    (folder / "gap.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = judge("gap.jsonl", "--judge", "answer_correctness", "--queries", "run.json")
+    gap = "answer_correctness is not judged on 1 of 2 records: there is no reference (1)"
+    assert result.stderr.startswith(f"note: {gap}")
+    states = RAGPipelineEvaluation.load(None, "run.json").details["answer_correctness_state"]
+    assert states.tolist() == ["scored", "not applicable"]
+    assert len(server.asked) == 1
+
+
+def test_a_cache_that_is_damaged_is_moved_aside_and_it_is_said(judge, server, folder):
+    (folder / "judges.sqlite").write_bytes(b"no database" * 1000)
+    result = judge("old.jsonl", "--judge", "coherence")
+    assert result.exit_code == 0
+    assert "It was moved to judges.sqlite.aside-1" in result.stderr
+    assert (folder / "judges.sqlite.aside-1").read_bytes().startswith(b"no database")
+    assert judge("old.jsonl", "--judge", "coherence").exit_code == 0
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("judge old.jsonl --provider anthropic --model m", "no key: the environment variable"),
+        ("judge old.jsonl --provider ollama", "RAG_EVAL_OLLAMA_MODEL"),
+        ("judge old.jsonl --provider ollama", "Name it with --model NAME or in"),
+        ("judge old.jsonl --model m --judge cohrence", "Did you mean 'coherence'"),
+        ("judge old.jsonl --model m --judge faithfulness", "the records have no contexts"),
+        ("judge nothing.jsonl --model m", "there is no such file"),
+        ("judge old.jsonl --model m --price 3", "expected SENT:RECEIVED"),
+        (
+            "judge old.jsonl --model m --judge coherence --max-cost 1",
+            "a budget needs the price of 'm': --price SENT:RECEIVED, US dollars",
+        ),
+        ("judge old.jsonl --model m --judge preference", "--against BASELINE"),
+        ("judge old.jsonl --model m --against new.jsonl --judge coherence", "leave out --judge"),
+        ("judge old.jsonl --model m --judge groundednes", "Did you mean 'groundedness'"),
+        ("judge old.jsonl --model m --judge completeness", "have no reference (0 of 2)"),
+        (
+            "judge old.jsonl --model m --against new.jsonl --dry-run --judge coherence",
+            "leave out --judge",
+        ),
+        ("judge old.jsonl --model m --queries new.jsonl", "is there already"),
+    ],
+)
+def test_what_is_wrong_is_one_line(refused, monkeypatch, words, told):
+    for name in ("ANTHROPIC_API_KEY", "RAG_EVAL_ANTHROPIC_API_KEY", "RAG_EVAL_OLLAMA_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    assert told in refused(words)
+
+
+def test_what_was_judged_can_be_judged_again(judge, folder):
+    judge("old.jsonl", "--judge", "coherence", "--queries", "run.jsonl")
+    result = judge("run.jsonl", "--judge", "coherence", "--queries", "again.jsonl")
+    assert result.exit_code == 0, result.stderr
+    assert (folder / "again.jsonl").read_text() == (folder / "run.jsonl").read_text()

@@ -1,0 +1,216 @@
+"""Files of runs and judgments that cannot be read, told by file, line and value; odd ones read.
+
+The kinds are those that IR tools stumble over: most drop them silently or fail without a line.
+"""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rageval_report.errors import ReaderError
+from rageval_report.rankings.score_tables import score_table_of_rankings
+
+RUN = b"q1 Q0 a 1 0.9 t\nq1 Q0 b 2 0.8 t\n"
+QRELS = b"q1 0 a 1\nq1 0 b 0\n"
+BEIR = b"query-id\tcorpus-id\tscore\nq1\ta\t1\n"
+
+
+def scored(path, qrels=None, names="mrr"):
+    return score_table_of_rankings(path, {"q1": {"a": 1}} if qrels is None else qrels, names)
+
+
+# -- what cannot be read
+
+
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        (b"", "expected a TREC run"),
+        (b"# only this\n\n", "there is no line"),
+        (RUN + b"q1 Q0 c 3 0.7\n", "line 3: expected 6 columns, .*; found 5, in 'q1 Q0 c 3"),
+        (RUN + b"q1 Q0 c 3 0.7 a tag\n", "line 3: expected 6 columns, .*; found 7"),
+        (RUN + b"q1 Q0 a b 3 0.7 t\n", "line 3: expected 6 columns, .*; found 7, in 'q1 Q0 a b"),
+        (RUN + b"q1 Q0 c 3 nan t\n", "line 3: the score must be a number; found 'nan'"),
+        (RUN + b"q1 Q0 c 3 NaN t\n", "line 3: the score must be a number; found 'NaN'"),
+        (RUN + b"q1 Q0 c 3 high t\n", "line 3: the score must be a number; found 'high'"),
+        (RUN + b"q1 Q0 c 3 1_0 t\n", "line 3: the score must be a number; found '1_0'"),
+        (RUN + b"q1 Q0 c 3 0,7 t\n", "line 3: the score must be a number; found '0,7'"),
+        (RUN + b"q1 Q0 c 3 0x7 t\n", "line 3: the score must be a number; found '0x7'"),
+        (RUN + b"q1 Q0 c 3 \xd9\xa1 t\n", "line 3: the score must be a number; found '\u0661'"),
+        (RUN + b"\nq1 Q0 a 3 0.1 t\n", "line 4: .*'q1', document 'a': stands twice, .*line 1"),
+        (RUN + b"# c\nq1 Q0 c 3 x t\n", "line 4: the score must be a number; found 'x'"),
+        (RUN + b"q1 Q0 \xff 3 0.7 t\n", "line 3: expected UTF-8"),
+        (RUN + b"q1 Q0 a\x00 3 0.7 t\n", "line 3: expected text; found the byte"),
+        (RUN.decode().encode("utf-16"), "this is UTF-16"),
+        (gzip.compress(RUN, mtime=0)[:-9], "the gzip file is damaged"),
+        (QRELS, "line 1: expected 6 columns, .*; found 4"),
+        (RUN.replace(b" ", b","), "line 1: expected 6 columns, .*; found 1, in 'q1,Q0,a"),
+        (b'{"q1": {"a": 0.9}}\n', "line 1: expected 6 columns"),
+        (b"x" * 5000 + b" Q0 a 1 1 t\n", "line 1: a word of 5000 bytes"),
+        (b"query Q0 doc rank score tag\n" + RUN, "line 1: the score .*; found 'score'"),
+    ],
+)
+def test_a_run_that_cannot_be_read_is_told_by_file_line_and_value(tmp_path, run, told):
+    path = tmp_path / "bad.run"
+    path.write_bytes(run)
+    with pytest.raises(ReaderError, match=rf"bad\.run.*{told}"):
+        scored(path)
+
+
+@pytest.mark.parametrize(
+    ("qrels", "told"),
+    [
+        (b"", "expected TREC qrels"),
+        (b"# only this\n", "there is no line"),
+        (QRELS + b"q1 0 c yes\n", "line 3: the relevance must be a number; found 'yes'"),
+        (QRELS + b"q1 0 c inf\n", "line 3: the relevance must be a number; found 'inf'"),
+        (QRELS + b"q1 0 c nan\n", "line 3: the relevance must be a number; found 'nan'"),
+        (QRELS + b"q1 0 c True\n", "line 3: the relevance must be a number; found 'True'"),
+        (QRELS + b"q1 0 c 9" + b"9" * 308 + b"\n", "line 3: the relevance must be a number"),
+        (QRELS + b"q1 0 c\n", "line 3: expected 4 columns, .*; found 3, in 'q1 0 c'"),
+        (QRELS + b"q1 0 c 1 x\n", "line 3: expected 4 columns, .*; found 5"),
+        (QRELS + b"q1 0 a 1\n", "line 3: .*document 'a': stands twice, first in line 1"),
+        (QRELS + b"q1 0 a 2\n", "line 3: .*document 'a': stands twice, first in line 1"),
+        (RUN, "line 1: expected 4 columns, .*; found 6"),
+        (QRELS.replace(b" ", b","), "line 1: expected 4 columns, .*; found 1"),
+        (b"query_id iter doc_id rel\n" + QRELS, "line 1: the relevance .*; found 'rel'"),
+        (BEIR + b"q1\tb\tx\n", "line 3: the relevance must be a number; found 'x'"),
+        (BEIR + b"q1\tb\n", "line 3: expected 3 columns, .*; found 2"),
+        (BEIR + b"q1\ta\t1\n", "line 3: .*document 'a': stands twice, first in line 2"),
+        (BEIR + BEIR, "line 3: the relevance must be a number; found 'score'"),
+        (BEIR[: BEIR.index(b"\n") + 1], "expected BEIR qrels, .*; there is no line"),
+    ],
+)
+def test_judgments_that_cannot_be_read_are_told_by_file_line_and_value(tmp_path, qrels, told):
+    path = tmp_path / "bad.qrels"
+    path.write_bytes(qrels)
+    with pytest.raises(ReaderError, match=rf"bad\.qrels.*{told}"):
+        scored({"q1": {"a": 1}}, path)
+
+
+def test_the_error_holds_file_and_line_for_programs(tmp_path):
+    path = tmp_path / "bad.run"
+    path.write_bytes(RUN + b"q1 Q0 c 3 high t\n")
+    with pytest.raises(ReaderError) as told:
+        scored(path)
+    assert (str(told.value.path), told.value.line) == (str(path), 3)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(ReaderError, match="there is no such file"):
+        scored(tmp_path / "none.run")
+    with pytest.raises(ReaderError, match="the file cannot be read: Is a directory"):
+        scored(tmp_path)
+
+
+def test_lines_are_counted_through_a_long_file(tmp_path):
+    path = tmp_path / "long.run"
+    n = 200_000  # about 5 megabytes: more than is split at a time
+    lines = [f"q{one // 100} Q0 d{one % 100:03} 1 {one % 100} tag" for one in range(n)]
+    path.write_text("\n".join([*lines, "", "# end", "q1 Q0 z 9 much tag", ""]))
+    with pytest.raises(
+        ReaderError, match=f"line {n + 3}: the score must be a number; found 'much'"
+    ):
+        scored(path)
+
+
+# -- what only looks odd
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        b"\xef\xbb\xbf" + RUN,
+        RUN.replace(b"\n", b"\r\n"),
+        RUN.removesuffix(b"\n"),
+        b"\n# comment\n  \n" + RUN.replace(b" ", b"\t  "),
+        b"  " + RUN.replace(b"\n", b"  \n"),
+        RUN.replace(b"0.9", b"+9e-1"),
+        RUN.replace(b"0.9", b"inf"),
+        RUN.replace(b" 1 ", b" x "),  # ranks are not asked for
+        gzip.compress(b"\xef\xbb\xbf" + RUN, mtime=0),
+    ],
+)
+def test_an_odd_run_is_read(tmp_path, run):
+    path = tmp_path / "odd.run"
+    path.write_bytes(run)
+    ranked = scored(path, names=["mrr", "P@2"])
+    assert ranked.scores.loc["q1"].tolist() == [1.0, 0.5]
+    assert ranked.details.loc["q1", "n_retrieved"] == 2
+
+
+@pytest.mark.parametrize(
+    "qrels",
+    [
+        b"\xef\xbb\xbf" + QRELS,  # five IR tools lose the first judgment
+        QRELS.replace(b"\n", b"\r\n"),
+        b"# judged by hand\n\n" + QRELS.replace(b" ", b"\t"),
+        QRELS.replace(b"1\n", b"1.0\n"),
+        QRELS + b"q1 0 c -1\n",
+        BEIR,
+        b"\xef\xbb\xbf" + BEIR,
+        BEIR.replace(b"\n", b"\r\n"),
+        BEIR.split(b"\n", 1)[1],
+        gzip.compress(BEIR, mtime=0),
+    ],
+)
+def test_odd_judgments_are_read(tmp_path, qrels):
+    path = tmp_path / "odd.qrels"
+    path.write_bytes(qrels)
+    ranked = scored({"q1": ["x", "a"]}, path, ["mrr", "recall"])
+    assert ranked.scores.loc["q1"].tolist() == [0.5, 1.0]
+
+
+def test_a_judgment_of_two_hundred_million_is_read(tmp_path):
+    # trec_eval and pytrec_eval hang for minutes
+    path = tmp_path / "qrels"
+    path.write_text("q1 0 a 200000000\nq1 0 b 1\n")
+    assert scored({"q1": ["a", "b"]}, path, "ndcg").scores["ndcg"].item() == 1.0
+
+
+def test_fractions_in_judgments_are_gains(tmp_path):
+    path = tmp_path / "qrels"
+    path.write_text("q1 0 a 0.5\nq1 0 b 1.5\n")
+    value = scored({"q1": ["a", "b"]}, path, "ndcg").scores["ndcg"].item()
+    assert value == pytest.approx((0.5 + 1.5 / np.log2(3)) / (1.5 + 0.5 / np.log2(3)))
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u2003", "\u3000", "\u0085"])
+def test_only_ascii_blanks_part_words(tmp_path, blank):
+    # str.split() would make two words of such an id
+    path = tmp_path / "odd.run"
+    path.write_text(f"q1 Q0 a{blank}b 1 0.9 t\n", encoding="utf-8")
+    assert scored(path, {"q1": {f"a{blank}b": 1}}).scores["mrr"].item() == 1.0
+
+
+def test_a_hash_within_a_line_is_no_comment(tmp_path):
+    path = tmp_path / "hash.run"
+    path.write_text("# told\nq1 Q0 a#1 1 0.9 #t\n")
+    assert scored(path, {"q1": {"a#1": 1}}).scores["mrr"].item() == 1.0
+
+
+def test_a_blank_is_part_of_an_id_of_beir(tmp_path):
+    path = tmp_path / "test.tsv"
+    path.write_text("q1\ta b\t2\nq1\tc\t0\n")
+    assert scored({"q1": ["c", "a b"]}, path).scores["mrr"].tolist() == [0.5]
+
+
+def test_ids_are_texts_even_where_they_look_like_numbers(tmp_path):
+    run, qrels = tmp_path / "run", tmp_path / "qrels"
+    run.write_text("1 Q0 01 1 0.9 t\n1 Q0 1.0 2 0.8 t\n1 Q0 1 3 0.7 t\n")
+    qrels.write_text("1 0 1 1\n")
+    assert scored(run, qrels).scores["mrr"].tolist() == [1 / 3]
+    assert scored(run, {1: {1: 1}}).scores["mrr"].tolist() == [1 / 3]
+
+
+def test_files_and_dicts_agree_on_ids_of_many_lengths(write_run, write_qrels):
+    rng = np.random.default_rng(0)
+    ids = ["x" * int(size) + str(one) for one, size in enumerate(rng.integers(0, 70, 80))]
+    run = {f"q{q}": dict(zip(rng.permutation(ids)[:40].tolist(), rng.random(40).tolist(),
+           strict=True)) for q in range(5)}  # fmt: skip
+    qrels = {query: {doc: int(rng.integers(0, 3)) for doc in ids[:20]} for query in run}
+    names = ["mrr", "ndcg@10", "map", "bpref"]
+    by_file = scored(write_run(run), write_qrels(qrels), names).scores
+    pd.testing.assert_frame_equal(by_file, scored(run, qrels, names).scores)

@@ -1,0 +1,244 @@
+"""Queries and documents that do not match: missing, not judged, the query itself, repeats.
+
+The outcomes are worked out by hand.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rageval_report import score_rankings
+from rageval_report.errors import AlignmentError, DataError
+from rageval_report.rankings.score_tables import score_table_of_rankings
+
+NAMES = ["mrr", "ndcg@10", "map", "bpref", "recall@2"]
+
+
+@pytest.fixture(params=["dict", "frame", "file"])
+def given_as(request, frame_of, write_run, write_qrels):
+    """A run and its judgments as dicts, frames or files."""
+
+    def given_as(run, qrels):
+        return {
+            "dict": lambda: (run, qrels),
+            "frame": lambda: (frame_of(run, "score"), frame_of(qrels, "relevance")),
+            "file": lambda: (write_run(run), write_qrels(qrels)),
+        }[request.param]()
+
+    return given_as
+
+
+# -- queries
+
+
+def test_a_judged_query_that_is_missing_scores_zero_and_is_counted(given_as):
+    pair = given_as({"q1": {"a": 1.0}}, {"q1": {"a": 1}, "q2": {"b": 1}})
+    ranked = score_table_of_rankings(*pair, NAMES)
+    assert ranked.scores.loc["q2"].tolist() == [0] * len(NAMES)
+    assert ranked.details.loc["q2", "n_retrieved"] == 0
+    assert ranked.notes == ("1 of 2 judged queries is missing from the run and scores 0: 'q2'",)
+
+
+def test_an_unjudged_query_is_ignored_and_listed(given_as):
+    pair = given_as({"q1": {"a": 1.0}, "q9": {"a": 1.0}}, {"q1": {"a": 1}})
+    ranked = score_table_of_rankings(*pair, "mrr")
+    assert ranked.scores.index.tolist() == ["q1"]
+    assert ranked.notes == ("1 query of the run is not judged and is ignored: 'q9'",)
+
+
+def test_one_query_in_common_is_scored_and_the_others_are_told(given_as):
+    pair = given_as(
+        {"q1": {"a": 1.0}, "x2": {"a": 1.0}, "x3": {"a": 1.0}},
+        {"q1": {"a": 1}, "y2": {"a": 1}, "y3": {"a": 1}},
+    )
+    ranked = score_table_of_rankings(*pair, "mrr")
+    assert ranked.scores["mrr"].to_dict() == {"q1": 1.0, "y2": 0.0, "y3": 0.0}
+    assert ranked.notes == (
+        "2 of 3 judged queries are missing from the run and score 0: 'y2', 'y3'",
+        "2 queries of the run are not judged and are ignored: 'x2', 'x3'",
+    )
+
+
+def test_no_query_in_common_is_an_error_that_shows_three_of_each_side(given_as):
+    pair = given_as(
+        {f"q{one}": {"a": 1.0} for one in range(4)}, {str(one): {"a": 1} for one in range(5)}
+    )
+    told = "the run's: 'q0', 'q1', 'q2' and 1 more; judged: '0', '1', '2' and 2 more"
+    with pytest.raises(AlignmentError, match=told):
+        score_table_of_rankings(*pair, "mrr")
+
+
+@pytest.mark.parametrize("other", ["1.0", "01", " 1", "1 "])
+def test_ids_that_only_look_alike_are_no_queries_in_common(other):
+    with pytest.raises(AlignmentError, match=f"the run's: '1'; judged: '{other}'"):
+        score_table_of_rankings({"1": ["a"]}, {other: ["a"]}, "mrr")
+
+
+def test_no_judgments_are_an_error():
+    with pytest.raises(DataError, match="there are no judgments"):
+        score_table_of_rankings({"q1": ["a"]}, {}, "mrr")
+
+
+@pytest.mark.parametrize("grades", [(0, 0), (-1, -2)])
+def test_a_query_without_relevant_documents_scores_zero_or_nothing(given_as, grades):
+    # trec_eval 9 stops at a query of negative judgments alone
+    judged = {"q1": dict(zip("ab", grades, strict=True)), "q2": {"a": 1}}
+    pair = given_as({"q1": {"a": 1.0}, "q2": {"a": 1.0}}, judged)
+    zero = score_table_of_rankings(*pair, "mrr")
+    skip = score_table_of_rankings(*pair, "mrr", no_relevant="skip")
+    assert zero.scores["mrr"].tolist() == [0.0, 1.0]
+    np.testing.assert_array_equal(skip.scores["mrr"], [np.nan, 1.0])
+    assert zero.notes == ("1 of 2 queries has no relevant document and scores 0: 'q1'",)
+    assert skip.notes == ("1 of 2 queries has no relevant document and scores nothing: 'q1'",)
+
+
+def test_the_details_count_relevant_retrieved_and_judged(given_as, run, qrels):
+    details = score_table_of_rankings(*given_as(run, qrels), ["recall@1", "ndcg@2", "map"]).details
+    assert list(details) == [
+        *("n_relevant", "n_retrieved", "tied_share"), "n_judged@1", "n_judged@2", "n_judged",
+    ]  # fmt: skip
+    assert details.loc["q1"].tolist() == [2, 3, 0, 0, 1, 2]
+    assert details.loc["q2"].tolist() == [1, 2, 0, 1, 2, 2]
+
+
+# -- the query itself among the documents
+
+
+SELF_RUN = {"q1": {"q1": 9.0, "a": 1.0, "b": 0.5}, "q2": {"b": 2.0, "q1": 1.0}}
+SELF_QRELS = {"q1": {"b": 1}, "q2": {"q1": 1}}
+
+
+def test_a_document_that_bears_its_querys_id_stays(given_as):
+    ranked = score_table_of_rankings(*given_as(SELF_RUN, SELF_QRELS), "mrr")
+    assert ranked.scores["mrr"].tolist() == [1 / 3, 1 / 2]
+    assert ranked.notes == ()
+
+
+def test_on_request_it_is_left_out_and_counted(given_as):
+    # of q1 the first; what bears the id of another query stays
+    ranked = score_table_of_rankings(*given_as(SELF_RUN, SELF_QRELS), "mrr", drop_self=True)
+    assert ranked.scores["mrr"].tolist() == [1 / 2, 1 / 2]
+    assert ranked.details["n_retrieved"].tolist() == [2, 2]
+    assert ranked.notes == ("drop_self: 1 retrieved document bears its query's id and is left out",)
+
+
+def test_the_evaluation_tells_of_what_was_left_out():
+    evaluation = score_rankings(SELF_RUN, SELF_QRELS, "mrr", drop_self=True)
+    assert evaluation.get_aggregated_scores("mrr") == 1 / 2
+    assert any("drop_self: 1 retrieved" in note for note in evaluation.evaluation_report().notes)
+
+
+def test_the_input_is_not_changed():
+    # BEIR's evaluation takes the documents out of the caller's own dict
+    run = {"q1": {"q1": 9.0, "a": 1.0}}
+    score_rankings(run, {"q1": {"a": 1}}, "mrr", drop_self=True)
+    assert run == {"q1": {"q1": 9.0, "a": 1.0}}
+
+
+def test_a_query_that_retrieved_only_itself_has_retrieved_nothing(given_as):
+    pair = given_as(
+        {"q1": {"q1": 9.0}, "q2": {"q2": 1.0, "a": 0.5}}, {"q1": {"a": 1}, "q2": {"a": 1}}
+    )
+    ranked = score_table_of_rankings(*pair, "mrr", drop_self=True)
+    assert ranked.scores["mrr"].tolist() == [0.0, 1.0]
+    assert ranked.notes[0] == (
+        "drop_self: 2 retrieved documents bear their query's id and are left out"
+    )
+    assert "'q1'" in ranked.notes[1]
+
+
+def test_a_run_of_nothing_but_its_queries_has_no_query_left(given_as):
+    pair = given_as({"q1": {"q1": 1.0}, "q2": {"q2": 1.0}}, {"q1": {"a": 1}, "q2": {"a": 1}})
+    with pytest.raises(AlignmentError, match="the run's: none; judged: 'q1', 'q2'"):
+        score_table_of_rankings(*pair, "mrr", drop_self=True)
+
+
+def test_arguana_whose_queries_are_documents_loses_a_rank_to_each(real_data):
+    # each query's own text is its nearest; without it the judged one, here second, is first
+    lines = (real_data("beir_arguana_sample") / "qrels" / "test.tsv").read_text().splitlines()
+    judged = dict(line.split("\t")[:2] for line in lines[1:])
+    run = {query: [query, doc] for query, doc in judged.items()}
+    path = real_data("beir_arguana_sample") / "qrels" / "test.tsv"
+    kept, dropped = (
+        score_table_of_rankings(run, path, "mrr", drop_self=flag) for flag in (False, True)
+    )
+    assert len(judged) == 150
+    assert kept.scores["mrr"].unique().tolist() == [0.5]
+    assert dropped.scores["mrr"].unique().tolist() == [1.0]
+    assert dropped.notes[0].startswith("drop_self: 150 retrieved documents")
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    run=st.dictionaries(
+        st.sampled_from("abc"),
+        st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 3), min_size=1),
+        min_size=1,
+    )
+)
+def test_dropping_is_as_if_it_had_never_been_retrieved(given_as, run):
+    qrels = {query: {"d": 1, "e": 2} for query in run} | {"z": {"d": 1}}
+    never = {query: {d: x for d, x in docs.items() if d != query} for query, docs in run.items()}
+    if not any(never.values()):
+        return  # nothing is left to score
+    dropped = score_table_of_rankings(*given_as(run, qrels), NAMES, drop_self=True)
+    expected = score_table_of_rankings(never, qrels, NAMES)
+    assert dropped.scores.equals(expected.scores)
+    assert dropped.details.equals(expected.details)
+
+
+# -- repeats
+
+
+def test_a_document_that_stands_twice_counts_on_request_where_it_ranks_best(frame_of, tmp_path):
+    frame = frame_of({"q": {"a": 1.0, "b": 2.0}}, "score")
+    frame.loc[2] = ["q", "a", 3.0]
+    path = tmp_path / "run"
+    path.write_text("q Q0 a 3 1.0 t\nq Q0 b 2 2.0 t\nq Q0 a 1 3.0 t\n")
+    for run in ({"q": ["a", "b", "a"]}, frame, path):
+        ranked = score_table_of_rankings(run, {"q": {"b": 1, "a": 0}}, "mrr", duplicates="best")
+        assert ranked.scores["mrr"].tolist() == [1 / 2]
+        assert ranked.details["n_retrieved"].tolist() == [2]
+        assert ranked.notes == (
+            "duplicates: 1 document was retrieved again and counts only where ranked best",
+        )
+
+
+def test_repeated_judgments_are_refused_all_the_same(tmp_path):
+    path = tmp_path / "qrels"
+    path.write_text("q 0 a 1\nq 0 a 1\n")
+    with pytest.raises(DataError, match=r"line 2: .*stands twice, first in line 1"):
+        score_rankings({"q": ["a"]}, path, "mrr", duplicates="best")
+
+
+def test_with_repeats_left_out_no_score_exceeds_one():
+    # several tools count a document twice and report a recall of 2
+    run = {"q": ["a", "a", "b", "a"]}
+    scores = score_rankings(run, {"q": ["a"]}, ["recall@3", "ndcg@3", "map"], duplicates="best")
+    assert scores.scores.loc["q"].tolist() == [1.0, 1.0, 1.0]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from("pq"), st.sampled_from("abcde"), st.integers(0, 9)), min_size=1
+    )
+)
+def test_the_best_of_repeats_is_the_highest_score(rows):
+    best = {}
+    for query, doc, value in rows:
+        docs = best.setdefault(query, {})
+        docs[doc] = max(value, docs.get(doc, value))
+    frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
+    qrels = {query: {"a": 2, "c": 1} for query in "pq"}
+    ranked = score_table_of_rankings(frame, qrels, NAMES, duplicates="best")
+    expected = score_table_of_rankings(best, qrels, NAMES)
+    assert ranked.scores.equals(expected.scores)
+    n_repeats = len(rows) - sum(map(len, best.values()))
+    assert any(note.startswith(f"duplicates: {n_repeats} ") for note in ranked.notes) == (
+        n_repeats > 0
+    )

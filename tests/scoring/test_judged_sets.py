@@ -1,0 +1,147 @@
+"""A pipeline on a judged set, as ADR-013: retrieval and generation told apart, gates held last."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy import stats
+
+from rageval_report.datasets import load_dataset
+from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
+from rageval_report.golden import highly_relevant
+from rageval_report.judges.chats import ScriptedChat
+from rageval_report.scoring.judged_sets import evaluate_judged_set
+
+# Found and right, found and wrong, lost and right, lost and wrong, no answer at all.
+ROWS = [
+    {"query_id": "q1", "relevant": {"a": 2, "z": 1}, "retrieved": ["a", "x"], "answer": "Yes."},
+    {"query_id": "q2", "relevant": {"a": 2, "b": 2}, "retrieved": ["b", "a"], "answer": "Maybe."},
+    {"query_id": "q3", "relevant": {"a": 2}, "retrieved": ["x", "z"], "answer": "Yes."},
+    {"query_id": "q4", "relevant": {"a": 2, "b": 2}, "retrieved": ["a"], "answer": "No."},
+    {"query_id": "q5", "relevant": {"a": 2}, "error": "timeout: no answer"},
+    {"query_id": "q6", "relevant": {"a": 1}, "retrieved": ["a"], "answer": "Yes."},
+]
+RECORDS = [{"question": f"Is it {row['query_id']}?", "reference": "Yes.", **row} for row in ROWS]
+
+
+def judge_of_yes():
+    """A judge in ADR-013's words: TRUE where the answer is Yes."""
+    return ScriptedChat(
+        lambda message: "**TRUE**" if "Yes." in message.user.split("answer>")[1] else "FALSE."
+    )
+
+
+def cells(found):
+    columns = ["retrieval", "n", "correct", "incorrect", "unscored"]
+    return [tuple(row) for row in found.table.frame[columns].to_numpy().tolist()]
+
+
+def test_retrieval_and_generation_are_told_apart():
+    found = evaluate_judged_set(RECORDS, generation="exact_match")
+    assert cells(found) == [
+        ("found", 2, 1, 1, 0),
+        ("not found", 2, 1, 1, 0),
+        ("not scored", 1, 0, 0, 1),
+        ("all", 5, 2, 2, 1),
+    ]
+
+
+def test_a_judge_that_says_true_or_false_fills_the_table():
+    found = evaluate_judged_set(RECORDS, chat=judge_of_yes())
+    by_string = evaluate_judged_set(RECORDS, generation="exact_match")
+    assert cells(found) == cells(by_string)
+    assert list(found.evaluation.metrics)[-1] == "answer_correct"
+    assert found.judged is not None
+
+
+def test_accuracy_has_scipy_s_wilson_interval():
+    """SciPy 1.15 and later: binomtest(1, 2)."""
+    row = evaluate_judged_set(RECORDS, generation="exact_match").table.frame.iloc[0]
+    expected = stats.binomtest(1, 2).proportion_ci(method="wilson")
+    assert row["accuracy"] == 0.5
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((expected.low, expected.high))
+
+
+def test_every_query_is_scored_though_one_fails_its_gate():
+    found = evaluate_judged_set(RECORDS, generation="exact_match")
+    queries = found.queries.frame.set_index("query_id")
+    assert queries["found"].tolist()[:4] == [1, 2, 0, 1]
+    assert math.isnan(queries.loc["q5", "found"])
+    assert queries["retrieval"].tolist() == [
+        *("found", "found", "not found", "not found", "not scored"),
+    ]
+    assert not found.evaluation.gate("min(recall@10) >= 0.8").passed
+
+
+def test_documents_of_low_grade_are_neither_expected_nor_asked_for():
+    found = evaluate_judged_set(RECORDS, generation="exact_match")
+    assert "q6" not in found.evaluation.scores.index
+    assert found.queries.frame["expected"].tolist() == [1, 2, 1, 2, 1]
+    assert "1 without a highly relevant document are left out" in found.table.notes[0]
+
+
+def test_recall_that_no_ranking_can_reach_is_said(real_data):
+    """14, 15, 16, 20 and 21 expected documents, ten places: 10/14 ... 10/21 by arithmetic."""
+    with pytest.warns(RagevalWarning, match="no questions"):
+        records = highly_relevant(load_dataset("beir", real_data("beir_nfcorpus_qrels")))
+    sizes = records["highly_relevant_count"]
+    chosen = records.loc[[sizes.index[sizes == n][0] for n in (14, 15, 16, 20, 21)]]
+    answered = chosen.assign(
+        retrieved=[list(one) for one in chosen["relevant"]], answer="Yes.", reference="Yes."
+    )
+    found = evaluate_judged_set(answered, generation="exact_match")
+    scores = found.evaluation.scores
+    assert scores["recall@10"].round(3).tolist() == [0.714, 0.667, 0.625, 0.5, 0.476]
+    assert scores["reachable_recall@10"].tolist() == [1.0] * 5
+    assert cells(found)[0] == ("found", 5, 5, 0, 0)
+    best = sum(10 / n for n in (14, 15, 16, 20, 21)) / 5
+    assert any(f"cannot pass {best:.3f}" in one for one in found.table.notes)
+
+
+@pytest.mark.parametrize(("count", "recall"), [("chunks", 0.5), ("documents", 1.0)])
+def test_two_chunks_of_one_document_are_two_results_or_one(count, recall):
+    row = {**RECORDS[1], "retrieved": ["a", "a", "b"]}
+    found = evaluate_judged_set([row], generation="exact_match", k=2, count=count)
+    assert found.evaluation.scores["recall@2"].tolist() == [recall]
+    assert any("chunks of one document" in one for one in found.table.notes) == (count == "chunks")
+
+
+def test_ids_of_the_pipeline_are_mapped_and_what_has_none_stays_expected():
+    row = {**RECORDS[1], "retrieved": ["note-7", "note-8"]}
+    found = evaluate_judged_set(
+        [row], generation="exact_match", mapping={"a": ["note-7", "note-9"]}
+    )
+    assert found.evaluation.scores["recall@10"].tolist() == [0.5]
+    assert any("1 expected documents are not in the mapping" in one for one in found.table.notes)
+
+
+def test_one_id_of_the_pipeline_is_of_one_document():
+    with pytest.raises(DataError, match="the mapping gives 'n' to 'a' and 'b'"):
+        evaluate_judged_set(RECORDS, generation="exact_match", mapping={"a": "n", "b": "n"})
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"k": 0}, "k must be a whole number"),
+        ({"minimum": 0}, "minimum must be above 0"),
+        ({"generation": "recall@10"}, "is of the retrieval"),
+        ({"grade": 3}, "no query has a document of grade 3"),
+        ({"generation": "answer_correct"}, "is for a judge"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(options, told):
+    with pytest.raises(DataError, match=told):
+        evaluate_judged_set(RECORDS, **{"generation": "exact_match", **options})
+
+
+def test_an_unknown_way_to_count_is_answered_with_the_nearest():
+    with pytest.raises(UnknownNameError, match="Did you mean 'chunks'"):
+        evaluate_judged_set(RECORDS, generation="exact_match", count="chunk")
+
+
+def test_records_that_nobody_answered_are_refused():
+    asked = [{"query_id": "a", "relevant": {"a": 2}, "reference": "Yes."}]
+    with pytest.raises(DataError, match="expected answered records"):
+        evaluate_judged_set(asked, generation="exact_match")
