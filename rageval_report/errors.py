@@ -3,15 +3,16 @@
 ::
 
     RagevalError
-    ├── DataError (ValueError)               the data does not have the promised shape
-    │   ├── AlignmentError                   two tables share no query, or no metric
+    ├── DataError (ValueError)               the data does not have the expected shape
+    │   ├── AlignmentError                   two tables have no query, or no metric, in common
     │   └── ReaderError                      a file cannot be read: path and line
     ├── UnknownNameError (KeyError)          the nearest name, and the known ones
+    │   └── UnknownValueError (ValueError)   a parameter with few values has another one
     ├── MissingDependencyError (ImportError) the extra, and the line that installs it
-    ├── PipelineError (RuntimeError)         the pipeline that was asked did not answer
-    ├── JudgeError (RuntimeError)            the judge's endpoint failed
-    └── GateError (AssertionError)           a gate did not hold
-    RagevalWarning (UserWarning)             something was mended or guessed, and is said
+    ├── PipelineError (RuntimeError)         the pipeline did not answer
+    ├── JudgeError (RuntimeError)            the endpoint of the judge failed
+    └── GateError (AssertionError)           a gate failed
+    RagevalWarning (UserWarning)             something was corrected or guessed
 
 Each is also the built-in that a caller expects, so ``except ValueError`` catches a `DataError`.
 """
@@ -23,6 +24,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 MOST_NAMED = 5
+_NEAR = 0.7  # difflib's ratio: "recal" is near "recall" (0.91), "zero" is not near "drop" (0.5)
 
 
 class RagevalError(Exception):
@@ -30,11 +32,11 @@ class RagevalError(Exception):
 
 
 class DataError(RagevalError, ValueError):
-    """The data does not have the promised shape, or an argument makes no sense."""
+    """The data does not have the expected shape, or an argument makes no sense."""
 
 
 class AlignmentError(DataError):
-    """Two tables of scores share no query, or no metric."""
+    """Two tables of scores have no query, or no metric, in common."""
 
 
 class ReaderError(DataError):
@@ -43,9 +45,9 @@ class ReaderError(DataError):
     Parameters
     ----------
     message : str
-        What was expected, what was found, what to do.
+        What was expected, what the file contains, and what to do.
     path : str or Path, optional
-        The file; it opens the message.
+        The file; the message starts with it.
     line : int, optional
         The line, counted from 1.
     """
@@ -62,31 +64,61 @@ class ReaderError(DataError):
 
 
 class UnknownNameError(RagevalError, KeyError):
-    """A name that nothing answers to.
+    """A name that is not in a table of names, such as a metric or a reader.
 
     Parameters
     ----------
     what : str
-        The kind of thing that was asked for, as in "metric".
+        The kind of thing that the table holds, such as "metric".
     name : str
-        The name that was given.
+        The name that is not known.
     known : iterable of str
-        The names that would have been understood.
+        The names in the table.
     """
 
     def __init__(self, what: str, name: str, known: Iterable[str]):
         self.what = what
         self.name = name
         self.known = sorted(known)
-        near = difflib.get_close_matches(str(name).lower(), self.known, n=1, cutoff=0.5)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        super().__init__(self._message())
+
+    def _message(self) -> str:
         listed = ", ".join(self.known) or "none"
-        super().__init__(f"no {what} is named {name!r}.{hint} Known: {listed}.")
+        hint = did_you_mean(self.name, self.known)
+        return f"no {self.what} is named {self.name!r}.{hint} Known: {listed}."
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.what, self.name, self.known)
 
     __str__ = Exception.__str__  # a KeyError would print its message in quotes
+
+
+class UnknownValueError(UnknownNameError, ValueError):
+    """A value that a parameter with few values does not have.
+
+    Parameters
+    ----------
+    what : str
+        The parameter, such as "missing".
+    name : str
+        The value that is not one of them.
+    known : iterable of str
+        The values that the parameter can have, in the order in which the message lists them.
+    """
+
+    def __init__(self, what: str, name: str, known: Iterable[str]):
+        self._values = tuple(known)
+        super().__init__(what, name, self._values)
+
+    def _message(self) -> str:
+        quoted = [f'"{value}"' for value in self._values]
+        listed = " or ".join([", ".join(quoted[:-1]), quoted[-1]]) if quoted[1:] else quoted[0]
+        hint = did_you_mean(self.name, self.known)
+        got = f'"{self.name}"' if isinstance(self.name, str) else repr(self.name)
+        return f"{self.what} must be {listed}; got {got}{'.' if hint else ''}{hint}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.what, self.name, self._values)
 
 
 class MissingDependencyError(RagevalError, ImportError):
@@ -111,23 +143,67 @@ class MissingDependencyError(RagevalError, ImportError):
 
 
 class PipelineError(RagevalError, RuntimeError):
-    """The pipeline that was asked did not answer as it should."""
+    """The pipeline did not answer as it should."""
 
 
 class JudgeError(RagevalError, RuntimeError):
-    """The judge's endpoint failed; a verdict that cannot be read is unscored, not an error."""
+    """The endpoint of the judge failed; an unusable verdict is unscored, not an error."""
 
 
 class GateError(RagevalError, AssertionError):
-    """A gate did not hold."""
+    """A gate failed."""
 
 
 class RagevalWarning(UserWarning):
-    """Something in the data was mended or guessed; the message says what."""
+    """Something in the data was corrected or guessed; the message says what."""
+
+
+def check_choice(parameter: str, value: object, choices: Iterable[str]) -> None:
+    """Check a parameter that has few values.
+
+    Parameters
+    ----------
+    parameter : str
+        Its name, as the caller writes it.
+    value : object
+        What the caller passed.
+    choices : iterable of str
+        The values that it can have.
+
+    Raises
+    ------
+    UnknownValueError
+        If the value is not one of them.
+
+    Examples
+    --------
+    >>> check_choice("missing", "drop", ("drop", "worst", "bounds"))
+    >>> check_choice("missing", "zero", ("drop", "worst", "bounds"))
+    Traceback (most recent call last):
+        ...
+    rageval_report.errors.UnknownValueError: missing must be "drop", "worst" or "bounds"; got "zero"
+    """
+    values = tuple(choices)
+    if value not in values:
+        raise UnknownValueError(parameter, value, values)  # type: ignore[arg-type]
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """The nearest known name as a question, or nothing if no name is near.
+
+    Examples
+    --------
+    >>> did_you_mean("recal", ["precision", "recall"])
+    " Did you mean 'recall'?"
+    >>> did_you_mean("zero", ["drop", "worst"])
+    ''
+    """
+    near = difflib.get_close_matches(str(name).lower(), list(known), n=1, cutoff=_NEAR)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def named(things: Iterable[object], most: int = MOST_NAMED) -> str:
-    """The first few things, quoted, and how many more there are.
+    """The first few items, quoted, and the number of the others.
 
     Examples
     --------
@@ -136,6 +212,6 @@ def named(things: Iterable[object], most: int = MOST_NAMED) -> str:
     >>> named(range(8))
     '0, 1, 2, 3, 4 and 3 more'
     """
-    every = list(things)
-    shown = ", ".join(repr(thing) for thing in every[:most])
-    return shown if len(every) <= most else f"{shown} and {len(every) - most} more"
+    items = list(things)
+    quoted = ", ".join(repr(item) for item in items[:most])
+    return quoted if len(items) <= most else f"{quoted} and {len(items) - most} more"

@@ -3,7 +3,6 @@ import pickle
 
 import pytest
 
-import rageval_report
 from rageval_report import errors
 from rageval_report.errors import (
     AlignmentError,
@@ -16,6 +15,8 @@ from rageval_report.errors import (
     RagevalWarning,
     ReaderError,
     UnknownNameError,
+    UnknownValueError,
+    check_choice,
     named,
 )
 
@@ -24,6 +25,7 @@ BUILT_IN = {
     AlignmentError: ValueError,
     ReaderError: ValueError,
     UnknownNameError: KeyError,
+    UnknownValueError: ValueError,
     MissingDependencyError: ImportError,
     PipelineError: RuntimeError,
     JudgeError: RuntimeError,
@@ -37,7 +39,7 @@ def test_each_error_is_of_the_tree_and_the_built_in_that_a_caller_expects(error)
     assert issubclass(error, BUILT_IN[error])
 
 
-def test_the_tree_is_drawn_whole_and_can_be_imported_from_the_top():
+def test_the_tree_is_drawn_whole():
     tree = [
         one
         for _, one in inspect.getmembers(errors, inspect.isclass)
@@ -45,7 +47,6 @@ def test_the_tree_is_drawn_whole_and_can_be_imported_from_the_top():
     ]
     for error in tree:
         assert error.__name__ in errors.__doc__
-        assert getattr(rageval_report, error.__name__) is error
 
 
 def test_the_warning_is_no_error():
@@ -145,3 +146,25 @@ def test_an_error_survives_the_way_from_another_process(error):
 def test_errors_come_back_from_another_process_as_they_were(error):
     back = pickle.loads(pickle.dumps(error))
     assert (type(back), str(back)) == (type(error), str(error))
+
+
+# -- parameters with few values
+
+
+def test_a_wrong_value_is_answered_with_the_parameter_and_its_values():
+    with pytest.raises(UnknownValueError) as caught:
+        check_choice("missing", "zero", ("drop", "worst", "bounds"))
+    assert str(caught.value) == 'missing must be "drop", "worst" or "bounds"; got "zero"'
+    assert isinstance(caught.value, UnknownNameError)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_a_near_value_is_suggested_and_a_value_that_is_not_a_text_is_shown():
+    with pytest.raises(UnknownValueError, match=r'got "dorp"\. Did you mean \'drop\'\?$'):
+        check_choice("missing", "dorp", ("drop", "worst"))
+    with pytest.raises(UnknownValueError, match=r'^how must be "a"; got 3$'):
+        check_choice("how", 3, ("a",))
+
+
+def test_a_known_value_passes():
+    assert check_choice("missing", "drop", ("drop", "worst")) is None

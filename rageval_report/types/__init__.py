@@ -1,0 +1,18 @@
+"""The type aliases that every room shares: arrays by element, and objects of JSON files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["BoolArray", "FloatArray", "IntArray", "JsonObject"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+# A parsed JSON object: its values are checked one by one where they are read.
+JsonObject = Mapping[str, Any]
