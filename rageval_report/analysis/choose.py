@@ -9,8 +9,8 @@ import numpy as np
 
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric, Scored, resolver
-from rageval_report.stats.base import FloatArray
 from rageval_report.stats.means.describe import percentiles_of
+from rageval_report.types import FloatArray
 
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
 

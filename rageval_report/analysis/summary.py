@@ -27,10 +27,11 @@ from rageval_report.scores.states import (
     states_frame,
     unscored_reasons,
 )
-from rageval_report.stats.base import FloatArray, Interval
+from rageval_report.stats.base import Interval
 from rageval_report.stats.means.describe import QUARTILES, ColumnDescription, describe
 from rageval_report.stats.means.intervals import described_interval
 from rageval_report.stats.means.quantiles import quantile_interval
+from rageval_report.types import FloatArray
 
 MOST_REASONS = 3
 _LONGEST_REASON = 80

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from rageval_report.stats.base import FloatArray, Interval
+from rageval_report.stats.base import Interval
+from rageval_report.types import FloatArray
 
 
 class MeanInterval(Protocol):

@@ -17,13 +17,7 @@ import numpy.typing as npt
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats import CORRECTIONS, TESTS
-from rageval_report.stats.base import (
-    TIE_TOLERANCE,
-    FloatArray,
-    check_resamples,
-    check_seed,
-    paired_differences,
-)
+from rageval_report.stats.base import TIE_TOLERANCE, check_resamples, check_seed, paired_differences
 from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.stats.pairs.discordant import coin_midp, is_binary
 from rageval_report.stats.pairs.paired import paired_test
@@ -32,8 +26,7 @@ from rageval_report.stats.sign_flips.lattice import lattice_step
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import lattice_tail
 from rageval_report.stats.sign_flips.signflip import observed_tail
-
-IntArray = npt.NDArray[np.int64]
+from rageval_report.types import FloatArray, IntArray
 
 WESTFALL_YOUNG = "westfall-young"
 

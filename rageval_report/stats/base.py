@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError
-
-FloatArray = npt.NDArray[np.float64]
+from rageval_report.types import FloatArray
 
 # Differences this small, relative to the scores they come from, are rounding, not findings.
 TIE_TOLERANCE = 1e-12

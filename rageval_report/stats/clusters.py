@@ -15,10 +15,9 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats.base import TIE_TOLERANCE, FloatArray, Interval, check_level
+from rageval_report.stats.base import TIE_TOLERANCE, Interval, check_level
 from rageval_report.stats.pairs.spread import rounding, standard_deviation
-
-IntArray = npt.NDArray[np.intp]
+from rageval_report.types import BoolArray, FloatArray, IndexArray
 
 KINDS = ("CR0", "CR1", "CR2")
 
@@ -208,7 +207,7 @@ def cluster_sums(differences: npt.ArrayLike, clusters: npt.ArrayLike) -> FloatAr
     return _sums(scores, codes)
 
 
-def _sums(scores: FloatArray, codes: IntArray) -> FloatArray:
+def _sums(scores: FloatArray, codes: IndexArray) -> FloatArray:
     return np.bincount(codes, weights=scores).astype(np.float64, copy=False)
 
 
@@ -275,7 +274,7 @@ def _within(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:
 
 def _scores_and_codes(
     values: npt.ArrayLike, clusters: npt.ArrayLike
-) -> tuple[FloatArray, IntArray]:
+) -> tuple[FloatArray, IndexArray]:
     """The scores that are there, and the number of each one's cluster by first appearance."""
     scores = np.asarray(values, dtype=np.float64)
     labels = _labels(clusters)
@@ -305,7 +304,7 @@ def _labels(clusters: npt.ArrayLike) -> npt.NDArray[Any]:
     return labels
 
 
-def _missing(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _missing(labels: npt.NDArray[Any]) -> BoolArray:
     if labels.dtype.kind in "fmM":  # numbers and times, of which only the nameless ones differ
         return np.asarray(labels != labels, dtype=bool)
     if labels.dtype.kind in "iub":
@@ -323,7 +322,7 @@ def _is_missing(label: object) -> bool:
         return True
 
 
-def _codes(labels: npt.NDArray[Any]) -> IntArray:
+def _codes(labels: npt.NDArray[Any]) -> IndexArray:
     numbers: dict[object, int] = {}
     try:
         return np.array([numbers.setdefault(label, len(numbers)) for label in labels.tolist()])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rageval_report.errors import DataError
 from rageval_report.stats import CORRECTIONS
-from rageval_report.stats.base import FloatArray
+from rageval_report.types import FloatArray, IndexArray
 
 
 def adjust_pvalues(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
@@ -205,7 +205,7 @@ def _smallest_from_here(steps: FloatArray) -> FloatArray:
     return np.minimum(1.0, np.minimum.accumulate(steps[::-1])[::-1])
 
 
-def _in_order(ascending: FloatArray, order: npt.NDArray[np.intp]) -> FloatArray:
+def _in_order(ascending: FloatArray, order: IndexArray) -> FloatArray:
     adjusted = np.empty_like(ascending)
     adjusted[order] = ascending
     return adjusted

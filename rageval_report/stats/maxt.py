@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.stats.base import FloatArray
 from rageval_report.stats.resampling import sign_flip_means
+from rageval_report.types import FloatArray
 
 # Statistics closer than this, relative to the largest possible one, are equal but for rounding.
 _TIE = 1e-9

@@ -14,8 +14,8 @@ from scipy.special import chdtr, nctdtr, ndtr, ndtri, stdtrit
 
 from rageval_report.errors import DataError
 from rageval_report.stats._checks import check_probability, check_queries
-from rageval_report.stats.base import FloatArray
 from rageval_report.stats.pairs.discordant import binomial_cdf, coin_midp
+from rageval_report.types import FloatArray
 
 # From here on the t distributions and the normal ones differ by less than doubles can show.
 MANY_DEGREES = 1e12

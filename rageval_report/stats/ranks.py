@@ -9,7 +9,8 @@ import numpy.typing as npt
 from scipy.special import chdtrc
 
 from rageval_report.stats.all_pairs import complete_rows
-from rageval_report.stats.base import TIE_TOLERANCE, FloatArray
+from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.types import FloatArray
 
 # So many queries are laid beside each other at a time.
 _BLOCK = 4096

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats.base import FloatArray, check_resamples, check_seed
+from rageval_report.stats.base import check_resamples, check_seed
+from rageval_report.types import FloatArray
 
 STATISTICS = ("mean", "median")
 

@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import FloatArray, check_resamples, check_seed
-
-IntArray = npt.NDArray[np.int64]
-UIntArray = npt.NDArray[np.uint8]
+from rageval_report.stats.base import check_resamples, check_seed
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
 # Resamples and queries of a tile: its weights stay in the cache on their way from draw to product.
 _TILE = (64, 1024)
@@ -127,7 +125,7 @@ def _matrix(columns: npt.ArrayLike) -> FloatArray:
     return matrix
 
 
-def _means_of_scored(scores: FloatArray, scored: npt.NDArray[np.bool_]) -> FloatArray:
+def _means_of_scored(scores: FloatArray, scored: BoolArray) -> FloatArray:
     """The mean of each column over its scored rows, 0 where there are none."""
     counts = np.maximum(scored.sum(axis=0), 1)
     means: FloatArray = np.where(scored, scores, 0.0).sum(axis=0) / counts
@@ -216,7 +214,7 @@ class _PoissonCounts:
         edges = np.unique(np.cumsum(whole))
         self.edges = edges[edges < _BYTES].astype(np.uint8)  # a byte at or above counts one more
 
-    def draw(self, rng: np.random.Generator, rows: int, n: int) -> UIntArray:
+    def draw(self, rng: np.random.Generator, rows: int, n: int) -> npt.NDArray[np.uint8]:
         """A matrix of counts."""
         size = rows * n
         words = rng.integers(0, 2**64 - 1, size=-(-size // 8), dtype=np.uint64, endpoint=True)

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from scipy import special
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import TIE_TOLERANCE, FloatArray, Interval, check_level
+from rageval_report.stats.base import TIE_TOLERANCE, Interval, check_level
+from rageval_report.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "JsonObject"]
+__all__ = ["BoolArray", "ComplexArray", "FloatArray", "IndexArray", "IntArray", "JsonObject"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+ComplexArray = npt.NDArray[np.complex128]
+
+# Places in another array, as `numpy.argsort` and `numpy.flatnonzero` give them.
+IndexArray = npt.NDArray[np.intp]
 
 # A parsed JSON object: its values are checked one by one where they are read.
 JsonObject = Mapping[str, Any]

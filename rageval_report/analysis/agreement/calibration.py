@@ -40,7 +40,8 @@ from rageval_report.analysis.choose import chosen_metrics
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.stats.agreement.rogan_gladen import JudgeErrors
-from rageval_report.stats.base import FloatArray, check_level, check_resamples, check_seed
+from rageval_report.stats.base import check_level, check_resamples, check_seed
+from rageval_report.types import FloatArray
 
 _HEADLINE = ("figure", "estimate", "ci_low", "ci_high", "n", "reading")
 _LABELS = (25, 50, 100, 200, 400)

@@ -18,7 +18,7 @@ from rageval_report.errors import named
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.states import states_frame
 from rageval_report.stats.agreement.prediction_powered import ENOUGH_TO_TUNE
-from rageval_report.stats.base import FloatArray
+from rageval_report.types import FloatArray
 
 _FEW = 30
 # Labels that the judge scores so differently from the rest are hardly drawn at random.

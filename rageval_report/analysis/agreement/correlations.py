@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from rageval_report.stats.base import FloatArray, Interval
+from rageval_report.stats.base import Interval
+from rageval_report.types import FloatArray
 
 # Nearer to 1 than this, the transformed correlation has no end.
 _ALL = 1.0 - 1e-12

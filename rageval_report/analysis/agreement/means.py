@@ -22,9 +22,10 @@ from rageval_report.stats.agreement.rogan_gladen import (
     error_intervals,
     rogan_gladen,
 )
-from rageval_report.stats.base import FloatArray, Interval
+from rageval_report.stats.base import Interval
 from rageval_report.stats.means.intervals import mean_interval
 from rageval_report.stats.pairs.paired import paired_interval
+from rageval_report.types import FloatArray
 
 BIAS, MEAN, ERRORS = "bias", "mean of all queries", "errors of the judge"
 NAIVE, LABELLED, CORRECTED = "judge alone", "people alone", "corrected (PPI++)"

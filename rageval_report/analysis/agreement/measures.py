@@ -16,8 +16,9 @@ from rageval_report.analysis.agreement.scale import Kind, Scale
 from rageval_report.stats.agreement.ac1 import gwet_ac1, gwet_ac2
 from rageval_report.stats.agreement.alpha import krippendorff_alpha
 from rageval_report.stats.agreement.kappas import cohen_kappa, fleiss_kappa
-from rageval_report.stats.base import FloatArray, Interval
+from rageval_report.stats.base import Interval
 from rageval_report.stats.means.intervals import mean_interval
+from rageval_report.types import FloatArray
 
 JUDGE_AND_PEOPLE = "judge and people"
 PEOPLE = "people with each other"

@@ -15,7 +15,7 @@ from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.table import id_column_of
-from rageval_report.stats.base import FloatArray
+from rageval_report.types import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -12,7 +12,7 @@ import numpy as np
 from rageval_report.analysis.agreement.people import Ratings
 from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.scores import Correct, Metric, normalised
-from rageval_report.stats.base import FloatArray
+from rageval_report.types import FloatArray
 
 Kind = Literal["binary", "nominal", "ordinal", "continuous"]
 KINDS: tuple[Kind, ...] = ("binary", "nominal", "ordinal", "continuous")

@@ -35,7 +35,8 @@ from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, beside, resolver
 from rageval_report.scores.matching import matched
 from rageval_report.stats import PAIRED_INTERVALS, TESTS
-from rageval_report.stats.base import FloatArray, check_level, check_resamples, check_seed
+from rageval_report.stats.base import check_level, check_resamples, check_seed
+from rageval_report.types import FloatArray
 
 _HEADLINE = (
     *("metric", "candidate", "n", "baseline_mean", "candidate_mean", "difference"),

@@ -19,10 +19,11 @@ from rageval_report.stats import (
     paired_interval,
     paired_test,
 )
-from rageval_report.stats.base import FloatArray, Interval, PairedResult, paired_differences
+from rageval_report.stats.base import Interval, PairedResult, paired_differences
 from rageval_report.stats.clusters import cluster_sums, clustered_interval
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
 from rageval_report.stats.pairs.paired import fragile
+from rageval_report.types import FloatArray
 
 _Pairs = tuple[FloatArray, FloatArray]
 

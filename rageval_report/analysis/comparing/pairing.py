@@ -13,7 +13,7 @@ from rageval_report.analysis.choose import chosen_metrics
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, named
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import Alignment, align
-from rageval_report.stats.base import FloatArray
+from rageval_report.types import FloatArray
 
 Missing = Literal["drop", "worst", "bounds"]
 MISSING: tuple[Missing, ...] = ("drop", "worst", "bounds")

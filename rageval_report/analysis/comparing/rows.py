@@ -14,8 +14,8 @@ from rageval_report.analysis.wording import grouped_notes
 from rageval_report.errors import UnknownNameError
 from rageval_report.stats import CORRECTIONS, adjust_pvalues
 from rageval_report.stats.all_pairs import WESTFALL_YOUNG
-from rageval_report.stats.base import FloatArray
 from rageval_report.stats.maxt import westfall_young
+from rageval_report.types import FloatArray
 
 _COLUMNS = (
     *("metric", "baseline", "candidate", "n", "n_dropped", "baseline_mean", "candidate_mean"),

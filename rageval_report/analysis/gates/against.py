@@ -16,8 +16,8 @@ from rageval_report.analysis.comparing.pairing import Pairing, filled
 from rageval_report.analysis.gates.figures import Figure, Measured, Range
 from rageval_report.scores import Metric
 from rageval_report.stats import equivalence_test
-from rageval_report.stats.base import FloatArray
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
+from rageval_report.types import FloatArray
 
 NO_REGRESSION = "no_regression"
 

@@ -21,7 +21,7 @@ from rageval_report.errors import AlignmentError, DataError, UnknownNameError, n
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import places
 from rageval_report.scores.matching import matched
-from rageval_report.stats.base import FloatArray
+from rageval_report.types import FloatArray
 
 _Rows = npt.NDArray[np.intp]
 

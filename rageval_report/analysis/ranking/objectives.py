@@ -18,8 +18,8 @@ import numpy as np
 from rageval_report.analysis.ranking.lineup import Block, Lineup
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Catalogue, Metric, normalised, resolver
-from rageval_report.stats.base import FloatArray
 from rageval_report.stats.resampled import STATISTICS
+from rageval_report.types import FloatArray
 
 Statistic = Literal["mean", "median"]
 

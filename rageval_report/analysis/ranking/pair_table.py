@@ -14,8 +14,8 @@ from rageval_report.analysis.wording import number, pvalue_text
 from rageval_report.results import Result
 from rageval_report.stats import minimum_detectable_difference, paired_interval
 from rageval_report.stats.all_pairs import AllPairs
-from rageval_report.stats.base import FloatArray
 from rageval_report.stats.ranks import friedman_test
+from rageval_report.types import FloatArray
 
 _HEADLINE = (
     *("baseline", "candidate", "n", "baseline_mean", "candidate_mean", "difference"),

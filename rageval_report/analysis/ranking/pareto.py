@@ -20,13 +20,8 @@ from rageval_report.analysis.ranking.objectives import (
 from rageval_report.analysis.ranking.tally import Tally, limits, percent, tally
 from rageval_report.errors import DataError
 from rageval_report.results import Result
-from rageval_report.stats.base import (
-    TIE_TOLERANCE,
-    FloatArray,
-    check_level,
-    check_resamples,
-    check_seed,
-)
+from rageval_report.stats.base import TIE_TOLERANCE, check_level, check_resamples, check_seed
+from rageval_report.types import FloatArray
 
 _FRONT = ("pipeline", "on_front", "probability_on_front")
 

@@ -15,9 +15,10 @@ from rageval_report.analysis.ranking.lineup import Block, Lineup
 from rageval_report.analysis.ranking.standing import Standing, alpha_of
 from rageval_report.analysis.wording import grouped_notes
 from rageval_report.stats.all_pairs import AllPairs
-from rageval_report.stats.base import FloatArray, Interval
+from rageval_report.stats.base import Interval
 from rageval_report.stats.means.intervals import described_interval
 from rageval_report.stats.means.moments import moments
+from rageval_report.types import FloatArray
 
 
 def ranking_rows(

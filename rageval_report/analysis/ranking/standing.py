@@ -12,7 +12,8 @@ import numpy.typing as npt
 from rageval_report.analysis.ranking.lineup import Block
 from rageval_report.analysis.wording import number
 from rageval_report.stats.all_pairs import AllPairs
-from rageval_report.stats.base import TIE_TOLERANCE, FloatArray, Interval
+from rageval_report.stats.base import TIE_TOLERANCE, Interval
+from rageval_report.types import FloatArray
 
 BEST, MAY_BE_BEST, WORSE = "best", "may be best", "worse"
 _MOST_NAMED = 6

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rageval_report.analysis.ranking.objectives import Aim, Part
-from rageval_report.stats.base import FloatArray
 from rageval_report.stats.resampled import resampled_statistics
+from rageval_report.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

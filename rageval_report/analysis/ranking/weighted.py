@@ -14,13 +14,8 @@ from rageval_report.analysis.ranking.tally import Tally, limits, percent, tally
 from rageval_report.analysis.wording import number
 from rageval_report.errors import DataError
 from rageval_report.results import Result
-from rageval_report.stats.base import (
-    TIE_TOLERANCE,
-    FloatArray,
-    check_level,
-    check_resamples,
-    check_seed,
-)
+from rageval_report.stats.base import TIE_TOLERANCE, check_level, check_resamples, check_seed
+from rageval_report.types import FloatArray
 
 _FRONT = ("rank", "pipeline", "score", "ci_low", "ci_high")
 _SHARES = ("share_of_resamples", "share_of_weights")

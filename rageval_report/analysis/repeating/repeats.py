@@ -25,8 +25,9 @@ from rageval_report.errors import AlignmentError, DataError, named
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.stats import adjust_pvalues
-from rageval_report.stats.base import FloatArray, check_level
+from rageval_report.stats.base import check_level
 from rageval_report.stats.variance_components import VarianceComponents, variance_components
+from rageval_report.types import FloatArray
 
 _HEADLINE = (
     *("metric", "n", "n_dropped", "mean", "sd_within", "icc", "icc_ci_low", "icc_ci_high"),

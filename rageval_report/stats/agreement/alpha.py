@@ -11,15 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats.agreement.ratings import IntArray, coded, is_missing
-from rageval_report.stats.base import (
-    FloatArray,
-    Interval,
-    check_level,
-    check_resamples,
-    check_seed,
-)
+from rageval_report.stats.agreement.ratings import coded, is_missing
+from rageval_report.stats.base import Interval, check_level, check_resamples, check_seed
 from rageval_report.stats.resampling import bootstrap_means
+from rageval_report.types import BoolArray, FloatArray, IndexArray
 
 # A scale of names or steps has so many levels at most; more are a measurement.
 _MOST_STEPS = 30
@@ -151,7 +146,7 @@ def _units(ratings: npt.ArrayLike, level: str) -> _Units:
     return _Units(_counted(codes, there, len(levels)), levels)
 
 
-def _counted(codes: IntArray, there: npt.NDArray[np.bool_], q: int) -> FloatArray:
+def _counted(codes: IndexArray, there: BoolArray, q: int) -> FloatArray:
     rows = np.nonzero(there)[0]
     kept, row = np.unique(rows, return_inverse=True)
     flat = np.bincount(row * q + codes, minlength=kept.size * q)

@@ -13,7 +13,8 @@ from rageval_report.stats.agreement.ratings import (
     chance_corrected,
     rated_pairs,
 )
-from rageval_report.stats.base import FloatArray, Interval, check_level
+from rageval_report.stats.base import Interval, check_level
+from rageval_report.types import FloatArray
 
 
 def cohen_kappa(

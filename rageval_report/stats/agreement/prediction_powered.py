@@ -12,12 +12,12 @@ from scipy import special
 from rageval_report.errors import DataError
 from rageval_report.stats.base import (
     TIE_TOLERANCE,
-    FloatArray,
     Interval,
     check_level,
     finite_values,
     paired_values,
 )
+from rageval_report.types import FloatArray
 
 # With fewer labels the tuned weight of the judge is itself too uncertain: intervals fall short.
 ENOUGH_TO_TUNE = 100

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from scipy import special
 
 from rageval_report.errors import DataError, UnknownNameError, named
-from rageval_report.stats.base import FloatArray, Interval
-
-IntArray = npt.NDArray[np.intp]
+from rageval_report.stats.base import Interval
+from rageval_report.types import BoolArray, FloatArray, IndexArray
 
 WEIGHTS = ("linear", "quadratic")
 NO_SPREAD = "every query counts alike here: the large-sample interval has no width, so none is told"
@@ -38,8 +37,8 @@ class Pairs:
         In increasing order, or in the order that was told.
     """
 
-    a: IntArray
-    b: IntArray
+    a: IndexArray
+    b: IndexArray
     categories: npt.NDArray[Any]
 
     @property
@@ -52,7 +51,7 @@ class Pairs:
         """Categories."""
         return len(self.categories)
 
-    def shares(self, codes: IntArray) -> FloatArray:
+    def shares(self, codes: IndexArray) -> FloatArray:
         """How often each category was given, as shares."""
         return np.bincount(codes, minlength=self.q) / codes.size
 
@@ -100,7 +99,7 @@ def _column(ratings: npt.ArrayLike) -> npt.NDArray[Any]:
 
 def coded(
     ratings: npt.NDArray[Any], categories: Iterable[object] | None
-) -> tuple[IntArray, npt.NDArray[Any]]:
+) -> tuple[IndexArray, npt.NDArray[Any]]:
     """Ratings as places among the categories, which are those that occur unless told."""
     plain = _plain(ratings)
     known = np.unique(plain) if categories is None else _plain(np.asarray(list(categories)))
@@ -114,7 +113,7 @@ def coded(
     return codes, known
 
 
-def is_missing(ratings: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def is_missing(ratings: npt.NDArray[Any]) -> BoolArray:
     """Where there is no rating: None, NaN, or the signs that tables have for it.
 
     Examples

@@ -11,14 +11,9 @@ import numpy.typing as npt
 from scipy import special
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import (
-    FloatArray,
-    Interval,
-    check_level,
-    finite_values,
-    paired_values,
-)
+from rageval_report.stats.base import Interval, check_level, finite_values, paired_values
 from rageval_report.stats.means.intervals import mean_interval
+from rageval_report.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from rageval_report.stats.base import FloatArray, Interval
+from rageval_report.stats.base import Interval
 from rageval_report.stats.means import closed_forms
 from rageval_report.stats.means.exact_bootstrap import BootstrapLaw, bootstrap_law
 from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.stats.resampling import bootstrap_means
+from rageval_report.types import FloatArray
 
 # A resample whose variance is this small beside the scores' own has none, but for rounding.
 _NO_SPREAD = 1e-12

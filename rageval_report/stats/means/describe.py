@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats.base import FloatArray, finite_values
+from rageval_report.stats.base import finite_values
 from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.stats.means.selection import order_statistics
+from rageval_report.types import FloatArray
 
 QUARTILES = (25.0, 50.0, 75.0)
 

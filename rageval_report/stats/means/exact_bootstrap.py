@@ -17,12 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import fft
 
-from rageval_report.stats.base import TIE_TOLERANCE, FloatArray
-
-ComplexArray = npt.NDArray[np.complex128]
+from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.types import ComplexArray, FloatArray, IndexArray
 
 GRID_POINTS = 2**15
 MOST_LATTICE_POINTS = 2**17
@@ -159,7 +157,7 @@ class _Column:
 class _Histogram:
     """A column on a grid: the mass at each index, and what one index is worth."""
 
-    index: npt.NDArray[np.intp]
+    index: IndexArray
     mass: FloatArray
     step: float
     on_lattice: bool

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from rageval_report.errors import DataError
 from rageval_report.stats import INTERVALS
 from rageval_report.stats.base import (
-    FloatArray,
     Interval,
     check_level,
     check_resamples,
@@ -25,6 +24,7 @@ from rageval_report.stats.base import (
 from rageval_report.stats.means import closed_forms
 from rageval_report.stats.means.closed_forms import Bounds, ClosedForm, are_finite
 from rageval_report.stats.means.moments import Moments, moments
+from rageval_report.types import FloatArray
 
 # From here on the studentised bootstrap and the t interval of a mean differ by less than its noise.
 ENOUGH_FOR_T = 500

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_report.stats.base import TIE_TOLERANCE, FloatArray, finite_values
+from rageval_report.stats.base import TIE_TOLERANCE, finite_values
 from rageval_report.stats.means.selection import blocks
+from rageval_report.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

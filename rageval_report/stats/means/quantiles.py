@@ -10,7 +10,8 @@ import numpy.typing as npt
 from scipy import special
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import FloatArray, Interval, check_level, finite_values
+from rageval_report.stats.base import Interval, check_level, finite_values
+from rageval_report.types import FloatArray
 
 _METHOD = "order-statistics"
 # A probability that meets the level but for rounding meets it.

@@ -12,11 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from rageval_report.stats.base import FloatArray
-
-IntArray = npt.NDArray[np.intp]
+from rageval_report.types import FloatArray, IndexArray
 
 # Below this length, or for more ranks than that, sorting the column is as fast.
 SHORT = 2**16
@@ -29,7 +26,7 @@ _SAMPLE = 2**14
 _DEVIATIONS = 3.0
 
 
-def order_statistics(values: FloatArray, n: int, ranks: IntArray) -> FloatArray:
+def order_statistics(values: FloatArray, n: int, ranks: IndexArray) -> FloatArray:
     """The scores of the given ranks.
 
     Parameters
@@ -110,7 +107,7 @@ def _sweep(block: FloatArray, brackets: Sequence[_Bracket]) -> FloatArray:
     return block[inside]
 
 
-def _brackets(values: FloatArray, n: int, ranks: IntArray) -> list[_Bracket]:
+def _brackets(values: FloatArray, n: int, ranks: IndexArray) -> list[_Bracket]:
     """A bracket for each group of neighbouring ranks, from every k-th score of the column."""
     sample = values[:: max(1, values.size // _SAMPLE)]
     sample = np.sort(sample[~np.isnan(sample)])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import FloatArray
+from rageval_report.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

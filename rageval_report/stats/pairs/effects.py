@@ -13,15 +13,10 @@ from scipy.special import betaincinv, gammaln
 
 from rageval_report.errors import DataError
 from rageval_report.stats import EFFECTS
-from rageval_report.stats.base import (
-    FloatArray,
-    Interval,
-    check_level,
-    paired_differences,
-    paired_values,
-)
+from rageval_report.stats.base import Interval, check_level, paired_differences, paired_values
 from rageval_report.stats.pairs.discordant import discordant_pairs
 from rageval_report.stats.pairs.spread import rounding, standard_deviation, tie_magnitudes
+from rageval_report.types import FloatArray
 
 
 def effect_size(baseline: npt.ArrayLike, candidate: npt.ArrayLike, kind: str = "d_z") -> float:

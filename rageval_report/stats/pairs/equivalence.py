@@ -10,10 +10,11 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats._checks import check_positive, check_probability
-from rageval_report.stats.base import FloatArray, paired_differences, paired_values
+from rageval_report.stats.base import paired_differences, paired_values
 from rageval_report.stats.pairs.discordant import discordant_pairs, is_binary
 from rageval_report.stats.pairs.paired_intervals import bonett_price_centre
 from rageval_report.stats.pairs.spread import rounding, standard_deviation
+from rageval_report.types import FloatArray
 
 CLAIMS = ("equivalence", "non-inferior")
 

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from scipy.special import binom, chdtrc, fdtrc, ndtri, stdtr
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import FloatArray, finite_values
+from rageval_report.stats.base import finite_values
 from rageval_report.stats.pairs.spread import rounding, standard_deviation
+from rageval_report.types import FloatArray
 
 NO_SPREAD_ANYWHERE = "no group has any spread: nothing to weigh the differences of groups against"
 

@@ -12,7 +12,6 @@ from rageval_report.errors import DataError
 from rageval_report.stats import PAIRED_INTERVALS, TESTS
 from rageval_report.stats._checks import check_alternative, check_probability
 from rageval_report.stats.base import (
-    FloatArray,
     Interval,
     PairedResult,
     check_level,
@@ -23,6 +22,7 @@ from rageval_report.stats.base import (
 )
 from rageval_report.stats.pairs.discordant import is_binary
 from rageval_report.stats.sign_flips.lattice import is_lattice
+from rageval_report.types import FloatArray
 
 
 def paired_test(

@@ -13,9 +13,10 @@ from scipy.optimize import bisect
 from scipy.special import ndtri
 
 from rageval_report.stats import INTERVALS
-from rageval_report.stats.base import FloatArray, Interval, paired_differences
+from rageval_report.stats.base import Interval, paired_differences
 from rageval_report.stats.pairs.discordant import Discordant, discordant_pairs
 from rageval_report.stats.pairs.spread import rounding, standard_deviation
+from rageval_report.types import FloatArray
 
 NO_SPREAD = "all differences are equal: the data show no spread to make an interval of"
 

@@ -12,10 +12,11 @@ import numpy as np
 from scipy.special import stdtr
 
 from rageval_report._registry import load
-from rageval_report.stats.base import FloatArray, paired_differences
+from rageval_report.stats.base import paired_differences
 from rageval_report.stats.pairs.discordant import coin_midp, coin_pvalue, discordant_pairs
 from rageval_report.stats.pairs.spread import rounding, standard_deviation, tie_magnitudes
 from rageval_report.stats.resampling import bootstrap_means, sign_flip_means
+from rageval_report.types import FloatArray
 
 # Resampled means this close to the observed one, relative to the mean magnitude, are ties.
 RESAMPLING_TOLERANCE = 1e-9

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rageval_report.stats.base import TIE_TOLERANCE, FloatArray
+from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.types import FloatArray
 
 
 def rounding(*scores: FloatArray) -> float:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_report.stats.base import FloatArray
-from rageval_report.stats.sign_flips.sign_sums import ComplexArray, IntArray, SignSums
+from rageval_report.stats.sign_flips.sign_sums import SignSums
+from rageval_report.types import ComplexArray, FloatArray, IntArray
 
 # Relative size of what the trapezoid rule may add from a period away.
 _ALIAS = 1e-11

@@ -26,7 +26,6 @@ from scipy.special import ndtri, stdtrit
 from rageval_report.errors import DataError
 from rageval_report.stats.base import (
     TIE_TOLERANCE,
-    FloatArray,
     Interval,
     check_level,
     finite_values,
@@ -37,6 +36,7 @@ from rageval_report.stats.sign_flips.meet_in_the_middle import log2_sums
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import MOST_LISTED, coarse_tail, rough_tail
 from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
+from rageval_report.types import FloatArray
 
 IDENTICAL = "identical"
 # Up to here the means of all subsets are listed.

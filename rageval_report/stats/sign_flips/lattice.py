@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rageval_report.stats.base import FloatArray
+from rageval_report.types import FloatArray, IntArray
 
 # Steps 1/D of everyday scores: shares of up to twelve, reciprocal ranks to ten, rounded decimals.
 DENOMINATORS = np.array([*range(1, 13), 60, 100, 840, 1000, 2520, 10_000], dtype=np.float64)
@@ -81,7 +81,7 @@ def is_lattice(differences: FloatArray) -> bool:
     return lattice_step(differences) is not None
 
 
-def multiples(differences: FloatArray, step: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def multiples(differences: FloatArray, step: float) -> IntArray:
     """The differences in whole steps."""
     return np.rint(differences / step).astype(np.int64)
 

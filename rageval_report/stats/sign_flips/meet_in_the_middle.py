@@ -12,11 +12,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import binom, gammaln
 
-from rageval_report.stats.base import FloatArray
 from rageval_report.stats.sign_flips.sign_sums import Tail
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
 # Sums closer than this, relative to the sum of all magnitudes, are equal.
 SAME_SUM = 1e-9
@@ -71,7 +70,7 @@ def listed_law(values: FloatArray, counts: FloatArray) -> Law:
     return Law(sums, weights)
 
 
-def lattice_law(steps: npt.NDArray[np.int64], counts: FloatArray) -> Law:
+def lattice_law(steps: IntArray, counts: FloatArray) -> Law:
     """The law of the sum of signed whole numbers, by one addition an integer and a possible sum.
 
     Examples
@@ -118,7 +117,7 @@ def binomial_weights(tosses: float) -> FloatArray:
     return np.asarray(np.exp(log_choose - tosses * math.log(2.0)))
 
 
-def _first_half(counts: FloatArray) -> npt.NDArray[np.bool_]:
+def _first_half(counts: FloatArray) -> BoolArray:
     """Which values go into the first list, so that both get about as long."""
     sizes = np.log2(counts + 1.0)
     first = np.zeros(counts.size, dtype=bool)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_report.stats.base import FloatArray
 from rageval_report.stats.sign_flips.fourier import Line, select_nodes, tail_series
 from rageval_report.stats.sign_flips.lattice import DENOMINATORS, MOST_STEPS
 from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT, tilt
-from rageval_report.stats.sign_flips.sign_sums import ComplexArray, SignSums, log_cosh
+from rageval_report.stats.sign_flips.sign_sums import SignSums, log_cosh
+from rageval_report.types import ComplexArray, FloatArray
 
 # The noise, added up, stays within so many of its standard deviations; peaks must not overlap.
 _WIDTH = 9.0

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_report.stats.base import FloatArray
 from rageval_report.stats.sign_flips.fourier import FAR, Line, tail_series
 from rageval_report.stats.sign_flips.lattice import DENOMINATORS, MOST_STEPS, NOISE
 from rageval_report.stats.sign_flips.meet_in_the_middle import SAME_SUM, Law, listed_law
 from rageval_report.stats.sign_flips.noisy_lattice import noisy_lattice_tail
 from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT
 from rageval_report.stats.sign_flips.sign_sums import SignSums
+from rageval_report.types import FloatArray
 
 # Values off the lattice, or dominating values, whose signs are listed: at most 2**12 patterns.
 _MOST_LISTED = 12

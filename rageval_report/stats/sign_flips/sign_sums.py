@@ -11,13 +11,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import zeta
 
-from rageval_report.stats.base import FloatArray
-
-ComplexArray = npt.NDArray[np.complex128]
-IntArray = npt.NDArray[np.int64]
+from rageval_report.types import ComplexArray, FloatArray, IntArray
 
 # The |z| v up to which log cosh(z v) is taken from its power series, which converges below pi / 2.
 _REACH = 0.9

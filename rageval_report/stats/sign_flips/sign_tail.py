@@ -21,9 +21,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from rageval_report.stats.base import FloatArray
 from rageval_report.stats.pairs.discordant import binomial_cdf
 from rageval_report.stats.sign_flips.fourier import FAR, Line, Series, tail_series
 from rageval_report.stats.sign_flips.meet_in_the_middle import (
@@ -40,6 +38,7 @@ from rageval_report.stats.sign_flips.saddlepoint import (
     tilted_tail,
 )
 from rageval_report.stats.sign_flips.sign_sums import SignSums, Tail
+from rageval_report.types import FloatArray, IntArray
 
 _MOST_ADDITIONS = 9e6
 # A call of NumPy costs as much as so many additions.
@@ -80,7 +79,7 @@ _ROUGH = Effort(MOST_LISTED, FAR / 4, second_look=False)
 _COARSE = Effort(MOST_LISTED, FAR / 512, second_look=False)
 
 
-def lattice_tail(steps: npt.NDArray[np.int64], counts: FloatArray, threshold: int) -> Tail:
+def lattice_tail(steps: IntArray, counts: FloatArray, threshold: int) -> Tail:
     """The tail of a sum of whole numbers with random signs.
 
     Parameters

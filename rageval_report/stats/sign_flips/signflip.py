@@ -19,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.stats._checks import check_alternative
-from rageval_report.stats.base import FloatArray, finite_values, paired_differences
+from rageval_report.stats.base import finite_values, paired_differences
 from rageval_report.stats.sign_flips.lattice import is_lattice, lattice_step, multiples
 from rageval_report.stats.sign_flips.meet_in_the_middle import SAME_SUM
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import lattice_tail, scattered_tail
+from rageval_report.types import FloatArray
 
 __all__ = ["is_lattice", "sign_flip", "sign_flip_midp", "sign_flip_pvalue"]
 
