@@ -1,12 +1,14 @@
-"""Reading the results of RAG evaluations: honest reports, failing queries, comparisons that hold.
+"""Read the results of RAG evaluations: reports, failing queries, paired comparisons, gates, plots.
 
-A *pipeline* was asked some *queries*, and each answer got a *score* on some *metrics*: one row a
-query, one column a metric, NaN where there is no score. `RAGPipelineEvaluation` holds such a table
-under the pipeline's name, `read_scores` reads it from a file; `score` makes it of records, which
-`read_records` reads. Ask it for a report, for thresholds,
-for failures; lay two beside each other with `compare`. Whatever comes back is a `Result`: a table
-at full precision with its settings and notes, that prints, renders and saves itself. What is known
-of a metric (`Metric`) stands in the table `METRICS`; whatever goes wrong is a `RagevalError`.
+A *pipeline* answers *queries*, and each answer has a *score* on each *metric*. The table of scores
+has one row per query and one column per metric, with NaN where a query is unscored.
+`RAGPipelineEvaluation` holds such a table under the name of the pipeline. `read_scores` reads
+evaluations from a file of scores; `read_records` reads records (questions, contexts, answers), and
+`score` computes scores from them. An evaluation gives reports, thresholds and failing queries;
+`compare` compares two of them query by query, and `rank` orders several. Every answer is a
+`Result`: a table at full precision with its settings and notes, which prints, renders and saves
+itself. `METRICS` is the table of known metrics, and each error is a `RagevalError`
+(see `rageval_report.errors`).
 """
 
 from __future__ import annotations
@@ -31,16 +33,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.repeating.repeats import repeats as repeats
     from rageval_report.analysis.summary import EvaluationReport as EvaluationReport
     from rageval_report.datasets import load_dataset as load_dataset
-    from rageval_report.errors import AlignmentError as AlignmentError
-    from rageval_report.errors import DataError as DataError
-    from rageval_report.errors import GateError as GateError
-    from rageval_report.errors import JudgeError as JudgeError
-    from rageval_report.errors import MissingDependencyError as MissingDependencyError
-    from rageval_report.errors import PipelineError as PipelineError
     from rageval_report.errors import RagevalError as RagevalError
-    from rageval_report.errors import RagevalWarning as RagevalWarning
-    from rageval_report.errors import ReaderError as ReaderError
-    from rageval_report.errors import UnknownNameError as UnknownNameError
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
     from rageval_report.readers.records import read_records as read_records
@@ -53,38 +46,5 @@ if TYPE_CHECKING:
     from rageval_report.scoring.judged_sets import evaluate_judged_set as evaluate_judged_set
     from rageval_report.scoring.records import score as score
     from rageval_report.scoring.records import score_rankings as score_rankings
-
-_HOME = {
-    "analysis.agreement.calibration": ("Calibration", "calibrate"),
-    "analysis.comparing.comparison": ("Comparison", "compare"),
-    "analysis.gates.gates_file": ("read_gates",),
-    "analysis.gates.result": ("GateResult",),
-    "analysis.ranking.leaderboard": ("Ranking", "rank"),
-    "analysis.ranking.objectives": ("Objective",),
-    "analysis.repeating.repeats": ("Repeats", "repeats"),
-    "analysis.summary": ("EvaluationReport",),
-    "analysis.history.trends": ("History",),
-    "datasets": ("load_dataset",),
-    "errors": (
-        *("AlignmentError", "DataError", "GateError", "JudgeError", "MissingDependencyError"),
-        *("PipelineError", "RagevalError", "RagevalWarning", "ReaderError", "UnknownNameError"),
-    ),
-    "evaluation": ("RAGPipelineEvaluation", "read_scores"),
-    "scoring.judged_sets": ("evaluate_judged_set",),
-    "readers.records": ("read_records",),
-    "reports.report": ("Report",),
-    "results": ("Result",),
-    "run_history.runs": ("history", "read_runs"),
-    "scores": ("METRICS", "Metric"),
-    "scoring.records": ("score", "score_rankings"),
-}
-
-__getattr__, _names = lazy_face(
-    __name__,
-    {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names},
-)
-__all__ = sorted([*_names, "__version__"])
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__, "__version__")

@@ -10,12 +10,22 @@ This is the only place where a module is imported by name, so laziness lives her
 from __future__ import annotations
 
 import importlib
+import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from rageval_report.errors import MissingDependencyError, RagevalWarning, UnknownNameError
+from rageval_report.errors import (
+    MissingDependencyError,
+    RagevalWarning,
+    UnknownNameError,
+    did_you_mean,
+)
+
+if TYPE_CHECKING:
+    from importlib.abc import SourceLoader
 
 T = TypeVar("T")
 
@@ -151,20 +161,45 @@ def load(path: str) -> Any:
     return getattr(module, attribute) if attribute else module
 
 
-def lazy_face(module: str, places: Mapping[str, str]) -> tuple[Callable[[str], Any], list[str]]:
-    """The ``__getattr__`` and the sorted ``__all__`` of a package whose names load when asked for.
+# One name that a package exports, as ruff writes it: "from a.b import name as name", with the last
+# three words in parentheses on a line of their own where the line would be too long.
+_EXPORT = re.compile(r"^ {4}from ([\w.]+) import (?:\(\s*)?(\w+) as \2\b", re.MULTILINE)
+
+
+def lazy_face(
+    package: str, *eager_names: str
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """The `__getattr__`, `__dir__` and `__all__` of a package that loads its names on first use.
+
+    The names are listed once, where type checkers look for them: they are the imports of the form
+    ``from module import name as name`` in the package's ``if TYPE_CHECKING:`` block. The call
+    belongs to the ``else:`` of that block, so that a checker does not see a `__getattr__` that
+    would accept every misspelt name.
 
     Parameters
     ----------
-    module : str
-        The package, its ``__name__``.
-    places : mapping of str to str
-        Public name to "module:attribute".
+    package : str
+        The ``__name__`` of the package.
+    *eager_names : str
+        Public names that the package defines itself.
+
+    Raises
+    ------
+    ImportError
+        If the source of the package is not available.
     """
+    loader = cast("SourceLoader", sys.modules[package].__spec__.loader)  # type: ignore[union-attr]
+    source = loader.get_source(package)
+    if source is None:
+        raise ImportError(f"{package} needs its source file, because that file lists its names")
+    modules = {match[2]: match[1] for match in _EXPORT.finditer(source)}
+    public_names = sorted({*modules, *eager_names})
 
-    def getattr_(name: str) -> Any:
-        if name not in places:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        return load(places[name])
+    def get_attribute(name: str) -> object:
+        if name not in modules:
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}.{did_you_mean(name, public_names)}"
+            )
+        return load(f"{modules[name]}:{name}")
 
-    return getattr_, sorted(places)
+    return get_attribute, lambda: list(public_names), public_names

@@ -1,3 +1,4 @@
+import importlib
 import re
 import sys
 import tomllib
@@ -7,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report import MissingDependencyError, UnknownNameError
-from rageval_report._registry import EXTRAS, Registry, lazy_face, load
+from rageval_report._registry import EXTRAS, Registry, load
+from rageval_report.errors import MissingDependencyError, UnknownNameError
 
 
 @pytest.fixture
@@ -182,9 +183,39 @@ def test_a_package_that_no_extra_brings_is_told_by_its_own_name(monkeypatch):
 # -- a face whose names load when asked for
 
 
-def test_a_face_gives_its_names_and_no_other(module):
-    getattr_, names = lazy_face("house", {"red": "made_up_module:red", "blue": "no.such:thing"})
-    assert names == ["blue", "red"]
-    assert getattr_("red") is module.red
-    with pytest.raises(AttributeError, match=r"module 'house' has no attribute 'green'"):
-        getattr_("green")
+FACE = """
+from typing import TYPE_CHECKING
+from rageval_report._registry import lazy_face
+
+if TYPE_CHECKING:
+    import collections
+    from made_up_module import Hidden
+    from made_up_module import red as red
+    from no.such import (
+        blue as blue,
+    )
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__, "green")
+
+green = 3
+"""
+
+
+def test_a_face_gives_its_names_and_no_other(site, module):
+    package(site, "house", FACE)
+    house = importlib.import_module("house")
+    assert house.__all__ == dir(house) == ["blue", "green", "red"]
+    assert house.red is module.red
+    assert house.green == 3
+    with pytest.raises(MissingDependencyError, match="no"):
+        house.blue  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'house' has no attribute 'reed'\. Did you.*'red'"):
+        house.reed  # noqa: B018
+    assert not hasattr(house, "Hidden")
+
+
+def test_a_face_without_its_source_is_an_error(site, monkeypatch):
+    package(site, "bare_house", FACE)
+    monkeypatch.setattr("importlib.machinery.SourceFileLoader.get_source", lambda *_: None)
+    with pytest.raises(ImportError, match="bare_house needs its source file"):
+        importlib.import_module("bare_house")

@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import DataError, Result, UnknownNameError, __version__
+from rageval_report import Result, __version__
+from rageval_report.errors import DataError, UnknownNameError
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rageval_report._registry import lazy_face
-from rageval_report.datasets.table import DATASETS
+from rageval_report.datasets.table import DATASETS as DATASETS
 
 if TYPE_CHECKING:
     from rageval_report.datasets.base import Dataset as Dataset
@@ -17,17 +17,5 @@ if TYPE_CHECKING:
     from rageval_report.datasets.counts import dataset_list as dataset_list
     from rageval_report.datasets.loading import load_corpus as load_corpus
     from rageval_report.datasets.loading import load_dataset as load_dataset
-
-_HOME = {
-    "base": ("Dataset",),
-    "counts": ("dataset_counts", "dataset_list"),
-    "loading": ("load_corpus", "load_dataset"),
-}
-_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
-
-__getattr__, _names = lazy_face(__name__, _PLACES)
-__all__ = ["DATASETS", *_names]
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__, "DATASETS")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rageval_report.embeddings.openai import openai_embeddings as openai_embeddings
     from rageval_report.embeddings.sentences import sentence_transformer as sentence_transformer
     from rageval_report.embeddings.vectors import Vectors
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__, "EMBEDDERS")
 
 _HERE = __name__
 
@@ -26,16 +28,3 @@ EMBEDDERS: Registry[Callable[..., Callable[[list[str]], Vectors]]] = Registry(
     },
     group="rageval_report.embedders",
 )
-
-__getattr__, _names = lazy_face(
-    __name__,
-    {
-        "openai_embeddings": f"{_HERE}.openai:openai_embeddings",
-        "sentence_transformer": f"{_HERE}.sentences:sentence_transformer",
-    },
-)
-__all__ = ["EMBEDDERS", *_names]
-
-
-def __dir__() -> list[str]:
-    return list(__all__)

@@ -31,24 +31,5 @@ if TYPE_CHECKING:
     from rageval_report.golden.sampling import split_golden as split_golden
     from rageval_report.golden.truths import ground_truth as ground_truth
     from rageval_report.golden.truths import highly_relevant as highly_relevant
-
-_HOME = {
-    "check": ("CHECKS", "Limits", "check_golden"),
-    "dataset": ("golden_records",),
-    "documents": ("Documents",),
-    "filters": ("FILTERS",),
-    "generate": ("Generated", "generate_golden"),
-    "truths": ("ground_truth", "highly_relevant"),
-    "items": ("GoldenItem", "read_golden", "write_golden"),
-    "prompts": ("load_prompts",),
-    "review": ("apply_review", "read_review", "review_sheet"),
-    "page": ("review_page",),
-    "sampling": ("sample_golden", "split_golden"),
-}
-_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
-
-__getattr__, __all__ = lazy_face(__name__, _PLACES)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__)

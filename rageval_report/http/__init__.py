@@ -15,16 +15,5 @@ if TYPE_CHECKING:
     from rageval_report.http.failures import RequestError as RequestError
     from rageval_report.http.keys import Key as Key
     from rageval_report.http.keys import key_from_environment as key_from_environment
-
-_HOME = {
-    "client": ("Answer", "Client"),
-    "failures": ("RequestError",),
-    "keys": ("Key", "key_from_environment"),
-}
-_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
-
-__getattr__, __all__ = lazy_face(__name__, _PLACES)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__)

@@ -35,26 +35,5 @@ if TYPE_CHECKING:
     from rageval_report.judges.pairs import prefer as prefer
     from rageval_report.judges.rubric import Rubric as Rubric
     from rageval_report.judges.rubric_files import read_rubric as read_rubric
-
-_HOME = {
-    "cache": ("Cache", "default_cache"),
-    "chats": ("CHATS",),
-    "chats.anthropic": ("anthropic_chat",),
-    "chats.base": ("FunctionChat", "Message", "Reply"),
-    "chats.environment": ("chat_from_environment",),
-    "chats.gemini": ("gemini_chat",),
-    "chats.openai": ("ollama_chat", "openai_chat"),
-    "chats.scripted": ("ScriptedChat",),
-    "estimating": ("estimate", "estimate_preference"),
-    "judging": ("JUDGES", "Judged", "judge"),
-    "pairs": ("Preferences", "prefer"),
-    "rubric": ("Rubric",),
-    "rubric_files": ("read_rubric",),
-}
-_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
-
-__getattr__, __all__ = lazy_face(__name__, _PLACES)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__)

@@ -33,23 +33,6 @@ if TYPE_CHECKING:
     from rageval_report.metrics.similarity_at_k import (
         recall_at_k_similarity as recall_at_k_similarity,
     )
-
-_HOME = {
-    "bleu": ("bleu_score", "corpus_bleu_score"),
-    "exact": ("f1_at_k_exact", "precision_at_k_exact", "recall_at_k_exact"),
-    "log_rank": ("hybrid_log_rank_score_exact", "log_rank_score"),
-    "rouge": ("corpus_rouge_scores", "rouge_score"),
-    "similarity_at_k": (
-        *("f1_at_k_similarity", "hybrid_log_rank_score_similarity"),
-        *("precision_at_k_similarity", "recall_at_k_similarity"),
-    ),
-}
-_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
-# Gates make a result, so this one stands where the halves meet, and is known here by its name only.
-_PLACES["score_traces"] = f"{__name__.partition('.')[0]}.scoring.traces:score_traces"
-
-__getattr__, __all__ = lazy_face(__name__, _PLACES)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+    from rageval_report.scoring.traces import score_traces as score_traces
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__)

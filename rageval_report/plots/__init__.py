@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rageval_report.plots.files import save_plot as save_plot
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__, "PLOTS", "Plot", "plot")
 
 _HERE = "rageval_report.plots"
 
@@ -77,7 +79,3 @@ def plot(subject: Any, kind: str, *args: Any, ax: Axes | None = None, **options:
         If nothing is scored, or the subject is of another kind than the plot needs.
     """
     return PLOTS[kind](subject, *args, ax=ax, **options)
-
-
-__getattr__, _names = lazy_face(__name__, {"save_plot": f"{_HERE}.files:save_plot"})
-__all__ = ["PLOTS", "Plot", "plot", *_names]

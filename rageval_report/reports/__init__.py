@@ -15,15 +15,7 @@ if TYPE_CHECKING:
     from rageval_report.reports.build import report_comparison as report_comparison
     from rageval_report.reports.build import report_evaluation as report_evaluation
     from rageval_report.reports.report import Report as Report
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__)
 
 _HERE = "rageval_report.reports"
-
-__getattr__, _names = lazy_face(
-    __name__,
-    {
-        "Report": f"{_HERE}.report:Report",
-        "report_comparison": f"{_HERE}.build:report_comparison",
-        "report_evaluation": f"{_HERE}.build:report_evaluation",
-    },
-)
-__all__ = [*_names]

@@ -21,18 +21,5 @@ if TYPE_CHECKING:
     from rageval_report.runner.running import run as run
     from rageval_report.runner.running import target_from as target_from
     from rageval_report.runner.targets import TARGETS as TARGETS
-
-_HOME = {
-    "blocks": ("record_blocks",),
-    "config": ("Retries", "RunConfig", "config_from", "read_config"),
-    "failures": ("TargetError",),
-    "running": ("Finished", "run", "target_from"),
-    "targets": ("TARGETS",),
-}
-_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
-
-__getattr__, __all__ = lazy_face(__name__, _PLACES)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__)

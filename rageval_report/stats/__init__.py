@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from rageval_report.stats.planning import power as power
     from rageval_report.stats.planning import required_n as required_n
     from rageval_report.stats.ranks import friedman_test as friedman_test
+else:
+    __getattr__, __dir__, __all__ = lazy_face(
+        __name__, "CORRECTIONS", "EFFECTS", "INTERVALS", "PAIRED_INTERVALS", "TESTS"
+    )
 
 _HERE = "rageval_report.stats"
 
@@ -115,38 +119,3 @@ EFFECTS: Registry[Effect] = Registry(
         "risk_difference": f"{_HERE}.pairs.effects:risk_difference",
     },
 )
-
-_FACE = {
-    "Interval": f"{_HERE}.base:Interval",
-    "JudgeErrors": f"{_HERE}.agreement.rogan_gladen:JudgeErrors",
-    "PairedResult": f"{_HERE}.base:PairedResult",
-    "adjust_pvalues": f"{_HERE}.corrections:adjust_pvalues",
-    "all_pairs_test": f"{_HERE}.all_pairs:all_pairs_test",
-    "clustered_standard_error": f"{_HERE}.clusters:clustered_standard_error",
-    "cohen_kappa": f"{_HERE}.agreement.kappas:cohen_kappa",
-    "effect_size": f"{_HERE}.pairs.effects:effect_size",
-    "equivalence_test": f"{_HERE}.pairs.equivalence:equivalence_test",
-    "fleiss_kappa": f"{_HERE}.agreement.kappas:fleiss_kappa",
-    "friedman_test": f"{_HERE}.ranks:friedman_test",
-    "gwet_ac1": f"{_HERE}.agreement.ac1:gwet_ac1",
-    "gwet_ac2": f"{_HERE}.agreement.ac1:gwet_ac2",
-    "heterogeneity_test": f"{_HERE}.pairs.heterogeneity:heterogeneity_test",
-    "krippendorff_alpha": f"{_HERE}.agreement.alpha:krippendorff_alpha",
-    "mean_interval": f"{_HERE}.means.intervals:mean_interval",
-    "minimum_detectable_difference": f"{_HERE}.planning:minimum_detectable_difference",
-    "paired_interval": f"{_HERE}.pairs.paired:paired_interval",
-    "paired_test": f"{_HERE}.pairs.paired:paired_test",
-    "power": f"{_HERE}.planning:power",
-    "ppi_difference": f"{_HERE}.agreement.prediction_powered:ppi_difference",
-    "ppi_mean": f"{_HERE}.agreement.prediction_powered:ppi_mean",
-    "quantile_interval": f"{_HERE}.means.quantiles:quantile_interval",
-    "required_n": f"{_HERE}.planning:required_n",
-    "rogan_gladen": f"{_HERE}.agreement.rogan_gladen:rogan_gladen",
-}
-
-__getattr__, _names = lazy_face(__name__, _FACE)
-__all__ = ["CORRECTIONS", "EFFECTS", "INTERVALS", "PAIRED_INTERVALS", "TESTS", *_names]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

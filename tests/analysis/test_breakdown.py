@@ -3,7 +3,8 @@
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError, score
+from rageval_report import RAGPipelineEvaluation, score
+from rageval_report.errors import DataError, UnknownNameError
 
 ROWS = {
     "query_id": ["fine", "lost", "late", "wrong", "uncited", "shy", "bold", "silent", "failed"],

@@ -3,7 +3,8 @@ import io
 import pandas as pd
 import pytest
 
-from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.errors import DataError, UnknownNameError
 
 
 @pytest.fixture

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError, compare
+from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.slices import slice_comparison, slice_summary
+from rageval_report.errors import DataError, UnknownNameError
 
 
 def run(name, scores, topics):

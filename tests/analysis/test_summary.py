@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.summary import aggregated_scores, evaluation_report, summarise
+from rageval_report.errors import DataError, UnknownNameError
 
 
 def evaluated(**columns):

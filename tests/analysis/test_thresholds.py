@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
+from rageval_report.errors import DataError, UnknownNameError
 
 
 def evaluated(**columns):

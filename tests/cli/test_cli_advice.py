@@ -7,8 +7,9 @@ import re
 import pandas as pd
 import pytest
 
-from rageval_report import DataError, RAGPipelineEvaluation, compare
+from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.cli.notes import complain
+from rageval_report.errors import DataError
 from rageval_report.readers import ScoreFile, Source, recognise
 
 FILES = {

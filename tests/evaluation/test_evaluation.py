@@ -8,13 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from rageval_report import (
-    DataError,
-    RagevalWarning,
-    RAGPipelineEvaluation,
-    UnknownNameError,
-    read_scores,
-)
+from rageval_report import RAGPipelineEvaluation, read_scores
+from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
 from rageval_report.scores.write import scores_text
 
 # The example of the proposal from which the class comes, as printed: one text holds the four ids.

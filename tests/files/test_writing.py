@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report import DataError
+from rageval_report.errors import DataError
 from rageval_report.files.writing import check_free, write_atomically, write_with
 
 

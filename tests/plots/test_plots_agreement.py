@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from rageval_report import DataError, RAGPipelineEvaluation, calibrate
+from rageval_report import RAGPipelineEvaluation, calibrate
+from rageval_report.errors import DataError
 from rageval_report.plots import plot
 
 

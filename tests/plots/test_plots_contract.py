@@ -14,7 +14,8 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from rageval_report import DataError, UnknownNameError, compare
+from rageval_report import compare
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import PLOTS, plot
 from rageval_report.plots.style import BLUE, HUES, VERMILLION
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from rageval_report import DataError, UnknownNameError, compare
+from rageval_report import compare
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
 from rageval_report.plots.style import BETTER, GREY, WORSE
 

@@ -7,7 +7,7 @@ import statistics
 import numpy as np
 import pytest
 
-from rageval_report import DataError
+from rageval_report.errors import DataError
 from rageval_report.plots import plot
 from rageval_report.plots.bars import bars_of
 from rageval_report.scores import Metric

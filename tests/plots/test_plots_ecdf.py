@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 from scipy import stats
 
-from rageval_report import DataError
+from rageval_report.errors import DataError
 from rageval_report.plots import plot
 
 

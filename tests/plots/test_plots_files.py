@@ -6,7 +6,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 
-from rageval_report import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import save_plot
 from rageval_report.plots.files import draw_figure
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from matplotlib.colors import to_hex
 
-from rageval_report import DataError, compare
+from rageval_report import compare
+from rageval_report.errors import DataError
 from rageval_report.plots import plot
 from rageval_report.plots.style import BETTER, EQUAL, WORSE
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_report import DataError, UnknownNameError
 from rageval_report.analysis.ranking.leaderboard import rank
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
 from rageval_report.plots.style import BLUE, GREY
 

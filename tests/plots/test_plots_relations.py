@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 from scipy import stats
 
-from rageval_report import DataError
+from rageval_report.errors import DataError
 from rageval_report.plots import plot
 from rageval_report.plots.relations import rank_correlations
 from rageval_report.plots.style import BETTER, EQUAL, WORSE

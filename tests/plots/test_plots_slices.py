@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rageval_report import DataError, UnknownNameError, compare
+from rageval_report import compare
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
 
 NAN = float("nan")

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rageval_report import DataError
+from rageval_report.errors import DataError
 from rageval_report.plots import plot
 
 NAN = float("nan")

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.comparing.findings import Plan
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import trends
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
 from rageval_report.plots.style import VERMILLION
 

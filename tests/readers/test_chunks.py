@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report import RAGPipelineEvaluation, UnknownNameError
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.errors import UnknownNameError
 from rageval_report.readers import _chunks, read
 from rageval_report.readers._chunks import frame_in_pieces
 from rageval_report.readers._columns import columns_of, frame_of, with_nested_scores

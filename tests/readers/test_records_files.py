@@ -5,7 +5,8 @@ import json
 import pandas as pd
 import pytest
 
-from rageval_report import ReaderError, UnknownNameError, read_records, score
+from rageval_report import read_records, score
+from rageval_report.errors import ReaderError, UnknownNameError
 
 ROWS = [
     {"query_id": "a", "question": "[Who]?", "retrieved": ["d1", "d2"], "relevant": {"d2": 1}},

@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from rageval_report import DataError, RAGPipelineEvaluation, Result, UnknownNameError, compare
+from rageval_report import RAGPipelineEvaluation, Result, compare
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.reports import Report
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.reports.report import FORMS
 
 

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.run_history.runs import history, numbered, read_runs
 
 IDS = [f"q{i}" for i in range(8)]

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import METRICS, DataError, Metric, UnknownNameError
+from rageval_report import METRICS, Metric
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import resolver, score_table
 from rageval_report.scores.columns import MOST_METRICS, numbers_of
 

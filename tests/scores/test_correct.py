@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import correctness
 
 COLUMNS = {

@@ -11,7 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from rageval_report import DataError, RagevalWarning, RAGPipelineEvaluation
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.errors import DataError, RagevalWarning
 from rageval_report.scores.frames import to_pandas
 
 arrow_texts = pytest.mark.skipif(

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.errors import DataError, UnknownNameError
 
 RUN = RAGPipelineEvaluation(
     "hybrid",

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rageval_report import AlignmentError, RAGPipelineEvaluation, UnknownNameError, compare
+from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report.errors import AlignmentError, UnknownNameError
 from rageval_report.scores.matching import matched
 
 OURS = RAGPipelineEvaluation(

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report import METRICS, DataError, Metric, UnknownNameError
+from rageval_report import METRICS, Metric
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Catalogue, normalised
 from rageval_report.scores.metric import inferred, overridden, title_of
 

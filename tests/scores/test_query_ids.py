@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import DataError
+from rageval_report.errors import DataError
 from rageval_report.scores import score_table
 from rageval_report.scores.table import id_column_of, question_text
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report import DataError, RAGPipelineEvaluation, ReaderError, read_scores
+from rageval_report import RAGPipelineEvaluation, read_scores
+from rageval_report.errors import DataError, ReaderError
 from rageval_report.scores.run_file import (
     plain_value,
     query_set_hash,

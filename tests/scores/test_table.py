@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report import DataError, Metric, RagevalWarning, UnknownNameError
+from rageval_report import Metric
+from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
 from rageval_report.scores import score_table
 
 arrow_texts = pytest.mark.skipif(

@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores.write import save_scores
 
 ANSWERS = ['He said "no"', "a\rb", "line\r\nbreak\nend", "comma, tab\t", "🦶 ümlaut \u2028 x", None]

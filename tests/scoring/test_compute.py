@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import METRICS, DataError, UnknownNameError
+from rageval_report import METRICS
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.metrics.views import Tools
 from rageval_report.scoring.compute import computed_names, cutoff_of, score_records
 

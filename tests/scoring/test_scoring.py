@@ -5,15 +5,8 @@ import json
 import pandas as pd
 import pytest
 
-from rageval_report import (
-    METRICS,
-    AlignmentError,
-    DataError,
-    UnknownNameError,
-    compare,
-    score,
-    score_rankings,
-)
+from rageval_report import METRICS, compare, score, score_rankings
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 from rageval_report.judges import FunctionChat, Rubric, ScriptedChat
 from rageval_report.scoring.records import computed_and_judged, evaluation_of, score_and_judge
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from rageval_report import GateError, compare
+from rageval_report import compare
+from rageval_report.errors import GateError
 from rageval_report.metrics import score_traces
 
 GOLD = [

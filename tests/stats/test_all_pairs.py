@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats.multitest import multipletests
 
-from rageval_report import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats import all_pairs_test, paired_test
 from rageval_report.stats.all_pairs import shared_flips
 from rageval_report.stats.maxt import westfall_young

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rageval_report import DataError
+from rageval_report.errors import DataError
 from rageval_report.stats import friedman_test
 from rageval_report.stats.ranks import query_ranks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rageval_report import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats.resampled import bootstrap_counts, resampled_statistics
 
 RNG = np.random.default_rng(2)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from rageval_report import DataError
+from rageval_report.errors import DataError
 from rageval_report.stats.variance_components import variance_components
 
 # Table 2 of Shrout & Fleiss: six targets, four judges; table 3 has the mean squares.

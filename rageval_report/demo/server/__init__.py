@@ -19,17 +19,5 @@ if TYPE_CHECKING:
     from rageval_report.demo.server.faults import FAULTS as FAULTS
     from rageval_report.demo.server.faults import Faults as Faults
     from rageval_report.demo.server.search import ExtractiveRag as ExtractiveRag
-
-_HOME = {
-    "app": ("ReferenceServer",),
-    "documents": ("Document", "demo_documents", "demo_queries", "read_documents"),
-    "faults": ("FAULTS", "Faults"),
-    "search": ("ExtractiveRag",),
-}
-_PLACES = {name: f"{__name__}.{module}:{name}" for module, names in _HOME.items() for name in names}
-
-__getattr__, __all__ = lazy_face(__name__, _PLACES)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__)

@@ -8,14 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import (
-    AlignmentError,
-    Calibration,
-    DataError,
-    RAGPipelineEvaluation,
-    UnknownNameError,
-    calibrate,
-)
+from rageval_report import Calibration, RAGPipelineEvaluation, calibrate
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 from rageval_report.stats import (
     JudgeErrors,
     cohen_kappa,

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import AlignmentError, DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.agreement.people import ratings_of
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 
 NAN = float("nan")
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import DataError, UnknownNameError
 from rageval_report.analysis.agreement.people import ratings_of
 from rageval_report.analysis.agreement.scale import scale_of
+from rageval_report.errors import DataError, UnknownNameError
 
 NAN = float("nan")
 

@@ -7,13 +7,8 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report import (
-    AlignmentError,
-    DataError,
-    RAGPipelineEvaluation,
-    UnknownNameError,
-    compare,
-)
+from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 
 COLUMNS = [
     *("metric", "baseline", "candidate", "n", "n_dropped", "baseline_mean", "candidate_mean"),

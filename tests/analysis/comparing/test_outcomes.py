@@ -1,6 +1,7 @@
 import pytest
 
-from rageval_report import AlignmentError, DataError, RAGPipelineEvaluation
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.errors import AlignmentError, DataError
 
 
 def run(name, ids, exact):

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from rageval_report import DataError, GateError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.gates.figures import FIGURES
 from rageval_report.analysis.gates.grammar import RuleError
+from rageval_report.errors import DataError, GateError, UnknownNameError
 from rageval_report.stats import mean_interval, quantile_interval
 
 NAN = float("nan")

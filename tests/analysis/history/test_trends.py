@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError, compare
+from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.comparing.findings import Plan
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import trends
+from rageval_report.errors import DataError, UnknownNameError
 
 NAN = float("nan")
 N = 40

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rageval_report import DataError, UnknownNameError
 from rageval_report.analysis.ranking.leaderboard import rank
 from rageval_report.analysis.ranking.objectives import Objective
 from rageval_report.analysis.ranking.weighted import simplex_shares, winning_shares
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.render.table import table_of
 
 PERFECT = {

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rageval_report import DataError
 from rageval_report.analysis.ranking.leaderboard import rank
 from rageval_report.analysis.ranking.pareto import dominating
+from rageval_report.errors import DataError
 
 N = 12
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_report import DataError, RAGPipelineEvaluation, UnknownNameError
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.repeating.stability import stability
+from rageval_report.errors import DataError, UnknownNameError
 
 NAN = float("nan")
 

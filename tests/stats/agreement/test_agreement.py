@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats import (
     cohen_kappa,
     fleiss_kappa,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rageval_report import DataError
+from rageval_report.errors import DataError
 from rageval_report.stats import JudgeErrors, ppi_difference, ppi_mean, rogan_gladen
 
 
