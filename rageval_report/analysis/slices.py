@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.findings import Plan, Row, tested
+from rageval_report.analysis.comparing.metric_comparison import (
+    ComparisonLike,
+    ComparisonPlan,
+    MetricComparison,
+    compare_metric,
+)
 from rageval_report.analysis.comparing.pairing import Pairing
-from rageval_report.analysis.comparing.verdicts import Adjusted, verdict
+from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
 from rageval_report.analysis.summary import summarise
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
@@ -21,7 +26,7 @@ from rageval_report.stats import adjust_pvalues, heterogeneity_test
 
 NO_GROUP = "(none)"
 
-_Groups: TypeAlias = list[tuple[str, Row]]
+_Groups: TypeAlias = list[tuple[str, MetricComparison]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,37 +46,13 @@ class _Telling:
     by: str
     correction: str
     family_size: int
-    plan: Plan
+    plan: ComparisonPlan
 
-    def reversal(self, label: str, row: Row, pvalue: float, overall: float) -> str:
+    def reversal(self, label: str, row: MetricComparison, pvalue: float, overall: float) -> str:
         """That a group differs the other way than all queries together."""
-        adjusted = Adjusted(pvalue, float("nan"), self.correction, self.family_size)
+        adjusted = AdjustedPvalues(pvalue, float("nan"), self.correction, self.family_size)
         sentence = verdict(row.finding(adjusted, self.plan))
         return f"where {self.by} is {label}, {sentence}; over all queries it is {overall:+.3f}"
-
-
-class Compared(Protocol):
-    """What slices ask of a comparison."""
-
-    @property
-    def title(self) -> str:
-        """What was compared."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """What was found."""
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        """How."""
-
-    @property
-    def pairings(self) -> tuple[Pairing, ...]:
-        """The baseline beside each candidate."""
-
-    @property
-    def plan(self) -> Plan:
-        """The settings, as tests take them."""
 
 
 def slice_summary(
@@ -135,7 +116,7 @@ def slice_summary(
 
 
 def slice_comparison(
-    comparison: Compared,
+    comparison: ComparisonLike,
     by: str,
     metrics: str | Iterable[str] | None = None,
     correction: str = "holm",
@@ -178,7 +159,12 @@ def slice_comparison(
         for ours, theirs in _asked(pairing, metrics):
             found.append(
                 [
-                    (label, tested(_restricted(pairing, rows), ours, theirs, None, comparison.plan))
+                    (
+                        label,
+                        compare_metric(
+                            _restricted(pairing, rows), ours, theirs, None, comparison.plan
+                        ),
+                    )
                     for label, rows in _rows_by_group(labels)
                 ]
             )
@@ -272,7 +258,7 @@ def _records(groups: _Groups, column: str) -> list[dict[str, object]]:
     return [_record(label, row, column) | told for label, row in groups]
 
 
-def _record(label: str, row: Row, column: str) -> dict[str, object]:
+def _record(label: str, row: MetricComparison, column: str) -> dict[str, object]:
     numbers = dict(row.numbers)
     head = {name: numbers.pop(name) for name in ("metric", "candidate")}
     return {**head, column: label, **numbers}

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.choose import (
+from rageval_report.analysis.arguments import (
     check_percentiles,
-    chosen_metrics,
-    limits_of,
+    choose_metrics,
+    mean_limits,
     percentile_column,
     scores_of,
 )
-from rageval_report.analysis.wording import number
+from rageval_report.analysis.sentence_parts import number
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.metric import GROUPS
@@ -81,7 +81,7 @@ def summarise(
         If a setting makes no sense.
     """
     asked = check_percentiles(percentiles)
-    known = sorted(chosen_metrics(evaluation, metrics), key=lambda m: GROUPS.index(m.group))
+    known = sorted(choose_metrics(evaluation, metrics), key=lambda m: GROUPS.index(m.group))
     columns = [scores_of(evaluation, metric) for metric in known]
     described = describe(columns, percentiles=asked)
     intervals = [
@@ -90,7 +90,7 @@ def summarise(
             numbers.moments,
             method=interval,
             confidence_level=confidence_level,
-            bounds=limits_of(metric, numbers.moments.minimum),
+            bounds=mean_limits(metric, numbers.moments.minimum),
             n_resamples=n_resamples,
             seed=seed,
         )

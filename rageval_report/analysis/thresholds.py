@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.choose import (
+from rageval_report.analysis.arguments import (
     check_percentiles,
-    chosen_metrics,
+    choose_metrics,
     percentile_column,
     scores_of,
     threshold_value,
@@ -55,7 +55,7 @@ def find_thresholds(
     asked = check_percentiles(percentiles)
     rows = [
         _thresholds_of(metric, scores_of(evaluation, metric), asked, method)
-        for metric in chosen_metrics(evaluation, metrics)
+        for metric in choose_metrics(evaluation, metrics)
     ]
     settings = {"percentiles": asked, "percentile_method": method}
     return Result(f"Thresholds of {evaluation.name}", pd.DataFrame(rows), settings)
@@ -98,7 +98,7 @@ def below_threshold(evaluation: Scored, metric: str, threshold: float | str) -> 
     DataError
         If the threshold lies outside the bounds of the metric.
     """
-    known = chosen_metrics(evaluation, metric)[0]
+    known = choose_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
     return _rows(evaluation, known, values < threshold_value(known, values, threshold))
 
@@ -138,7 +138,7 @@ def failures(
     DataError
         If the threshold lies outside the bounds of the metric.
     """
-    known = chosen_metrics(evaluation, metric)[0]
+    known = choose_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
     cut = threshold_value(known, values, threshold)
     wrong = values < cut if known.greater_is_better else values > cut

@@ -180,9 +180,9 @@ def _front(
 def _outcomes(baseline: RAGPipelineEvaluation, candidate: RAGPipelineEvaluation) -> Result:
     table = baseline.comparative_detailed_summary(candidate)
     counts = ", ".join(f"{n} {name}" for name, n in table.notna().sum().items())
-    ours = load("rageval_report.analysis.comparing.outcomes:rule_of")(baseline)
+    ours = load("rageval_report.analysis.comparing.answer_outcomes:correct_rule_of")(baseline)
     theirs = candidate.correct_rule or ours
-    told = load("rageval_report.analysis.comparing.outcomes:rules_told")
+    told = load("rageval_report.analysis.comparing.answer_outcomes:describe_correct_rules")
     return rageval_report.Result(
         f"Which queries {baseline.name} and {candidate.name} answer correctly",
         table,

@@ -17,12 +17,12 @@ from rageval_report.analysis.breakdown import (
     failure_causes,
     retrieval_by_generation,
 )
+from rageval_report.analysis.comparing.answer_outcomes import outcome_table
 from rageval_report.analysis.comparing.comparison import Comparison, compare
-from rageval_report.analysis.comparing.outcomes import outcome_table
 from rageval_report.analysis.gates.gate import gate
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
-from rageval_report.analysis.haystack import (
+from rageval_report.analysis.haystack_reports import (
     OutputFormat,
     Report,
     aggregated_report,

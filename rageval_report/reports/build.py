@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from rageval_report.analysis.comparing.answer_outcomes import describe_correct_rules
 from rageval_report.analysis.comparing.comparison import Comparison
-from rageval_report.analysis.comparing.outcomes import rules_told
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import evaluation_report
 from rageval_report.errors import DataError
@@ -123,7 +123,7 @@ def report_evaluation(
         verdicts=verdicts_of_evaluation(
             summary,
             None if found is None else found[1],
-            () if rule is None else rules_told([(evaluation, rule)]),
+            () if rule is None else describe_correct_rules([(evaluation, rule)]),
         ),
         sections=_filled(sections),
         queries=QueryTable(
@@ -263,7 +263,7 @@ def _outcomes(
             outcome,
             told,
             settings,
-            rules_told([(runs[0], rules[0]), (run, rule)]),
+            describe_correct_rules([(runs[0], rules[0]), (run, rule)]),
         )
         for run, rule, outcome, told in zip(runs[1:], rules[1:], outcomes, names, strict=False)
     )

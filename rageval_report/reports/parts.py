@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.breakdown import breakdown, failure_causes
-from rageval_report.analysis.comparing.outcomes import outcome_table
-from rageval_report.analysis.comparing.outcomes import rule_of as own_rule
+from rageval_report.analysis.comparing.answer_outcomes import correct_rule_of, outcome_table
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import DataError
 from rageval_report.render.cells import confidence, interval, number
@@ -151,7 +150,7 @@ def rule_of(run: Scored, correct: Correct | None) -> Correct | None:
     if correct is not None:
         correctness(run, correct)  # a rule that makes no sense is told now, not later
         return correct
-    return own_rule(run)
+    return correct_rule_of(run)
 
 
 def rule_told(rule: Correct) -> str:

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from rageval_report.analysis.comparing.findings import Plan
+from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import History, trends
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
@@ -124,7 +124,7 @@ def history(
     """
     store = _store_of(runs)
     chosen, notes = _of_pipeline(store, pipeline)
-    plan = Plan(
+    plan = ComparisonPlan(
         test=test,
         interval=interval,
         confidence_level=check_level(confidence_level),

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.comparing.findings import Plan
+from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import trends
 from rageval_report.errors import DataError, UnknownNameError
@@ -28,7 +28,7 @@ def run(name, drop=0.0, *, first=0, config=None, metrics=("recall",), seed=0):
 
 
 def past(*runs, **options):
-    return trends(runs, plan=Plan(test="t", interval="t"), **options)
+    return trends(runs, plan=ComparisonPlan(test="t", interval="t"), **options)
 
 
 def lines(ax):

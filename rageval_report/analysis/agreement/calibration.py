@@ -9,10 +9,20 @@ from typing import Any
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.agreement.cautions import cautions, coverage_notes, scale_notes
-from rageval_report.analysis.agreement.differences import Side, difference_of
+from rageval_report.analysis.agreement.calibration_notes import (
+    cautions,
+    coverage_notes,
+    scale_notes,
+)
+from rageval_report.analysis.agreement.calibration_tables import (
+    confusion_table,
+    disagreement_table,
+    label_plan,
+)
+from rageval_report.analysis.agreement.calibration_verdicts import with_verdicts
+from rageval_report.analysis.agreement.judged_differences import Side, difference_of
 from rageval_report.analysis.agreement.means import (
-    Means,
+    JudgeMeans,
     bias_figure,
     error_figures,
     mean_figures,
@@ -21,22 +31,16 @@ from rageval_report.analysis.agreement.means import (
 )
 from rageval_report.analysis.agreement.measures import (
     JUDGE_AND_PEOPLE,
-    Figure,
-    Pair,
-    Settings,
+    AgreementFigure,
+    IntervalSettings,
+    RatingPair,
     agreement_figures,
     interval_notes,
     people_figures,
 )
-from rageval_report.analysis.agreement.people import Bounds, Labels, People, Ratings, ratings_of
-from rageval_report.analysis.agreement.scale import Scale, scale_of
-from rageval_report.analysis.agreement.tables import (
-    confusion_table,
-    disagreement_table,
-    label_plan,
-)
-from rageval_report.analysis.agreement.verdicts import with_verdicts
-from rageval_report.analysis.choose import chosen_metrics
+from rageval_report.analysis.agreement.rating_scale import RatingScale, scale_of
+from rageval_report.analysis.agreement.ratings import Bounds, Labels, People, Ratings, ratings_of
+from rageval_report.analysis.arguments import choose_metrics
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.stats.agreement.rogan_gladen import JudgeErrors
@@ -61,14 +65,14 @@ class Calibration(Result):
         What was judged.
     ratings : Ratings
         Scores and labels, query by query.
-    scale : Scale
+    scale : RatingScale
         The scale on which they are compared; its `kind` is "binary", "nominal", "ordinal" or
         "continuous".
-    means : Means
+    means : JudgeMeans
         Bias, means, the corrected mean and how many labels it is worth, as intervals.
     lam : float or "auto"
         The weight of the judge that was asked for.
-    plan : Settings
+    plan : IntervalSettings
         The settings of the intervals, as further tables need them.
 
     Notes
@@ -80,10 +84,10 @@ class Calibration(Result):
     evaluation: Scored = field(kw_only=True)
     metric: Metric = field(kw_only=True)
     ratings: Ratings = field(kw_only=True)
-    scale: Scale = field(kw_only=True)
-    means: Means = field(kw_only=True)
+    scale: RatingScale = field(kw_only=True)
+    means: JudgeMeans = field(kw_only=True)
     lam: float | str = field(kw_only=True)
-    plan: Settings = field(kw_only=True)
+    plan: IntervalSettings = field(kw_only=True)
 
     @property
     def errors(self) -> JudgeErrors | None:
@@ -279,8 +283,10 @@ def calibrate(
     >>> found.disagreements().frame["difference"].to_dict()
     {'b': 1.0}
     """
-    plan = Settings(check_level(confidence_level), check_resamples(n_resamples), check_seed(seed))
-    known = chosen_metrics(evaluation, metric)[0]
+    plan = IntervalSettings(
+        check_level(confidence_level), check_resamples(n_resamples), check_seed(seed)
+    )
+    known = choose_metrics(evaluation, metric)[0]
     ratings = ratings_of(evaluation, known, people, label, label_bounds)
     on = scale_of(
         *(ratings, known),
@@ -322,12 +328,14 @@ def calibrate(
     )
 
 
-def _agreement(ratings: Ratings, scale: Scale, agreed: FloatArray, plan: Settings) -> list[Figure]:
+def _agreement(
+    ratings: Ratings, scale: RatingScale, agreed: FloatArray, plan: IntervalSettings
+) -> list[AgreementFigure]:
     """Judge with people, and people with each other."""
     there = ratings.both & ~pd.isna(agreed)
     if not there.any():
         return list(people_figures(ratings, scale, plan))
-    pair = Pair(scale.judged(ratings.judge)[there], agreed[there], scale, plan)
+    pair = RatingPair(scale.judged(ratings.judge)[there], agreed[there], scale, plan)
     return [
         *agreement_figures(JUDGE_AND_PEOPLE, pair),
         *people_figures(ratings, scale, plan),
@@ -335,8 +343,12 @@ def _agreement(ratings: Ratings, scale: Scale, agreed: FloatArray, plan: Setting
 
 
 def _of_means(
-    ratings: Ratings, scale: Scale, means: Means, errors: JudgeErrors | None, plan: Settings
-) -> tuple[list[Figure], list[str]]:
+    ratings: Ratings,
+    scale: RatingScale,
+    means: JudgeMeans,
+    errors: JudgeErrors | None,
+    plan: IntervalSettings,
+) -> tuple[list[AgreementFigure], list[str]]:
     """Bias, errors and means; of names there is no mean."""
     if scale.kind == "nominal":
         return [], []
@@ -346,7 +358,7 @@ def _of_means(
     return figures, why_not
 
 
-def _told(metric: Metric, ratings: Ratings, scale: Scale) -> dict[str, object]:
+def _told(metric: Metric, ratings: Ratings, scale: RatingScale) -> dict[str, object]:
     """The settings that tell what was held against what."""
     told: dict[str, object] = {
         "metric": metric.name,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rageval_report.analysis.agreement.measures import Figure, Settings
-from rageval_report.analysis.agreement.people import Bounds, Ratings
-from rageval_report.analysis.agreement.scale import Scale
+from rageval_report.analysis.agreement.measures import AgreementFigure, IntervalSettings
+from rageval_report.analysis.agreement.rating_scale import RatingScale
+from rageval_report.analysis.agreement.ratings import Bounds, Ratings
 from rageval_report.errors import DataError
 from rageval_report.stats.agreement.prediction_powered import (
     ENOUGH_TO_TUNE,
@@ -38,7 +38,7 @@ _ROGAN_GLADEN = "Rogan & Gladen 1978"
 
 
 @dataclass(frozen=True, eq=False)
-class Means:
+class JudgeMeans:
     """The means of judge and people, and what is between them.
 
     Parameters
@@ -72,22 +72,22 @@ class Means:
 
 def means_of(
     ratings: Ratings,
-    scale: Scale,
+    scale: RatingScale,
     bounds: Bounds | None,
-    settings: Settings,
+    settings: IntervalSettings,
     lam: float | str = "auto",
-) -> Means:
+) -> JudgeMeans:
     """The means of judge and people.
 
     Parameters
     ----------
     ratings : Ratings
         Scores and labels.
-    scale : Scale
+    scale : RatingScale
         Their scale; the means are those of the scores as they are, whatever it is.
     bounds : (float, float), optional
         The smallest and largest possible score.
-    settings : Settings
+    settings : IntervalSettings
         Of the intervals.
     lam : float or "auto"
         The weight of the judge, as in `rageval_report.stats.ppi_mean`.
@@ -95,7 +95,7 @@ def means_of(
     both, labels = ratings.both, ratings.labels
     people, judge = labels[both], ratings.judge[both]
     level = settings.confidence_level
-    return Means(
+    return JudgeMeans(
         bias=paired_interval(
             people,
             judge,
@@ -110,7 +110,7 @@ def means_of(
     )
 
 
-def _mean(values: FloatArray, bounds: Bounds | None, settings: Settings) -> Interval:
+def _mean(values: FloatArray, bounds: Bounds | None, settings: IntervalSettings) -> Interval:
     return mean_interval(
         values,
         bounds=bounds,
@@ -120,7 +120,7 @@ def _mean(values: FloatArray, bounds: Bounds | None, settings: Settings) -> Inte
     )
 
 
-def _people_mean(labels: FloatArray, bounds: Bounds | None, settings: Settings) -> Interval:
+def _people_mean(labels: FloatArray, bounds: Bounds | None, settings: IntervalSettings) -> Interval:
     """With the standard error of a mean, to which that of the corrected one is compared."""
     found = _mean(labels, bounds, settings)
     error = float(labels.std(ddof=1)) / math.sqrt(labels.size) if labels.size > 1 else math.nan
@@ -141,7 +141,7 @@ def corrected_mean(
     return replace(found, low=max(found.low, low), high=min(found.high, high))
 
 
-def _errors(ratings: Ratings, scale: Scale) -> JudgeErrors | None:
+def _errors(ratings: Ratings, scale: RatingScale) -> JudgeErrors | None:
     if scale.kind != "binary":
         return None
     return JudgeErrors.of(scale.agreed(ratings.table), scale.judged(ratings.judge))
@@ -167,22 +167,24 @@ def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
 # -- as rows
 
 
-def bias_figure(means: Means, n: int) -> Figure:
+def bias_figure(means: JudgeMeans, n: int) -> AgreementFigure:
     """The bias as a row."""
-    return Figure(BIAS, "judge minus people", means.bias, n)
+    return AgreementFigure(BIAS, "judge minus people", means.bias, n)
 
 
-def mean_figures(means: Means, ratings: Ratings) -> Iterator[Figure]:
+def mean_figures(means: JudgeMeans, ratings: Ratings) -> Iterator[AgreementFigure]:
     """The judge's mean, people's, and the corrected one, as rows."""
-    yield Figure(MEAN, NAIVE, means.naive, int(ratings.judged.sum()))
-    yield Figure(MEAN, LABELLED, means.people, ratings.n)
+    yield AgreementFigure(MEAN, NAIVE, means.naive, int(ratings.judged.sum()))
+    yield AgreementFigure(MEAN, LABELLED, means.people, ratings.n)
     if means.corrected is not None:
         worth = means.labels_worth
         told = "" if math.isnan(worth) else f"worth {worth:.0f} labels"
-        yield Figure(MEAN, CORRECTED, means.corrected, int(ratings.judged.sum()), told, _PPI)
+        yield AgreementFigure(
+            MEAN, CORRECTED, means.corrected, int(ratings.judged.sum()), told, _PPI
+        )
 
 
-def error_figures(errors: JudgeErrors, settings: Settings) -> Iterator[Figure]:
+def error_figures(errors: JudgeErrors, settings: IntervalSettings) -> Iterator[AgreementFigure]:
     """Sensitivity and specificity as rows, as far as there are queries to tell them from."""
     level = settings.confidence_level
     known = JudgeErrors(
@@ -193,18 +195,18 @@ def error_figures(errors: JudgeErrors, settings: Settings) -> Iterator[Figure]:
     )
     sensitivity, specificity = error_intervals(known, confidence_level=level)
     if errors.positives:
-        yield Figure(ERRORS, "sensitivity", sensitivity, errors.positives)
+        yield AgreementFigure(ERRORS, "sensitivity", sensitivity, errors.positives)
     if errors.negatives:
-        yield Figure(ERRORS, "specificity", specificity, errors.negatives)
+        yield AgreementFigure(ERRORS, "specificity", specificity, errors.negatives)
 
 
 def share_figures(
     ratings: Ratings,
-    scale: Scale,
+    scale: RatingScale,
     own: JudgeErrors | None,
     external: JudgeErrors | None,
-    settings: Settings,
-) -> tuple[list[Figure], list[str]]:
+    settings: IntervalSettings,
+) -> tuple[list[AgreementFigure], list[str]]:
     """The share of ones put right by the judge's errors, and why it cannot be where it cannot.
 
     Parameters
@@ -230,14 +232,14 @@ def share_figures(
             notes.append(f"no {name}: {exc}")
             continue
         n = int(which.sum())
-        found.append(Figure(MEAN, name, told, n, of, _ROGAN_GLADEN))
+        found.append(AgreementFigure(MEAN, name, told, n, of, _ROGAN_GLADEN))
     return found, notes
 
 
 # -- how many labels
 
 
-def planned(ratings: Ratings, n_labels: int) -> tuple[float, float]:
+def planned_errors(ratings: Ratings, n_labels: int) -> tuple[float, float]:
     """The standard error of the mean from so many labels: people's alone, and the corrected one.
 
     Parameters

@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 from rageval_report.analysis.agreement.correlations import correlation
-from rageval_report.analysis.agreement.people import Ratings
-from rageval_report.analysis.agreement.scale import Kind, Scale
+from rageval_report.analysis.agreement.rating_scale import RatingScale, ScaleKind
+from rageval_report.analysis.agreement.ratings import Ratings
 from rageval_report.stats.agreement.ac1 import gwet_ac1, gwet_ac2
 from rageval_report.stats.agreement.alpha import krippendorff_alpha
 from rageval_report.stats.agreement.kappas import cohen_kappa, fleiss_kappa
@@ -27,7 +27,7 @@ _IN_ALPHA = {"binary": "nominal", "continuous": "interval"}
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class IntervalSettings:
     """What the intervals need."""
 
     confidence_level: float = 0.95
@@ -44,7 +44,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Figure:
+class AgreementFigure:
     """One row of a calibration."""
 
     part: str
@@ -113,13 +113,13 @@ COHEN = Benchmark("Cohen 1988", ((_ANY, "none"), (0.1, "small"), (0.3, "medium")
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class RatingPair:
     """Two ratings of the same queries, complete, and the scale that they are on."""
 
     a: FloatArray
     b: FloatArray
-    scale: Scale
-    settings: Settings
+    scale: RatingScale
+    settings: IntervalSettings
 
     @property
     def categories(self) -> list[float]:
@@ -127,7 +127,7 @@ class Pair:
         return [float(one) for one in self.scale.categories]
 
 
-Compute = Callable[[Pair], Interval]
+Compute = Callable[[RatingPair], Interval]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,43 +135,43 @@ class Measure:
     """A measure of agreement: on which scales it stands, how it is computed and read."""
 
     name: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ScaleKind, ...]
     compute: Compute
     benchmark: Benchmark | None = None
 
 
-def _percent(pair: Pair) -> Interval:
+def _percent(pair: RatingPair) -> Interval:
     same = (pair.a == pair.b).astype(np.float64)
     level = pair.settings.confidence_level
     return mean_interval(same, method="wilson", confidence_level=level)
 
 
-def _kappa(pair: Pair, weights: str | None = None) -> Interval:
+def _kappa(pair: RatingPair, weights: str | None = None) -> Interval:
     level = pair.settings.confidence_level
     return cohen_kappa(pair.a, pair.b, weights, categories=pair.categories, confidence_level=level)
 
 
-def _ac1(pair: Pair) -> Interval:
+def _ac1(pair: RatingPair) -> Interval:
     level = pair.settings.confidence_level
     return gwet_ac1(pair.a, pair.b, categories=pair.categories, confidence_level=level)
 
 
-def _ac2(pair: Pair) -> Interval:
+def _ac2(pair: RatingPair) -> Interval:
     level = pair.settings.confidence_level
     return gwet_ac2(pair.a, pair.b, "quadratic", categories=pair.categories, confidence_level=level)
 
 
-def _alpha(pair: Pair) -> Interval:
+def _alpha(pair: RatingPair) -> Interval:
     return alpha_of(np.column_stack([pair.a, pair.b]), pair.scale, pair.settings)
 
 
-def _correlation(pair: Pair, kind: str) -> Interval:
+def _correlation(pair: RatingPair, kind: str) -> Interval:
     return correlation(pair.a, pair.b, kind, confidence_level=pair.settings.confidence_level)
 
 
-_NAMES: tuple[Kind, ...] = ("binary", "nominal", "ordinal")
-_STEPS: tuple[Kind, ...] = ("ordinal",)
-_NUMBERS: tuple[Kind, ...] = ("continuous",)
+_NAMES: tuple[ScaleKind, ...] = ("binary", "nominal", "ordinal")
+_STEPS: tuple[ScaleKind, ...] = ("ordinal",)
+_NUMBERS: tuple[ScaleKind, ...] = ("continuous",)
 
 # One more measure is one line.
 MEASURES: tuple[Measure, ...] = (
@@ -188,7 +188,7 @@ MEASURES: tuple[Measure, ...] = (
 )
 
 
-def alpha_of(table: FloatArray, scale: Scale, settings: Settings) -> Interval:
+def alpha_of(table: FloatArray, scale: RatingScale, settings: IntervalSettings) -> Interval:
     """Krippendorff's alpha at the level of the scale."""
     return krippendorff_alpha(
         table,
@@ -199,14 +199,14 @@ def alpha_of(table: FloatArray, scale: Scale, settings: Settings) -> Interval:
     )
 
 
-def agreement_figures(part: str, pair: Pair) -> list[Figure]:
+def agreement_figures(part: str, pair: RatingPair) -> list[AgreementFigure]:
     """Every measure that suits the scale.
 
     Parameters
     ----------
     part : str
         Under which heading the rows stand.
-    pair : Pair
+    pair : RatingPair
         Two ratings of the same queries.
     """
     found = [(one, one.compute(pair)) for one in MEASURES if pair.scale.kind in one.kinds]
@@ -215,25 +215,27 @@ def agreement_figures(part: str, pair: Pair) -> list[Figure]:
 
 def _figure(
     part: str, name: str, interval: Interval, n: int, benchmark: Benchmark | None
-) -> Figure:
+) -> AgreementFigure:
     reading = benchmark.word(interval.estimate) if benchmark else ""
     source = benchmark.source if benchmark and reading else ""
-    return Figure(part, name, interval, n, reading, source)
+    return AgreementFigure(part, name, interval, n, reading, source)
 
 
 # -- several raters
 
 
-def people_figures(ratings: Ratings, scale: Scale, settings: Settings) -> Iterator[Figure]:
+def people_figures(
+    ratings: Ratings, scale: RatingScale, settings: IntervalSettings
+) -> Iterator[AgreementFigure]:
     """How far people agree with each other: the most that can be asked of a judge.
 
     Parameters
     ----------
     ratings : Ratings
         With two raters or more; else there is nothing to tell.
-    scale : Scale
+    scale : RatingScale
         The scale of judge and people.
-    settings : Settings
+    settings : IntervalSettings
         Of the intervals.
     """
     rated = np.column_stack([scale.labelled(column) for column in ratings.table.T])
@@ -251,7 +253,7 @@ def people_figures(ratings: Ratings, scale: Scale, settings: Settings) -> Iterat
     yield _figure(PEOPLE, "alpha, the judge as one more", with_judge, n, KRIPPENDORFF)
 
 
-def _pairwise(table: FloatArray, settings: Settings) -> Interval:
+def _pairwise(table: FloatArray, settings: IntervalSettings) -> Interval:
     """The mean over queries of the share of pairs of raters who say the same."""
     same = np.zeros(len(table))
     pairs = np.zeros(len(table))
@@ -264,7 +266,9 @@ def _pairwise(table: FloatArray, settings: Settings) -> Interval:
     )
 
 
-def _fleiss(table: FloatArray, scale: Scale, settings: Settings) -> Iterator[Figure]:
+def _fleiss(
+    table: FloatArray, scale: RatingScale, settings: IntervalSettings
+) -> Iterator[AgreementFigure]:
     """Fleiss' kappa of the queries that have as many labels as most have; it bears no other."""
     n_labels = (~np.isnan(table)).sum(axis=1)
     usual = int(np.bincount(n_labels).argmax())
@@ -274,7 +278,7 @@ def _fleiss(table: FloatArray, scale: Scale, settings: Settings) -> Iterator[Fig
     yield _figure(PEOPLE, "Fleiss' kappa", found, len(rated), LANDIS_KOCH)
 
 
-def interval_notes(figures: Sequence[Figure]) -> list[str]:
+def interval_notes(figures: Sequence[AgreementFigure]) -> list[str]:
     """What the intervals themselves say, once each."""
     told: dict[str, list[str]] = {}
     for one in figures:

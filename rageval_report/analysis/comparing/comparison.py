@@ -10,21 +10,21 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.comparing.findings import DEFAULT_PLAN, Margin, Plan
+from rageval_report.analysis.comparing.comparison_rows import (
+    compare_metrics,
+    comparison_frame,
+    comparison_notes,
+    correct_pvalues,
+    count_tests,
+)
+from rageval_report.analysis.comparing.metric_comparison import DEFAULT_PLAN, ComparisonPlan, Margin
 from rageval_report.analysis.comparing.pairing import (
     MISSING,
     Clusters,
     Missing,
     Pairing,
-    check_runs,
+    check_evaluations,
     pair_runs,
-)
-from rageval_report.analysis.comparing.rows import (
-    adjusted_rows,
-    comparison_notes,
-    family_of,
-    frame_of,
-    tested_rows,
 )
 from rageval_report.analysis.gates.gate import gate_comparison
 from rageval_report.analysis.gates.grammar import Rule
@@ -54,7 +54,7 @@ class Comparison(Result):
         As in `Result`.
     pairings : tuple of Pairing
         The baseline beside each candidate.
-    plan : Plan
+    plan : ComparisonPlan
         The settings, as further analyses of the same comparison need them.
 
     Notes
@@ -64,7 +64,7 @@ class Comparison(Result):
     """
 
     pairings: tuple[Pairing, ...] = ()
-    plan: Plan = DEFAULT_PLAN
+    plan: ComparisonPlan = DEFAULT_PLAN
 
     def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
         """The paired differences of one metric, candidate minus baseline, by query id."""
@@ -301,8 +301,8 @@ def compare(
     """
     if not candidates:
         raise DataError("expected at least one candidate to compare with the baseline")
-    check_runs((baseline, *candidates), "compare(baseline, *candidates)")
-    plan = Plan(
+    check_evaluations((baseline, *candidates), "compare(baseline, *candidates)")
+    plan = ComparisonPlan(
         test=_checked("paired test", test, TESTS),
         interval=_checked("interval of a paired difference", interval, PAIRED_INTERVALS),
         confidence_level=check_level(confidence_level),
@@ -313,10 +313,10 @@ def compare(
     )
     runs = candidates if on is None else [matched(one, baseline, on) for one in candidates]
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
-    rows = [row for pairing in pairings for row in tested_rows(pairing, plan, clusters)]
-    adjusted = adjusted_rows(rows, correction, plan, len(baseline.scores))
-    frame = frame_of(rows, adjusted, plan, n_candidates=len(candidates))
-    settings = {**plan.settings(), "correction": correction, "family_size": family_of(rows)}
+    rows = [row for pairing in pairings for row in compare_metrics(pairing, plan, clusters)]
+    adjusted = correct_pvalues(rows, correction, plan, len(baseline.scores))
+    frame = comparison_frame(rows, adjusted, plan, n_candidates=len(candidates))
+    settings = {**plan.settings(), "correction": correction, "family_size": count_tests(rows)}
     if clusters is not None:
         settings["clusters"] = clusters if isinstance(clusters, str) else "given"
     if on is not None:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.choose import chosen_metrics
+from rageval_report.analysis.arguments import choose_metrics
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, named
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import Alignment, align
@@ -91,7 +91,7 @@ def _shared_metrics(
     baseline: Scored, candidate: Scored, metrics: str | Iterable[str] | None
 ) -> list[tuple[Metric, Metric]]:
     shared, alone = [], []
-    for ours in chosen_metrics(baseline, metrics):
+    for ours in choose_metrics(baseline, metrics):
         theirs = _twin(ours, candidate)
         if theirs is None:
             alone.append(ours.name)
@@ -122,19 +122,19 @@ def _check_directions(shared: list[tuple[Metric, Metric]]) -> None:
             )
 
 
-def filled(
+def fill_missing(
     baseline: FloatArray, candidate: FloatArray, metric: Metric, missing: Missing
 ) -> tuple[FloatArray, FloatArray]:
     """Both sides with missing scores as the worst possible, where that is asked for."""
     if missing != "worst":
         return baseline, candidate
-    worst = bounds_of(metric)[0 if metric.greater_is_better else 1]
+    worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
     return np.where(np.isnan(baseline), worst, baseline), np.where(
         np.isnan(candidate), worst, candidate
     )
 
 
-def bounds_of(metric: Metric) -> tuple[float, float]:
+def require_bounds(metric: Metric) -> tuple[float, float]:
     """The bounds of a metric that has some.
 
     Raises
@@ -165,7 +165,7 @@ def extreme_differences(
     >>> extreme_differences(np.array([0.5, 0.5]), np.array([0.5, np.nan]), known)
     (-0.25, 0.25)
     """
-    low, high = bounds_of(metric)
+    low, high = require_bounds(metric)
     lowest = _filled(candidate, low) - _filled(baseline, high)
     highest = _filled(candidate, high) - _filled(baseline, low)
     return float(lowest.mean()), float(highest.mean())
@@ -201,7 +201,7 @@ def cluster_labels(pairing: Pairing, clusters: Clusters | None) -> np.ndarray | 
     return labels.astype(str).to_numpy()
 
 
-def check_runs(runs: Sequence[Scored], call: str) -> None:
+def check_evaluations(runs: Sequence[Scored], call: str) -> None:
     """Refuse what is no evaluation, and two of one name.
 
     Parameters

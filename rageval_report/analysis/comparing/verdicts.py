@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rageval_report.analysis.wording import number, pvalue_text, rounded_count
+from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
 from rageval_report.stats import required_n
 from rageval_report.stats.base import Interval, PairedResult
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
@@ -15,7 +15,7 @@ _MOST_QUERIES_SAID = 1_000_000
 
 
 @dataclass(frozen=True)
-class Adjusted:
+class AdjustedPvalues:
     """P-values of one row after correction for all rows of its table.
 
     Parameters
@@ -37,7 +37,7 @@ class Adjusted:
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
+class MetricFinding:
     """All that a verdict speaks of.
 
     Parameters
@@ -50,7 +50,7 @@ class Finding:
         The test of the mean difference.
     interval : Interval
         Its interval.
-    adjusted : Adjusted
+    adjusted : AdjustedPvalues
         The p-values after correction.
     sd_difference : float
         The standard deviation of the paired differences.
@@ -72,7 +72,7 @@ class Finding:
     greater_is_better: bool
     test: PairedResult
     interval: Interval
-    adjusted: Adjusted
+    adjusted: AdjustedPvalues
     sd_difference: float
     min_detectable_difference: float
     fragile: bool
@@ -91,7 +91,7 @@ class Finding:
         return self.adjusted.equivalence_pvalue <= self.alpha
 
 
-def verdict(finding: Finding) -> str:
+def verdict(finding: MetricFinding) -> str:
     """One sentence: better, worse, equivalent, no difference shown, identical, or too few."""
     test = finding.test
     if test.n == 0:
@@ -110,7 +110,7 @@ def verdict(finding: Finding) -> str:
     return _not_shown(finding)
 
 
-def _shown(finding: Finding) -> str:
+def _shown(finding: MetricFinding) -> str:
     difference = finding.test.difference
     better = (difference > 0) == finding.greater_is_better
     sentence = (
@@ -125,7 +125,7 @@ def _shown(finding: Finding) -> str:
     return sentence
 
 
-def _equivalent(finding: Finding, equivalence: EquivalenceResult) -> str:
+def _equivalent(finding: MetricFinding, equivalence: EquivalenceResult) -> str:
     told = pvalue_text(finding.adjusted.equivalence_pvalue)
     return (
         f"{finding.candidate} and {finding.baseline} are equivalent on {finding.metric} within "
@@ -133,13 +133,13 @@ def _equivalent(finding: Finding, equivalence: EquivalenceResult) -> str:
     )
 
 
-def _ends(finding: Finding, equivalence: EquivalenceResult) -> str:
+def _ends(finding: MetricFinding, equivalence: EquivalenceResult) -> str:
     """The interval that lies within the margin where equivalence is shown."""
     level = f"{100 * (1 - 2 * finding.alpha):g} % CI"
     return f"{level} {number(equivalence.low)} to {number(equivalence.high)}"
 
 
-def _not_shown(finding: Finding) -> str:
+def _not_shown(finding: MetricFinding) -> str:
     sentence = f"no difference shown on {finding.metric}"
     if finding.test.pvalue <= finding.alpha:
         sentence += f" after correction (p {pvalue_text(finding.test.pvalue)}, {_pvalue(finding)})"
@@ -151,7 +151,7 @@ def _not_shown(finding: Finding) -> str:
     return sentence + _needed(finding) + _not_equivalent(finding)
 
 
-def _not_equivalent(finding: Finding) -> str:
+def _not_equivalent(finding: MetricFinding) -> str:
     """That the difference may be larger than the margin, where one was given."""
     equivalence = finding.equivalence
     if equivalence is None:
@@ -164,7 +164,7 @@ def _not_equivalent(finding: Finding) -> str:
     )
 
 
-def _needed(finding: Finding) -> str:
+def _needed(finding: MetricFinding) -> str:
     """How many queries would show a difference as large as the one seen."""
     difference, sd = abs(finding.test.difference), finding.sd_difference
     if not (difference > 0 and sd > 0 and math.isfinite(sd)):
@@ -175,7 +175,7 @@ def _needed(finding: Finding) -> str:
     return f"; about {rounded_count(needed)} are needed to see {number(difference)}"
 
 
-def _too_few(finding: Finding) -> str:
+def _too_few(finding: MetricFinding) -> str:
     smallest, unit = 2.0 ** (1 - finding.test.n), _short(finding.unit)
     return (
         f"too few {unit} for a test on {finding.metric}: {finding.test.n} in common, and p cannot "
@@ -183,7 +183,7 @@ def _too_few(finding: Finding) -> str:
     )
 
 
-def _magnitude(finding: Finding) -> str:
+def _magnitude(finding: MetricFinding) -> str:
     """The interval, turned so that it surrounds the size of the difference that is claimed."""
     low, high = finding.interval.low, finding.interval.high
     if finding.test.difference < 0:
@@ -202,7 +202,7 @@ _CORRECTION_NAMES = {
 }
 
 
-def _pvalue(finding: Finding) -> str:
+def _pvalue(finding: MetricFinding) -> str:
     told = pvalue_text(finding.adjusted.pvalue)
     if finding.adjusted.correction == "none":
         return f"uncorrected p {told}"

@@ -1,7 +1,7 @@
 """What can be asked of an evaluation: a table with a line a figure.
 
-A figure is a function of a `Column` (one metric's scores) or of a `Run` (all of them), and of the
-numbers that the rule gives; it answers with a `Measured`: a value and, where there is one, the
+A figure is a function of a `ScoreColumn` (one metric's scores) or of a `GatedRun` (all of them),
+and of the numbers in the rule; it returns a `Measurement`: a value and, if there is one, the
 interval around it.
 """
 
@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.choose import check_percentiles, limits_of
-from rageval_report.analysis.comparing.pairing import bounds_of
+from rageval_report.analysis.arguments import check_percentiles, mean_limits
+from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.states import NOT_APPLICABLE, states_frame
 from rageval_report.stats import mean_interval, quantile_interval
@@ -35,7 +35,7 @@ _PERCENTILE = re.compile(r"p(?P<percentile>\d+(?:\.\d+)?)")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GateSettings:
     """What can move a figure; see `rageval_report.analysis.gates.gate.gate`."""
 
     missing: Missing = "drop"
@@ -46,7 +46,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """A figure's value, and what it stands on.
 
     Parameters
@@ -70,7 +70,7 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ScoreColumn:
     """One metric of a pipeline.
 
     Parameters
@@ -81,7 +81,7 @@ class Column:
         The scores; with missing="worst" also the worst possible one for each that is missing.
     n, n_unscored, n_not_applicable : int
         Queries that are scored; that should be and are not; that the metric is not about.
-    settings : Settings
+    settings : GateSettings
         As the gate was asked.
     """
 
@@ -90,28 +90,28 @@ class Column:
     n: int
     n_unscored: int
     n_not_applicable: int
-    settings: Settings
+    settings: GateSettings
 
-    def measured(self, value: float, low: float = math.nan, high: float = math.nan) -> Measured:
+    def measured(self, value: float, low: float = math.nan, high: float = math.nan) -> Measurement:
         """A value of this column."""
-        return Measured(value, low, high, self.n, self.n_unscored)
+        return Measurement(value, low, high, self.n, self.n_unscored)
 
-    def around(self, interval: Interval) -> Measured:
+    def around(self, interval: Interval) -> Measurement:
         """A value of this column with its interval."""
-        return Measured(
+        return Measurement(
             *(interval.estimate, interval.low, interval.high, self.n, self.n_unscored),
             interval.notes if self.values.size else (),
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class GatedRun:
     """A pipeline, of which figures are asked."""
 
     evaluation: Scored
-    settings: Settings
+    settings: GateSettings
 
-    def column(self, metric: Metric) -> Column:
+    def column(self, metric: Metric) -> ScoreColumn:
         """One metric's scores, as figures take them.
 
         Raises
@@ -125,10 +125,10 @@ class Run:
         lacking = int((missing & ~beside).sum())
         kept = values[~missing]
         if self.settings.missing == "worst" and lacking:
-            worst = bounds_of(metric)[0 if metric.greater_is_better else 1]
+            worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
             kept = np.concatenate([kept, np.full(lacking, worst)])
         n = int((~missing).sum())
-        return Column(metric, kept, n, lacking, int(beside.sum()), self.settings)
+        return ScoreColumn(metric, kept, n, lacking, int(beside.sum()), self.settings)
 
     def _is_not_applicable(self, metric: Metric) -> np.ndarray:
         states = states_frame(self.evaluation.scores[[metric.name]], self.evaluation.details)
@@ -157,7 +157,7 @@ def as_scored(metric: Metric) -> Range | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class GateFigure:
     """What a rule may ask for.
 
     Parameters
@@ -165,7 +165,7 @@ class Figure:
     what : str
         In words, for the list of figures.
     measure : callable
-        Of a `Column`, a `Run` or a `Pair`, and of the other parameters by name.
+        Of a `ScoreColumn`, a `GatedRun` or a `Pair`, and of the other parameters by name.
     of : {"column", "run", "pair"}
         What `measure` is a function of.
     parameters : tuple of str
@@ -175,7 +175,7 @@ class Figure:
     """
 
     what: str
-    measure: Callable[..., Measured]
+    measure: Callable[..., Measurement]
     of: Literal["column", "run", "pair"] = "column"
     parameters: tuple[str, ...] = ("metric",)
     lies: Callable[[Metric], Range | None] = as_scored
@@ -189,66 +189,66 @@ def _count(_metric: Metric) -> Range:
     return 0.0, math.inf
 
 
-def _mean(column: Column) -> Measured:
+def _mean(column: ScoreColumn) -> Measurement:
     asked, known = column.settings, moments(column.values)
     interval = described_interval(
         column.values,
         known,
         confidence_level=asked.confidence_level,
-        bounds=limits_of(column.metric, known.minimum),
+        bounds=mean_limits(column.metric, known.minimum),
         n_resamples=asked.n_resamples,
         seed=asked.seed,
     )
     return column.around(interval)
 
 
-def _share_of(column: Column, holds: np.ndarray) -> Measured:
+def _share_of(column: ScoreColumn, holds: np.ndarray) -> Measurement:
     level = column.settings.confidence_level
     interval = mean_interval(holds.astype(np.float64), method="wilson", confidence_level=level)
     return column.around(interval)
 
 
-def _share_below(column: Column, threshold: float) -> Measured:
+def _share_below(column: ScoreColumn, threshold: float) -> Measurement:
     return _share_of(column, column.values < threshold)
 
 
-def _share_above(column: Column, threshold: float) -> Measured:
+def _share_above(column: ScoreColumn, threshold: float) -> Measurement:
     return _share_of(column, column.values > threshold)
 
 
-def _unscored(column: Column) -> Measured:
+def _unscored(column: ScoreColumn) -> Measurement:
     measured = _share_of(column, np.repeat([0.0, 1.0], [column.n, column.n_unscored]))
     if not column.n_not_applicable:
         return measured
     return replace(measured, notes=(f"{column.n_not_applicable} more are not applicable",))
 
 
-def _n(column: Column) -> Measured:
+def _n(column: ScoreColumn) -> Measurement:
     return column.measured(float(column.n))
 
 
-def _minimum(column: Column) -> Measured:
+def _minimum(column: ScoreColumn) -> Measurement:
     return column.measured(moments(column.values).minimum)
 
 
-def _maximum(column: Column) -> Measured:
+def _maximum(column: ScoreColumn) -> Measurement:
     return column.measured(moments(column.values).maximum)
 
 
-def _std(column: Column) -> Measured:
+def _std(column: ScoreColumn) -> Measurement:
     return column.measured(moments(column.values).std)
 
 
-def _correct(run: Run) -> Measured:
+def _correct(run: GatedRun) -> Measurement:
     known, unknown = run.correct()
     level = run.settings.confidence_level
     interval = mean_interval(known, method="wilson", confidence_level=level)
     n = known.size - (unknown if run.settings.missing == "worst" else 0)
-    return Measured(interval.estimate, interval.low, interval.high, n, unknown)
+    return Measurement(interval.estimate, interval.low, interval.high, n, unknown)
 
 
-def _percentile(percentile: float) -> Callable[[Column], Measured]:
-    def measure(column: Column) -> Measured:
+def _percentile(percentile: float) -> Callable[[ScoreColumn], Measurement]:
+    def measure(column: ScoreColumn) -> Measurement:
         value = float(percentiles_of(column.values, (percentile,))[0])
         if not 0 < percentile < 100:
             return column.measured(value)
@@ -259,23 +259,23 @@ def _percentile(percentile: float) -> Callable[[Column], Measured]:
     return measure
 
 
-FIGURES: Registry[Figure] = Registry(
+FIGURES: Registry[GateFigure] = Registry(
     "figure",
     {
-        "mean": Figure("the mean", _mean),
-        "median": Figure("the median", _percentile(50.0)),
-        "min": Figure("the smallest score", _minimum),
-        "max": Figure("the largest score", _maximum),
-        "std": Figure("the standard deviation", _std, lies=_count),
-        "n": Figure("how many queries are scored", _n, lies=_count),
-        "unscored": Figure("the share of queries without a score", _unscored, lies=_share),
-        "share_below": Figure(
+        "mean": GateFigure("the mean", _mean),
+        "median": GateFigure("the median", _percentile(50.0)),
+        "min": GateFigure("the smallest score", _minimum),
+        "max": GateFigure("the largest score", _maximum),
+        "std": GateFigure("the standard deviation", _std, lies=_count),
+        "n": GateFigure("how many queries are scored", _n, lies=_count),
+        "unscored": GateFigure("the share of queries without a score", _unscored, lies=_share),
+        "share_below": GateFigure(
             "the share of scores below", _share_below, "column", ("metric", "threshold"), _share
         ),
-        "share_above": Figure(
+        "share_above": GateFigure(
             "the share of scores above", _share_above, "column", ("metric", "threshold"), _share
         ),
-        "correct": Figure("the share of correct answers", _correct, "run", (), _share),
+        "correct": GateFigure("the share of correct answers", _correct, "run", (), _share),
     },
 )
 """The figures of an evaluation by name; ``p95`` and all other percentiles are known besides."""
@@ -284,7 +284,7 @@ LIMITS = ("ci_low", "ci_high")
 """The ends of the interval of a metric's mean, or of another figure: ``ci_low(difference(f1))``."""
 
 
-def percentile_figure(name: str) -> Figure | None:
+def percentile_figure(name: str) -> GateFigure | None:
     """The figure that a name as "p95" or "p99.9" means; None for other names.
 
     Raises
@@ -301,4 +301,4 @@ def percentile_figure(name: str) -> Figure | None:
     if told is None:
         return None
     [percentile] = check_percentiles([float(told["percentile"])])
-    return Figure(f"the percentile {percentile:g}", _percentile(percentile))
+    return GateFigure(f"the percentile {percentile:g}", _percentile(percentile))

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import pandas as pd
 
-from rageval_report.analysis.gates.against import Compared, non_inferiority
-from rageval_report.analysis.gates.asking import Asked, Subject, ask
-from rageval_report.analysis.gates.figures import MISSING, Missing, Run, Settings
+from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
+from rageval_report.analysis.gates.figures import MISSING, GatedRun, GateSettings, Missing
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
-from rageval_report.analysis.gates.outcomes import Outcome
+from rageval_report.analysis.gates.pair_figures import non_inferiority
 from rageval_report.analysis.gates.result import COLUMNS, HEADLINE, GateResult, record
+from rageval_report.analysis.gates.rule_outcomes import Outcome
+from rageval_report.analysis.gates.rule_resolution import ResolvedRule, Subject, resolve_rule
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Correct, Scored
 from rageval_report.stats import adjust_pvalues
@@ -84,19 +85,19 @@ def gate(
     """
     if missing not in MISSING:
         raise UnknownNameError("way to treat missing scores", str(missing), MISSING)
-    settings = Settings(
+    settings = GateSettings(
         missing=missing,
         confidence_level=check_level(confidence_level),
         n_resamples=check_resamples(n_resamples),
         seed=check_seed(seed),
         correct=correct,
     )
-    outcomes = _outcomes([Subject(Run(evaluation, settings))], rules)
+    outcomes = _outcomes([Subject(GatedRun(evaluation, settings))], rules)
     return _result(f"Gates of {evaluation.name}", outcomes, settings)
 
 
 def gate_comparison(
-    comparison: Compared, *rules: str | Rule, correct: Correct | None = None
+    comparison: ComparisonLike, *rules: str | Rule, correct: Correct | None = None
 ) -> GateResult:
     """Hold the candidates of a comparison to rules.
 
@@ -140,7 +141,7 @@ def gate_comparison(
     [True, True]
     """
     plan = comparison.plan
-    settings = Settings(
+    settings = GateSettings(
         missing="worst" if plan.missing == "worst" else "drop",
         confidence_level=plan.confidence_level,
         n_resamples=plan.n_resamples,
@@ -148,7 +149,7 @@ def gate_comparison(
         correct=correct,
     )
     subjects = [
-        Subject(Run(pairing.candidate, settings), comparison, pairing)
+        Subject(GatedRun(pairing.candidate, settings), comparison, pairing)
         for pairing in comparison.pairings
     ]
     outcomes = _outcomes(subjects, rules)
@@ -165,15 +166,15 @@ def _outcomes(subjects: Sequence[Subject], rules: Sequence[str | Rule]) -> list[
     if not rules:
         raise DataError('expected at least one rule, as "mean(faithfulness) >= 0.8"; got none')
     parsed = [parse_rule(rule) for rule in rules]
-    asked = [(subject, ask(rule, subject)) for subject in subjects for rule in parsed]
+    asked = [(subject, resolve_rule(rule, subject)) for subject in subjects for rule in parsed]
     return _with_corrected([_outcome(subject, one) for subject, one in asked])
 
 
-def _outcome(subject: Subject, asked: Asked) -> Outcome:
+def _outcome(subject: Subject, asked: ResolvedRule) -> Outcome:
     return Outcome(asked, subject, subject.measure(asked), _test(subject, asked))
 
 
-def _test(subject: Subject, asked: Asked) -> EquivalenceResult | None:
+def _test(subject: Subject, asked: ResolvedRule) -> EquivalenceResult | None:
     pair = subject.pair(asked.metric) if asked.is_claim and asked.metric is not None else None
     return None if pair is None else non_inferiority(pair, asked.numbers["margin"])
 
@@ -193,7 +194,7 @@ def _family(outcomes: Sequence[Outcome]) -> int:
     return sum(one.test is not None for one in outcomes)
 
 
-def _result(title: str, outcomes: list[Outcome], settings: Settings) -> GateResult:
+def _result(title: str, outcomes: list[Outcome], settings: GateSettings) -> GateResult:
     frame = pd.DataFrame([record(one) for one in outcomes], columns=list(COLUMNS))
     several = len({one.subject.name for one in outcomes}) > 1
     told = {

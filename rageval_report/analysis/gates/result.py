@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import pandas as pd
 
-from rageval_report.analysis.gates.outcomes import PASSED, Outcome
-from rageval_report.analysis.gates.queries import failing_queries
+from rageval_report.analysis.gates.failing_queries import failing_queries
+from rageval_report.analysis.gates.rule_outcomes import PASSED, Outcome
 from rageval_report.errors import GateError
 from rageval_report.results import Result
 

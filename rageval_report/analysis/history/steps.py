@@ -1,4 +1,4 @@
-"""Each run of a history against the one before it and against the baseline, tested as one table."""
+"""Each run of a history against the one before it and against the baseline, tested together."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.findings import Plan, Row, tested
+from rageval_report.analysis.comparing.metric_comparison import (
+    ComparisonPlan,
+    MetricComparison,
+    compare_metric,
+)
 from rageval_report.analysis.comparing.pairing import Pairing
-from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST, Adjusted, Finding, verdict
+from rageval_report.analysis.comparing.verdicts import (
+    FEWEST_FOR_A_TEST,
+    AdjustedPvalues,
+    MetricFinding,
+    verdict,
+)
 from rageval_report.analysis.history.changes import (
     DatedRun,
     FieldChange,
@@ -28,7 +37,7 @@ IDENTICAL, TOO_FEW, NOT_COMPARED = "identical", "too few", "not compared"
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class HistoryStep:
     """One metric of two runs.
 
     Parameters
@@ -39,10 +48,10 @@ class Step:
         How the gold set changed; empty where it did not.
     changes : list of FieldChange
         What keeps the two from being compared, and what may, being unknown.
-    row : Row or None
+    row : MetricComparison or None
         The test over the queries that are the same in both; None where it would compare two
         different things, or no query is common.
-    finding : Finding, optional
+    finding : MetricFinding, optional
         What the test shows once the p-values of the table are adjusted.
     """
 
@@ -50,8 +59,8 @@ class Step:
     after: DatedRun
     gold_set: str
     changes: list[FieldChange]
-    row: Row | None
-    finding: Finding | None = None
+    row: MetricComparison | None
+    finding: MetricFinding | None = None
 
     @property
     def differs(self) -> str:
@@ -110,29 +119,29 @@ class Step:
         return f"not compared with {self.before.name}, no query is the same in both"
 
 
-Steps = dict[tuple[str, str, str], Step]
+HistorySteps = dict[tuple[str, str, str], HistoryStep]
 
 # Beyond so many tests the inversion of each would keep its reader waiting for minutes.
 MOST_INVERTED = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Tested:
+class HistoryTests:
     """All steps of a history.
 
     Parameters
     ----------
-    steps : dict of (str, str, str) to Step
+    steps : dict of (str, str, str) to HistoryStep
         By metric, earlier run, later run; a pair that is both is there, and counts, once.
     family_size : int
         How many tests there are.
-    plan : Plan
+    plan : ComparisonPlan
         As they were made.
     """
 
-    steps: Steps
+    steps: HistorySteps
     family_size: int
-    plan: Plan
+    plan: ComparisonPlan
 
 
 def _told(changes: Sequence[FieldChange], *, is_known: bool) -> list[str]:
@@ -149,14 +158,14 @@ class _Part:
     metrics: Mapping[str, Metric]
 
 
-def steps_of(
+def test_steps(
     runs: Sequence[DatedRun],
     baseline: DatedRun,
     metrics: Sequence[Metric],
     fixed: Sequence[str],
-    plan: Plan,
+    plan: ComparisonPlan,
     correction: str,
-) -> Tested:
+) -> HistoryTests:
     """Test all steps of a history.
 
     Parameters
@@ -169,7 +178,7 @@ def steps_of(
         Which metrics.
     fixed : sequence of str
         The fields of the set-up that must be equal for scores to mean the same.
-    plan : Plan
+    plan : ComparisonPlan
         Test, intervals, confidence level, seed; the interval "auto" is the inversion of the test up
         to `MOST_INVERTED` tests, and the t interval beyond.
     correction : str
@@ -179,7 +188,7 @@ def steps_of(
     if plan.interval == "auto" and len(pairs) > MOST_INVERTED:
         plan = replace(plan, interval="t")
     paired: dict[tuple[str, str], tuple[Pairing, str]] = {}
-    steps: Steps = {}
+    steps: HistorySteps = {}
     for metric, before, after in pairs:
         key = before.name, after.name
         if key not in paired:
@@ -215,17 +224,17 @@ def _step(
     paired: tuple[Pairing, str],
     metric: Metric,
     fixed: Sequence[str],
-    plan: Plan,
-) -> Step:
+    plan: ComparisonPlan,
+) -> HistoryStep:
     pairing, gold_set = paired
     changes = measurement_changes(before, after, metric, fixed)
     ours, theirs = before.metric(metric), after.metric(metric)
     is_fair = not any(change.is_known for change in changes) and len(pairing.alignment.ids)
-    row = tested(pairing, ours, theirs, None, plan) if is_fair and ours and theirs else None
-    return Step(before, after, gold_set, changes, row)
+    row = compare_metric(pairing, ours, theirs, None, plan) if is_fair and ours and theirs else None
+    return HistoryStep(before, after, gold_set, changes, row)
 
 
-def _adjusted(steps: Steps, plan: Plan, correction: str) -> Tested:
+def _adjusted(steps: HistorySteps, plan: ComparisonPlan, correction: str) -> HistoryTests:
     pvalues = np.array(
         [float("nan") if one.row is None else one.row.test.pvalue for one in steps.values()]
     )
@@ -233,7 +242,7 @@ def _adjusted(steps: Steps, plan: Plan, correction: str) -> Tested:
     corrected = adjust_pvalues(pvalues, method=correction)
     found = {}
     for (key, step), pvalue in zip(steps.items(), corrected.tolist(), strict=True):
-        adjusted = Adjusted(pvalue, float("nan"), correction, family)
+        adjusted = AdjustedPvalues(pvalue, float("nan"), correction, family)
         finding = None if step.row is None else step.row.finding(adjusted, plan)
         found[key] = replace(step, finding=finding)
-    return Tested(found, family, plan)
+    return HistoryTests(found, family, plan)

@@ -10,12 +10,18 @@ from typing import Any
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.comparing.findings import DEFAULT_PLAN, Plan
+from rageval_report.analysis.comparing.metric_comparison import DEFAULT_PLAN, ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun, fields_of, is_of_measurement, run_row
-from rageval_report.analysis.history.notes import history_notes
-from rageval_report.analysis.history.steps import BETTER, WORSE, Step, Steps, steps_of
+from rageval_report.analysis.history.history_notes import history_notes
+from rageval_report.analysis.history.steps import (
+    BETTER,
+    WORSE,
+    HistoryStep,
+    HistorySteps,
+    test_steps,
+)
+from rageval_report.analysis.sentence_parts import number
 from rageval_report.analysis.summary import summarise
-from rageval_report.analysis.wording import number
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
@@ -82,7 +88,7 @@ def trends(
     metrics: str | Iterable[str] | None = None,
     fixed: Iterable[str] | None = None,
     correction: str = "holm",
-    plan: Plan = DEFAULT_PLAN,
+    plan: ComparisonPlan = DEFAULT_PLAN,
 ) -> History:
     """The trend of each metric over runs that stand in the order of time.
 
@@ -99,7 +105,7 @@ def trends(
         speak of a judge, an evaluator, a data set or a gold set where not given.
     correction : str
         Of the p-values, over all tests of the table.
-    plan : Plan
+    plan : ComparisonPlan
         Test, intervals, confidence level, seed.
 
     Returns
@@ -132,7 +138,7 @@ def trends(
     chosen = _chosen_metrics(runs, metrics)
     fields = fields_of(runs)
     held = _held(fixed, fields)
-    made = steps_of(runs, pinned, chosen, held, plan, correction)
+    made = test_steps(runs, pinned, chosen, held, plan, correction)
     steps = made.steps
     summaries = {run.name: _summary(run, chosen, plan) for run in runs}
     rows = [row for one in chosen for row in _rows(one, runs, pinned, steps, summaries)]
@@ -163,7 +169,7 @@ def _title(runs: Sequence[DatedRun], baseline: DatedRun) -> str:
 # -- what is asked
 
 
-def _check_methods(plan: Plan, correction: str) -> None:
+def _check_methods(plan: ComparisonPlan, correction: str) -> None:
     for what, name, known in (
         ("paired test", plan.test, ["auto", *TESTS]),
         ("interval of a paired difference", plan.interval, ["auto", *PAIRED_INTERVALS]),
@@ -214,7 +220,7 @@ def _held(fixed: Iterable[str] | None, fields: Sequence[str]) -> list[str]:
 # -- what is told
 
 
-def _summary(run: DatedRun, metrics: Sequence[Metric], plan: Plan) -> Mapping[str, Any]:
+def _summary(run: DatedRun, metrics: Sequence[Metric], plan: ComparisonPlan) -> Mapping[str, Any]:
     """The summary's row of each metric that the run has, by the metric's name in the history."""
     own = {metric.name: mine for metric in metrics if (mine := run.metric(metric))}
     if not own:
@@ -235,7 +241,7 @@ def _rows(
     metric: Metric,
     runs: Sequence[DatedRun],
     baseline: DatedRun,
-    steps: Steps,
+    steps: HistorySteps,
     summaries: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[dict[str, object]]:
     """One row a run that has the metric."""
@@ -275,7 +281,7 @@ def _rows(
 
 
 def _first_regression(
-    metric: Metric, having: Sequence[DatedRun], baseline: DatedRun, steps: Steps
+    metric: Metric, having: Sequence[DatedRun], baseline: DatedRun, steps: HistorySteps
 ) -> DatedRun | None:
     for run in having:
         step = steps.get((metric.name, baseline.name, run.name))
@@ -287,7 +293,7 @@ def _first_regression(
 _NOTHING = ("n", "difference", "ci_low", "ci_high", "pvalue", "pvalue_adjusted")
 
 
-def _against(step: Step | None, what: str, outcome: str) -> dict[str, object]:
+def _against(step: HistoryStep | None, what: str, outcome: str) -> dict[str, object]:
     """The numbers of a step under the names that they have in the table."""
     numbers = dict.fromkeys(_NOTHING, float("nan")) if step is None else step.numbers
     return {
@@ -298,7 +304,9 @@ def _against(step: Step | None, what: str, outcome: str) -> dict[str, object]:
     }
 
 
-def _marks(previous: Step | None, since: Step | None, *, is_first: bool) -> str | None:
+def _marks(
+    previous: HistoryStep | None, since: HistoryStep | None, *, is_first: bool
+) -> str | None:
     """What a reader who runs an eye down the table must not miss, the gravest first."""
     marks = []
     if since is not None and since.outcome in _SHOWN:
@@ -314,7 +322,7 @@ def _marks(previous: Step | None, since: Step | None, *, is_first: bool) -> str 
     return "; ".join(marks) or None
 
 
-def _or_none(step: Step | None, part: str) -> str | None:
+def _or_none(step: HistoryStep | None, part: str) -> str | None:
     return None if step is None else getattr(step, part) or None
 
 
@@ -323,7 +331,7 @@ def _verdict(
     having: Sequence[DatedRun],
     baseline: DatedRun,
     regression: DatedRun | None,
-    steps: Steps,
+    steps: HistorySteps,
 ) -> str | None:
     """What the last run shows against the baseline, since when, and where the metric fell between.
 

@@ -13,11 +13,16 @@ import pandas as pd
 from rageval_report._registry import load
 from rageval_report.analysis.comparing.pairing import Missing
 from rageval_report.analysis.ranking.letters import groups_of
-from rageval_report.analysis.ranking.lineup import Block, Lineup, chosen_names, line_up
-from rageval_report.analysis.ranking.objectives import ObjectivesArgument, resolved
+from rageval_report.analysis.ranking.lineup import (
+    Lineup,
+    ScoreBlock,
+    choose_shared_metrics,
+    line_up,
+)
+from rageval_report.analysis.ranking.objectives import ObjectivesArgument, resolve_objectives
 from rageval_report.analysis.ranking.pair_table import friedman_table, pair_table
 from rageval_report.analysis.ranking.pareto import ParetoFront, pareto_front
-from rageval_report.analysis.ranking.rows import ranking_notes, ranking_rows
+from rageval_report.analysis.ranking.ranking_rows import ranking_notes, ranking_rows
 from rageval_report.analysis.ranking.standing import Standing, alpha_of
 from rageval_report.analysis.ranking.weighted import WeightedScores, weighted_scores
 from rageval_report.errors import DataError
@@ -49,7 +54,7 @@ class Ranking(Result):
         As in `Result`.
     lineup : Lineup
         The runs side by side.
-    blocks : dict of str to Block
+    blocks : dict of str to ScoreBlock
         The scores that each metric is ranked by.
     tests : dict of str to AllPairs
         The tests of all pairs on each metric; none for a metric that cannot be ranked.
@@ -58,7 +63,7 @@ class Ranking(Result):
     """
 
     lineup: Lineup | None = None
-    blocks: Mapping[str, Block] | None = None
+    blocks: Mapping[str, ScoreBlock] | None = None
     tests: Mapping[str, AllPairs] | None = None
     weights: Mapping[str, float] | None = None
     objectives: ObjectivesArgument = None
@@ -192,7 +197,7 @@ class Ranking(Result):
         return self.lineup
 
     @property
-    def _blocks(self) -> Mapping[str, Block]:
+    def _blocks(self) -> Mapping[str, ScoreBlock]:
         return self.blocks or {}
 
     @property
@@ -284,9 +289,11 @@ def rank(
     level = check_level(confidence_level)
     drawn = {"n_resamples": check_resamples(n_resamples), "seed": check_seed(seed)}
     lineup = line_up(evaluations, missing=missing, on=on)
-    names = chosen_names(lineup, metrics)
+    names = choose_shared_metrics(lineup, metrics)
     if weights is not None or objectives is not None:
-        resolved(lineup, objectives, weights)  # what makes no sense is told now, not later
+        resolve_objectives(
+            lineup, objectives, weights
+        )  # what makes no sense is told now, not later
     blocks = {name: lineup.block(name) for name in names}
     tests = {
         name: pair_tests(block.complete, test=test, **drawn)
@@ -335,7 +342,7 @@ def _family(tests: Mapping[str, AllPairs]) -> int:
 
 def _corrected(
     tests: dict[str, AllPairs],
-    blocks: Mapping[str, Block],
+    blocks: Mapping[str, ScoreBlock],
     correction: str,
     *,
     n_resamples: int,

@@ -13,9 +13,9 @@ from rageval_report.analysis.comparing.pairing import (
     MISSING,
     Missing,
     Pairing,
-    bounds_of,
-    check_runs,
+    check_evaluations,
     pair_runs,
+    require_bounds,
 )
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, named
 from rageval_report.scores import Metric, Scored, resolver
@@ -27,7 +27,7 @@ _Rows = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class ScoreBlock:
     """The scores of one metric, a row a common query, a column a pipeline.
 
     Parameters
@@ -104,7 +104,7 @@ class Lineup:
             matrix[:, column] = values if rows is None else values.take(rows)
         return matrix
 
-    def block(self, name: str) -> Block:
+    def block(self, name: str) -> ScoreBlock:
         """The scores of one metric on the queries that every pipeline scored.
 
         A pipeline without any score on it is left out, so that it does not empty the table.
@@ -115,22 +115,22 @@ class Lineup:
         has_any: npt.NDArray[np.bool_] = np.any(~is_missing, axis=0)
         unscored = is_missing.sum(axis=0)[has_any]
         kept = scores[:, has_any] if not has_any.all() else scores
-        return Block(
+        return ScoreBlock(
             metric,
             tuple(name for name, one in zip(self.names, has_any.tolist(), strict=True) if one),
-            _level(kept, metric, self.missing),
+            _level_scores(kept, metric, self.missing),
             unscored,
             tuple(name for name, one in zip(self.names, has_any.tolist(), strict=True) if not one),
         )
 
 
-def _level(scores: FloatArray, metric: Metric, missing: Missing) -> FloatArray:
+def _level_scores(scores: FloatArray, metric: Metric, missing: Missing) -> FloatArray:
     """Missing scores as the worst possible where that is asked; else their rows left out."""
     is_missing = np.isnan(scores)
     if not is_missing.any():
         return scores
     if missing == "worst":
-        worst = bounds_of(metric)[0 if metric.greater_is_better else 1]
+        worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
         return np.where(is_missing, worst, scores)
     levelled = scores.copy(order="F")
     levelled[is_missing.any(axis=1)] = np.nan
@@ -189,7 +189,7 @@ def line_up(
 
 
 def _check_runs(runs: tuple[Scored, ...]) -> None:
-    check_runs(runs, "rank(*runs)")
+    check_evaluations(runs, "rank(*runs)")
     if len(runs) < 2:
         told = f"only {runs[0].name!r}" if runs else "none"
         raise DataError(f"expected at least two pipelines to rank; got {told}")
@@ -253,7 +253,7 @@ def _notes(
         yield f"metrics that not every pipeline has are left out: {told}"
 
 
-def chosen_names(lineup: Lineup, metrics: str | Iterable[str] | None) -> list[str]:
+def choose_shared_metrics(lineup: Lineup, metrics: str | Iterable[str] | None) -> list[str]:
     """The metrics asked for, by any of their names; all that the pipelines share otherwise.
 
     Raises

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from rageval_report.analysis.ranking.lineup import Block, Lineup
+from rageval_report.analysis.ranking.lineup import Lineup, ScoreBlock
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Catalogue, Metric, normalised, resolver
 from rageval_report.stats.resampled import STATISTICS
@@ -103,12 +103,12 @@ QUALITY = ("accuracy", "faithfulness", "citation", "retrieval")
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ObjectivePart:
     """One metric of an objective, on the queries that every pipeline scored.
 
     Parameters
     ----------
-    block : Block
+    block : ScoreBlock
         The scores.
     statistic : {"mean", "median"}
         What is taken of them.
@@ -116,7 +116,7 @@ class Part:
         What counts as 0 and as 1; None where neither the metric nor the objective says it.
     """
 
-    block: Block
+    block: ScoreBlock
     statistic: Statistic
     worst: float | None
     best: float | None
@@ -160,7 +160,7 @@ class Aim:
 
     name: str
     weight: float
-    parts: tuple[Part, ...]
+    parts: tuple[ObjectivePart, ...]
     missing: str = ""
 
     @property
@@ -181,7 +181,7 @@ def _told_metric(metric: Metric) -> str:
     return metric.name if metric.greater_is_better or spent else f"{metric.name} (lower is better)"
 
 
-def resolved(
+def resolve_objectives(
     lineup: Lineup,
     objectives: ObjectivesArgument = None,
     weights: Mapping[str, float] | None = None,
@@ -310,7 +310,7 @@ def _aim(lineup: Lineup, name: str, known: Mapping[str, Objective], weight: floa
     return Aim(name, weight, tuple(_part(objective, block) for block in full))
 
 
-def _is_full(block: Block, lineup: Lineup) -> bool:
+def _is_full(block: ScoreBlock, lineup: Lineup) -> bool:
     return len(block.names) == len(lineup.runs) and bool(len(block.complete))
 
 
@@ -344,7 +344,7 @@ def _is_one_of(metric: Metric, names: set[str]) -> bool:
     return bool({metric.name, metric.known_as} & names)
 
 
-def _why_missing(objective: Objective, blocks: Mapping[str, Block], lineup: Lineup) -> str:
+def _why_missing(objective: Objective, blocks: Mapping[str, ScoreBlock], lineup: Lineup) -> str:
     for block in blocks.values():
         if block.empty:
             return f"{block.metric.name} is not known of {', '.join(block.empty)}"
@@ -357,10 +357,10 @@ def _why_missing(objective: Objective, blocks: Mapping[str, Block], lineup: Line
     return "no metric for it"
 
 
-def _part(objective: Objective, block: Block) -> Part:
+def _part(objective: Objective, block: ScoreBlock) -> ObjectivePart:
     low, high = _ends(block.metric)
     worst, best = (low, high) if block.metric.greater_is_better else (high, low)
-    return Part(
+    return ObjectivePart(
         block,
         objective.statistic,
         worst if objective.worst is None else objective.worst,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.ranking.lineup import Block
+from rageval_report.analysis.ranking.lineup import ScoreBlock
 from rageval_report.analysis.ranking.standing import alpha_of
-from rageval_report.analysis.wording import number, pvalue_text
+from rageval_report.analysis.sentence_parts import number, pvalue_text
 from rageval_report.results import Result
 from rageval_report.stats import minimum_detectable_difference, paired_interval
 from rageval_report.stats.all_pairs import AllPairs
@@ -24,7 +24,7 @@ _HEADLINE = (
 
 
 def pair_table(
-    blocks: Mapping[str, Block], tests: Mapping[str, AllPairs], settings: Mapping[str, Any]
+    blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], settings: Mapping[str, Any]
 ) -> Result:
     """A row a metric and a pair, with the interval of the test; see `Ranking.pairs`."""
     rows = [row for name, pairs in tests.items() for row in _rows(blocks[name], pairs, settings)]
@@ -42,7 +42,7 @@ def pair_table(
 
 
 def _rows(
-    block: Block, pairs: AllPairs, settings: Mapping[str, Any]
+    block: ScoreBlock, pairs: AllPairs, settings: Mapping[str, Any]
 ) -> Iterator[dict[str, object]]:
     scores, alpha = block.complete, alpha_of(settings)
     for place, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
@@ -73,7 +73,7 @@ def _rows(
 
 
 def _limits(
-    before: FloatArray, after: FloatArray, block: Block, settings: Mapping[str, Any]
+    before: FloatArray, after: FloatArray, block: ScoreBlock, settings: Mapping[str, Any]
 ) -> tuple[float, float]:
     """The interval of the difference, no wider than the metric's range."""
     drawn = {"n_resamples": settings["n_resamples"], "seed": settings["seed"]}
@@ -93,7 +93,7 @@ def _detectable(pairs: AllPairs, place: int, alpha: float) -> float:
     return minimum_detectable_difference(deviation, pairs.n, alpha=alpha)
 
 
-def friedman_table(blocks: Mapping[str, Block], alpha: float) -> Result:
+def friedman_table(blocks: Mapping[str, ScoreBlock], alpha: float) -> Result:
     """Friedman's test on each metric: whether any pipeline tends to stand before another."""
     rows = [_friedman_row(block, alpha) for block in blocks.values() if block.is_level]
     return Result(
@@ -107,7 +107,7 @@ def friedman_table(blocks: Mapping[str, Block], alpha: float) -> Result:
     )
 
 
-def _friedman_row(block: Block, alpha: float) -> dict[str, object]:
+def _friedman_row(block: ScoreBlock, alpha: float) -> dict[str, object]:
     found = friedman_test(block.complete, greater_is_better=block.metric.greater_is_better)
     told = "differ" if found.pvalue <= alpha else "are not shown to differ"
     return {

@@ -15,7 +15,7 @@ from rageval_report.analysis.ranking.lineup import Lineup
 from rageval_report.analysis.ranking.objectives import (
     Aim,
     ObjectivesArgument,
-    resolved,
+    resolve_objectives,
 )
 from rageval_report.analysis.ranking.tally import Tally, limits, percent, tally
 from rageval_report.errors import DataError
@@ -108,9 +108,9 @@ def pareto_front(
     lineup : Lineup
         The pipelines.
     objectives : mapping or sequence of str, optional
-        As in `rageval_report.analysis.ranking.objectives.resolved`. Where nothing is said: quality
-        (accuracy, faithfulness, citation and retrieval by their weights), cost and latency; where
-        neither cost nor latency is known of every pipeline, the parts of quality one by one.
+        As in `rageval_report.analysis.ranking.objectives.resolve_objectives`. If omitted: quality
+        (accuracy, faithfulness, citation and retrieval, weighted), cost and latency; the parts of
+        quality one by one if not every pipeline has cost or latency.
     weights : mapping of str to float, optional
         Which objectives make the quality, and how much of it; or which to take.
     confidence_level : float
@@ -131,7 +131,7 @@ def pareto_front(
     """
     level, start = check_level(confidence_level), check_seed(seed)
     resamples = check_resamples(n_resamples)
-    aims = resolved(lineup, objectives, weights)
+    aims = resolve_objectives(lineup, objectives, weights)
     there = [aim for aim in aims if aim.parts]
     if not there:
         told = "; ".join(f"{aim.name}: {aim.missing}" for aim in aims)
@@ -159,7 +159,7 @@ def pareto_front(
     )
 
 
-def dominating(values: FloatArray, tie: FloatArray) -> npt.NDArray[np.bool_]:
+def dominance_matrix(values: FloatArray, tie: FloatArray) -> npt.NDArray[np.bool_]:
     """Whether each pipeline dominates each other one.
 
     Parameters
@@ -176,7 +176,7 @@ def dominating(values: FloatArray, tie: FloatArray) -> npt.NDArray[np.bool_]:
 
     Examples
     --------
-    >>> dominating(np.array([[1.0, 2.0], [1.0, 1.0], [0.0, 3.0]]), np.zeros(2)).astype(int)
+    >>> dominance_matrix(np.array([[1.0, 2.0], [1.0, 1.0], [0.0, 3.0]]), np.zeros(2)).astype(int)
     array([[0, 1, 0],
            [0, 0, 0],
            [0, 0, 0]])
@@ -267,13 +267,13 @@ def _frame(
 def _observed_dominance(names: Sequence[str], axes: Sequence[Axis]) -> npt.NDArray[np.bool_]:
     if not axes:
         return np.zeros((len(names), len(names)), dtype=bool)
-    return dominating(_turned(axes, drawn=False), _ties(axes))
+    return dominance_matrix(_turned(axes, drawn=False), _ties(axes))
 
 
 def _probability_on_front(names: Sequence[str], axes: Sequence[Axis]) -> FloatArray:
     if not axes:
         return np.ones(len(names))
-    drawn = dominating(_turned(axes, drawn=True), _ties(axes))
+    drawn = dominance_matrix(_turned(axes, drawn=True), _ties(axes))
     share: FloatArray = (~drawn.any(axis=1)).mean(axis=0)
     return share
 
@@ -283,7 +283,7 @@ def _dominance(names: Sequence[str], axes: Sequence[Axis], counted: Tally) -> pd
     seen = _observed_dominance(names, axes)
     share = np.zeros((size, size))
     if axes and len(counted.drawn):
-        share = dominating(_turned(axes, drawn=True), _ties(axes)).mean(axis=0)
+        share = dominance_matrix(_turned(axes, drawn=True), _ties(axes)).mean(axis=0)
     rows = [
         {
             "pipeline": names[i],

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.analysis.ranking.lineup import Block
-from rageval_report.analysis.wording import number
+from rageval_report.analysis.ranking.lineup import ScoreBlock
+from rageval_report.analysis.sentence_parts import number
 from rageval_report.stats.all_pairs import AllPairs
 from rageval_report.stats.base import TIE_TOLERANCE, Interval
 from rageval_report.types import FloatArray
@@ -44,7 +44,7 @@ class Standing:
 
     Parameters
     ----------
-    block : Block
+    block : ScoreBlock
         The scores.
     means : ndarray
         Of each column of the block.
@@ -60,7 +60,7 @@ class Standing:
         Whether the column of the row is shown to be better than that of the column.
     """
 
-    block: Block
+    block: ScoreBlock
     means: FloatArray
     order: tuple[int, ...]
     ranks: npt.NDArray[np.int64]
@@ -69,7 +69,7 @@ class Standing:
     beats: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, block: Block, tests: AllPairs, alpha: float) -> Standing:
+    def of(cls, block: ScoreBlock, tests: AllPairs, alpha: float) -> Standing:
         """The standing that the tests of all pairs show."""
         scores = block.complete if block.metric.greater_is_better else -block.complete
         sign = 1.0 if block.metric.greater_is_better else -1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_report.analysis.ranking.objectives import Aim, Part
+from rageval_report.analysis.ranking.objectives import Aim, ObjectivePart
 from rageval_report.stats.resampled import resampled_statistics
 from rageval_report.types import FloatArray
 
@@ -80,7 +80,7 @@ def tally(aims: Sequence[Aim], *, n_resamples: int, seed: int) -> Tally:
     return Tally(tuple(aims), observed, kept, int(undefined.sum()))
 
 
-def _observed(part: Part) -> FloatArray:
+def _observed(part: ObjectivePart) -> FloatArray:
     take = np.median if part.statistic == "median" else np.mean
     values: FloatArray = take(part.block.complete, axis=0)
     return values

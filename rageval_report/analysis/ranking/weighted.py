@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.ranking.lineup import Lineup
-from rageval_report.analysis.ranking.objectives import Aim, ObjectivesArgument, resolved
+from rageval_report.analysis.ranking.objectives import Aim, ObjectivesArgument, resolve_objectives
 from rageval_report.analysis.ranking.tally import Tally, limits, percent, tally
-from rageval_report.analysis.wording import number
+from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import DataError
 from rageval_report.results import Result
 from rageval_report.stats.base import TIE_TOLERANCE, check_level, check_resamples, check_seed
@@ -64,7 +64,7 @@ def weighted_scores(
     lineup : Lineup
         The pipelines.
     weights, objectives : mapping, optional
-        As in `rageval_report.analysis.ranking.objectives.resolved`.
+        As in `rageval_report.analysis.ranking.objectives.resolve_objectives`.
     confidence_level : float
         Of the intervals, which are percentiles of bootstrap resamples of the queries.
     n_resamples, seed : int
@@ -88,7 +88,7 @@ def weighted_scores(
     of the others are shared out among them. `share_of_weights` takes all weights for equally likely
     (uniform on the simplex): exact for one and two objectives, from drawn weights for more.
     """
-    aims = resolved(lineup, objectives, weights)
+    aims = resolve_objectives(lineup, objectives, weights)
     there = [aim for aim in aims if aim.parts]
     _check_data(aims, there)
     level, start = check_level(confidence_level), check_seed(seed)

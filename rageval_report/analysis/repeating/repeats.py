@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.choose import chosen_metrics
-from rageval_report.analysis.repeating.notes import (
+from rageval_report.analysis.arguments import choose_metrics
+from rageval_report.analysis.repeating.repeats_notes import (
     noise_limit,
     repeats_notes,
     repeats_verdict,
@@ -226,7 +226,7 @@ def _shared_metrics(
 ) -> list[list[Metric]]:
     """Each metric that all runs have, as each of them knows it."""
     shared = []
-    for known in chosen_metrics(runs[0], metrics):
+    for known in choose_metrics(runs[0], metrics):
         own = [one for run in runs if (one := _twin(known, run))]
         if len(own) == len(runs):
             shared.append(own)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.comparing.findings import Plan
+from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import trends
 from rageval_report.errors import DataError, UnknownNameError
@@ -22,7 +22,7 @@ IDS = [f"q{i}" for i in range(N)]
 
 
 # The t interval is the quickest; which interval is taken is tested by itself.
-T = Plan(interval="t")
+T = ComparisonPlan(interval="t")
 quick = partial(trends, plan=T)
 
 
@@ -289,7 +289,10 @@ def test_many_tests_take_the_t_interval_and_the_signature_says_so(monkeypatch, w
     assert history.settings["interval"] == "t"
     expected = compare(week[3], week[4], interval="t").frame.iloc[0]
     assert by_run(history).loc["fri", "change_ci_low"] == pytest.approx(expected["ci_low"])
-    assert trends(week, plan=Plan(interval="percentile")).settings["interval"] == "percentile"
+    assert (
+        trends(week, plan=ComparisonPlan(interval="percentile")).settings["interval"]
+        == "percentile"
+    )
 
 
 def test_few_tests_take_the_inversion_of_the_test(week):
@@ -319,12 +322,12 @@ def test_metrics_may_be_chosen(week):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"baseline": "mno"}, "Did you mean 'mon'"),
+        ({"baseline": "moon"}, "Did you mean 'mon'"),
         ({"metrics": "recal"}, "Did you mean 'recall'"),
         ({"fixed": ["judge"]}, "no field of the configuration"),
         ({"correction": "hulm"}, "Did you mean 'holm'"),
-        ({"plan": Plan(test="wilcxon")}, "Did you mean 'wilcoxon'"),
-        ({"plan": Plan(interval="bcaa")}, "Did you mean 'bca'"),
+        ({"plan": ComparisonPlan(test="wilcxon")}, "Did you mean 'wilcoxon'"),
+        ({"plan": ComparisonPlan(interval="bcaa")}, "Did you mean 'bca'"),
     ],
 )
 def test_an_unknown_name_is_told_with_the_nearest(week, options, told):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rageval_report.analysis.ranking.leaderboard import rank
-from rageval_report.analysis.ranking.pareto import dominating
+from rageval_report.analysis.ranking.pareto import dominance_matrix
 from rageval_report.errors import DataError
 
 N = 12
@@ -110,7 +110,7 @@ def test_no_objective_with_data_is_an_error(shops):
 @settings(max_examples=80, deadline=None)
 @given(arrays(float, st.tuples(st.integers(2, 6), st.integers(1, 3)), elements=st.integers(0, 3)))
 def test_dominance_is_a_strict_order_and_someone_is_on_the_front(values):
-    found = dominating(values, np.zeros(values.shape[1]))
+    found = dominance_matrix(values, np.zeros(values.shape[1]))
     assert not found.diagonal().any()
     assert not (found & found.T).any()
     steps = found.astype(int) @ found.astype(int) > 0

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.repeating.notes import noise_limit, repeats_worth
 from rageval_report.analysis.repeating.repeats import repeats
+from rageval_report.analysis.repeating.repeats_notes import noise_limit, repeats_worth
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 
 NAN = float("nan")

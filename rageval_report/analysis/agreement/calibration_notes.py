@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import special
 
-from rageval_report.analysis.agreement.means import Means, rare_corrections
-from rageval_report.analysis.agreement.measures import JUDGE_AND_PEOPLE, Figure
-from rageval_report.analysis.agreement.people import Ratings
-from rageval_report.analysis.agreement.scale import Scale
-from rageval_report.analysis.wording import number, pvalue_text
+from rageval_report.analysis.agreement.means import JudgeMeans, rare_corrections
+from rageval_report.analysis.agreement.measures import JUDGE_AND_PEOPLE, AgreementFigure
+from rageval_report.analysis.agreement.rating_scale import RatingScale
+from rageval_report.analysis.agreement.ratings import Ratings
+from rageval_report.analysis.sentence_parts import number, pvalue_text
 from rageval_report.errors import named
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.states import states_frame
@@ -49,7 +49,7 @@ def coverage_notes(evaluation: Scored, metric: Metric, ratings: Ratings) -> Iter
         yield f"{n} {verb} not in {evaluation.name!r}: {named(ratings.strangers)}"
 
 
-def scale_notes(ratings: Ratings, scale: Scale, agreed: FloatArray) -> Iterator[str]:
+def scale_notes(ratings: Ratings, scale: RatingScale, agreed: FloatArray) -> Iterator[str]:
     """How ratings became categories."""
     if scale.threshold is not None:
         whose = "scores and labels" if scale.bins_labels else "the judge's scores"
@@ -72,7 +72,11 @@ def scale_notes(ratings: Ratings, scale: Scale, agreed: FloatArray) -> Iterator[
 
 
 def cautions(
-    ratings: Ratings, scale: Scale, agreed: FloatArray, figures: Sequence[Figure], means: Means
+    ratings: Ratings,
+    scale: RatingScale,
+    agreed: FloatArray,
+    figures: Sequence[AgreementFigure],
+    means: JudgeMeans,
 ) -> Iterator[str]:
     """What weakens the figures."""
     yield from _few(ratings, means)
@@ -84,7 +88,7 @@ def cautions(
         yield "fewer than two queries are without a label: people's mean needs no correction"
 
 
-def _few(ratings: Ratings, means: Means) -> Iterator[str]:
+def _few(ratings: Ratings, means: JudgeMeans) -> Iterator[str]:
     n = ratings.n
     if n < _FEW:
         yield f"{n} queries rated by both are few: every figure here is rough"
@@ -106,7 +110,7 @@ def _few(ratings: Ratings, means: Means) -> Iterator[str]:
         )
 
 
-def _constant(ratings: Ratings, scale: Scale, agreed: FloatArray) -> Iterator[str]:
+def _constant(ratings: Ratings, scale: RatingScale, agreed: FloatArray) -> Iterator[str]:
     sides = (("the judge", scale.judged(ratings.judge)), ("people", agreed))
     for who, values in sides:
         given = values[ratings.both]
@@ -118,7 +122,9 @@ def _constant(ratings: Ratings, scale: Scale, agreed: FloatArray) -> Iterator[st
             )
 
 
-def _paradox(scale: Scale, agreed: FloatArray, figures: Sequence[Figure]) -> Iterator[str]:
+def _paradox(
+    scale: RatingScale, agreed: FloatArray, figures: Sequence[AgreementFigure]
+) -> Iterator[str]:
     by_name = {one.name: one.interval.estimate for one in figures if one.part == JUDGE_AND_PEOPLE}
     agree, kappa = by_name.get("percent agreement", 0.0), by_name.get("Cohen's kappa", math.nan)
     ac1 = by_name.get("Gwet's AC1", math.nan)

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report.analysis.agreement.people import ratings_of
-from rageval_report.analysis.agreement.scale import scale_of
+from rageval_report.analysis.agreement.rating_scale import scale_of
+from rageval_report.analysis.agreement.ratings import ratings_of
 from rageval_report.errors import DataError, UnknownNameError
 
 NAN = float("nan")

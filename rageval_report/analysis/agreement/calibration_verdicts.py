@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rageval_report.analysis.agreement.means import BIAS, CORRECTED, Means
-from rageval_report.analysis.agreement.measures import JUDGE_AND_PEOPLE, Figure
-from rageval_report.analysis.wording import number
+from rageval_report.analysis.agreement.means import BIAS, CORRECTED, JudgeMeans
+from rageval_report.analysis.agreement.measures import JUDGE_AND_PEOPLE, AgreementFigure
+from rageval_report.analysis.sentence_parts import number
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval
 
@@ -16,16 +16,18 @@ from rageval_report.stats.base import Interval
 _LEADING = ("Cohen's kappa, quadratic", "Cohen's kappa", "Spearman correlation")
 
 
-def with_verdicts(figures: Sequence[Figure], metric: Metric, means: Means) -> list[Figure]:
+def with_verdicts(
+    figures: Sequence[AgreementFigure], metric: Metric, means: JudgeMeans
+) -> list[AgreementFigure]:
     """The rows, those that say most with a sentence.
 
     Parameters
     ----------
-    figures : sequence of Figure
+    figures : sequence of AgreementFigure
         The rows of a calibration.
     metric : Metric
         What was judged.
-    means : Means
+    means : JudgeMeans
         What the corrected mean is compared with.
     """
     names = [one.name for one in figures if one.part == JUDGE_AND_PEOPLE]
@@ -42,7 +44,7 @@ def with_verdicts(figures: Sequence[Figure], metric: Metric, means: Means) -> li
     return told
 
 
-def _agreement(one: Figure, figures: Sequence[Figure]) -> str:
+def _agreement(one: AgreementFigure, figures: Sequence[AgreementFigure]) -> str:
     same = [f for f in figures if f.part == JUDGE_AND_PEOPLE and f.name == "percent agreement"]
     start = "judge and people"
     if same:
@@ -55,7 +57,7 @@ def _agreement(one: Figure, figures: Sequence[Figure]) -> str:
     return f"{start}{joint}{one.name} {_with_interval(one.interval)}{word}"
 
 
-def _bias(one: Figure, metric: Metric) -> str:
+def _bias(one: AgreementFigure, metric: Metric) -> str:
     told = one.interval
     if told.low > 0 or told.high < 0:
         way = "higher" if told.estimate > 0 else "lower"
@@ -74,7 +76,7 @@ def _size(told: Interval) -> Interval:
     return replace(told, estimate=-told.estimate, low=-told.high, high=-told.low)
 
 
-def _corrected(metric: Metric, means: Means) -> str:
+def _corrected(metric: Metric, means: JudgeMeans) -> str:
     found = means.corrected
     if found is None:
         return ""

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from rageval_report.analysis.agreement.means import planned
-from rageval_report.analysis.agreement.measures import Settings
-from rageval_report.analysis.agreement.people import Ratings
-from rageval_report.analysis.agreement.scale import Scale
+from rageval_report.analysis.agreement.means import planned_errors
+from rageval_report.analysis.agreement.measures import IntervalSettings
+from rageval_report.analysis.agreement.rating_scale import RatingScale
+from rageval_report.analysis.agreement.ratings import Ratings
 from rageval_report.errors import DataError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
@@ -22,7 +22,9 @@ from rageval_report.scores.texts import ANSWER, QUESTION
 _SAME = 1e-9
 
 
-def confusion_table(evaluation: Scored, metric: Metric, ratings: Ratings, scale: Scale) -> Result:
+def confusion_table(
+    evaluation: Scored, metric: Metric, ratings: Ratings, scale: RatingScale
+) -> Result:
     """How often the judge gave what, where people gave what.
 
     Parameters
@@ -72,7 +74,7 @@ def confusion_table(evaluation: Scored, metric: Metric, ratings: Ratings, scale:
 
 
 def disagreement_table(
-    evaluation: Scored, metric: Metric, ratings: Ratings, scale: Scale
+    evaluation: Scored, metric: Metric, ratings: Ratings, scale: RatingScale
 ) -> Result:
     """The queries on which judge and people differ, the largest difference first.
 
@@ -130,13 +132,17 @@ def _raters(ratings: Ratings, rows: np.ndarray, index: pd.Index) -> pd.DataFrame
     return pd.DataFrame(ratings.table[rows], index=index, columns=names)
 
 
-def _told(metric: Metric, scale: Scale) -> dict[str, object]:
+def _told(metric: Metric, scale: RatingScale) -> dict[str, object]:
     told: dict[str, object] = {"metric": metric.name, "scale": scale.kind}
     return told if scale.threshold is None else {**told, "threshold": scale.threshold}
 
 
 def label_plan(
-    evaluation: Scored, metric: Metric, ratings: Ratings, plan: Settings, labels: Iterable[int]
+    evaluation: Scored,
+    metric: Metric,
+    ratings: Ratings,
+    plan: IntervalSettings,
+    labels: Iterable[int],
 ) -> Result:
     """How sure the mean becomes with more labels, with the judge's help and without.
 
@@ -184,7 +190,7 @@ def _count(told: int, most: int) -> int:
 
 
 def _plan_row(ratings: Ratings, count: int, level: float) -> dict[str, float]:
-    alone, corrected = planned(ratings, count)
+    alone, corrected = planned_errors(ratings, count)
     reach = float(special.stdtrit(count - 1, 0.5 + level / 2.0))
     return {
         "labels": count,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.gates.outcomes import Outcome
+from rageval_report.analysis.gates.rule_outcomes import Outcome
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, normalised
 from rageval_report.scores.states import MISSING, NOT_APPLICABLE, states_frame, unscored_reasons

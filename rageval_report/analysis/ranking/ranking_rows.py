@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from rageval_report.analysis.choose import limits_of
-from rageval_report.analysis.comparing.pairing import bounds_of
+from rageval_report.analysis.arguments import mean_limits
+from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
 from rageval_report.analysis.ranking.letters import letters_of
-from rageval_report.analysis.ranking.lineup import Block, Lineup
+from rageval_report.analysis.ranking.lineup import Lineup, ScoreBlock
 from rageval_report.analysis.ranking.standing import Standing, alpha_of
-from rageval_report.analysis.wording import grouped_notes
+from rageval_report.analysis.sentence_parts import group_notes
 from rageval_report.stats.all_pairs import AllPairs
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means.intervals import described_interval
@@ -22,7 +22,7 @@ from rageval_report.types import FloatArray
 
 
 def ranking_rows(
-    block: Block, tests: AllPairs | None, lineup: Lineup, settings: Mapping[str, Any]
+    block: ScoreBlock, tests: AllPairs | None, lineup: Lineup, settings: Mapping[str, Any]
 ) -> list[dict[str, object]]:
     """The rows of one metric: the pipelines in order, and after them those that are not ranked."""
     unranked = block.empty if tests is not None else lineup.names
@@ -62,7 +62,7 @@ def ranking_rows(
     return rows + nothing
 
 
-def _unranked_row(block: Block, name: str, lineup: Lineup) -> dict[str, object]:
+def _unranked_row(block: ScoreBlock, name: str, lineup: Lineup) -> dict[str, object]:
     unscored = dict(zip(block.names, block.unscored.tolist(), strict=True))
     nan = float("nan")
     return {
@@ -89,23 +89,23 @@ def _unranked_row(block: Block, name: str, lineup: Lineup) -> dict[str, object]:
     }
 
 
-def _interval(column: FloatArray, block: Block, settings: Mapping[str, Any]) -> Interval:
+def _interval(column: FloatArray, block: ScoreBlock, settings: Mapping[str, Any]) -> Interval:
     known = moments(column)
     return described_interval(
         column,
         known,
         confidence_level=settings["confidence_level"],
-        bounds=limits_of(block.metric, known.minimum),
+        bounds=mean_limits(block.metric, known.minimum),
         n_resamples=settings["n_resamples"],
         seed=settings["seed"],
     )
 
 
-def _extremes(block: Block, name: str, lineup: Lineup) -> dict[str, object]:
+def _extremes(block: ScoreBlock, name: str, lineup: Lineup) -> dict[str, object]:
     """The mean of all common queries if missing scores are as low, or high, as they can be."""
     if lineup.missing != "bounds":
         return {}
-    low, high = bounds_of(block.metric)
+    low, high = require_bounds(block.metric)
     scores = lineup.scores(block.metric.name)[:, lineup.names.index(name)]
     return {
         "mean_lowest": float(np.where(np.isnan(scores), low, scores).mean()),
@@ -114,14 +114,14 @@ def _extremes(block: Block, name: str, lineup: Lineup) -> dict[str, object]:
 
 
 def ranking_notes(
-    blocks: Mapping[str, Block],
+    blocks: Mapping[str, ScoreBlock],
     tests: Mapping[str, AllPairs],
     lineup: Lineup,
     settings: Mapping[str, Any],
 ) -> list[str]:
     """What a reader must know: what was left out, and how many tests there were."""
     told = ((name, one) for name, block in blocks.items() for one in _block_notes(block, lineup))
-    notes = grouped_notes(told, len(blocks))
+    notes = group_notes(told, len(blocks))
     correction, family = str(settings["correction"]), int(settings["family_size"])
     if family > 1 and correction != "none":
         notes.append(
@@ -142,7 +142,7 @@ def ranking_notes(
     return notes
 
 
-def _block_notes(block: Block, lineup: Lineup) -> list[str]:
+def _block_notes(block: ScoreBlock, lineup: Lineup) -> list[str]:
     n = len(lineup.ids)
     notes = []
     if block.empty:

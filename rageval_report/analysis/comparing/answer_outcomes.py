@@ -70,13 +70,13 @@ def outcome_table(
     return pd.DataFrame(list(rows), columns=list(columns), dtype=object)
 
 
-def rule_of(run: Scored) -> Correct | None:
+def correct_rule_of(run: Scored) -> Correct | None:
     """What a correct answer of a run is: as it was told, else an exact match if there is one.
 
     Examples
     --------
     >>> from rageval_report import RAGPipelineEvaluation
-    >>> rule_of(RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "exact_match": [1]}))
+    >>> correct_rule_of(RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "exact_match": [1]}))
     'exact_match'
     """
     own: Correct | None = getattr(run, "correct_rule", None)
@@ -85,7 +85,7 @@ def rule_of(run: Scored) -> Correct | None:
     return next((one.name for one in run.metrics.values() if one.known_as == "exact_match"), None)
 
 
-def rules_told(rules: Iterable[tuple[Scored, Correct]]) -> tuple[str, ...]:
+def describe_correct_rules(rules: Iterable[tuple[Scored, Correct]]) -> tuple[str, ...]:
     """What a correct answer is, in one sentence, or in one a run where they differ.
 
     Parameters
@@ -97,7 +97,7 @@ def rules_told(rules: Iterable[tuple[Scored, Correct]]) -> tuple[str, ...]:
     --------
     >>> from rageval_report import RAGPipelineEvaluation
     >>> run = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "faithfulness": [0.9]})
-    >>> rules_told([(run, ("faithfulness", 0.8))])
+    >>> describe_correct_rules([(run, ("faithfulness", 0.8))])
     ('an answer is right where faithfulness is at least 0.8',)
     """
     told = {run.name: _told(run, rule) for run, rule in rules}

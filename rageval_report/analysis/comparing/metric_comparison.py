@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
+import pandas as pd
 
-from rageval_report.analysis.comparing.pairing import Missing, Pairing, extreme_differences, filled
-from rageval_report.analysis.comparing.verdicts import Adjusted, Finding
-from rageval_report.analysis.wording import number
+from rageval_report.analysis.comparing.pairing import (
+    Missing,
+    Pairing,
+    extreme_differences,
+    fill_missing,
+)
+from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, MetricFinding
+from rageval_report.analysis.sentence_parts import number
 from rageval_report.scores import Metric, is_binary
 from rageval_report.stats import (
     effect_size,
@@ -38,7 +45,7 @@ _INTERVAL_OF_TEST = {"t": "t", "bootstrap": "percentile"}
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """The settings that every row of a comparison shares; see `compare`."""
 
     test: str = "auto"
@@ -80,11 +87,11 @@ class Plan:
         return told | {"n_resamples": self.n_resamples, "seed": self.seed}
 
 
-DEFAULT_PLAN = Plan()
+DEFAULT_PLAN = ComparisonPlan()
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class MetricComparison:
     """One metric of two runs, tested; what `compare` makes a line of."""
 
     metric: Metric
@@ -101,10 +108,10 @@ class Row:
     equivalence: EquivalenceResult | None
     clustered: bool
 
-    def finding(self, adjusted: Adjusted, plan: Plan) -> Finding:
+    def finding(self, adjusted: AdjustedPvalues, plan: ComparisonPlan) -> MetricFinding:
         """What the verdict speaks of, once the p-values are adjusted."""
         shown = adjusted.pvalue <= plan.alpha
-        return Finding(
+        return MetricFinding(
             metric=self.metric.name,
             baseline=self.names[0],
             candidate=self.names[1],
@@ -120,26 +127,26 @@ class Row:
             unit="clusters" if self.clustered else "paired queries",
         )
 
-    def _is_fragile(self, pvalue_adjusted: float, plan: Plan) -> bool:
+    def _is_fragile(self, pvalue_adjusted: float, plan: ComparisonPlan) -> bool:
         """Whether one more pair against it would undo it, at the error rate left by correction."""
         share = self.test.pvalue / pvalue_adjusted if pvalue_adjusted > 0 else 1.0
         return fragile(*self.pairs, test=plan.test, alpha=plan.alpha * share)
 
 
-def tested(
-    pairing: Pairing, ours: Metric, theirs: Metric, labels: np.ndarray | None, plan: Plan
-) -> Row:
+def compare_metric(
+    pairing: Pairing, ours: Metric, theirs: Metric, labels: np.ndarray | None, plan: ComparisonPlan
+) -> MetricComparison:
     """Test one metric of two runs."""
-    before, after = filled(*pairing.both(ours, theirs), ours, plan.missing)
+    before, after = fill_missing(*pairing.both(ours, theirs), ours, plan.missing)
     complete = ~(np.isnan(before) | np.isnan(after))
     pairs = before[complete], after[complete]
     differences = paired_differences(*pairs)
     kept = None if labels is None else labels[complete]
-    test, interval, units = _tested(pairs, differences, kept, plan)
+    test, interval, units = _test_pairs(pairs, differences, kept, plan)
     interval = _within_bounds(interval, ours)
     sd = float(np.std(units, ddof=1)) if units.size > 1 else float("nan")
     detectable = _detectable(sd, units.size, plan.alpha)
-    return Row(
+    return MetricComparison(
         metric=ours,
         names=(pairing.baseline.name, pairing.candidate.name),
         differences=differences,
@@ -177,20 +184,20 @@ def tested(
     )
 
 
-def notes_of(row: Row, plan: Plan) -> tuple[str, ...]:
+def notes_of(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
     """What must be said of a row's metric; made apart, as a table of slices has no room for it.
 
     Parameters
     ----------
-    row : Row
+    row : MetricComparison
         What was found.
-    plan : Plan
+    plan : ComparisonPlan
         With what settings.
     """
     return (*_dropped_notes(row), *row.interval.notes, *_ratio_notes(row, plan))
 
 
-def _equivalence(pairs: _Pairs, metric: Metric, plan: Plan) -> EquivalenceResult | None:
+def _equivalence(pairs: _Pairs, metric: Metric, plan: ComparisonPlan) -> EquivalenceResult | None:
     margin = plan.margin_of(metric)
     if margin is None or pairs[0].size < 2:
         return None
@@ -211,8 +218,8 @@ def _within_bounds(interval: Interval, metric: Metric) -> Interval:
     return replace(interval, low=max(interval.low, -widest), high=min(interval.high, widest))
 
 
-def _tested(
-    pairs: _Pairs, differences: FloatArray, labels: np.ndarray | None, plan: Plan
+def _test_pairs(
+    pairs: _Pairs, differences: FloatArray, labels: np.ndarray | None, plan: ComparisonPlan
 ) -> tuple[PairedResult, Interval, FloatArray]:
     """The test, its interval, and the independent units that both stand on."""
     if not differences.size:
@@ -220,7 +227,7 @@ def _tested(
         nothing = PairedResult(nan, nan, nan, "none", 0, 0, 0, 0)
         return nothing, Interval(nan, nan, nan, nan, "none", plan.confidence_level), differences
     if labels is not None:
-        return _tested_by_cluster(differences, labels, plan)
+        return _test_clusters(differences, labels, plan)
     test = paired_test(*pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
     interval = paired_interval(
         *pairs,
@@ -232,8 +239,8 @@ def _tested(
     return test, interval, differences
 
 
-def _tested_by_cluster(
-    differences: FloatArray, labels: np.ndarray, plan: Plan
+def _test_clusters(
+    differences: FloatArray, labels: np.ndarray, plan: ComparisonPlan
 ) -> tuple[PairedResult, Interval, FloatArray]:
     """Signs are flipped a cluster at a time; the interval is CR2's."""
     sums = cluster_sums(differences, labels)
@@ -286,7 +293,7 @@ def _outcomes(differences: FloatArray, metric: Metric) -> dict[str, object]:
 
 
 def _extremes(
-    before: FloatArray, after: FloatArray, metric: Metric, plan: Plan
+    before: FloatArray, after: FloatArray, metric: Metric, plan: ComparisonPlan
 ) -> dict[str, object]:
     if plan.missing != "bounds":
         return {}
@@ -294,7 +301,7 @@ def _extremes(
     return {"difference_lowest": lowest, "difference_highest": highest}
 
 
-def _dropped_notes(row: Row) -> tuple[str, ...]:
+def _dropped_notes(row: MetricComparison) -> tuple[str, ...]:
     before, after = row.sides
     no_before, no_after = np.isnan(before), np.isnan(after)
     dropped = int((no_before | no_after).sum())
@@ -315,7 +322,7 @@ def _dropped_notes(row: Row) -> tuple[str, ...]:
     )
 
 
-def _ratio_notes(row: Row, plan: Plan) -> tuple[str, ...]:
+def _ratio_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
     """Of what is spent, the ratio of geometric means: what a typical query costs more or less."""
     spent = row.metric.group == "performance" and row.pairs[0].size > 1
     if not spent or not (np.concatenate(row.pairs) > 0).all():
@@ -332,3 +339,30 @@ def _ratio_notes(row: Row, plan: Plan) -> tuple[str, ...]:
         f"{row.names[1]} (ratio of geometric means, "
         f"{100 * plan.confidence_level:g} % CI {low} to {high})",
     )
+
+
+class ComparisonLike(Protocol):
+    """What slices and gates use of a `Comparison`, whose module imports them."""
+
+    @property
+    def title(self) -> str:
+        """What was compared."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per metric and candidate."""
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """The settings that can move a number."""
+
+    @property
+    def pairings(self) -> tuple[Pairing, ...]:
+        """The baseline beside each candidate."""
+
+    @property
+    def plan(self) -> ComparisonPlan:
+        """The settings that every row shares."""
+
+    def regressions(self, metric: str, candidate: str | None = None) -> pd.DataFrame:
+        """The queries on which the candidate is worse."""

@@ -7,10 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.findings import Plan, Row, notes_of, tested
+from rageval_report.analysis.comparing.metric_comparison import (
+    ComparisonPlan,
+    MetricComparison,
+    compare_metric,
+    notes_of,
+)
 from rageval_report.analysis.comparing.pairing import Clusters, Pairing, cluster_labels
-from rageval_report.analysis.comparing.verdicts import Adjusted, Finding, verdict
-from rageval_report.analysis.wording import grouped_notes
+from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, MetricFinding, verdict
+from rageval_report.analysis.sentence_parts import group_notes
 from rageval_report.errors import UnknownNameError
 from rageval_report.stats import CORRECTIONS, adjust_pvalues
 from rageval_report.stats.all_pairs import WESTFALL_YOUNG
@@ -25,18 +30,22 @@ _COLUMNS = (
 )
 
 
-def tested_rows(pairing: Pairing, plan: Plan, clusters: Clusters | None) -> list[Row]:
+def compare_metrics(
+    pairing: Pairing, plan: ComparisonPlan, clusters: Clusters | None
+) -> list[MetricComparison]:
     """One row a metric that both runs have, tested."""
     labels = cluster_labels(pairing, clusters)
-    return [tested(pairing, ours, theirs, labels, plan) for ours, theirs in pairing.metrics]
+    return [compare_metric(pairing, ours, theirs, labels, plan) for ours, theirs in pairing.metrics]
 
 
-def family_of(rows: list[Row]) -> int:
+def count_tests(rows: list[MetricComparison]) -> int:
     """How many tests the correction is over: those that could be made."""
     return sum(np.isfinite(row.test.pvalue) for row in rows)
 
 
-def adjusted_rows(rows: list[Row], correction: str, plan: Plan, n_queries: int) -> list[Adjusted]:
+def correct_pvalues(
+    rows: list[MetricComparison], correction: str, plan: ComparisonPlan, n_queries: int
+) -> list[AdjustedPvalues]:
     """The p-values of all rows after correction: of difference, and of equivalence."""
     if correction not in (known := [*CORRECTIONS, WESTFALL_YOUNG]):
         raise UnknownNameError("correction", correction, known)
@@ -46,14 +55,14 @@ def adjusted_rows(rows: list[Row], correction: str, plan: Plan, n_queries: int) 
         pvalues = _by_max_t(rows, plan, n_queries)
     equivalence = [np.nan if row.equivalence is None else row.equivalence.pvalue for row in rows]
     within = adjust_pvalues(equivalence, method=by_step)
-    family = family_of(rows)
+    family = count_tests(rows)
     return [
-        Adjusted(float(one), float(other), correction, family)
+        AdjustedPvalues(float(one), float(other), correction, family)
         for one, other in zip(pvalues, within, strict=True)
     ]
 
 
-def _by_max_t(rows: list[Row], plan: Plan, n_queries: int) -> FloatArray:
+def _by_max_t(rows: list[MetricComparison], plan: ComparisonPlan, n_queries: int) -> FloatArray:
     """Signs are flipped query by query, the same for all metrics and candidates."""
     differences = np.zeros((n_queries, len(rows)), order="F")
     for column, row in enumerate(rows):
@@ -61,8 +70,12 @@ def _by_max_t(rows: list[Row], plan: Plan, n_queries: int) -> FloatArray:
     return westfall_young(differences, n_resamples=plan.n_resamples, seed=plan.seed)
 
 
-def frame_of(
-    rows: list[Row], adjusted: list[Adjusted], plan: Plan, *, n_candidates: int
+def comparison_frame(
+    rows: list[MetricComparison],
+    adjusted: list[AdjustedPvalues],
+    plan: ComparisonPlan,
+    *,
+    n_candidates: int,
 ) -> pd.DataFrame:
     """One row a finding; the columns of every comparison first, what settings add behind."""
     records = [
@@ -73,7 +86,9 @@ def frame_of(
     return frame[[*_COLUMNS, *rest]]
 
 
-def _record(row: Row, adjusted: Adjusted, plan: Plan, n_candidates: int) -> dict[str, object]:
+def _record(
+    row: MetricComparison, adjusted: AdjustedPvalues, plan: ComparisonPlan, n_candidates: int
+) -> dict[str, object]:
     finding = row.finding(adjusted, plan)
     told: dict[str, object] = {
         **row.numbers,
@@ -86,7 +101,7 @@ def _record(row: Row, adjusted: Adjusted, plan: Plan, n_candidates: int) -> dict
     return told
 
 
-def _addressed(finding: Finding, n_candidates: int) -> str:
+def _addressed(finding: MetricFinding, n_candidates: int) -> str:
     """The verdict, opened with the candidate's name where several are told apart."""
     told = verdict(finding)
     return (
@@ -95,14 +110,17 @@ def _addressed(finding: Finding, n_candidates: int) -> str:
 
 
 def comparison_notes(
-    pairings: tuple[Pairing, ...], rows: list[Row], correction: str, plan: Plan
+    pairings: tuple[Pairing, ...],
+    rows: list[MetricComparison],
+    correction: str,
+    plan: ComparisonPlan,
 ) -> list[str]:
     """What a reader must know of pairing, tests, margins and correction, each said once."""
     notes = [note for pairing in pairings for note in pairing.notes()]
     told = [(row.metric.name, note) for row in rows for note in notes_of(row, plan)]
-    notes += grouped_notes(told, len({row.metric.name for row in rows}))
+    notes += group_notes(told, len({row.metric.name for row in rows}))
     notes += _margin_notes(pairings, plan)
-    family = family_of(rows)
+    family = count_tests(rows)
     if family > 1 and correction != "none":
         notes.append(f"p-values are adjusted ({correction}) over the {family} tests of this table")
     if family > 1 and correction == "none":
@@ -113,7 +131,7 @@ def comparison_notes(
     return notes
 
 
-def _margin_notes(pairings: tuple[Pairing, ...], plan: Plan) -> list[str]:
+def _margin_notes(pairings: tuple[Pairing, ...], plan: ComparisonPlan) -> list[str]:
     """That one margin cannot suit metrics of different ranges."""
     metrics = {ours.name: ours for pairing in pairings for ours, _ in pairing.metrics}
     ranges = {one.bounds and one.bounds[1] - one.bounds[0] for one in metrics.values()}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rageval_report.analysis.history.changes import DatedRun, changes_told, fields_of
-from rageval_report.analysis.history.steps import Steps
+from rageval_report.analysis.history.steps import HistorySteps
 from rageval_report.scores import Metric
 
 _MOST_NOTED = 5
@@ -16,7 +16,7 @@ def history_notes(
     runs: Sequence[DatedRun],
     baseline: DatedRun,
     metrics: Sequence[Metric],
-    steps: Steps,
+    steps: HistorySteps,
     settings: Mapping[str, object],
 ) -> Iterator[str]:
     """What a reader of a history must know: breaks, changes, what is missing, the family of tests.
@@ -25,7 +25,7 @@ def history_notes(
     ----------
     runs, baseline, metrics
         What the history is of.
-    steps : dict of (str, str, str) to Step
+    steps : dict of (str, str, str) to HistoryStep
         Its tests.
     settings : mapping of str to object
         Its settings, with ``correction`` and ``family_size``.
@@ -71,7 +71,7 @@ def _unscored_notes(runs: Sequence[DatedRun], metrics: Sequence[Metric]) -> Iter
 
 
 def _break_notes(
-    runs: Sequence[DatedRun], metrics: Sequence[Metric], steps: Steps
+    runs: Sequence[DatedRun], metrics: Sequence[Metric], steps: HistorySteps
 ) -> Iterator[str]:
     """Where lines break, told once for all metrics that do; what may break them, unknown."""
     by_text: dict[str, list[str]] = {}

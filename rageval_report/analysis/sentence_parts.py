@@ -49,7 +49,7 @@ def rounded_count(n: int) -> str:
     return f"{math.ceil(n / 10**digits) * 10**digits}"
 
 
-def grouped_notes(notes: Iterable[tuple[str, str]], n_metrics: int) -> list[str]:
+def group_notes(notes: Iterable[tuple[str, str]], n_metrics: int) -> list[str]:
     """Notes on metrics, each said once for all metrics of which it holds.
 
     Parameters
@@ -61,9 +61,9 @@ def grouped_notes(notes: Iterable[tuple[str, str]], n_metrics: int) -> list[str]
 
     Examples
     --------
-    >>> grouped_notes([("recall", "2 left out"), ("f1", "2 left out"), ("f1", "identical")], 3)
+    >>> group_notes([("recall", "2 left out"), ("f1", "2 left out"), ("f1", "identical")], 3)
     ['recall, f1: 2 left out', 'f1: identical']
-    >>> grouped_notes([("recall", "2 left out"), ("f1", "2 left out")], 2)
+    >>> group_notes([("recall", "2 left out"), ("f1", "2 left out")], 2)
     ['all 2 metrics: 2 left out']
     """
     by_text: dict[str, dict[str, None]] = {}

@@ -6,19 +6,24 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
 from rageval_report.analysis.comparing.pairing import Pairing
-from rageval_report.analysis.gates.against import NO_REGRESSION, PAIR_FIGURES, Compared, Pair
 from rageval_report.analysis.gates.figures import (
     FIGURES,
     LIMITS,
-    Figure,
-    Measured,
+    GatedRun,
+    GateFigure,
+    Measurement,
     Range,
-    Run,
     as_scored,
     percentile_figure,
 )
 from rageval_report.analysis.gates.grammar import Argument, Call, Rule, UnknownInRuleError, Word
+from rageval_report.analysis.gates.pair_figures import (
+    NO_REGRESSION,
+    PAIR_FIGURES,
+    Pair,
+)
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Metric, resolver
 
@@ -31,16 +36,16 @@ class Subject:
 
     Parameters
     ----------
-    run : Run
+    run : GatedRun
         The pipeline.
-    comparison : Compared, optional
+    comparison : ComparisonLike, optional
         Where it stands beside a baseline.
     pairing : Pairing, optional
         The baseline beside it.
     """
 
-    run: Run
-    comparison: Compared | None = None
+    run: GatedRun
+    comparison: ComparisonLike | None = None
     pairing: Pairing | None = None
 
     @property
@@ -49,11 +54,11 @@ class Subject:
         return self.run.evaluation.name
 
     @property
-    def figures(self) -> dict[str, Figure]:
+    def figures(self) -> dict[str, GateFigure]:
         """The figures that can be asked of it."""
         return {**FIGURES, **(PAIR_FIGURES if self.comparison is not None else {})}
 
-    def metrics(self, figure: Figure) -> Mapping[str, Metric]:
+    def metrics(self, figure: GateFigure) -> Mapping[str, Metric]:
         """The metrics of which a figure can be asked."""
         if figure.of == "pair" and self.pairing is not None:
             return {ours.name: ours for ours, _ in self.pairing.metrics}
@@ -66,7 +71,7 @@ class Subject:
         theirs = next(two for one, two in self.pairing.metrics if one.name == metric.name)
         return Pair(self.comparison, self.pairing, metric, theirs)
 
-    def measure(self, asked: Asked) -> Measured:
+    def measure(self, asked: ResolvedRule) -> Measurement:
         """The value of what is asked."""
         figure, metric = asked.figure, asked.metric
         if metric is None:
@@ -80,7 +85,7 @@ class Subject:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ResolvedRule:
     """What a rule asks of one pipeline.
 
     Parameters
@@ -89,7 +94,7 @@ class Asked:
         As it was parsed.
     name : str
         The figure's name.
-    figure : Figure
+    figure : GateFigure
         What is measured.
     metric : Metric, optional
         Of which metric; None where it is of the whole run.
@@ -101,7 +106,7 @@ class Asked:
 
     rule: Rule
     name: str
-    figure: Figure
+    figure: GateFigure
     metric: Metric | None = None
     numbers: Mapping[str, float] = field(default_factory=dict)
     limit: str = ""
@@ -130,7 +135,7 @@ class Asked:
         return self.figure.lies(self.metric if self.metric is not None else Metric("run"))
 
 
-def ask(rule: Rule, subject: Subject) -> Asked:
+def resolve_rule(rule: Rule, subject: Subject) -> ResolvedRule:
     """What a rule asks of a pipeline.
 
     Raises
@@ -145,7 +150,7 @@ def ask(rule: Rule, subject: Subject) -> Asked:
     return asked
 
 
-def _asked(rule: Rule, call: Call, subject: Subject) -> Asked:
+def _asked(rule: Rule, call: Call, subject: Subject) -> ResolvedRule:
     name = call.figure.text.lower()
     if name in LIMITS:
         return _limit(rule, call, subject, name)
@@ -153,17 +158,17 @@ def _asked(rule: Rule, call: Call, subject: Subject) -> Asked:
     given = _bound(rule, call, figure.parameters)
     numbers = {key: rule.number(word) for key, word in given.items() if key != "metric"}
     if "metric" not in given:
-        return Asked(rule, name, figure, None, numbers)
+        return ResolvedRule(rule, name, figure, None, numbers)
     metric = _metric(rule, given["metric"], subject.metrics(figure))
     for word in (word for key, word in given.items() if key != "metric"):
         _check_percent(rule, word.text, word.place, metric.bounds, metric.name)
     if "threshold" in given:
         _check_cut(rule, given["threshold"].place, numbers["threshold"], metric)
-    asked = Asked(rule, name, figure, metric, numbers)
+    asked = ResolvedRule(rule, name, figure, metric, numbers)
     return _with_margin(asked, given, subject) if name == NO_REGRESSION else asked
 
 
-def _limit(rule: Rule, call: Call, subject: Subject, limit: str) -> Asked:
+def _limit(rule: Rule, call: Call, subject: Subject, limit: str) -> ResolvedRule:
     """The end of an interval: of a figure, or of the mean where only a metric is named."""
     arguments = call.arguments or ()
     if len(arguments) == 1 and isinstance(arguments[0].value, Call):
@@ -174,10 +179,10 @@ def _limit(rule: Rule, call: Call, subject: Subject, limit: str) -> Asked:
         return replace(asked, limit=limit)
     given = _bound(rule, call, ("metric",))
     metric = _metric(rule, given["metric"], subject.run.evaluation.metrics)
-    return Asked(rule, "mean", FIGURES["mean"], metric, limit=limit)
+    return ResolvedRule(rule, "mean", FIGURES["mean"], metric, limit=limit)
 
 
-def _figure(rule: Rule, call: Call, subject: Subject) -> Figure:
+def _figure(rule: Rule, call: Call, subject: Subject) -> GateFigure:
     word, name = call.figure, call.figure.text.lower()
     try:
         percentile = percentile_figure(name)
@@ -264,7 +269,7 @@ def _word(rule: Rule, argument: Argument) -> Word:
 # -- what makes no sense though it can be read
 
 
-def _with_margin(asked: Asked, given: Mapping[str, Word], subject: Subject) -> Asked:
+def _with_margin(asked: ResolvedRule, given: Mapping[str, Word], subject: Subject) -> ResolvedRule:
     """The margin of the rule, else that of the comparison; above zero, and not all there is."""
     rule, comparison = asked.rule, subject.comparison
     if comparison is None or asked.metric is None:  # `_figure` has refused that already
@@ -290,7 +295,7 @@ def _with_margin(asked: Asked, given: Mapping[str, Word], subject: Subject) -> A
     return asked
 
 
-def _check_clusters(asked: Asked, comparison: Compared) -> None:
+def _check_clusters(asked: ResolvedRule, comparison: ComparisonLike) -> None:
     if "clusters" not in comparison.settings or asked.metric is None:
         return
     better = asked.metric.greater_is_better
@@ -302,7 +307,7 @@ def _check_clusters(asked: Asked, comparison: Compared) -> None:
     )
 
 
-def _check_operator(asked: Asked) -> None:
+def _check_operator(asked: ResolvedRule) -> None:
     rule = asked.rule
     if asked.is_claim and rule.operator:
         rule.refuse(
@@ -312,7 +317,7 @@ def _check_operator(asked: Asked) -> None:
         rule.refuse(f"expected an operator and a threshold, as {asked.told} >= 0.8", len(rule.text))
 
 
-def _check_threshold(asked: Asked) -> None:
+def _check_threshold(asked: ResolvedRule) -> None:
     """A threshold beyond all possible values: such a rule never fails, or never holds."""
     rule, lies = asked.rule, asked.lies
     if asked.is_claim:
@@ -349,13 +354,13 @@ def _percent(number: float, lies: Range) -> str:
     return f"Did you mean {number:g}%?" if lies[1] <= 1 < number <= 100 else ""
 
 
-def _meant_difference(asked: Asked) -> str:
+def _meant_difference(asked: ResolvedRule) -> str:
     if asked.limit and asked.name == "mean" and asked.rule.threshold < 0 and asked.metric:
         return f"Of a difference it is {asked.limit}(difference({asked.metric.name}))."
     return ""
 
 
-def _other_bounds(asked: Asked) -> str:
+def _other_bounds(asked: ResolvedRule) -> str:
     if asked.metric is None or asked.figure.lies is not as_scored:
         return ""
     bounds = f"metrics={{{asked.metric.name!r}: {{'bounds': (low, high)}}}}"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.agreement.people import ratings_of
+from rageval_report.analysis.agreement.ratings import ratings_of
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 
 NAN = float("nan")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.comparing.findings import Plan
-from rageval_report.analysis.comparing.pairing import Pairing, filled
-from rageval_report.analysis.gates.figures import Figure, Measured, Range
+from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
+from rageval_report.analysis.comparing.pairing import Pairing, fill_missing
+from rageval_report.analysis.gates.figures import GateFigure, Measurement, Range
 from rageval_report.scores import Metric
 from rageval_report.stats import equivalence_test
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
@@ -22,38 +20,11 @@ from rageval_report.types import FloatArray
 NO_REGRESSION = "no_regression"
 
 
-class Compared(Protocol):
-    """What gates ask of a comparison."""
-
-    @property
-    def title(self) -> str:
-        """What was compared."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """What was found."""
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        """How."""
-
-    @property
-    def pairings(self) -> tuple[Pairing, ...]:
-        """The baseline beside each candidate."""
-
-    @property
-    def plan(self) -> Plan:
-        """The settings, as tests take them."""
-
-    def regressions(self, metric: str, candidate: str | None = None) -> pd.DataFrame:
-        """The queries on which the candidate is worse."""
-
-
 @dataclass(frozen=True, eq=False)
 class Pair:
     """One metric of a baseline and a candidate: a row of a comparison, and what it stands on."""
 
-    comparison: Compared
+    comparison: ComparisonLike
     pairing: Pairing
     metric: Metric
     twin: Metric
@@ -69,25 +40,25 @@ class Pair:
     def values(self) -> tuple[FloatArray, FloatArray]:
         """Both sides' scores, with missing ones treated as in the comparison."""
         both = self.pairing.both(self.metric, self.twin)
-        return filled(*both, self.metric, self.comparison.plan.missing)
+        return fill_missing(*both, self.metric, self.comparison.plan.missing)
 
-    def measured(self, value: float, low: float = math.nan, high: float = math.nan) -> Measured:
+    def measured(self, value: float, low: float = math.nan, high: float = math.nan) -> Measurement:
         """A value of this pair."""
         row = self.row
-        return Measured(value, low, high, int(row["n"]), int(row["n_dropped"]))
+        return Measurement(value, low, high, int(row["n"]), int(row["n_dropped"]))
 
 
-def _difference(pair: Pair) -> Measured:
+def _difference(pair: Pair) -> Measurement:
     row = pair.row
     return pair.measured(*(float(row[name]) for name in ("difference", "ci_low", "ci_high")))
 
 
-def _field(name: str, pair: Pair) -> Measured:
+def _field(name: str, pair: Pair) -> Measurement:
     row = pair.row
     return pair.measured(float(row[name]) if row["n"] else math.nan)
 
 
-def _no_regression(pair: Pair, margin: float) -> Measured:
+def _no_regression(pair: Pair, margin: float) -> Measurement:
     """The difference with the interval of the test, which is not that of the comparison."""
     test = non_inferiority(pair, margin)
     if test is None:
@@ -115,23 +86,23 @@ def _of_a_difference(metric: Metric) -> Range | None:
     return -width, width
 
 
-def _pair_figure(what: str, name: str, lies: Range) -> Figure:
-    return Figure(what, partial(_field, name), "pair", lies=lambda _metric: lies)
+def _pair_figure(what: str, name: str, lies: Range) -> GateFigure:
+    return GateFigure(what, partial(_field, name), "pair", lies=lambda _metric: lies)
 
 
 _SHARE, _COUNT = (0.0, 1.0), (0.0, math.inf)
 
-PAIR_FIGURES: Registry[Figure] = Registry(
+PAIR_FIGURES: Registry[GateFigure] = Registry(
     "figure",
     {
-        NO_REGRESSION: Figure(
+        NO_REGRESSION: GateFigure(
             "the candidate is not worse by the margin or more (non-inferiority)",
             _no_regression,
             "pair",
             ("metric", "margin?"),
             _of_a_difference,
         ),
-        "difference": Figure(
+        "difference": GateFigure(
             "candidate minus baseline", _difference, "pair", lies=_of_a_difference
         ),
         "pvalue": _pair_figure("the p-value of the difference", "pvalue", _SHARE),

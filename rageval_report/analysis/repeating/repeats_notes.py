@@ -14,7 +14,7 @@ from rageval_report.analysis.history.changes import (
     fields_of,
     query_set_change,
 )
-from rageval_report.analysis.wording import number, pvalue_text, rounded_count
+from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.variance_components import VarianceComponents
 

@@ -15,7 +15,7 @@ from rageval_report.types import FloatArray
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
 
 
-def chosen_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> list[Metric]:
+def choose_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> list[Metric]:
     """The metrics asked for, by any of their names; all of them where nothing is asked.
 
     Raises
@@ -36,7 +36,7 @@ def scores_of(evaluation: Scored, metric: Metric) -> FloatArray:
     return values
 
 
-def limits_of(metric: Metric, lowest: float) -> tuple[float, float] | None:
+def mean_limits(metric: Metric, lowest: float) -> tuple[float, float] | None:
     """Where the mean of a metric can lie: within its bounds; of what is spent, not below 0.
 
     Parameters
@@ -49,7 +49,8 @@ def limits_of(metric: Metric, lowest: float) -> tuple[float, float] | None:
     Examples
     --------
     >>> cost = Metric("cost_usd", group="performance", greater_is_better=False)
-    >>> limits_of(cost, 0.02), limits_of(cost, -1.0), limits_of(Metric("f1", bounds=(0, 1)), 0.0)
+    >>> f1 = Metric("f1", bounds=(0, 1))
+    >>> mean_limits(cost, 0.02), mean_limits(cost, -1.0), mean_limits(f1, 0.0)
     ((0.0, inf), None, (0.0, 1.0))
     """
     is_spent = metric.group == "performance" and not metric.greater_is_better

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rageval_report.analysis.gates.asking import Asked, Subject
-from rageval_report.analysis.gates.figures import Measured
-from rageval_report.analysis.wording import number, pvalue_text
+from rageval_report.analysis.gates.figures import Measurement
+from rageval_report.analysis.gates.rule_resolution import ResolvedRule, Subject
+from rageval_report.analysis.sentence_parts import number, pvalue_text
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
 
@@ -24,11 +24,11 @@ class Outcome:
 
     Parameters
     ----------
-    asked : Asked
+    asked : ResolvedRule
         The rule.
     subject : Subject
         Of whom it was asked.
-    measured : Measured
+    measured : Measurement
         What was found.
     test : EquivalenceResult, optional
         Where the rule is a claim of non-inferiority.
@@ -38,9 +38,9 @@ class Outcome:
         How many claims there are.
     """
 
-    asked: Asked
+    asked: ResolvedRule
     subject: Subject
-    measured: Measured
+    measured: Measurement
     test: EquivalenceResult | None = None
     pvalue_adjusted: float = math.nan
     family_size: int = 1

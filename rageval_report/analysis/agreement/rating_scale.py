@@ -9,13 +9,13 @@ from typing import Literal
 
 import numpy as np
 
-from rageval_report.analysis.agreement.people import Ratings
+from rageval_report.analysis.agreement.ratings import Ratings
 from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.scores import Correct, Metric, normalised
 from rageval_report.types import FloatArray
 
-Kind = Literal["binary", "nominal", "ordinal", "continuous"]
-KINDS: tuple[Kind, ...] = ("binary", "nominal", "ordinal", "continuous")
+ScaleKind = Literal["binary", "nominal", "ordinal", "continuous"]
+KINDS: tuple[ScaleKind, ...] = ("binary", "nominal", "ordinal", "continuous")
 
 # So many different values at most are steps of a scale, if each is used often enough.
 _MOST_STEPS = 10
@@ -23,7 +23,7 @@ _CLOSE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
+class RatingScale:
     """How ratings are told apart.
 
     Parameters
@@ -38,7 +38,7 @@ class Scale:
         Whether people's labels are cut there, too.
     """
 
-    kind: Kind
+    kind: ScaleKind
     categories: FloatArray
     threshold: float | None = None
     bins_labels: bool = False
@@ -105,7 +105,7 @@ def scale_of(
     threshold: float | None = None,
     categories: Iterable[float] | None = None,
     correct: Correct | None = None,
-) -> Scale:
+) -> RatingScale:
     """The scale on which judge and people can be compared.
 
     Parameters
@@ -133,7 +133,7 @@ def scale_of(
     Examples
     --------
     >>> from rageval_report import RAGPipelineEvaluation
-    >>> from rageval_report.analysis.agreement.people import ratings_of
+    >>> from rageval_report.analysis.agreement.ratings import ratings_of
     >>> run = RAGPipelineEvaluation("rag", {"query_id": ["a", "b", "c"], "tone": [0.2, 0.9, 0.7]})
     >>> tone = run.metrics["tone"]
     >>> found = scale_of(ratings_of(run, tone, {"a": 0, "b": 1}), tone)
@@ -152,24 +152,24 @@ def scale_of(
     if threshold is not None:
         raise DataError(f"a threshold makes ratings binary; the scale asked for is {kind}")
     if kind == "continuous":
-        return Scale("continuous", np.array([]))
-    return Scale("nominal" if kind == "nominal" else "ordinal", _seen(ratings))
+        return RatingScale("continuous", np.array([]))
+    return RatingScale("nominal" if kind == "nominal" else "ordinal", _seen(ratings))
 
 
-def _of_categories(ratings: Ratings, scale: str, told: list[float]) -> Scale:
+def _of_categories(ratings: Ratings, scale: str, told: list[float]) -> RatingScale:
     known = np.array(told, dtype=np.float64)
     if known.size < 2 or np.unique(known).size < known.size:
         raise DataError(f"expected two different categories or more; got {told}")
     if scale == "continuous":
         raise DataError("a continuous scale has no categories; leave them out")
-    kind: Kind = "nominal" if scale == "nominal" else "ordinal"
+    kind: ScaleKind = "nominal" if scale == "nominal" else "ordinal"
     strange = _strange(ratings.table, known)
     if kind == "nominal":
         strange = np.union1d(strange, _strange(ratings.judge, known))
     if strange.size:
         raise DataError(f"not among the categories {named(told, 12)}: {named(strange.tolist())}")
     two = set(told) == {0.0, 1.0}
-    return Scale("binary" if two and scale != "nominal" else kind, known)
+    return RatingScale("binary" if two and scale != "nominal" else kind, known)
 
 
 def _strange(values: FloatArray, known: FloatArray) -> FloatArray:
@@ -186,7 +186,7 @@ def _seen(ratings: Ratings) -> FloatArray:
     return seen
 
 
-def _kind(ratings: Ratings, metric: Metric, threshold: float | None) -> Kind:
+def _kind(ratings: Ratings, metric: Metric, threshold: float | None) -> ScaleKind:
     if threshold is not None or _is_binary(ratings.table):
         return "binary"
     levels = _seen(ratings).size
@@ -201,13 +201,13 @@ def _is_binary(values: FloatArray) -> bool:
 
 def _of_two(
     ratings: Ratings, metric: Metric, threshold: float | None, correct: Correct | None
-) -> Scale:
+) -> RatingScale:
     two = np.array([0.0, 1.0])
     bins_labels = not _is_binary(ratings.table)
     if threshold is None and not bins_labels and _is_binary(ratings.judge):
-        return Scale("binary", two)
+        return RatingScale("binary", two)
     cut = threshold if threshold is not None else _default_threshold(metric, correct)
-    return Scale("binary", two, cut, bins_labels)
+    return RatingScale("binary", two, cut, bins_labels)
 
 
 def _default_threshold(metric: Metric, correct: Correct | None) -> float:

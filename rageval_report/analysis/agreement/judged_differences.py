@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.agreement.means import CORRECTED, LABELLED, NAIVE, rare_corrections
-from rageval_report.analysis.agreement.measures import Settings
-from rageval_report.analysis.agreement.people import BoolArray, Ratings
-from rageval_report.analysis.wording import number
+from rageval_report.analysis.agreement.measures import IntervalSettings
+from rageval_report.analysis.agreement.ratings import BoolArray, Ratings
+from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import AlignmentError
 from rageval_report.results import Result
 from rageval_report.scores import Metric
@@ -51,7 +51,7 @@ class _Sides:
 
 
 def difference_of(
-    baseline: Side, candidate: Side, metric: Metric, lam: float | str, settings: Settings
+    baseline: Side, candidate: Side, metric: Metric, lam: float | str, settings: IntervalSettings
 ) -> Result:
     """The difference of two pipelines, candidate minus baseline, put right by people's labels.
 
@@ -63,7 +63,7 @@ def difference_of(
         What was judged.
     lam : float or "auto"
         The weight of the judge.
-    settings : Settings
+    settings : IntervalSettings
         Of the intervals.
 
     Returns
@@ -115,17 +115,19 @@ def _sides(baseline: Side, candidate: Side) -> _Sides:
     return sides
 
 
-def _by_judge(sides: _Sides, settings: Settings) -> dict[str, object]:
+def _by_judge(sides: _Sides, settings: IntervalSettings) -> dict[str, object]:
     old, new = sides.judge[:, sides.judged]
     return _paired(NAIVE, old, new, settings)
 
 
-def _by_people(sides: _Sides, settings: Settings) -> dict[str, object]:
+def _by_people(sides: _Sides, settings: IntervalSettings) -> dict[str, object]:
     old, new = sides.labels[:, sides.labelled]
     return _paired(LABELLED, old, new, settings)
 
 
-def _paired(name: str, old: FloatArray, new: FloatArray, settings: Settings) -> dict[str, object]:
+def _paired(
+    name: str, old: FloatArray, new: FloatArray, settings: IntervalSettings
+) -> dict[str, object]:
     found = paired_interval(
         old,
         new,
@@ -149,7 +151,9 @@ def _row(name: str, n: int, means: tuple[float, float], found: Interval) -> dict
     }
 
 
-def _corrected(sides: _Sides, lam: float | str, settings: Settings) -> PredictionPowered | None:
+def _corrected(
+    sides: _Sides, lam: float | str, settings: IntervalSettings
+) -> PredictionPowered | None:
     labelled, others = sides.labelled, sides.judged & ~sides.labelled
     if others.sum() < 2:
         return None
@@ -175,7 +179,9 @@ def _shown(low: float, high: float) -> bool:
     return low > 0 or high < 0
 
 
-def _verdict(name: str, row: object, candidate: str, metric: Metric, settings: Settings) -> str:
+def _verdict(
+    name: str, row: object, candidate: str, metric: Metric, settings: IntervalSettings
+) -> str:
     difference, low, high = (
         float(getattr(row, field)) for field in ("difference", "ci_low", "ci_high")
     )
