@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from rageval_report.errors import (
     MissingDependencyError,
+    RagevalError,
     RagevalWarning,
     UnknownNameError,
     did_you_mean,
@@ -79,7 +80,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._what = what
         self._entries: dict[str, T | str] = dict(entries or {})
         self._group = group
-        self._from_outside: set[str] = set()
+        self._distributions: dict[str, str] = {}  # of the members found by entry point
 
     def add(self, name: str, thing: T) -> None:
         """Make `thing` known as `name`; a name that is taken is replaced."""
@@ -96,16 +97,15 @@ class Registry(Mapping[str, T], Generic[T]):
             try:
                 found[name] = self[name]
             except Exception as exc:
-                if not self.is_from_outside(name):
+                if self.distribution_of(name) is None:
                     raise
                 del self._entries[name]
-                told = f"the plug-in {self._what} {name!r} cannot be loaded: {exc!r}"
-                warnings.warn(told, RagevalWarning, stacklevel=2)
+                warnings.warn(str(exc), RagevalWarning, stacklevel=2)
         return found
 
-    def is_from_outside(self, name: str) -> bool:
-        """Whether another distribution brought what has this name."""
-        return name in self._from_outside
+    def distribution_of(self, name: str) -> str | None:
+        """The distribution whose entry point offers the member; None for any other member."""
+        return self._distributions.get(name)
 
     def __getitem__(self, name: str) -> T:
         if name not in self._entries:
@@ -114,9 +114,21 @@ class Registry(Mapping[str, T], Generic[T]):
             raise UnknownNameError(self._what, name, self._entries)
         entry = self._entries[name]
         if isinstance(entry, str) and ":" in entry:
-            entry = cast("T", load(entry))
+            entry = self._loaded_entry(name, entry)
             self._entries[name] = entry
         return cast("T", entry)
+
+    def _loaded_entry(self, name: str, path: str) -> T:
+        """The member at "module:attribute"; an error within a plug-in names the plug-in."""
+        try:
+            return cast("T", load(path))
+        except Exception as exc:
+            if self.distribution_of(name) is None:
+                raise
+            raise RagevalError(
+                f"the plug-in {self._what} {name!r} of {self.distribution_of(name)} cannot be "
+                f"loaded: {type(exc).__name__}: {exc}"
+            ) from exc
 
     def __contains__(self, name: object) -> bool:
         if name not in self._entries:
@@ -139,7 +151,14 @@ class Registry(Mapping[str, T], Generic[T]):
         for point in metadata.entry_points(group=group) if group else ():
             if point.name not in self._entries:
                 self._entries[point.name] = point.value
-                self._from_outside.add(point.name)
+                self._distributions[point.name] = _distribution_name(point)
+
+
+def _distribution_name(point: metadata.EntryPoint) -> str:
+    """The distribution of an entry point, such as "starfiles 1.0"."""
+    if point.dist is None:  # metadata that a test or an importer made up
+        return f"the module {point.module}"
+    return f"{point.dist.name} {point.dist.version}"
 
 
 def load(path: str) -> Any:

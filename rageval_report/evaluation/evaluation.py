@@ -33,7 +33,7 @@ from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import EvaluationReport, aggregated_scores, evaluation_report
 from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
 from rageval_report.errors import DataError, ReaderError, named
-from rageval_report.readers import ScoreFile, picked, read
+from rageval_report.readers import ScoreFile, pick_pipeline, read
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.frames_out import frame_for
@@ -181,7 +181,7 @@ class RAGPipelineEvaluation:
         pipeline = options.pop("pipeline", None)
         ours, theirs = parted(options)
         found = read(path, reader=reader, **theirs)
-        return cls.of_file(name, picked(found, pipeline, path), path, **ours)
+        return cls.of_file(name, pick_pipeline(found, pipeline, path), path, **ours)
 
     @classmethod
     def of_file(
@@ -684,5 +684,5 @@ def read_scores(
     ours, theirs = parted(options)
     found = read(path, reader=reader, **theirs)
     if pipeline is not None:
-        found = [picked(found, pipeline, path)]
+        found = [pick_pipeline(found, pipeline, path)]
     return {one.pipeline: RAGPipelineEvaluation.of_file(None, one, path, **ours) for one in found}

@@ -1,32 +1,44 @@
-"""A file of scores becomes a frame: recognise by content, then read.
+"""Readers of score files: the format is recognised by the content, then the file is read.
 
-`READERS` is the table of all formats; one more is one small file here and one line there. A reader
-hands over a `ScoreFile` for each pipeline in the file; whoever asked makes a checked table of it.
+`READERS` is the table of all formats; a new format is one small file and one line in the table. A
+reader returns a `ScoreFile` for each pipeline in the file; `score_table` checks its rows.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from rageval_report._registry import Registry
 from rageval_report.errors import (
     DataError,
+    RagevalError,
     RagevalWarning,
     ReaderError,
     UnknownNameError,
+    did_you_mean,
     named,
 )
 from rageval_report.files.source import Source
 from rageval_report.readers._shapes import ShapeError
-from rageval_report.readers.base import ACCEPTED, Reader, ScoreFile
+from rageval_report.readers.base import ACCEPTED, Reader, ReaderOptions, ScoreFile
 
-__all__ = ["READERS", "Reader", "ScoreFile", "Source", "picked", "read", "recognise"]
+__all__ = [
+    "READERS",
+    "Reader",
+    "ReaderOptions",
+    "ScoreFile",
+    "Source",
+    "pick_pipeline",
+    "read",
+    "recognise",
+]
 
 _HERE = __name__
+_PACKAGE = _HERE.partition(".")[0]
 _MOST_NEAREST = 3
 _USERS_LINE = 7  # from here through read_scores to the line that calls it
 
@@ -70,7 +82,7 @@ READERS: Registry[Reader] = Registry(
 
 
 def recognise(source: Source) -> str:
-    """The name of the reader that knows the content of a file.
+    """The name of the reader that recognises the content of a file.
 
     Parameters
     ----------
@@ -80,48 +92,59 @@ def recognise(source: Source) -> str:
     Raises
     ------
     ReaderError
-        If no reader knows it, or two know it equally well.
+        If no reader recognises it, or two do equally well.
     """
     if source.is_text and not source.opening.strip():
-        raise source.error("the file is empty but for blanks")
+        raise source.error("the file contains only blanks")
     marks = {name: _mark(name, reader, source) for name, reader in READERS.loaded().items()}
     best = max(marks.values())
     if best < ACCEPTED:
-        raise _fault(source, marks) or source.error(_unknown(source, marks))
+        raise _fault(source, marks) or source.error(_unknown_format(source, marks))
     winners = [name for name, mark in marks.items() if mark == best]
     if len(winners) > 1:
         raise source.error(
-            f"this may be read by {named(winners)}; say by which: reader={winners[0]!r}"
+            f"the readers {named(winners)} recognise this file equally well; choose one: "
+            f"reader={winners[0]!r}"
         )
     return winners[0]
 
 
 def _mark(name: str, reader: Reader, source: Source) -> float:
-    """How surely a reader knows the file; one from outside that breaks is passed over, aloud."""
+    """How surely a reader recognises the file; a broken one from outside is skipped, aloud."""
     try:
         return float(reader.recognise(source))
     except Exception as exc:
-        if not READERS.is_from_outside(name):
+        outsider = _outsider(name, reader)
+        if outsider is None:
             raise
-        told = f"the plug-in reader {name!r} is broken and passed over: {type(exc).__name__}: {exc}"
-        warnings.warn(told, RagevalWarning, stacklevel=_USERS_LINE)
+        message = f"{outsider} failed and is skipped: {type(exc).__name__}: {exc}"
+        warnings.warn(message, RagevalWarning, stacklevel=_USERS_LINE)
         return 0.0
 
 
+def _outsider(name: str, reader: Reader) -> str | None:
+    """Whom to blame for an error in a reader that this package does not bring; else None."""
+    distribution = READERS.distribution_of(name)
+    if distribution is not None:
+        return f"the plug-in reader {name!r} of {distribution}"
+    module = reader.read.__module__
+    return None if module.partition(".")[0] == _PACKAGE else f"the reader {name!r} of {module}"
+
+
 def _fault(source: Source, marks: dict[str, float]) -> ReaderError | None:
-    """What the nearest reader says is wrong with a file that it nearly knows."""
+    """The error of the reader that nearly recognises the file, if there is one."""
     nearest = max(marks, key=marks.__getitem__)
     fault = READERS[nearest].fault
     return fault(source) if fault is not None and marks[nearest] > 0 else None
 
 
-def _unknown(source: Source, marks: dict[str, float]) -> str:
+def _unknown_format(source: Source, marks: dict[str, float]) -> str:
     by_mark = sorted(marks, key=lambda name: -marks[name])
     near = [name for name in by_mark if marks[name] > 0][:_MOST_NEAREST]
-    told = "; ".join(f"{name} ({READERS[name].sentence})" for name in near)
-    nearest = f"Nearest: {told}. " if near else ""
+    listed = "; ".join(f"{name} ({READERS[name].sentence})" for name in near)
+    nearest = f"The nearest formats: {listed}. " if near else ""
     return (
-        f"no reader knows this file; it looks like {source.looks_like}. {nearest}"
+        f"no reader recognises this file; it looks like {source.looks_like}. {nearest}"
         f"Choose with reader=..., one of {', '.join(marks)}"
     )
 
@@ -131,7 +154,7 @@ def read(
     *,
     reader: str | Reader | None = None,
     query_id: str | None = None,
-    **options: Any,
+    **options: Unpack[ReaderOptions],
 ) -> list[ScoreFile]:
     r"""Read a file of scores.
 
@@ -140,24 +163,25 @@ def read(
     path : str or Path
         The file, gzipped or not; "-" is standard input.
     reader : str or Reader, optional
-        A name of the table `READERS`; recognised by the content where not given.
+        A name in the table `READERS`; if omitted, the format is recognised by the content.
     query_id : str, optional
-        The column of ids, whose cells are then texts whatever they look like; readers of formats
-        that fix their ids pass over it.
+        The column of ids, whose cells are read as text; readers of formats that fix their ids
+        ignore it.
     **options
-        The reader's own, as ``columns=``, ``delimiter=``, ``encoding=``, ``sheet=``.
+        The options of the reader, see `ReaderOptions`. They are checked at run time, because a
+        reader of another distribution may take options of its own.
 
     Returns
     -------
     list of ScoreFile
-        One a pipeline; their names differ.
+        One per pipeline, with different names.
 
     Raises
     ------
     ReaderError
         If the file cannot be read: the file, the line, what to do.
     DataError
-        If the reader has no such option.
+        If the reader does not take one of the options.
     UnknownNameError
         If no reader has that name.
 
@@ -167,32 +191,72 @@ def read(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "hybrid.csv"
     ...     _ = path.write_text("query_id;recall\n001;0,5\n002;NA\n")
-    ...     [found] = read(path)
-    >>> found.pipeline, found.frame["query_id"].tolist()
+    ...     [file] = read(path)
+    >>> file.pipeline, file.frame["query_id"].tolist()
     ('hybrid', ['001', '002'])
     """
     source = Source(path, encoding=options.get("encoding"))
-    chosen = reader if isinstance(reader, Reader) else READERS[reader or recognise(source)]
-    _check_options(chosen, options)
-    options.pop("encoding", None)  # the source's own business
-    if query_id is not None and "query_id" in chosen.options:
-        options["query_id"] = query_id
+    if isinstance(reader, Reader):
+        name, chosen = reader.name, reader
+    else:
+        name = reader or recognise(source)
+        chosen = READERS[name]
+    keywords = _keywords(name, chosen, options, query_id)
+    files = _read_with(name, chosen, source, keywords)
+    return [replace(file, notes=(*source.notes, *file.notes)) for file in files]
+
+
+def _keywords(
+    name: str, reader: Reader, options: Mapping[str, object], query_id: str | None
+) -> dict[str, object]:
+    """The keyword arguments of the reader's `read`."""
+    for option in options:
+        if option not in reader.options:
+            hint = did_you_mean(option, reader.options)
+            known = ", ".join(reader.options) or "none"
+            raise DataError(f"the {name} reader has no option {option!r}.{hint} Options: {known}.")
+    keywords = {option: value for option, value in options.items() if option != "encoding"}
+    if query_id is not None and "query_id" in reader.options:
+        keywords["query_id"] = query_id
+    return keywords
+
+
+def _read_with(
+    name: str, reader: Reader, source: Source, keywords: Mapping[str, object]
+) -> list[ScoreFile]:
+    """The pipelines in a file; what goes wrong within a reader from outside is blamed on it."""
+    outsider = _outsider(name, reader)
     try:
-        found = chosen.read(source, **options)
+        files = reader.read(source, **keywords)
     except ShapeError as exc:
         raise source.error(str(exc)) from exc
-    return [replace(one, notes=(*source.notes, *one.notes)) for one in found]
+    except RagevalError:
+        raise
+    except Exception as exc:
+        if outsider is None:
+            raise
+        raise source.error(f"{outsider} failed: {type(exc).__name__}: {exc}") from exc
+    if outsider is not None and not _are_score_files(files):
+        raise source.error(
+            f"{outsider} returned a {type(files).__name__}; expected a list of ScoreFile, one per "
+            "pipeline"
+        )
+    return files
 
 
-def picked(found: list[ScoreFile], pipeline: str | None, path: str | Path) -> ScoreFile:
-    """The pipeline that is asked for, or the only one there is.
+def _are_score_files(files: object) -> bool:
+    return isinstance(files, list) and all(isinstance(file, ScoreFile) for file in files)
+
+
+def pick_pipeline(files: Sequence[ScoreFile], pipeline: str | None, path: str | Path) -> ScoreFile:
+    """The pipeline of that name, or the only one in the file.
 
     Parameters
     ----------
-    found : list of ScoreFile
-        What `read` gave.
+    files : sequence of ScoreFile
+        The result of `read`.
     pipeline : str or None
-        A pipeline's name.
+        The name of a pipeline.
     path : str or Path
         The file, for the error.
 
@@ -201,25 +265,18 @@ def picked(found: list[ScoreFile], pipeline: str | None, path: str | Path) -> Sc
     UnknownNameError
         If there is no pipeline of that name.
     DataError
-        If there are several and none is asked for.
+        If there are several pipelines and no name, or no pipeline at all.
     """
-    by_name = {one.pipeline: one for one in found}
+    by_name = {file.pipeline: file for file in files}
     if pipeline is not None:
         if pipeline not in by_name:
             raise UnknownNameError(f"pipeline in {path}", pipeline, by_name)
         return by_name[pipeline]
-    if len(found) > 1:
+    if len(files) > 1:
         raise DataError(
-            f"{path} holds {len(found)} pipelines: {named(by_name, 10)}; pick one with pipeline=, "
+            f"{path} holds {len(files)} pipelines: {named(by_name, 10)}; pick one with pipeline=, "
             "or read all with read_scores"
         )
-    return found[0]
-
-
-def _check_options(reader: Reader, options: Iterable[str]) -> None:
-    unknown = [option for option in options if option not in reader.options]
-    if unknown:
-        known = ", ".join(reader.options) or "none"
-        raise DataError(
-            f"the {reader.name} reader has no option {named(unknown)}; its options: {known}"
-        )
+    if not files:
+        raise DataError(f"{path} contains no pipeline")
+    return files[0]

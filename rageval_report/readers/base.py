@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import pandas as pd
 
@@ -18,6 +18,43 @@ from rageval_report.scores.texts import TEXTS
 
 # From this mark on, a reader takes a file for its own; below, it is only among the nearest.
 ACCEPTED = 0.5
+
+
+# The columns of a table by name, a list of cells each.
+CellsByColumn = dict[str, list[Any]]
+
+RepeatedValues = Literal["error", "mean"]
+
+
+class ReaderOptions(TypedDict, total=False):
+    """The options of the built-in readers; each reader takes those that its format needs.
+
+    `rageval_report.readers.read` checks at run time that the chosen reader takes an option. A
+    reader of another distribution may take options of its own, which a type checker cannot know:
+    pass them as ``**{"option": value}``.
+
+    Parameters
+    ----------
+    columns : iterable of str, optional
+        The columns to read besides the ids.
+    decimal : {".", ","}, optional
+        The decimal sign of a table of delimited text.
+    delimiter : str, optional
+        The character that separates the fields of a table of delimited text.
+    encoding : str, optional
+        The encoding of a text file, such as "utf-16-le".
+    repeats : {"error", "mean"}
+        What to do if a query of a long table has several values of one metric.
+    sheet : str or int, optional
+        The name of a workbook's sheet, or its position counted from 0.
+    """
+
+    columns: Iterable[str] | None
+    decimal: Literal[".", ","] | None
+    delimiter: str | None
+    encoding: str | None
+    repeats: RepeatedValues
+    sheet: str | int | None
 
 
 @dataclass(frozen=True, eq=False)

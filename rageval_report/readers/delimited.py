@@ -116,7 +116,7 @@ def misfit(source: Source) -> ReaderError | None:
         for row in others:
             if len(row.cells) != width:
                 return source.error(
-                    f"no reader knows this file; split at {delimiter!r}, this row has "
+                    f"no reader recognises this file; split at {delimiter!r}, this row has "
                     f"{counted(len(row.cells), 'field')}, the header has {width}. Is a delimiter "
                     "or a quote missing? If it is no table, choose with reader=...",
                     line=source.line_of(row.offset),

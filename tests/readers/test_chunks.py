@@ -63,8 +63,8 @@ def test_only_columns_asked_for_are_held(write, large):
     [found] = read(write("\n".join(lines)), columns=["f1"])
     assert list(found.frame) == ["id", "f1"]
     assert found.frame["f1"].tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
-    with pytest.raises(UnknownNameError, match=r"column is named 'f2'\. Did you mean 'f1'"):
-        read(write("\n".join(lines)), columns=["f2"])
+    with pytest.raises(UnknownNameError, match=r"column is named 'answr'\. Did you mean 'answer'"):
+        read(write("\n".join(lines)), columns=["answr"])
 
 
 def test_ids_keep_their_types_over_the_pieces(write, large):

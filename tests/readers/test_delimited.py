@@ -207,7 +207,7 @@ def test_tables_of_text_are_recognised_by_their_delimiter(write, text, reader):
 )
 def test_prose_is_no_table(write, text):
     with pytest.raises(
-        ReaderError, match=r"no reader knows this file; (it looks like text|split at)"
+        ReaderError, match=r"no reader recognises this file; (it looks like text|split at)"
     ):
         read(write(text))
 
@@ -276,7 +276,7 @@ def test_a_header_without_rows_is_refused(read_text, text):
 
 @pytest.mark.parametrize("text", ["\n\n", "   \n  "])
 def test_a_file_of_blanks_is_refused(read_text, text):
-    with pytest.raises(ReaderError, match=r"the file is empty but for blanks"):
+    with pytest.raises(ReaderError, match=r"the file contains only blanks"):
         read_text(text)
 
 

@@ -115,7 +115,7 @@ def test_gzip_around_it_is_unpacked(write):
 @pytest.mark.parametrize("share", [0.4, 0.9])
 def test_a_cut_workbook_is_called_cut(write, share):
     data = workbook_bytes(a=ROWS)
-    with pytest.raises(ReaderError, match=r"cut|no reader knows this file"):
+    with pytest.raises(ReaderError, match=r"cut|no reader recognises this file"):
         read(write(data[: int(len(data) * share)]))
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from rageval_report import METRICS, RAGPipelineEvaluation, read_scores, score
-from rageval_report.errors import RagevalWarning
+from rageval_report.errors import RagevalError, RagevalWarning, ReaderError
 from rageval_report.readers import READERS
 
 READER = """
@@ -48,7 +48,7 @@ def install(tmp_path, monkeypatch):
     """A package of that name, with its entry points, for the length of a test."""
     for table in (READERS, METRICS):
         monkeypatch.setattr(table, "_entries", dict(table._entries))
-        monkeypatch.setattr(table, "_from_outside", set())
+        monkeypatch.setattr(table, "_distributions", {})
     monkeypatch.setattr(READERS, "_group", "rageval_report.readers")
     monkeypatch.setattr(METRICS, "_group", "rageval_report.metrics")
     monkeypatch.syspath_prepend(tmp_path)
@@ -78,22 +78,39 @@ def test_a_reader_of_another_distribution_recognises_and_reads_its_files(install
 def test_a_broken_reader_of_another_distribution_stops_nobody(install, write):
     install("halfway", BROKEN, "[rageval_report.readers]\nhalf = halfway:READER\n")
     path = write("query_id,recall\na,0.5\n", "run.csv")
-    told = "plug-in reader 'half' cannot be loaded: .*half installed"
-    with pytest.warns(RagevalWarning, match=told):
+    blame = r"the plug-in reader 'half' of halfway 1\.0 cannot be loaded: RuntimeError: half inst"
+    with pytest.warns(RagevalWarning, match=blame):
         assert list(read_scores(path)) == ["run"]
+
+
+def test_a_broken_reader_that_is_chosen_by_name_is_blamed(install, write):
+    install("halfway", BROKEN, "[rageval_report.readers]\nhalf = halfway:READER\n")
+    blame = r"the plug-in reader 'half' of halfway 1\.0 cannot be loaded: RuntimeError: half inst"
+    with pytest.raises(RagevalError, match=blame):
+        read_scores(write("query_id,recall\na,0.5\n", "run.csv"), reader="half")
+
+
+def test_a_reader_that_breaks_while_it_reads_is_blamed(install, write):
+    source = READER.replace("len(row) - 1", "1 // 0")
+    install("starfiles", source, "[rageval_report.readers]\nstars = starfiles:STARS\n")
+    path = write("STARS\na***\n", "run.txt")
+    blame = r"run\.txt: the plug-in reader 'stars' of starfiles 1\.0 failed: ZeroDivisionError"
+    with pytest.raises(ReaderError, match=blame):
+        read_scores(path)
 
 
 def test_a_reader_that_breaks_on_a_file_is_passed_over_aloud(install, write):
     source = READER.replace('source.head.startswith(b"STARS")', "1 / 0")
     install("starfiles", source, "[rageval_report.readers]\nstars = starfiles:STARS\n")
     path = write("query_id,recall\na,0.5\n", "run.csv")
-    with pytest.warns(RagevalWarning, match="'stars' is broken and passed over: ZeroDivisionError"):
+    blame = r"'stars' of starfiles 1\.0 failed and is skipped: ZeroDivisionError"
+    with pytest.warns(RagevalWarning, match=blame):
         assert list(read_scores(path)) == ["run"]
 
 
 def test_a_broken_metric_of_another_distribution_stops_nobody(install):
     install("halfway", BROKEN, "[rageval_report.metrics]\nhalf = halfway:METRIC\n")
-    with pytest.warns(RagevalWarning, match="plug-in metric 'half' cannot be loaded"):
+    with pytest.warns(RagevalWarning, match=r"plug-in metric 'half' of halfway 1\.0 cannot"):
         table = RAGPipelineEvaluation("run", {"query_id": ["a"], "unheard_of": [12.0]})
     assert list(table.scores) == ["unheard_of"]
 

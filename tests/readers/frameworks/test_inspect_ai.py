@@ -302,7 +302,9 @@ def test_an_archive_that_leads_out_of_its_folder_is_known_and_refused(write):
 
 def test_another_zip_archive_is_not_inspect_s(write):
     assert recognise(Source(write("query_id,recall\na,1\n"))) == "csv"
-    with pytest.raises(ReaderError, match="no reader knows this file; it looks like a zip archive"):
+    with pytest.raises(
+        ReaderError, match="no reader recognises this file; it looks like a zip archive"
+    ):
         read(write(zipped({"data.json": {}})))
 
 
