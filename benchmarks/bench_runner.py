@@ -32,7 +32,7 @@ import httpx2
 from timing import markdown
 
 from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
-from rageval_report.runner import RunConfig, run
+from rageval_report.runner import RunConfig, collect_answers
 from rageval_report.runner.targets.http import HttpSettings, HttpTarget
 
 N, THREADS, ROUNDS = 1000, 32, 5
@@ -41,20 +41,20 @@ FAULTS = {"500": 0.02, "429": 0.01, "drop": 0.01, "hang-up": 0.01}
 
 KILLED = """
 import sys
-from rageval_report.runner import Retries, RunConfig, run
+from rageval_report.runner import Retries, RunConfig, collect_answers
 from rageval_report.runner.targets.http import HttpSettings, HttpTarget
 
 folder, url = sys.argv[1:]
 config = RunConfig(concurrency=32, table="jsonl", retries=Retries(9, 9, 9, 9))
 with HttpTarget(HttpSettings(url)) as target:
-    run(folder + "/queries.jsonl", target, folder + "/run", config, resume=True)
+    collect_answers(folder + "/queries.jsonl", target, folder + "/run", config, resume=True)
 """
 
 LARGE = """
 import sys
 from pathlib import Path
 import pandas as pd
-from rageval_report.runner import RunConfig, run, target_from
+from rageval_report.runner import RunConfig, collect_answers, target_from
 from rageval_report.scoring.compute import score_records
 
 def peak():  # getrusage would tell the parent's, if that is more
@@ -77,9 +77,9 @@ if url:
     with target_from(config) as target:
         ask = target.ask
         target.ask = lambda query: (note(), ask(query))[1]
-        finished = run(queries, target, folder, config)
+        finished = collect_answers(queries, target, folder, config)
 else:
-    finished = run(queries, answer, folder, config)
+    finished = collect_answers(queries, answer, folder, config)
 written = peak()
 scores = pd.concat(
     score_records(block, ["exact_match", "recall@5"]).scores for block in finished.blocks()
@@ -159,7 +159,9 @@ def bare(url: str, rows: list[dict[str, Any]]) -> None:
 
 def ours(url: str, rows: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder, HttpTarget(HttpSettings(url)) as target:
-        finished = run(rows, target, folder, RunConfig(concurrency=THREADS, table="jsonl"))
+        finished = collect_answers(
+            rows, target, folder, RunConfig(concurrency=THREADS, table="jsonl")
+        )
         if finished.n_answered != len(rows):
             raise RuntimeError(f"{finished.n_failed} failed: {finished.failures}")
 

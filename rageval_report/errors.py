@@ -200,7 +200,9 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     >>> did_you_mean("zero", ["drop", "worst"])
     ''
     """
-    near = difflib.get_close_matches(str(name).lower(), list(known), n=1, cutoff=_NEAR)
+    typed, names = str(name).lower(), list(known)
+    swapped = [other for other in names if sorted(other) == sorted(typed)]  # "ulr" for "url"
+    near = swapped or difflib.get_close_matches(typed, names, n=1, cutoff=_NEAR)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

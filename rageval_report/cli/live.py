@@ -72,7 +72,7 @@ def _run(url: str, queries: Path, folder: Path, k: int) -> RAGPipelineEvaluation
     section = {"url": f"{url}/answer", "body": body, "config_url": f"{url}/config"}
     config = runner.config_from({"name": name, "warm_up": 4, "http": section})
     with runner.target_from(config) as target:
-        finished = runner.run(queries, target, folder / name, config, sleep=_at_once)
+        finished = runner.collect_answers(queries, target, folder / name, config, sleep=_at_once)
     records = rageval_report.read_records(finished.records, unretrieved_citations="keep")
     evaluation = rageval_report.score(records, METRICS, name=name)
     evaluation.save(folder / f"{name}.json")

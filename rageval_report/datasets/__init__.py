@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rageval_report._registry import lazy_face
-from rageval_report.datasets.table import DATASETS as DATASETS
+from rageval_report.datasets.registry import DATASETS as DATASETS
 
 if TYPE_CHECKING:
     from rageval_report.datasets.base import Dataset as Dataset

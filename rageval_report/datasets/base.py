@@ -19,7 +19,7 @@ _ID_BYTES = 6
 
 
 @dataclass(frozen=True)
-class Asked:
+class DatasetRequest:
     """What a user asked for.
 
     Parameters
@@ -46,7 +46,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Part:
+class DatasetPart:
     """Questions of one kind: a row each, turned into a record only if the row is drawn.
 
     Parameters
@@ -92,8 +92,8 @@ class Dataset:
     sentence: str
     licence: str
     size: str
-    parts: Callable[[Asked], list[Part]]
-    corpus: Callable[[Asked], Iterator[tuple[str, str, str]]] | None = None
+    parts: Callable[[DatasetRequest], list[DatasetPart]]
+    corpus: Callable[[DatasetRequest], Iterator[tuple[str, str, str]]] | None = None
     subsets: tuple[str, ...] = ()
     homepage: str = ""
 
@@ -101,7 +101,7 @@ class Dataset:
 # -- rows
 
 
-def needed(row: Row, name: str, kind: type[T]) -> T:
+def require_field(row: Row, name: str, kind: type[T]) -> T:
     """The value of a field that every row has.
 
     Raises
@@ -111,7 +111,7 @@ def needed(row: Row, name: str, kind: type[T]) -> T:
 
     Examples
     --------
-    >>> needed({"question": "Who?"}, "question", str)
+    >>> require_field({"question": "Who?"}, "question", str)
     'Who?'
     """
     if name not in row:
@@ -128,16 +128,16 @@ def shown(value: object) -> str:
     return told if len(told) <= _SHOWN else told[: _SHOWN - 3] + "..."
 
 
-def listed(cell: object) -> list[Any]:
+def to_list(cell: object) -> list[Any]:
     """The items of a list, however a file holds it; a mapping of lists becomes mappings.
 
     The ``datasets`` library turns a list of objects into an object of lists.
 
     Examples
     --------
-    >>> listed({"title": ["A", "B"], "sent_id": [0, 3]})
+    >>> to_list({"title": ["A", "B"], "sent_id": [0, 3]})
     [{'title': 'A', 'sent_id': 0}, {'title': 'B', 'sent_id': 3}]
-    >>> listed(None), listed(("a",))
+    >>> to_list(None), to_list(("a",))
     ([], ['a'])
     """
     if cell is None:
@@ -155,7 +155,7 @@ def listed(cell: object) -> list[Any]:
     raise DataError(f"expected a list; got {shown(cell)}")
 
 
-def rows_with(document: Any, key: str, expected: str) -> list[Row]:
+def require_rows(document: Any, key: str, expected: str) -> list[Row]:
     """The rows of a file of one object a question: several, or one, as JSON Lines of one line are.
 
     Parameters
@@ -174,16 +174,16 @@ def rows_with(document: Any, key: str, expected: str) -> list[Row]:
 
     Examples
     --------
-    >>> rows_with({"question": "Who?"}, "question", "questions")
+    >>> require_rows({"question": "Who?"}, "question", "questions")
     [{'question': 'Who?'}]
     """
     rows = [document] if isinstance(document, dict) else document
-    if isinstance(rows, list) and all(key in row for row in mappings(rows)):
+    if isinstance(rows, list) and all(key in row for row in to_mappings(rows)):
         return rows
     raise DataError(f"expected {expected}")
 
 
-def mappings(cell: object) -> list[Row]:
+def to_mappings(cell: object) -> list[Row]:
     """The items of a list, all of them mappings.
 
     Raises
@@ -191,19 +191,19 @@ def mappings(cell: object) -> list[Row]:
     DataError
         If one is something else.
     """
-    items = listed(cell)
+    items = to_list(cell)
     odd = [one for one in items if not isinstance(one, Mapping)]
     if odd:
         raise DataError(f"expected objects; got {shown(odd[0])}")
     return items
 
 
-def distinct(texts: Iterable[object]) -> list[str]:
+def distinct_texts(texts: Iterable[object]) -> list[str]:
     """The texts that are not blank, each once, in order.
 
     Examples
     --------
-    >>> distinct(["France", " ", "France", "Gaul"])
+    >>> distinct_texts(["France", " ", "France", "Gaul"])
     ['France', 'Gaul']
     """
     return list(dict.fromkeys(one for one in texts if isinstance(one, str) and one.strip()))

@@ -12,13 +12,20 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Protocol
 
-from rageval_report.datasets.base import Asked, Dataset, Part, Record, needed, shown
-from rageval_report.datasets.tables import Hub, hub_rows
+from rageval_report.datasets.base import (
+    Dataset,
+    DatasetPart,
+    DatasetRequest,
+    Record,
+    require_field,
+    shown,
+)
+from rageval_report.datasets.row_sources import Hub, hub_rows
 from rageval_report.errors import DataError, RagevalWarning, ReaderError, named
 from rageval_report.files.archives import Archive, is_archive
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
-from rageval_report.files.strict_json import NotJSONError, parsed
+from rageval_report.files.strict_json import NotJSONError, parse_json
 
 _CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
 _SPLITS = ("test", "dev", "validation", "train")
@@ -27,7 +34,7 @@ _SPLITS = ("test", "dev", "validation", "train")
 _PLACES = {3: (0, 1, 2), 4: (0, 2, 3)}
 
 
-class Lines(Protocol):
+class BeirFiles(Protocol):
     """Where the files of a set stand."""
 
     @property
@@ -45,7 +52,7 @@ class Lines(Protocol):
 
 
 @dataclass(frozen=True)
-class FolderLines:
+class BeirFolder:
     """A set unpacked in a folder."""
 
     path: Path
@@ -71,7 +78,7 @@ class FolderLines:
 
 
 @dataclass(frozen=True)
-class ZipLines:
+class BeirZip:
     """A set in a zip archive; nothing is unpacked to the disk."""
 
     path: Path
@@ -92,7 +99,7 @@ class ZipLines:
             if line.isspace():
                 continue
             try:
-                found = parsed(line)
+                found = parse_json(line)
             except NotJSONError as exc:
                 raise ReaderError(str(exc), f"{self.path}/{name}", number) from exc
             if not isinstance(found, dict):
@@ -115,12 +122,12 @@ def _without_metadata(names: Iterable[str]) -> list[str]:
 # -- the parts
 
 
-def beir_parts(asked: Asked) -> list[Part]:
+def beir_parts(asked: DatasetRequest) -> list[DatasetPart]:
     """The queries that were judged, each with its judgments.
 
     Parameters
     ----------
-    asked : Asked
+    asked : DatasetRequest
         A folder, a zip archive, or a file of queries with ``qrels`` beside it; or the name of a
         subset, to be fetched.
 
@@ -142,12 +149,14 @@ def beir_parts(asked: Asked) -> list[Part]:
     return [_part(place.name, texts, qrels)]
 
 
-def _part(name: str, texts: Mapping[str, str], qrels: Mapping[str, dict[str, float]]) -> Part:
+def _part(
+    name: str, texts: Mapping[str, str], qrels: Mapping[str, dict[str, float]]
+) -> DatasetPart:
     lost = [one for one in qrels if one not in texts] if texts else []
     if lost:
         told = f"{name}: {len(lost)} judged queries have no text: {named(lost)}"
         warnings.warn(told, RagevalWarning, stacklevel=5)
-    return Part(name, list(qrels), partial(_record, texts=texts, qrels=qrels))
+    return DatasetPart(name, list(qrels), partial(_record, texts=texts, qrels=qrels))
 
 
 def _record(
@@ -163,7 +172,7 @@ def _record(
 def _texts(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[str, str]]:
     for number, row in enumerate(rows, 1):
         try:
-            yield _id_of(row), needed(row, "text", str)
+            yield _id_of(row), require_field(row, "text", str)
         except DataError as exc:
             raise ReaderError(f"entry {number}: {exc}", name) from exc
 
@@ -175,7 +184,7 @@ def _id_of(row: Mapping[str, Any]) -> str:
     return str(given)
 
 
-def _fetched(asked: Asked) -> Part:
+def _fetched(asked: DatasetRequest) -> DatasetPart:
     hub = _hub(asked)
     texts = dict(_texts(hub_rows(hub("queries"), "queries"), f"{asked.title}, queries"))
     rows = hub_rows(Hub(f"BeIR/{asked.subset}-qrels"), asked.split or "test")
@@ -186,7 +195,7 @@ def _fetched(asked: Asked) -> Part:
     return _part(asked.title, texts, qrels)
 
 
-def _hub(asked: Asked) -> partial[Hub]:
+def _hub(asked: DatasetRequest) -> partial[Hub]:
     if asked.subset is None:
         raise DataError(
             "expected the path of a folder or zip archive, or the name of a subset, as "
@@ -195,12 +204,12 @@ def _hub(asked: Asked) -> partial[Hub]:
     return partial(Hub, f"BeIR/{asked.subset}")
 
 
-def beir_corpus(asked: Asked) -> Iterator[tuple[str, str, str]]:
+def beir_corpus(asked: DatasetRequest) -> Iterator[tuple[str, str, str]]:
     """The id, title and text of each document.
 
     Parameters
     ----------
-    asked : Asked
+    asked : DatasetRequest
         As in `beir_parts`.
 
     Raises
@@ -223,7 +232,7 @@ def beir_corpus(asked: Asked) -> Iterator[tuple[str, str, str]]:
 def _documents(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[str, str, str]]:
     for number, row in enumerate(rows, 1):
         try:
-            yield _id_of(row), str(row.get("title") or ""), needed(row, "text", str)
+            yield _id_of(row), str(row.get("title") or ""), require_field(row, "text", str)
         except DataError as exc:
             raise ReaderError(f"entry {number}: {exc}", name) from exc
 
@@ -231,22 +240,22 @@ def _documents(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[s
 # -- the files
 
 
-def _place_of(path: Path) -> tuple[Lines, str | None]:
+def _place_of(path: Path) -> tuple[BeirFiles, str | None]:
     """Where the files stand, and which holds the queries."""
     if not path.is_dir():
         source = Source(path)
         if is_archive(source):
-            archive: Lines = ZipLines(path, Archive(source))
+            archive: BeirFiles = BeirZip(path, Archive(source))
             return archive, _named_like(archive, _QUERIES)
         if not (path.parent / "qrels").is_dir():
             told = "expected judgments in a folder qrels beside this file, or a folder or zip"
             raise ReaderError(f"{told} archive of a BEIR set; found neither", path)
-        return FolderLines(path.parent), path.name
-    folder = FolderLines(path)
+        return BeirFolder(path.parent), path.name
+    folder = BeirFolder(path)
     return folder, _named_like(folder, _QUERIES)
 
 
-def _named_like(place: Lines, name: str) -> str | None:
+def _named_like(place: BeirFiles, name: str) -> str | None:
     """The file of that name, beside the judgments where there are some, gzipped or not."""
     names = place.names()
     root = _root_of(names, place.name)
@@ -271,7 +280,7 @@ def _root_of(names: Iterable[str], place: str) -> str | None:
     return next(iter(roots)).lstrip("/") if roots else None
 
 
-def _qrels_name(place: Lines, split: str | None) -> str:
+def _qrels_name(place: BeirFiles, split: str | None) -> str:
     names = place.names()
     _root_of(names, place.name)
     files = [one for one in names if "/qrels/" in f"/{one}"]

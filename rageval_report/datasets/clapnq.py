@@ -8,13 +8,13 @@ from rageval_report.datasets.base import (
     Dataset,
     Record,
     Row,
-    distinct,
-    mappings,
-    needed,
+    distinct_texts,
     passage_id,
-    rows_with,
+    require_field,
+    require_rows,
+    to_mappings,
 )
-from rageval_report.datasets.tables import Hub, table_parts
+from rageval_report.datasets.row_sources import Hub, table_parts
 
 
 def clapnq_rows(document: Any) -> list[Row]:
@@ -30,7 +30,7 @@ def clapnq_rows(document: Any) -> list[Row]:
     DataError
         If it is neither.
     """
-    return rows_with(document, "passages", 'rows with "id", "input", "passages" and "output"')
+    return require_rows(document, "passages", 'rows with "id", "input", "passages" and "output"')
 
 
 def clapnq_record(row: Row) -> Record:
@@ -43,15 +43,15 @@ def clapnq_record(row: Row) -> Record:
     """
     passages = {
         passage_id(str(one.get("title", "")), text): text
-        for one in mappings(row["passages"])
-        for text in [needed(one, "text", str)]
+        for one in to_mappings(row["passages"])
+        for text in [require_field(one, "text", str)]
     }
     outputs = row.get("output")
-    answers = distinct(one.get("answer") for one in mappings(outputs))
+    answers = distinct_texts(one.get("answer") for one in to_mappings(outputs))
     answerable = None if outputs is None else bool(answers)
     return {
-        "query_id": needed(row, "id", str),
-        "question": needed(row, "input", str).strip(),
+        "query_id": require_field(row, "id", str),
+        "question": require_field(row, "input", str).strip(),
         "reference": answers or None,
         "answerable": answerable,
         "relevant": dict.fromkeys(passages, 1.0) if answerable else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from rageval_report.datasets.table import DATASETS
+from rageval_report.datasets.registry import DATASETS
 
 _BY = ("query_type", "domain", "difficulty", "answerable")
 _UNSAID = "(not said)"

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rageval_report.datasets.base import Part, Record
+from rageval_report.datasets.base import DatasetPart, Record
 from rageval_report.errors import DataError, RagevalWarning, ReaderError
 
 # Warnings point at the line that called `load_dataset`.
 _CALLER = 4
 
 
-def without_answer(n: int, ratio: float) -> int:
+def count_unanswerable(n: int, ratio: float) -> int:
     """How many of `n` questions have no answer at that ratio, rounded, a half up.
 
     Raises
@@ -25,7 +25,7 @@ def without_answer(n: int, ratio: float) -> int:
 
     Examples
     --------
-    >>> without_answer(10, 0.25)
+    >>> count_unanswerable(10, 0.25)
     3
     """
     if isinstance(ratio, bool) or not 0.0 <= ratio <= 1.0:
@@ -33,14 +33,14 @@ def without_answer(n: int, ratio: float) -> int:
     return math.floor(n * ratio + 0.5)
 
 
-def drawn_alike(
-    parts: Sequence[Part], samples: int | None, rng: np.random.Generator
+def draw_evenly(
+    parts: Sequence[DatasetPart], samples: int | None, rng: np.random.Generator
 ) -> list[Record]:
     """The records of questions that are drawn, from each part as many, as far as it has them.
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of DatasetPart
         Each with at least one row.
     samples : int, optional
         How many; all where None.
@@ -51,8 +51,8 @@ def drawn_alike(
     return [one for part, n in zip(parts, shares, strict=True) for one in _drawn(part, n, rng)]
 
 
-def drawn_by_ratio(
-    parts: Sequence[Part], samples: int | None, ratio: float, rng: np.random.Generator
+def draw_by_ratio(
+    parts: Sequence[DatasetPart], samples: int | None, ratio: float, rng: np.random.Generator
 ) -> list[Record]:
     """The records of questions that are drawn, so many of which have no answer.
 
@@ -60,7 +60,7 @@ def drawn_by_ratio(
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of DatasetPart
         Drawn from together.
     samples : int, optional
         How many; as many as there are at that ratio where None.
@@ -88,7 +88,7 @@ def drawn_by_ratio(
 
 def _of_each(n_lack: int, n_have: int, samples: int | None, ratio: float) -> tuple[int, int]:
     """How many without and with an answer: as asked, else the most that there are."""
-    without_answer(1, ratio)
+    count_unanswerable(1, ratio)
     if not (n_lack or n_have):
         raise DataError(
             "no question says whether it has an answer, so none can be drawn by unanswerable_ratio"
@@ -99,7 +99,7 @@ def _of_each(n_lack: int, n_have: int, samples: int | None, ratio: float) -> tup
             f"{n_have} have one"
         )
     most = n_lack + n_have if samples is None else min(samples, n_lack + n_have)
-    pairs = ((without_answer(n, ratio), n) for n in range(most, 0, -1))
+    pairs = ((count_unanswerable(n, ratio), n) for n in range(most, 0, -1))
     lack, n = next((few, n) for few, n in pairs if few <= n_lack and n - few <= n_have)
     if samples is not None and n < samples:
         told = f"{samples} questions were asked for; at a ratio of {ratio:g} there are {n}"
@@ -124,14 +124,14 @@ def _shares(sizes: list[int], samples: int | None) -> list[int]:
     return shares
 
 
-def _drawn(part: Part, n: int, rng: np.random.Generator) -> Iterator[Record]:
+def _drawn(part: DatasetPart, n: int, rng: np.random.Generator) -> Iterator[Record]:
     size = len(part.rows)
     places = range(size) if n >= size else np.sort(rng.choice(size, n, replace=False)).tolist()
     for place in places:
         yield _record(part, place)
 
 
-def _record(part: Part, place: int) -> Record:
+def _record(part: DatasetPart, place: int) -> Record:
     try:
         return part.record(part.rows[place])
     except DataError as exc:

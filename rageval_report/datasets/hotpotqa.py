@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rageval_report.datasets.base import Dataset, Record, Row, listed, needed, rows_with
-from rageval_report.datasets.tables import Hub, table_parts
+from rageval_report.datasets.base import Dataset, Record, Row, require_field, require_rows, to_list
+from rageval_report.datasets.row_sources import Hub, table_parts
 from rageval_report.errors import DataError
 
 _TYPES = {"bridge": "multi_hop", "comparison": "comparison"}
@@ -24,7 +24,7 @@ def hotpot_rows(document: Any) -> list[Row]:
     DataError
         If it is neither.
     """
-    return rows_with(document, "question", 'a list of objects with "question" and "answer"')
+    return require_rows(document, "question", 'a list of objects with "question" and "answer"')
 
 
 def hotpot_record(row: Row) -> Record:
@@ -38,12 +38,12 @@ def hotpot_record(row: Row) -> Record:
     row : mapping
         A row of `hotpot_rows`.
     """
-    facts = [_pair(one, "title", "sent_id") for one in listed(row.get("supporting_facts"))]
+    facts = [_pair(one, "title", "sent_id") for one in to_list(row.get("supporting_facts"))]
     told = row.get("type")
     answer = row.get("answer")
     return {
         "query_id": row.get("_id", row.get("id")),
-        "question": needed(row, "question", str).strip(),
+        "question": require_field(row, "question", str).strip(),
         "reference": [answer] if answer else None,
         "answerable": True,
         "relevant": {str(title): 1.0 for title, _ in facts} or None,
@@ -56,8 +56,8 @@ def hotpot_record(row: Row) -> Record:
 
 
 def _paragraphs(cell: object) -> dict[str, str]:
-    pairs = [_pair(one, "title", "sentences") for one in listed(cell)]
-    return {str(title): "".join(map(str, listed(parts))).strip() for title, parts in pairs}
+    pairs = [_pair(one, "title", "sentences") for one in to_list(cell)]
+    return {str(title): "".join(map(str, to_list(parts))).strip() for title, parts in pairs}
 
 
 def _pair(item: object, first: str, second: str) -> tuple[Any, Any]:

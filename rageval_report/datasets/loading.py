@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rageval_report.datasets.base import Asked, Dataset, Record
-from rageval_report.datasets.drawing import drawn_alike, drawn_by_ratio
-from rageval_report.datasets.table import DATASETS
+from rageval_report.datasets.base import Dataset, DatasetRequest, Record
+from rageval_report.datasets.drawing import draw_by_ratio, draw_evenly
+from rageval_report.datasets.registry import DATASETS
 from rageval_report.errors import DataError, RagevalWarning, ReaderError, UnknownNameError, named
 from rageval_report.records import record_table
 
@@ -85,9 +85,9 @@ def load_dataset(
         raise DataError(f"{asked.path or asked.title}: no questions are there")
     rng = np.random.default_rng(seed)
     if unanswerable_ratio is None:
-        drawn = drawn_alike(parts, samples, rng)
+        drawn = draw_evenly(parts, samples, rng)
     else:
-        drawn = drawn_by_ratio(parts, samples, unanswerable_ratio, rng)
+        drawn = draw_by_ratio(parts, samples, unanswerable_ratio, rng)
     return record_table(_without_empty_columns(_with_unique_ids(drawn)))
 
 
@@ -131,7 +131,7 @@ def load_corpus(
     return pd.DataFrame(list(found.values()), index=index, columns=["title", "text"], dtype=object)
 
 
-def _passages(known: Dataset, asked: Asked) -> Iterator[tuple[str, str, str]]:
+def _passages(known: Dataset, asked: DatasetRequest) -> Iterator[tuple[str, str, str]]:
     for part in known.parts(asked):
         for row in part.rows:
             record = part.record(row)
@@ -139,7 +139,7 @@ def _passages(known: Dataset, asked: Asked) -> Iterator[tuple[str, str, str]]:
             yield from ((one, title, text) for one, text in (record.get("passages") or {}).items())
 
 
-def _asked(name: str, path: str | Path | None, split: str | None) -> tuple[Dataset, Asked]:
+def _asked(name: str, path: str | Path | None, split: str | None) -> tuple[Dataset, DatasetRequest]:
     plain, _, subset = str(name).partition("/")
     known = DATASETS[plain]
     if subset and known.subsets and subset not in known.subsets:
@@ -147,7 +147,7 @@ def _asked(name: str, path: str | Path | None, split: str | None) -> tuple[Datas
     place = None if path is None else Path(path)
     if place is not None and str(place) != "-" and not place.exists():
         raise ReaderError("there is no such file or folder", place)
-    return known, Asked(plain, place, subset or None, split)
+    return known, DatasetRequest(plain, place, subset or None, split)
 
 
 def _check_samples(samples: int | None) -> None:

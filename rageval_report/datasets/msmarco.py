@@ -9,13 +9,13 @@ from rageval_report.datasets.base import (
     Dataset,
     Record,
     Row,
-    distinct,
-    listed,
-    mappings,
-    needed,
+    distinct_texts,
     passage_id,
+    require_field,
+    to_list,
+    to_mappings,
 )
-from rageval_report.datasets.tables import Hub, table_parts
+from rageval_report.datasets.row_sources import Hub, table_parts
 from rageval_report.errors import DataError
 
 _NO_ANSWER = "no answer present."
@@ -42,7 +42,7 @@ def msmarco_rows(document: Any) -> list[Row]:
     [{'query_id': 7, 'query': 'what is it'}]
     """
     if isinstance(document, list):
-        return mappings(document)
+        return to_mappings(document)
     if not isinstance(document, dict) or "query" not in document:
         raise DataError('expected the official JSON, an object with "query", or rows of queries')
     if not isinstance(document["query"], dict):
@@ -63,18 +63,18 @@ def msmarco_record(row: Row) -> Record:
         A row of `msmarco_rows`.
     """
     passages = [
-        (needed(one, "passage_text", str), one.get("is_selected") == 1)
-        for one in mappings(row.get("passages"))
+        (require_field(one, "passage_text", str), one.get("is_selected") == 1)
+        for one in to_mappings(row.get("passages"))
     ]
     ids = [passage_id("msmarco", text) for text, _ in passages]
-    written = distinct([*_texts(row.get("wellFormedAnswers")), *_texts(row.get("answers"))])
+    written = distinct_texts([*_texts(row.get("wellFormedAnswers")), *_texts(row.get("answers"))])
     answers = [one for one in written if one.strip().lower() != _NO_ANSWER]
     answerable = bool(answers) if written else None
     gold = {one: 1.0 for one, (_, selected) in zip(ids, passages, strict=True) if selected}
     told = row.get("query_type")
     return {
         "query_id": row.get("query_id"),
-        "question": needed(row, "query", str).strip(),
+        "question": require_field(row, "query", str).strip(),
         "reference": answers or None,
         "answerable": answerable,
         "relevant": gold or None,
@@ -91,7 +91,7 @@ def _texts(cell: object) -> list[Any]:
             cell = json.loads(cell)
         except ValueError:
             return [cell]
-    return listed(cell)
+    return to_list(cell)
 
 
 def _lower(told: object) -> str | None:

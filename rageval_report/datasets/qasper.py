@@ -9,13 +9,13 @@ from rageval_report.datasets.base import (
     Dataset,
     Record,
     Row,
-    distinct,
-    listed,
-    mappings,
-    needed,
+    distinct_texts,
     passage_id,
+    require_field,
+    to_list,
+    to_mappings,
 )
-from rageval_report.datasets.tables import Hub, table_parts
+from rageval_report.datasets.row_sources import Hub, table_parts
 from rageval_report.errors import DataError
 
 # The kind of an answer, and what the field that shows it is called.
@@ -46,7 +46,7 @@ def _papers(document: Any) -> list[tuple[str, Row]]:
     if isinstance(document, dict) and "qas" in document:
         document = [document]  # a file of JSON Lines with one line
     if isinstance(document, list):
-        return [(needed(paper, "id", str), paper) for paper in mappings(document)]
+        return [(require_field(paper, "id", str), paper) for paper in to_mappings(document)]
     papers = document.items() if isinstance(document, dict) else ()
     found: list[tuple[str, Row]]
     found = [(str(paper), content) for paper, content in papers if isinstance(content, dict)]
@@ -58,11 +58,11 @@ def _papers(document: Any) -> list[tuple[str, Row]]:
 def _of_paper(paper: str, content: Row) -> Iterator[Row]:
     texts = [
         text
-        for section in mappings(content.get("full_text"))
-        for text in distinct(listed(section.get("paragraphs")))
+        for section in to_mappings(content.get("full_text"))
+        for text in distinct_texts(to_list(section.get("paragraphs")))
     ]
     passages = {passage_id(paper, text): text for text in texts}
-    for asked in mappings(content["qas"]):
+    for asked in to_mappings(content["qas"]):
         yield {**asked, "paper": paper, "title": content.get("title"), "passages": passages}
 
 
@@ -77,18 +77,18 @@ def qasper_record(row: Row) -> Record:
     row : mapping
         A row of `qasper_rows`.
     """
-    answers = [_answer(one) for one in listed(row.get("answers"))]
+    answers = [_answer(one) for one in to_list(row.get("answers"))]
     found = [one for one in answers if not one.get("unanswerable")]
     n_without = len(answers) - len(found)
     answerable = None if not answers else len(found) >= n_without
-    paper = needed(row, "paper", str)
-    evidence = [text for one in found for text in distinct(listed(one.get("evidence")))]
+    paper = require_field(row, "paper", str)
+    evidence = [text for one in found for text in distinct_texts(to_list(one.get("evidence")))]
     gold = {passage_id(paper, text): text for text in evidence}
-    kinds = distinct(_kind(one) for one in found)
+    kinds = distinct_texts(_kind(one) for one in found)
     return {
-        "query_id": needed(row, "question_id", str),
-        "question": needed(row, "question", str).strip(),
-        "reference": distinct(_text(one) for one in found) or None if answerable else None,
+        "query_id": require_field(row, "question_id", str),
+        "question": require_field(row, "question", str).strip(),
+        "reference": distinct_texts(_text(one) for one in found) or None if answerable else None,
         "answerable": answerable,
         "relevant": dict.fromkeys(gold, 1.0) or None if answerable else None,
         "query_type": next(iter(kinds), None) if answerable else "unanswerable",
@@ -116,7 +116,7 @@ def _kind(answer: Row) -> str:
 
 
 def _text(answer: Row) -> str:
-    spans = distinct(listed(answer.get("extractive_spans")))
+    spans = distinct_texts(to_list(answer.get("extractive_spans")))
     if spans:
         return ", ".join(spans)
     if answer.get("yes_no") is not None and not answer.get("free_form_answer"):

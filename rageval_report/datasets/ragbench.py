@@ -8,12 +8,12 @@ from rageval_report.datasets.base import (
     Dataset,
     Record,
     Row,
-    listed,
-    needed,
     passage_id,
-    rows_with,
+    require_field,
+    require_rows,
+    to_list,
 )
-from rageval_report.datasets.tables import Hub, subset_parts
+from rageval_report.datasets.row_sources import Hub, subset_parts
 
 SUBSETS = (
     *("covidqa", "cuad", "delucionqa", "emanual", "expertqa", "finqa"),
@@ -38,7 +38,7 @@ def ragbench_rows(document: Any) -> list[Row]:
         If it is neither.
     """
     expected = 'rows with "question", "documents" and "all_relevant_sentence_keys"'
-    return rows_with(document, "documents", expected)
+    return require_rows(document, "documents", expected)
 
 
 def ragbench_record(row: Row) -> Record:
@@ -53,15 +53,15 @@ def ragbench_record(row: Row) -> Record:
     """
     subset = str(row.get("dataset_name") or "ragbench").removesuffix("_train")
     subset = subset.removesuffix("_validation").removesuffix("_test")
-    texts = [str(text) for text in listed(row.get("documents"))]
+    texts = [str(text) for text in to_list(row.get("documents"))]
     ids = [passage_id(subset, text) for text in texts]
     keys = row.get("all_relevant_sentence_keys")
     gold = {ids[place]: 1.0 for place in _documents(keys, len(ids))}
     response = row.get("response")
     supported = row.get("adherence_score", row.get("overall_supported"))
     return {
-        "query_id": f"{subset}:{needed(row, 'id', str)}",
-        "question": needed(row, "question", str).strip(),
+        "query_id": f"{subset}:{require_field(row, 'id', str)}",
+        "question": require_field(row, "question", str).strip(),
         "reference": [response] if response and supported else None,
         "relevant": gold or None,
         "domain": subset,
@@ -74,7 +74,7 @@ def ragbench_record(row: Row) -> Record:
 
 def _documents(keys: object, n: int) -> list[int]:
     """The places of the documents in keys of sentences: "2c" is the third one of document 2."""
-    found = dict.fromkeys(str(key).rstrip("abcdefghijklmnopqrstuvwxyz") for key in listed(keys))
+    found = dict.fromkeys(str(key).rstrip("abcdefghijklmnopqrstuvwxyz") for key in to_list(keys))
     return [int(one) for one in found if one.isdecimal() and int(one) < n]
 
 

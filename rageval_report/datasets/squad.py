@@ -8,13 +8,13 @@ from rageval_report.datasets.base import (
     Dataset,
     Record,
     Row,
-    distinct,
-    listed,
-    mappings,
-    needed,
+    distinct_texts,
     passage_id,
+    require_field,
+    to_list,
+    to_mappings,
 )
-from rageval_report.datasets.tables import Hub, table_parts
+from rageval_report.datasets.row_sources import Hub, table_parts
 from rageval_report.errors import DataError
 
 
@@ -40,14 +40,18 @@ def squad_rows(document: Any) -> list[Row]:
     if isinstance(document, dict) and "question" in document:
         return [document]  # a file of JSON Lines with one line
     if isinstance(document, list):
-        return mappings(document)
+        return to_mappings(document)
     if not isinstance(document, dict) or "data" not in document:
         raise DataError('expected the official JSON, an object with "data", or rows of questions')
     return [
-        {**asked, "title": needed(article, "title", str), "context": paragraph.get("context")}
-        for article in mappings(document["data"])
-        for paragraph in mappings(needed(article, "paragraphs", list))
-        for asked in mappings(needed(paragraph, "qas", list))
+        {
+            **asked,
+            "title": require_field(article, "title", str),
+            "context": paragraph.get("context"),
+        }
+        for article in to_mappings(document["data"])
+        for paragraph in to_mappings(require_field(article, "paragraphs", list))
+        for asked in to_mappings(require_field(paragraph, "qas", list))
     ]
 
 
@@ -63,14 +67,14 @@ def squad_record(row: Row) -> Record:
     row : mapping
         A row of `squad_rows`.
     """
-    title, context = needed(row, "title", str), needed(row, "context", str)
-    answers = distinct(_texts(row.get("answers")))
+    title, context = require_field(row, "title", str), require_field(row, "context", str)
+    answers = distinct_texts(_texts(row.get("answers")))
     answerable = not row.get("is_impossible", not answers)
     passage = passage_id(title, context)
-    wrong = distinct(_texts(row.get("plausible_answers")))
+    wrong = distinct_texts(_texts(row.get("plausible_answers")))
     return {
-        "query_id": needed(row, "id", str),
-        "question": needed(row, "question", str).strip(),
+        "query_id": require_field(row, "id", str),
+        "question": require_field(row, "question", str).strip(),
         "reference": answers or None,
         "negative_reference": wrong or None,
         "answerable": answerable,
@@ -82,7 +86,7 @@ def squad_record(row: Row) -> Record:
 
 
 def _texts(cell: object) -> list[Any]:
-    return [one.get("text") for one in mappings(listed(cell))]
+    return [one.get("text") for one in to_mappings(to_list(cell))]
 
 
 SQUAD_V2 = Dataset(

@@ -17,9 +17,9 @@ import numpy as np
 
 from rageval_report.embeddings.vectors import Vectors, checked_texts, checked_vectors, no_vectors
 from rageval_report.errors import DataError
-from rageval_report.http.addresses import checked_address, shown
-from rageval_report.http.client import Answer, Client, Headers
-from rageval_report.http.keys import checked_variable, key_from_environment
+from rageval_report.http.addresses import check_address, redact_url
+from rageval_report.http.client import Client, Headers, HttpResponse
+from rageval_report.http.keys import check_key_variable, key_from_environment
 from rageval_report.http.retries import Sleep
 
 _OPENAI = "https://api.openai.com/v1"
@@ -104,7 +104,7 @@ class EmbeddingServer:
         return {"authorization": key_from_environment(self.api_key_env)}
 
 
-def _vectors_in(answer: Answer, n: int, width: Any) -> Vectors:
+def _vectors_in(answer: HttpResponse, n: int, width: Any) -> Vectors:
     """The vectors of an answer in the order of the texts."""
     document = answer.json()
     items = document.get("data") if isinstance(document, dict) else None
@@ -232,12 +232,12 @@ def _check(model: str, batch_size: int, dimensions: int | None, encoding_format:
 def _server(base_url: str | None, api_key_env: str | None) -> tuple[str, str | None]:
     """Where texts are sent, and the variable whose key goes with them."""
     routed = os.environ.get("OPENAI_BASE_URL")
-    base = checked_address(base_url or routed or _OPENAI)
+    base = check_address(base_url or routed or _OPENAI)
     if "?" in base or "#" in base:
-        raise DataError(f"base_url ends before any '?' or '#': {shown(base)} alone")
+        raise DataError(f"base_url ends before any '?' or '#': {redact_url(base)} alone")
     url = base.rstrip("/").removesuffix("/embeddings") + "/embeddings"
     if api_key_env is not None:
-        return url, checked_variable(api_key_env)
+        return url, check_key_variable(api_key_env)
     if base_url is not None:
         return url, None
     needs_key = not routed or "OPENAI_API_KEY" in os.environ

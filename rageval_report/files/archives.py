@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from rageval_report._registry import load
 from rageval_report.errors import MissingDependencyError, ReaderError, named
 from rageval_report.files.source import Source
-from rageval_report.files.strict_json import NotJSONError, parsed, without_half_characters
+from rageval_report.files.strict_json import NotJSONError, parse_json, replace_lone_surrogates
 
 _MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
@@ -119,8 +119,8 @@ class Archive:
             As `read`, and if it is no JSON in UTF-8.
         """
         try:
-            text, _ = without_half_characters(self.read(name).decode("utf-8-sig"))
-            return parsed(text)
+            text, _ = replace_lone_surrogates(self.read(name).decode("utf-8-sig"))
+            return parse_json(text)
         except UnicodeDecodeError as exc:
             raise self._fault(name, "is no text in UTF-8") from exc
         except NotJSONError as exc:
@@ -141,7 +141,7 @@ class Archive:
             ) from exc
 
     def _opened(self) -> BinaryIO:
-        opened = self._source.opened()
+        opened = self._source.path_or_buffer()
         return opened if isinstance(opened, BytesIO) else opened.open("rb")
 
     def _check_names(self) -> None:

@@ -61,7 +61,7 @@ class NotTextError(ValueError):
         super().__init__(message)
 
 
-class Decoded(NamedTuple):
+class DecodedText(NamedTuple):
     """A text as UTF-8, and what was guessed."""
 
     utf8: bytes
@@ -113,7 +113,7 @@ def _mark(data: bytes) -> tuple[bytes, str] | None:
     return next((mark for mark in _MARKS if data.startswith(mark[0])), None)
 
 
-def decoded(data: bytes, encoding: str | None = None) -> Decoded:
+def decode_text(data: bytes, encoding: str | None = None) -> DecodedText:
     """The text of a file.
 
     Parameters
@@ -130,21 +130,21 @@ def decoded(data: bytes, encoding: str | None = None) -> Decoded:
 
     Examples
     --------
-    >>> decoded("é".encode("utf-16")).utf8.decode()
+    >>> decode_text("é".encode("utf-16")).utf8.decode()
     'é'
     """
     if encoding is not None:
-        return Decoded(_without_nul(_recoded(data, encoding)))
+        return DecodedText(_without_nul(_recoded(data, encoding)))
     mark = _mark(data)
     if mark is not None:
         magic, marked = mark
         rest = data[len(magic) :]
-        return Decoded(
+        return DecodedText(
             _without_nul(rest if _is_valid_utf8(rest, marked) else _recoded(rest, marked))
         )
     fault = _utf8_fault(data)
     if fault is None:
-        return Decoded(_without_nul(data))
+        return DecodedText(_without_nul(data))
     if fault.reason == "unexpected end of data":
         raise NotTextError("the file ends in the middle of a character; is it cut?")
     return _in_windows_encoding(data)
@@ -182,7 +182,7 @@ def _recoded(data: bytes, encoding: str) -> bytes:
     return text.removeprefix("\ufeff").encode("utf-8", "surrogatepass")
 
 
-def _in_windows_encoding(data: bytes) -> Decoded:
+def _in_windows_encoding(data: bytes) -> DecodedText:
     control = _CONTROLS.search(data)
     if control is not None:
         raise NotTextError("expected text; this looks like binary data")
@@ -195,7 +195,7 @@ def _in_windows_encoding(data: bytes) -> Decoded:
     note = (
         f"the file is not UTF-8; it was read as {encoding} (pass encoding= if letters look wrong)"
     )
-    return Decoded(text.encode("utf-8"), note)
+    return DecodedText(text.encode("utf-8"), note)
 
 
 def _without_nul(utf8: bytes) -> bytes:

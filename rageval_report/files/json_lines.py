@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rageval_report.files.source import Source
-from rageval_report.files.strict_json import NotJSONError, parsed
+from rageval_report.files.strict_json import NotJSONError, parse_json
 
 _SHOWN = 60
 
@@ -49,7 +49,7 @@ def json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     for number, line in numbered_lines(source):
         try:
-            found = parsed(line)
+            found = parse_json(line)
         except NotJSONError as exc:
             reason = f"the record is cut: {line[:_SHOWN]!r}" if exc.is_cut else str(exc)
             raise source.error(reason, line=number) from exc

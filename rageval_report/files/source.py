@@ -14,7 +14,13 @@ from typing import Any
 
 from rageval_report.errors import ReaderError
 from rageval_report.files import strict_json
-from rageval_report.files.encoding import NotTextError, binary_kind, decoded, head_text, text_kind
+from rageval_report.files.encoding import (
+    NotTextError,
+    binary_kind,
+    decode_text,
+    head_text,
+    text_kind,
+)
 
 STANDARD_INPUT = "-"
 
@@ -99,7 +105,7 @@ class Source:
         raw = self._raw_standard_input if self.is_standard_input else self._read_from_disk()
         return self._unzipped(raw) if self._is_gzipped else raw
 
-    def opened(self) -> Path | BytesIO:
+    def path_or_buffer(self) -> Path | BytesIO:
         """The content for a library that wants to seek in it."""
         return self.plain_path or BytesIO(self.data)
 
@@ -174,7 +180,7 @@ class Source:
         if not self.is_text:
             raise self.error(f"expected text; this looks like {self.looks_like}")
         try:
-            found = decoded(self.data, self.encoding)
+            found = decode_text(self.data, self.encoding)
         except NotTextError as exc:
             raise self.error(str(exc), line=exc.line) from exc
         if found.note is not None:
@@ -182,7 +188,7 @@ class Source:
         return found.utf8
 
     @cached_property
-    def opening(self) -> bytes:
+    def sample(self) -> bytes:
         """As `utf8`, but of a large file only the first lines: enough to tell its format."""
         if self.size < LARGE or self.encoding is not None or not self.is_text:
             return self.utf8
@@ -205,7 +211,7 @@ class Source:
         n_mended = 0
         with self._path.open(encoding="utf-8-sig", newline=None) as file:
             for line in file:
-                mended, n = strict_json.without_half_characters(line)
+                mended, n = strict_json.replace_lone_surrogates(line)
                 n_mended += n
                 yield mended
         self._note_half_characters(n_mended)
@@ -257,7 +263,7 @@ class Source:
     @cached_property
     def json_text(self) -> str:
         """The text, with whole characters in its escapes."""
-        text, n_mended = strict_json.without_half_characters(self.text)
+        text, n_mended = strict_json.replace_lone_surrogates(self.text)
         self._note_half_characters(n_mended)
         return text
 
@@ -271,7 +277,7 @@ class Source:
             If it is none: the line, and whether the file ends in the middle.
         """
         try:
-            return strict_json.parsed(self.json_text)
+            return strict_json.parse_json(self.json_text)
         except strict_json.NotJSONError as exc:
             raise self.error(str(exc), line=exc.line) from exc
 
@@ -298,7 +304,7 @@ class Source:
         if self.size < LARGE or not (end and rest.strip()):
             return False
         try:
-            strict_json.parsed(first)
+            strict_json.parse_json(first)
         except strict_json.NotJSONError:
             return False
         return True

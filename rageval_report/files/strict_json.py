@@ -1,4 +1,4 @@
-"""JSON texts, parsed so that nothing is lost in silence and each fault has its line."""
+"""JSON texts, parse_json so that nothing is lost in silence and each fault has its line."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def starts_like_json(text: str) -> bool:
     return _OPENING.match(text) is not None
 
 
-def without_half_characters(text: str) -> tuple[str, int]:
+def replace_lone_surrogates(text: str) -> tuple[str, int]:
     r"""A JSON text whose escapes are all whole characters, and how many were not.
 
     Half of one cannot be written to any file; it becomes U+FFFD, the sign for what is lost.
 
     Examples
     --------
-    >>> without_half_characters(r'["\ud83d", "\ud83d\ude00"]')
+    >>> replace_lone_surrogates(r'["\ud83d", "\ud83d\ude00"]')
     ('["\\ufffd", "\\ud83d\\ude00"]', 1)
     """
     if "\\ud" not in text and "\\uD" not in text:
@@ -64,7 +64,7 @@ def without_half_characters(text: str) -> tuple[str, int]:
     return _HALF_CHARACTER.subn(r"\1\\ufffd", text)
 
 
-def parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """The document; NaN and Infinity are read as Python writes them.
 
     Raises
@@ -74,7 +74,7 @@ def parsed(text: str) -> Any:
 
     Examples
     --------
-    >>> parsed('{"recall": NaN}')
+    >>> parse_json('{"recall": NaN}')
     {'recall': nan}
     """
     try:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from rageval_report.datasets.base import Asked, Dataset, Part, Record
+from rageval_report.datasets.base import Dataset, DatasetPart, DatasetRequest, Record
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.golden.items import GoldenItem, read_golden
 from rageval_report.records import FIELDS as RECORD_FIELDS
@@ -104,12 +104,12 @@ def records_text(records: pd.DataFrame) -> str:
     return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in told)
 
 
-def golden_parts(asked: Asked) -> list[Part]:
+def golden_parts(asked: DatasetRequest) -> list[DatasetPart]:
     """The questions of a golden set.
 
     Parameters
     ----------
-    asked : Asked
+    asked : DatasetRequest
         With the path of a file.
 
     Raises
@@ -121,7 +121,7 @@ def golden_parts(asked: Asked) -> list[Part]:
         raise DataError("a golden set is a file of yours: give its path")
     if asked.subset or asked.split:
         raise DataError("a golden set has no subsets or splits; part it with split_golden")
-    return [Part(str(asked.path), read_golden(asked.path), partial(_record, gold="auto"))]
+    return [DatasetPart(str(asked.path), read_golden(asked.path), partial(_record, gold="auto"))]
 
 
 GOLDEN = Dataset(

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Literal
 
-from rageval_report.datasets.drawing import without_answer
+from rageval_report.datasets.drawing import count_unanswerable
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.golden.items import GoldenItem, checked_ids, checked_keys, known_keys
 from rageval_report.golden.nearness import near_pairs
@@ -97,7 +97,7 @@ def _kinds(
         return [(items, n)]
     lack = [one for one in items if one.answerable is False]
     have = [one for one in items if one.answerable is True]
-    n_lack = without_answer(n, unanswerable_ratio)
+    n_lack = count_unanswerable(n, unanswerable_ratio)
     if n_lack > len(lack) or n - n_lack > len(have):
         raise DataError(
             f"{n} questions at an unanswerable_ratio of {unanswerable_ratio:g} are {n_lack} "

@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 from rageval_report.errors import DataError
 
 
-def checked_address(url: str) -> str:
+def check_address(url: str) -> str:
     """The address, if one can ask there.
 
     Raises
@@ -17,26 +17,26 @@ def checked_address(url: str) -> str:
 
     Examples
     --------
-    >>> checked_address("http://localhost:11434/v1")
+    >>> check_address("http://localhost:11434/v1")
     'http://localhost:11434/v1'
     """
     parts = _parts(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise DataError(f"expected an address as 'https://host/path', got {shown(url)!r}")
+        raise DataError(f"expected an address as 'https://host/path', got {redact_url(url)!r}")
     if parts.username is not None or parts.password is not None:
         raise DataError(
-            f"{shown(url)}: a user or password in an address ends in logs; send a header whose "
-            "key comes from an environment variable"
+            f"{redact_url(url)}: do not put credentials in a URL: they end up in logs. Send a "
+            "header whose key comes from an environment variable"
         )
     return url
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """The address without user, password, query and fragment, any of which may be a key.
 
     Examples
     --------
-    >>> shown("https://me:secret@host:8000/v1?key=secret#part")
+    >>> redact_url("https://me:secret@host:8000/v1?key=secret#part")
     'https://host:8000/v1'
     """
     bare = url.partition("#")[0].partition("?")[0]

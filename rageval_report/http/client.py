@@ -14,12 +14,12 @@ from typing import Any, Self
 import httpx2
 
 from rageval_report.errors import DataError
-from rageval_report.http.addresses import checked_address, shown
+from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.deadlines import Deadline, client_within
-from rageval_report.http.failures import Failure, RequestError
 from rageval_report.http.keys import Key
+from rageval_report.http.request_errors import Failure, RequestError
 from rageval_report.http.retries import Sleep, retry_after_seconds, retrying
-from rageval_report.http.wording import beginning, server_message, without_keys
+from rageval_report.http.server_messages import quote_beginning, redact_keys, server_message
 
 Headers = Mapping[str, str | Key]
 
@@ -31,7 +31,7 @@ _NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpResponse:
     """What a server answered, whole.
 
     Parameters
@@ -73,14 +73,14 @@ class Answer:
         except (ValueError, RecursionError) as exc:
             kind = self.headers.get("content-type", "no content type")
             raise self.error(
-                f"expected JSON, got {kind} that begins {beginning(self.body, self.keys)!r}: is "
-                "this the address of the service itself?"
+                f"expected JSON, got {kind} that begins {quote_beginning(self.body, self.keys)!r}: "
+                "is this the address of the service itself?"
             ) from exc
 
     def error(self, message: str) -> RequestError:
         """The error to raise where the content is not as it should be."""
         return RequestError(
-            without_keys(self.keys, message),
+            redact_keys(self.keys, message),
             url=self.url,
             failure="content",
             status=self.status,
@@ -99,8 +99,8 @@ class _Question:
     keys: tuple[Key, ...]
 
     def error(self, message: str, failure: Failure, **fields: Any) -> RequestError:
-        told = without_keys(self.keys, message)
-        return RequestError(told, url=shown(self.url), failure=failure, **fields)
+        told = redact_keys(self.keys, message)
+        return RequestError(told, url=redact_url(self.url), failure=failure, **fields)
 
 
 class Client:
@@ -181,7 +181,7 @@ class Client:
 
     def request(
         self, method: str, url: str, *, json: object = None, headers: Headers | None = None
-    ) -> Answer:
+    ) -> HttpResponse:
         """Ask a server.
 
         Parameters
@@ -197,7 +197,7 @@ class Client:
 
         Returns
         -------
-        Answer
+        HttpResponse
             With a status from 200 to 299.
 
         Raises
@@ -210,18 +210,18 @@ class Client:
         question = _question(method, url, json, headers or {})
         attempts = 0
 
-        def ask() -> Answer:
+        def ask() -> HttpResponse:
             nonlocal attempts
             attempts += 1
             return self._asked_once(question, attempts)
 
-        answer: Answer = self._retrying(ask)
+        answer: HttpResponse = self._retrying(ask)
         return answer
 
     def _may_pass(self, failure: RequestError) -> bool:
         return failure.is_passing and (self._has_met or not failure.is_unreachable)
 
-    def _asked_once(self, question: _Question, attempt: int) -> Answer:
+    def _asked_once(self, question: _Question, attempt: int) -> HttpResponse:
         started, url = time.monotonic(), question.url
         asked = self._http.stream(
             question.method, url, content=question.content, headers=question.headers
@@ -234,15 +234,15 @@ class Client:
             late = f"no whole answer within timeout={self._timeout:g} seconds"
             raise question.error(late, "timeout") from exc
         except (httpx2.InvalidURL, httpx2.LocalProtocolError, UnicodeError) as exc:
-            raise DataError(f"{shown(url)}: the request cannot be sent: {exc}") from exc
+            raise DataError(f"{redact_url(url)}: the request cannot be sent: {exc}") from exc
         except httpx2.RequestError as exc:
             raise _broken(question, exc) from exc
         headers = {name.lower(): value for name, value in response.headers.items()}
         if response.status_code not in _OK:
             raise _refused(question, response.status_code, headers, body)
         seconds = time.monotonic() - started
-        return Answer(
-            shown(url), response.status_code, headers, body, seconds, attempt, question.keys
+        return HttpResponse(
+            redact_url(url), response.status_code, headers, body, seconds, attempt, question.keys
         )
 
     def _body(self, response: httpx2.Response, question: _Question) -> bytes:
@@ -276,7 +276,7 @@ def _question(method: str, url: str, body: object, headers: Headers) -> _Questio
     for name, value in headers.items():
         sent[name] = value.header() if isinstance(value, Key) else _plain(name, value)
     keys = tuple(value for value in headers.values() if isinstance(value, Key))
-    return _Question(method, checked_address(url), content, sent, keys)
+    return _Question(method, check_address(url), content, sent, keys)
 
 
 def _plain(name: str, value: str) -> str:
@@ -324,7 +324,7 @@ def _refused(
 
 def _advice(question: _Question, status: int, headers: dict[str, str]) -> str:
     if status in _REDIRECTS and "location" in headers:
-        return f" (it has moved to {shown(headers['location'])}: give that address)"
+        return f" (it has moved to {redact_url(headers['location'])}: give that address)"
     if status in _ANSWERS_HELD_BACK:
         return " (the key was refused)" if question.keys else " (no key was sent)"
     return " (is the address right?)" if status == _NOT_FOUND else ""

@@ -35,7 +35,7 @@ class Key:
     --------
     >>> Key("sk-1234")
     <a key>
-    >>> Key("sk-1234").hidden_in("Incorrect API key: sk-1234")
+    >>> Key("sk-1234").redact("Incorrect API key: sk-1234")
     'Incorrect API key: ***'
     """
 
@@ -55,7 +55,7 @@ class Key:
         """What the header holds: the only way to the key."""
         return f"{self._scheme} {self._value}" if self._scheme else self._value
 
-    def hidden_in(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """The text with stars where the key stood."""
         return text.replace(self._value, _HIDDEN)
 
@@ -94,7 +94,7 @@ def key_from_environment(variable: str, *, scheme: str = "Bearer") -> Key:
     return Key(value, scheme=scheme, name=f"the environment variable {variable}")
 
 
-def checked_variable(told: str) -> str:
+def check_key_variable(told: str) -> str:
     """The name of a variable, unless it looks as if the key itself stood there: nobody sees that.
 
     Parameters
@@ -109,7 +109,7 @@ def checked_variable(told: str) -> str:
 
     Examples
     --------
-    >>> checked_variable("MY_KEY")
+    >>> check_key_variable("MY_KEY")
     'MY_KEY'
     """
     is_a_name = isinstance(told, str) and _VARIABLE.fullmatch(told) is not None

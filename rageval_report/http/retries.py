@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import tenacity
 
-from rageval_report.http.failures import RequestError
+from rageval_report.http.request_errors import RequestError
 
 Sleep = Callable[[float], None]
 

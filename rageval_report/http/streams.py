@@ -11,23 +11,23 @@ from typing import cast
 
 import httpx2
 
-from rageval_report.http.client import Answer, Client, Headers, _Question, _question
+from rageval_report.http.client import Client, Headers, HttpResponse, _Question, _question
 from rageval_report.http.deadlines import client_within
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedResponse:
     """An answer, and when its pieces came.
 
     Parameters
     ----------
-    answer : Answer
+    answer : HttpResponse
         The whole of it.
     moments : tuple of (int, float)
         For each piece of the body: how many bytes had come by then, and after how many seconds.
     """
 
-    answer: Answer
+    answer: HttpResponse
     moments: tuple[tuple[int, float], ...] = field(repr=False)
 
     @property
@@ -40,7 +40,8 @@ class Timed:
 
         Examples
         --------
-        >>> timed = Timed(Answer("http://host", 200, {}, b"abcdef", 0.9), ((3, 0.2), (6, 0.9)))
+        >>> response = HttpResponse("http://host", 200, {}, b"abcdef", 0.9)
+        >>> timed = TimedResponse(response, ((3, 0.2), (6, 0.9)))
         >>> timed.first_byte_seconds, timed.seconds_at(2), timed.seconds_at(3)
         (0.2, 0.2, 0.9)
         """
@@ -90,7 +91,7 @@ class TimedClient(Client):
 
     def ask(
         self, method: str, url: str, *, json: object = None, headers: Headers | None = None
-    ) -> Timed:
+    ) -> TimedResponse:
         """Ask a server once.
 
         Parameters
@@ -108,7 +109,7 @@ class TimedClient(Client):
         question = _question(method, url, json, headers or {})
         with self._timing() as moments:
             answer = self._asked_once(question, 1)
-        return Timed(answer, tuple(moments))
+        return TimedResponse(answer, tuple(moments))
 
     @contextmanager
     def _timing(self) -> Iterator[list[tuple[int, float]]]:

@@ -94,7 +94,7 @@ def recognise(source: Source) -> str:
     ReaderError
         If no reader recognises it, or two do equally well.
     """
-    if source.is_text and not source.opening.strip():
+    if source.is_text and not source.sample.strip():
         raise source.error("the file contains only blanks")
     marks = {name: _mark(name, reader, source) for name, reader in READERS.loaded().items()}
     best = max(marks.values())

@@ -79,10 +79,10 @@ def best_delimiters(text: bytes) -> list[str]:
 def _mark(source: Source, delimiters: Iterable[str]) -> float:
     if not source.is_text or source.starts_like_json:
         return 0.0
-    best = [one for one in best_delimiters(source.opening) if one in delimiters]
+    best = [one for one in best_delimiters(source.sample) if one in delimiters]
     if not best:
         return 0.0
-    agreement = _fit(source.opening, best[0]).agreement
+    agreement = _fit(source.sample, best[0]).agreement
     return 0.5 + 0.4 * agreement if agreement >= 0.5 else 0.3
 
 
@@ -109,7 +109,7 @@ def misfit(source: Source) -> ReaderError | None:
     """
     if not source.is_text or source.starts_like_json:
         return None
-    text = source.opening
+    text = source.sample
     for delimiter in best_delimiters(text):
         header, *others = islice(rows(text, delimiter, ends=line_ends(text, delimiter)), _SAMPLE)
         width = len(header.cells)
@@ -193,7 +193,7 @@ def _checked_delimiter(delimiter: str | None) -> str | None:
 
 
 def _found_delimiter(source: Source) -> str:
-    best = best_delimiters(source.opening)
+    best = best_delimiters(source.sample)
     if len(best) > 1:
         raise source.error(
             f"{named(best)} split the table equally well; say which it is: delimiter={best[0]!r}"
@@ -224,7 +224,7 @@ def _header(source: Source, text: bytes, delimiter: str, ends: bytes) -> tuple[l
 def header_names(source: Source) -> list[str]:
     """The names of the columns of a delimited table."""
     delimiter = _found_delimiter(source)
-    return _header(source, source.opening, delimiter, line_ends(source.opening, delimiter))[0]
+    return _header(source, source.sample, delimiter, line_ends(source.sample, delimiter))[0]
 
 
 def _looks_like_data(names: list[str]) -> bool:

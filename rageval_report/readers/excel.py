@@ -39,7 +39,7 @@ def _recognise(source: Source) -> float:
 
 
 def _members(source: Source) -> list[str]:
-    with zipfile.ZipFile(source.opened()) as archive:
+    with zipfile.ZipFile(source.path_or_buffer()) as archive:
         return archive.namelist()
 
 
@@ -99,7 +99,7 @@ def read_excel(
 
 def _check_archive(source: Source) -> None:
     try:
-        with zipfile.ZipFile(source.opened()) as archive:
+        with zipfile.ZipFile(source.path_or_buffer()) as archive:
             sizes = [(member.file_size, member.compress_size) for member in archive.infolist()]
     except (zipfile.BadZipFile, OSError) as exc:
         raise source.error(f"this is no workbook, or a cut one ({exc})") from exc

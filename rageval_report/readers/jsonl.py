@@ -38,7 +38,7 @@ def _is_single_record(record: object) -> bool:
 
 def _parsed_or_none(line: str) -> Any:
     try:
-        return strict_json.parsed(line)
+        return strict_json.parse_json(line)
     except strict_json.NotJSONError:
         return None
 

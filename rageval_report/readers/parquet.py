@@ -59,14 +59,14 @@ def read_parquet(
 def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
     """The columns; of a large file a group of rows at a time, and nothing twice."""
     if source.size < LARGE:
-        return pd.read_parquet(source.opened(), columns=columns, engine="pyarrow")
-    file = load("pyarrow.parquet").ParquetFile(source.opened(), pre_buffer=False)
+        return pd.read_parquet(source.path_or_buffer(), columns=columns, engine="pyarrow")
+    file = load("pyarrow.parquet").ParquetFile(source.path_or_buffer(), pre_buffer=False)
     groups = tqdm(
         range(file.num_row_groups), desc="groups of rows", leave=False, delay=2, disable=None
     )
     parts = [file.read_row_group(one, columns, use_pandas_metadata=True) for one in groups]
     if not parts:
-        return pd.read_parquet(source.opened(), columns=columns, engine="pyarrow")
+        return pd.read_parquet(source.path_or_buffer(), columns=columns, engine="pyarrow")
     table = load("pyarrow").concat_tables(parts)
     parts.clear()
     frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True)
@@ -75,7 +75,7 @@ def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
 
 def _schema(source: Source) -> Any:
     try:
-        return load("pyarrow.parquet").read_schema(source.opened())
+        return load("pyarrow.parquet").read_schema(source.path_or_buffer())
     except _faults() as exc:
         raise source.error(
             f"this Parquet file cannot be opened; is it cut? Copy it again ({_first_line(exc)})"

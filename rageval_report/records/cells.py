@@ -186,12 +186,12 @@ def graded_texts(cell: object) -> dict[str, float]:
 # -- rankings, gold, citations
 
 
-def retrieved(cell: object) -> Retrieved:
+def ranking(cell: object) -> Retrieved:
     """A ranking: ids, pairs of id and score, mappings, or one mapping of ids to scores.
 
     Examples
     --------
-    >>> retrieved({"d1": 0.5, "d2": 0.75}).ids
+    >>> ranking({"d1": 0.5, "d2": 0.75}).ids
     ['d2', 'd1']
     """
     whole = _unpacked(cell) if isinstance(cell, str) else cell
@@ -298,21 +298,21 @@ def _add_grade(found: Gold, name: str, value: float) -> None:
         raise CellError(f"{name!r} has two grades, {found.grades[name]:g} and {value:g}")
 
 
-def cited(cell: object, ranking: Sequence[str]) -> Cited:
+def citations(cell: object, ranked_ids: Sequence[str]) -> Cited:
     """What is cited: ids, or mappings with an id or a `source_index`, counted from 1.
 
     Examples
     --------
-    >>> cited([{"source_index": 2}, "d9"], ranking=["d1", "d2"]).ids
+    >>> citations([{"source_index": 2}, "d9"], ranked_ids=["d1", "d2"]).ids
     ['d2', 'd9']
     """
-    parts = [_cited_item(item, ranking) for item in _items(cell)]
+    parts = [_citation(item, ranked_ids) for item in _items(cell)]
     pairs = [(document, name) for document, name in parts]
     known = any(document is not None for document, _ in pairs)
     return Cited([name for _, name in parts], pairs if known else [])
 
 
-def _cited_item(item: Any, ranking: Sequence[str]) -> tuple[str | None, str]:
+def _citation(item: Any, ranked_ids: Sequence[str]) -> tuple[str | None, str]:
     if not isinstance(item, Mapping):
         return None, doc_id(item)
     chunk, document = _named(item, _CHUNK_KEYS), _named(item, _DOC_KEYS)
@@ -321,7 +321,7 @@ def _cited_item(item: Any, ranking: Sequence[str]) -> tuple[str | None, str]:
     place = item.get("source_index")
     if not isinstance(place, int) or isinstance(place, bool):
         raise CellError(f"expected a citation with an id or a source_index; got {_shown(item)}")
-    return None, ranking[place - 1] if 0 < place <= len(ranking) else f"source {place}"
+    return None, ranked_ids[place - 1] if 0 < place <= len(ranked_ids) else f"source {place}"
 
 
 def _is_of_numbers(cell: Mapping[Any, Any]) -> bool:

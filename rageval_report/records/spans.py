@@ -46,17 +46,17 @@ def first_holders(chunks: Sequence[Span | None], gold: Sequence[Span], overlap: 
     return [ranks[row] if holds[row, column] else -1 for column, row in enumerate(first)]
 
 
-def credited(
+def map_gold_to_chunks(
     grades: Mapping[str, float], holders: Sequence[int], retrieved: Sequence[str]
 ) -> dict[str, float]:
     """Gold by the id of the chunk that holds it, by its own name where none does.
 
-    A truth is credited once, to the first chunk that holds it. Truths that one chunk holds become
-    one, with the highest of their grades.
+    A truth is credited once, to the first chunk that holds it. Truths that one chunk holds
+    become one, with the highest of their grades.
 
     Examples
     --------
-    >>> credited({"x": 1.0, "y": 2.0, "z": 1.0}, [0, 0, -1], ["chunk 7", "chunk 9"])
+    >>> map_gold_to_chunks({"x": 1.0, "y": 2.0, "z": 1.0}, [0, 0, -1], ["chunk 7", "chunk 9"])
     {'chunk 7': 2.0, 'z': 1.0}
     """
     found: dict[str, float] = {}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning, UnknownNameError, named
 from rageval_report.records import cells
-from rageval_report.records.spans import Span, credited, first_holders
+from rageval_report.records.spans import Span, first_holders, map_gold_to_chunks
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.query_ids import QUERY_ID, first_named, query_ids
 from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE
@@ -54,10 +54,10 @@ _PARALLEL = {
 # From the check here to the line of whoever called `record_table`.
 _CALLERS_LINE = 3
 
-Unretrieved = Literal["warn", "error", "keep"]
-_UNRETRIEVED: tuple[Unretrieved, ...] = ("warn", "error", "keep")
-Unplaced = Literal["error", "drop"]
-_UNPLACED: tuple[Unplaced, ...] = ("error", "drop")
+UnretrievedCitations = Literal["warn", "error", "keep"]
+_UNRETRIEVED: tuple[UnretrievedCitations, ...] = ("warn", "error", "keep")
+UnplacedGold = Literal["error", "drop"]
+_UNPLACED: tuple[UnplacedGold, ...] = ("error", "drop")
 Fault = tuple[str, str, str]
 Cells = list[Any]
 
@@ -67,8 +67,8 @@ def record_table(
     *,
     query_id: str = QUERY_ID,
     overlap: float = 0.5,
-    unretrieved_citations: Unretrieved = "warn",
-    unplaced_gold: Unplaced = "error",
+    unretrieved_citations: UnretrievedCitations = "warn",
+    unplaced_gold: UnplacedGold = "error",
 ) -> pd.DataFrame:
     """Check the records, and bring every cell of a known field into one shape.
 
@@ -213,7 +213,7 @@ class _Reading:
             stacklevel=_CALLERS_LINE,
         )
 
-    def check_citations(self, way: Unretrieved) -> None:
+    def check_citations(self, way: UnretrievedCitations) -> None:
         """Say which citations are of documents that were not retrieved."""
         pairs = zip(self.ids, self._column("citations"), self._column("retrieved"), strict=True)
         outside = {
@@ -274,7 +274,7 @@ class _Reading:
     def _read_retrieved(self) -> None:
         if "retrieved" not in self.columns:
             return
-        found = self._each("retrieved", cells.optional(cells.retrieved))
+        found = self._each("retrieved", cells.optional(cells.ranking))
         self.columns["retrieved"] = [None if one is None else one.ids for one in found]
         self._offer("retrieved_scores", [one.scores or None if one else None for one in found])
         self._offer("retrieved_spans", [one.spans or None if one else None for one in found])
@@ -300,7 +300,7 @@ class _Reading:
         if "citations" not in self.columns:
             return
         rankings = [ranking or [] for ranking in self._column("retrieved")]
-        readings = [cells.optional(partial(cells.cited, ranking=one)) for one in rankings]
+        readings = [cells.optional(partial(cells.citations, ranked_ids=one)) for one in rankings]
         found = [
             self._one(row, "citations", read, self.columns["citations"][row])
             for row, read in enumerate(readings)
@@ -339,7 +339,7 @@ class _Reading:
             what = "gold spans need the filename, start and end of each retrieved chunk"
             self.unplaced.append((self.ids[row], "retrieved", what))
             return grades
-        return credited(grades, first_holders(chunks, unique, overlap), ranking)
+        return map_gold_to_chunks(grades, first_holders(chunks, unique, overlap), ranking)
 
     def _ranked_by_text(self, row: int) -> list[str] | None:
         """The ids of a ranking, or its texts where there are no ids."""
@@ -359,7 +359,7 @@ class _Reading:
             self.unplaced.append((self.ids[row], "contexts", what))
             return texts
         first = {one: rank for rank, one in reversed(list(enumerate(contexts)))}
-        return credited(texts, [first.get(one, -1) for one in texts], ranking)
+        return map_gold_to_chunks(texts, [first.get(one, -1) for one in texts], ranking)
 
 
 def _plain(spans: list[tuple[Span, float]] | None) -> list[tuple[str, int, int, float]] | None:

@@ -8,8 +8,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from rageval_report.runner.config import Retries
-from rageval_report.runner.failures import TargetError
+from rageval_report.runner.run_config import Retries
+from rageval_report.runner.target_errors import TargetError
 
 Clock = Callable[[], float]
 

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rageval_report.records import cells
-from rageval_report.runner.failures import TargetError
 from rageval_report.runner.paths import value_at
+from rageval_report.runner.target_errors import TargetError
 
 _AMOUNTS = ("prompt_tokens", "completion_tokens", "cost_usd")
 
@@ -37,7 +37,7 @@ class ResponsePaths:
 
 
 @dataclass(frozen=True)
-class Reply:
+class TargetReply:
     """One answer, and how long it took.
 
     Parameters
@@ -121,7 +121,7 @@ def record_fields(document: Any, paths: ResponsePaths) -> dict[str, Any]:
 
 
 def _put_retrieved(fields: _Fields, cell: Any) -> list[str]:
-    ranking = cells.optional(cells.retrieved)(_without_missing_ids(cell))
+    ranking = cells.optional(cells.ranking)(_without_missing_ids(cell))
     if ranking is None:
         return []
     fields.put("retrieved", ranking.ids)
@@ -139,7 +139,7 @@ def _without_missing_ids(cell: Any) -> Any:
 
 
 def _put_citations(fields: _Fields, cell: Any, ranking: list[str]) -> None:
-    cited = None if cells.is_missing(cell) else cells.cited(cell, ranking)
+    cited = None if cells.is_missing(cell) else cells.citations(cell, ranking)
     if cited is not None:
         fields.put("citations", cited.ids)
         fields.put("cited_sections", cited.sections or None)

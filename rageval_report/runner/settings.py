@@ -62,7 +62,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     return found
 
 
-def settings_from(kind: type[T], given: Mapping[str, Any], where: str = "the settings") -> T:
+def parse_settings(kind: type[T], given: Mapping[str, Any], where: str = "the settings") -> T:
     """A dataclass of settings from a mapping.
 
     Parameters
@@ -87,9 +87,9 @@ def settings_from(kind: type[T], given: Mapping[str, Any], where: str = "the set
     ... class Pace:
     ...     rate: float | None = None
     ...     seed: int = 0
-    >>> settings_from(Pace, {"rate": 5})
+    >>> parse_settings(Pace, {"rate": 5})
     Pace(rate=5.0, seed=0)
-    >>> settings_from(Pace, {"sed": 5})
+    >>> parse_settings(Pace, {"sed": 5})
     Traceback (most recent call last):
     ...
     rageval_report.errors.UnknownNameError: no key of the settings is named 'sed'. Did you mean \
@@ -124,7 +124,7 @@ def _value(hint: Any, value: Any, place: str) -> Any:
         if plain is Any:
             return value
         if dataclasses.is_dataclass(plain) and isinstance(value, Mapping):
-            return settings_from(plain, value, place)  # type: ignore[arg-type]
+            return parse_settings(plain, value, place)  # type: ignore[arg-type]
         if _fits(plain, value):
             return _converted(option, plain, value, place)
     expected = " or ".join(_WORDS.get(get_origin(one) or one, "a mapping") for one in options)

@@ -12,7 +12,7 @@ from rageval_report.errors import UnknownNameError
 _PLACE = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
-def filled(template: Any, fields: Mapping[str, Any]) -> Any:
+def fill_template(template: Any, fields: Mapping[str, Any]) -> Any:
     """A template with its places filled, however deep.
 
     Parameters
@@ -31,13 +31,13 @@ def filled(template: Any, fields: Mapping[str, Any]) -> Any:
     Examples
     --------
     >>> fields = {"question": "Why?", "tags": ["a", "b"]}
-    >>> filled({"q": "{question}", "text": "Q: {question}", "tags": "{tags}", "k": 5}, fields)
-    {'q': 'Why?', 'text': 'Q: Why?', 'tags': ['a', 'b'], 'k': 5}
+    >>> fill_template({"q": "{question}", "text": "Q: {question}", "tags": "{tags}"}, fields)
+    {'q': 'Why?', 'text': 'Q: Why?', 'tags': ['a', 'b']}
     """
     if isinstance(template, Mapping):
-        return {key: filled(value, fields) for key, value in template.items()}
+        return {key: fill_template(value, fields) for key, value in template.items()}
     if isinstance(template, list | tuple):
-        return [filled(item, fields) for item in template]
+        return [fill_template(item, fields) for item in template]
     if not isinstance(template, str):
         return template
     whole = _PLACE.fullmatch(template)
@@ -46,12 +46,12 @@ def filled(template: Any, fields: Mapping[str, Any]) -> Any:
     return _PLACE.sub(lambda place: str(field_of(place[1], fields)), template)
 
 
-def filled_address(template: str, fields: Mapping[str, Any]) -> str:
+def fill_url(template: str, fields: Mapping[str, Any]) -> str:
     """An address with its places filled and escaped.
 
     Examples
     --------
-    >>> filled_address("http://host/ask?q={question}", {"question": "Why & how?"})
+    >>> fill_url("http://host/ask?q={question}", {"question": "Why & how?"})
     'http://host/ask?q=Why%20%26%20how%3F'
     """
     return _PLACE.sub(lambda place: quote(str(field_of(place[1], fields)), safe=""), template)

@@ -15,7 +15,7 @@ import yaml
 from rageval_report import read_records
 from rageval_report.demo.server import ExtractiveRag, ReferenceServer, demo_documents, demo_queries
 from rageval_report.runner import Retries, RunConfig, config_from
-from rageval_report.runner.queries import queries_of
+from rageval_report.runner.query_source import queries_of
 from rageval_report.runner.replies import ResponsePaths, record_fields
 from rageval_report.runner.targets.http import HttpSettings
 
@@ -98,7 +98,7 @@ def test_the_program_runs_from_python(here, demo_folder, capsys):
 
 def test_what_may_be_sent_of_the_query_is_what_the_page_says():
     [query] = queries_of([QUERY])
-    assert set(query.shown) == {"query_id", "question", "language"}
+    assert set(query.public_fields) == {"query_id", "question", "language"}
 
 
 def test_the_paths_find_what_the_page_says():

@@ -201,14 +201,14 @@ def test_a_server_that_was_stopped_answers_nobody_on_connections_that_are_open()
 
 @pytest.mark.parametrize("name", list(FAULTS))
 def test_each_fault_can_be_had(name):
-    assert Faults({name: 1.0}).drawn("Why?") == name
+    assert Faults({name: 1.0}).draw("Why?") == name
 
 
 def test_faults_come_as_often_as_wanted_and_the_same_each_time():
     draws = []
     for _ in range(2):
         faults = Faults({"500": 0.1, "drop": 0.2}, seed=5)
-        draws.append([faults.drawn(f"question {n}") for n in range(5000)])
+        draws.append([faults.draw(f"question {n}") for n in range(5000)])
     assert draws[0] == draws[1]
     counts = Counter(draws[0])
     # Binomial(5000, p): five standard deviations on either side.
@@ -218,11 +218,11 @@ def test_faults_come_as_often_as_wanted_and_the_same_each_time():
 
 def test_a_question_that_is_asked_again_is_drawn_for_again():
     faults = Faults({"500": 0.5})
-    assert len({faults.drawn("Why?") for _ in range(50)}) == 2
+    assert len({faults.draw("Why?") for _ in range(50)}) == 2
 
 
 def test_another_seed_is_another_draw():
-    draws = [[Faults({"500": 0.5}, seed=s).drawn(str(n)) for n in range(50)] for s in (0, 1)]
+    draws = [[Faults({"500": 0.5}, seed=s).draw(str(n)) for n in range(50)] for s in (0, 1)]
     assert draws[0] != draws[1]
 
 

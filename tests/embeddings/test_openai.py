@@ -301,7 +301,7 @@ def test_what_is_no_text_is_refused(model, embed, texts):
         ({"encoding_format": "int8"}, "encoding_format is 'float' or 'base64'; got 'int8'"),
         ({"base_url": "localhost:11434"}, "expected an address as 'https://host/path'"),
         ({"base_url": "http://h/v1?key=SECRET"}, r"base_url ends before any '\?' or '#'"),
-        ({"base_url": "http://me:SECRET@h/v1"}, "a user or password in an address"),
+        ({"base_url": "http://me:SECRET@h/v1"}, "do not put credentials in a URL"),
     ],
 )
 def test_what_makes_no_sense_is_refused_at_once(options, told):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report.files import encoding
-from rageval_report.files.encoding import NotTextError, binary_kind, decoded
+from rageval_report.files.encoding import NotTextError, binary_kind, decode_text
 
 TABLE = "query_id,answer,recall\nq1,Zürich – 東京 🙂,0.5\n"
 
@@ -24,60 +24,60 @@ TABLE = "query_id,answer,recall\nq1,Zürich – 東京 🙂,0.5\n"
     ],
 )
 def test_a_byte_order_mark_says_the_encoding_and_is_no_part_of_the_text(mark, encoding):
-    assert decoded(mark + TABLE.encode(encoding)) == (TABLE.encode("utf-8"), None)
+    assert decode_text(mark + TABLE.encode(encoding)) == (TABLE.encode("utf-8"), None)
 
 
 def test_utf8_is_handed_on_without_a_copy():
     data = TABLE.encode("utf-8")
-    assert decoded(data).utf8 is data
+    assert decode_text(data).utf8 is data
 
 
 def test_windows_letters_are_read_with_a_note():
-    found = decoded("id,answer\nq1,café\n".encode("cp1252"))
+    found = decode_text("id,answer\nq1,café\n".encode("cp1252"))
     assert "café" in found.utf8.decode("utf-8")
     assert "cp1252" in found.note
 
 
 def test_bytes_that_windows_does_not_know_are_read_as_latin_1():
-    found = decoded(b"id,answer\nq1,caf\xe9 \x81\n")
+    found = decode_text(b"id,answer\nq1,caf\xe9 \x81\n")
     assert "caf\xe9 \x81" in found.utf8.decode("utf-8")
     assert "latin-1" in found.note
 
 
 def test_a_given_encoding_is_used_without_a_note():
-    assert decoded("ключ".encode("koi8-r"), "koi8-r") == ("ключ".encode(), None)
+    assert decode_text("ключ".encode("koi8-r"), "koi8-r") == ("ключ".encode(), None)
 
 
 def test_a_given_encoding_takes_the_byte_order_mark_off():
-    assert decoded(codecs.BOM_UTF8 + b"id", "utf-8").utf8 == b"id"
+    assert decode_text(codecs.BOM_UTF8 + b"id", "utf-8").utf8 == b"id"
 
 
 def test_an_encoding_that_does_not_fit_names_the_line():
     with pytest.raises(NotTextError, match=r"not ascii") as caught:
-        decoded("id\nq1\ncafé\n".encode(), "ascii")
+        decode_text("id\nq1\ncafé\n".encode(), "ascii")
     assert caught.value.line == 3
 
 
 def test_an_unknown_encoding_is_refused():
     with pytest.raises(NotTextError, match=r"no encoding is named 'klingon'"):
-        decoded(b"id", "klingon")
+        decode_text(b"id", "klingon")
 
 
 @pytest.mark.parametrize("data", ["é".encode()[:1], codecs.BOM_UTF16_LE + b"a\x00b"])
 def test_a_file_cut_within_a_character_is_called_cut(data):
     with pytest.raises(NotTextError, match=r"in the middle of a character"):
-        decoded(data)
+        decode_text(data)
 
 
 def test_a_nul_character_is_refused_with_its_line():
     with pytest.raises(NotTextError, match=r"NUL") as caught:
-        decoded(b"id\nq\x001\n")
+        decode_text(b"id\nq\x001\n")
     assert caught.value.line == 2
 
 
 def test_control_characters_in_no_known_encoding_are_binary():
     with pytest.raises(NotTextError, match=r"binary"):
-        decoded(b"\xff\xfa\x01\x02\x03 abc")
+        decode_text(b"\xff\xfa\x01\x02\x03 abc")
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_texts_are_described(head, kind):
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
 def test_any_text_survives_utf16(text):
-    assert decoded(codecs.BOM_UTF16_LE + text.encode("utf-16-le")).utf8.decode("utf-8") == text
+    assert decode_text(codecs.BOM_UTF16_LE + text.encode("utf-16-le")).utf8.decode("utf-8") == text

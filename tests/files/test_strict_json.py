@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from rageval_report.files.strict_json import (
     NotJSONError,
-    parsed,
+    parse_json,
+    replace_lone_surrogates,
     starts_like_json,
-    without_half_characters,
 )
 
 VALUES = st.recursive(
@@ -23,7 +23,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_whatever_json_can_write_is_read_back(value):
-    assert parsed(json.dumps(value)) == value
+    assert parse_json(json.dumps(value)) == value
 
 
 @given(VALUES.filter(lambda value: isinstance(value, dict | list) and bool(value)), st.data())
@@ -31,34 +31,34 @@ def test_a_document_cut_anywhere_is_refused_as_cut(value, data):
     text = json.dumps(value)
     kept = data.draw(st.integers(1, len(text) - 1))
     with pytest.raises(NotJSONError) as caught:
-        parsed(text[:kept])
+        parse_json(text[:kept])
     assert caught.value.is_cut
 
 
 def test_a_fault_has_its_line():
     with pytest.raises(NotJSONError, match=r"not JSON") as caught:
-        parsed('[\n {"a": 1},\n {"a": 2,, "b": 3}\n]')
+        parse_json('[\n {"a": 1},\n {"a": 2,, "b": 3}\n]')
     assert caught.value.line == 3
     assert not caught.value.is_cut
 
 
 def test_nan_is_read_as_nan():
-    assert math.isnan(parsed('{"recall": NaN}')["recall"])
+    assert math.isnan(parse_json('{"recall": NaN}')["recall"])
 
 
 def test_a_key_that_is_there_twice_is_refused():
     with pytest.raises(NotJSONError, match=r"the key 'recall' twice"):
-        parsed('{"recall": 1, "mrr": 1, "recall": 0}')
+        parse_json('{"recall": 1, "mrr": 1, "recall": 0}')
 
 
 def test_deep_nesting_is_refused_without_a_crash():
     with pytest.raises(NotJSONError, match=r"too deeply"):
-        parsed("[" * 100_000)
+        parse_json("[" * 100_000)
 
 
 def test_a_number_of_thousands_of_digits_is_refused():
     with pytest.raises(NotJSONError):
-        parsed("1" * 5000)
+        parse_json("1" * 5000)
 
 
 @pytest.mark.parametrize("text", ["{", '{"a": 1}', " [ {", "[]", "[1, 2]", '["a"]', "{}"])
@@ -83,9 +83,9 @@ def test_headers_do_not_look_like_json(text):
     ],
 )
 def test_half_characters_become_the_replacement_sign(text, mended):
-    assert without_half_characters(text)[0] == mended
+    assert replace_lone_surrogates(text)[0] == mended
 
 
 @given(st.text())
 def test_whole_texts_are_not_touched(text):
-    assert without_half_characters(json.dumps(text)) == (json.dumps(text), 0)
+    assert replace_lone_surrogates(json.dumps(text)) == (json.dumps(text), 0)

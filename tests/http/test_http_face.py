@@ -11,7 +11,7 @@ def run(program):
 
 
 def test_the_face_holds_what_others_stand_on():
-    names = ["Answer", "Client", "Key", "RequestError", "key_from_environment"]
+    names = ["Client", "HttpResponse", "Key", "RequestError", "key_from_environment"]
     assert dir(rageval_report.http) == rageval_report.http.__all__ == names
     assert all(getattr(rageval_report.http, name).__doc__ for name in names)
 

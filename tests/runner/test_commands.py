@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from rageval_report.errors import DataError, PipelineError
-from rageval_report.runner import RunConfig, run
-from rageval_report.runner.failures import TargetError
-from rageval_report.runner.queries import Query
+from rageval_report.runner import RunConfig, collect_answers
+from rageval_report.runner.query_source import Query
+from rageval_report.runner.target_errors import TargetError
 from rageval_report.runner.targets.commands import CommandSettings, CommandTarget
 
 QUERY = Query(0, "q1", "Why?", {"relevant": ["d1"]})
@@ -107,7 +107,7 @@ def test_a_line_that_is_no_command_is_refused(line):
 
 def test_a_run_asks_as_many_processes_as_are_wanted(command, queries, tmp_path, lines):
     config = RunConfig(concurrency=3, table="jsonl")
-    finished = run(queries(30), command(ECHO), tmp_path / "run", config)
+    finished = collect_answers(queries(30), command(ECHO), tmp_path / "run", config)
     found = lines(finished.records)
     assert [row["answer"] for row in found] == [row["question"] for row in queries(30)]
     assert len({row["model"] for row in found}) <= 3

@@ -15,7 +15,7 @@ ASKS = """
 import subprocess, sys
 from pathlib import Path
 from rageval_report.errors import DataError
-from rageval_report.runner import RunConfig, run
+from rageval_report.runner import RunConfig, collect_answers
 
 disk, folder = sys.argv[1], Path(sys.argv[1]) / "run"
 rows = [{"query_id": f"q{n}", "question": f"What is {n}?"} for n in range(40)]
@@ -25,7 +25,7 @@ def answer(question):
 
 def go(table="jsonl", **options):
     try:
-        print("done", run(rows, answer, folder, RunConfig(table=table), **options).n)
+        print("done", collect_answers(rows, answer, folder, RunConfig(table=table), **options).n)
     except DataError as exc:
         print("told", exc)
 
@@ -77,7 +77,7 @@ def test_a_disk_that_is_full_when_the_records_are_written_keeps_every_answer(on_
     told, there, done = on_a_disk(
         "4m",
         f"""
-import rageval_report.runner.running as running
+import rageval_report.runner.collecting as running
 write = running.write_records
 
 def with_a_full_disk(*args):
@@ -111,7 +111,7 @@ def test_a_folder_that_may_not_be_written_to_is_told(on_a_disk):
 remount("ro")
 go()
 remount("rw")
-run(rows[:40], answer, folder, RunConfig(table="jsonl"))
+collect_answers(rows[:40], answer, folder, RunConfig(table="jsonl"))
 remount("ro")
 go(resume=True)
 """,

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from rageval_report.errors import PipelineError
-from rageval_report.runner.failures import TargetError
-from rageval_report.runner.queries import Query
+from rageval_report.runner.query_source import Query
 from rageval_report.runner.replies import ResponsePaths
-from rageval_report.runner.targets.http import Stream
+from rageval_report.runner.target_errors import TargetError
+from rageval_report.runner.targets.http import StreamSettings
 
 QUERY = Query(0, "q1", "Do guide dogs travel free of charge?", {"relevant": ["ferry-dog"], "k": 2})
 ANSWER = "Guide dogs travel free of charge and need no ticket at all."
@@ -80,7 +80,7 @@ def test_settings_stand_where_the_configuration_says(says, target):
 
 
 def test_an_answer_in_pieces_is_joined_and_its_first_piece_timed(serve, target):
-    reply = target(serve() + "/stream", stream=Stream(done="[DONE]")).ask(QUERY)
+    reply = target(serve() + "/stream", stream=StreamSettings(done="[DONE]")).ask(QUERY)
     assert reply.fields["answer"] == ANSWER
     assert reply.fields["retrieved"][0] == "ferry-dog"
     assert 0 < reply.first_byte_ms <= reply.latency_ms
@@ -95,7 +95,7 @@ def test_events_of_openais_protocol_are_joined(says, target):
     usage = '{"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}'
     role = '{"choices": [{"delta": {"role": "assistant"}}]}'
     says.body = events(role, piece % "Par", piece % "is.", usage, "[DONE]")
-    stream = Stream(text="choices.0.delta.content", done="[DONE]")
+    stream = StreamSettings(text="choices.0.delta.content", done="[DONE]")
     paths = ResponsePaths(answer="choices.0.message.content")
     reply = target(says.url, stream=stream, response=paths).ask(QUERY)
     assert reply.fields["answer"] == "Paris."
@@ -103,14 +103,16 @@ def test_events_of_openais_protocol_are_joined(says, target):
 
 
 def test_the_usual_end_of_a_stream_is_no_part_of_the_answer(serve, target, says):
-    assert target(serve() + "/stream", stream=Stream()).ask(QUERY).fields["answer"] == ANSWER
+    assert (
+        target(serve() + "/stream", stream=StreamSettings()).ask(QUERY).fields["answer"] == ANSWER
+    )
     says.body = events("Par", "is.", "[DONE]")
-    assert target(says.url, stream=Stream()).ask(QUERY).fields["answer"] == "Paris."
+    assert target(says.url, stream=StreamSettings()).ask(QUERY).fields["answer"] == "Paris."
 
 
 def test_events_of_plain_text_are_joined(says, target):
     says.body = events("Par", "is.")
-    assert target(says.url, stream=Stream()).ask(QUERY).fields["answer"] == "Paris."
+    assert target(says.url, stream=StreamSettings()).ask(QUERY).fields["answer"] == "Paris."
 
 
 ENDS = {
@@ -125,11 +127,13 @@ def test_a_stream_may_end_by_its_own_mark(says, target, end):
     said, done = ENDS[end]
     pieces = events('{"delta": "Par"}', '{"delta": "is."}')
     says.body = pieces + said + events('{"delta": " Too late."}')
-    reply = target(says.url, stream=Stream(done=done)).ask(QUERY)
+    reply = target(says.url, stream=StreamSettings(done=done)).ask(QUERY)
     assert reply.fields["answer"] == "Paris."
     assert reply.fields.get("model") == ("m" if end == "a name" else None)
     says.body = pieces
-    assert "the answer ended before" in str(failure_of(target(says.url, stream=Stream(done=done))))
+    assert "the answer ended before" in str(
+        failure_of(target(says.url, stream=StreamSettings(done=done)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,7 +149,7 @@ def test_a_stream_may_end_by_its_own_mark(says, target, end):
 def test_events_that_are_no_answer_are_a_failure_of_content(says, target, body, told):
     says.body = body
     with pytest.raises(TargetError, match=told) as caught:
-        target(says.url, stream=Stream(done="[DONE]")).ask(QUERY)
+        target(says.url, stream=StreamSettings(done="[DONE]")).ask(QUERY)
     assert caught.value.kind == "content"
 
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.records import record_table
-from rageval_report.runner.failures import TargetError
 from rageval_report.runner.paths import value_at
 from rageval_report.runner.replies import ResponsePaths, record_fields
-from rageval_report.runner.templates import filled, filled_address
+from rageval_report.runner.target_errors import TargetError
+from rageval_report.runner.templates import fill_template, fill_url
 
 OPENAI = {
     "model": "m-1",
@@ -110,7 +110,7 @@ def test_a_path_never_fails(document, path):
 def test_a_template_is_filled_however_deep():
     fields = {"question": 'He said "why"?', "tags": ["a"]}
     template = {"messages": [{"role": "user", "content": "{question}"}], "k": 5, "json": "{}"}
-    assert filled(template, fields) == {
+    assert fill_template(template, fields) == {
         "messages": [{"role": "user", "content": 'He said "why"?'}],
         "k": 5,
         "json": "{}",
@@ -119,12 +119,12 @@ def test_a_template_is_filled_however_deep():
 
 def test_a_place_that_names_no_field_is_refused_with_the_nearest():
     with pytest.raises(KeyError, match=r"no field that may be sent is named 'qestion'.*'question'"):
-        filled({"q": "{qestion}"}, {"question": "Why?"})
+        fill_template({"q": "{qestion}"}, {"question": "Why?"})
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs",))))
 def test_a_question_in_an_address_is_escaped_whole(question):
-    url = filled_address("http://host/ask?q={question}&k=1", {"question": question})
+    url = fill_url("http://host/ask?q={question}&k=1", {"question": question})
     assert url.isascii()
     assert url.count("&") == 1
     assert "#" not in url

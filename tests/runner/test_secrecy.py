@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rageval_report.runner import RunConfig, run
+from rageval_report.runner import RunConfig, collect_answers
 from rageval_report.runner.targets.http import HttpSettings, HttpTarget
 
 GOLD = {
@@ -41,7 +41,7 @@ ROWS = [
 )
 def test_a_server_is_sent_what_the_template_names_and_no_gold(says, tmp_path, settings, sent):
     with HttpTarget(HttpSettings(says.url, **settings)) as target:
-        run(ROWS, target, tmp_path, RunConfig(concurrency=1, warm_up=1, table="jsonl"))
+        collect_answers(ROWS, target, tmp_path, RunConfig(concurrency=1, warm_up=1, table="jsonl"))
     asked = [one for one in says.requests if one[2]]
     assert len(asked) == 3  # one to warm up
     assert json.loads(asked[0][2]) == sent
@@ -53,13 +53,13 @@ def test_a_server_is_sent_what_the_template_names_and_no_gold(says, tmp_path, se
 def test_a_template_that_names_gold_sends_nothing(says, tmp_path, name):
     settings = HttpSettings(says.url, body={"hint": f"{{{name}}}"})
     with HttpTarget(settings) as target, pytest.raises(KeyError, match="no field that may be sent"):
-        run(ROWS, target, tmp_path, RunConfig(table="jsonl"))
+        collect_answers(ROWS, target, tmp_path, RunConfig(table="jsonl"))
     assert [one for one in says.requests if one[2]] == []
 
 
 def test_what_the_pipeline_is_not_shown_stands_in_the_records(says, tmp_path, lines):
     with HttpTarget(HttpSettings(says.url)) as target:
-        finished = run(ROWS, target, tmp_path, RunConfig(table="jsonl"))
+        finished = collect_answers(ROWS, target, tmp_path, RunConfig(table="jsonl"))
     [row, _] = lines(finished.records)
     assert row["query_type"] == "GOLD-unanswerable"
     assert row["metadata"] == GOLD["metadata"]

@@ -14,7 +14,7 @@ from rageval_report.errors import RagevalWarning
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rageval_report.runner import Finished
+    from rageval_report.runner import FinishedRun
 
 # Up to here a run is held as a whole, with all its texts, and the page shows them.
 MOST_WHOLE = 20_000
@@ -23,7 +23,7 @@ MOST_WHOLE_BYTES = 200_000_000  # of answers, as they stand in the journal
 _JOURNAL = "journal.jsonl"
 
 
-def is_large(finished: Finished) -> bool:
+def is_large(finished: FinishedRun) -> bool:
     """Whether the texts of a run are too many to be held at once."""
     size = (finished.folder / _JOURNAL).stat().st_size
     return finished.n > MOST_WHOLE or size > MOST_WHOLE_BYTES
@@ -35,11 +35,11 @@ class InBlocks:
 
     Parameters
     ----------
-    finished : Finished
+    finished : FinishedRun
         The run.
     """
 
-    finished: Finished
+    finished: FinishedRun
     _told: list[str] = field(default_factory=list)
     _was_told: bool = False
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rageval_report import RAGPipelineEvaluation
     from rageval_report.judges import Rubric
     from rageval_report.results import Result
-    from rageval_report.runner import Finished
+    from rageval_report.runner import FinishedRun
     from rageval_report.scoring.records import WithJudged
 
 SCORES, REPORT = "scores.json", "report.html"
@@ -169,11 +169,11 @@ def _check_folder(folder: Path, *, resume: bool) -> None:
         )
 
 
-def _asked(asked: Asked, folder: Path, resume: bool, retry_failed: bool) -> Finished:
+def _asked(asked: Asked, folder: Path, resume: bool, retry_failed: bool) -> FinishedRun:
     runner = load("rageval_report.runner")
     with runner.target_from(asked.run) as target:
         try:
-            finished: Finished = runner.run(
+            finished: FinishedRun = runner.collect_answers(
                 asked.queries, target, folder, asked.run, resume=resume, retry_failed=retry_failed
             )
         except KeyboardInterrupt:

@@ -150,15 +150,15 @@ def eval_config_of(given: Mapping[str, Any]) -> EvalConfig:
     >>> config.run.target_name, config.datasets
     ('http', ('qasper',))
     """
-    settings_from = load("rageval_report.runner.settings:settings_from")
+    parse_settings = load("rageval_report.runner.settings:parse_settings")
     names = {one.name for one in fields(_Own)}
     _check_keys(given, names)
     mine = {key: value for key, value in given.items() if key in names}
     rest = {key: value for key, value in given.items() if key not in names}
-    own: _Own = settings_from(_Own, mine)
+    own: _Own = parse_settings(_Own, mine)
     groups = None
     if isinstance(rest.get("metrics"), Mapping):
-        groups = settings_from(MetricGroups, rest.pop("metrics"), "metrics")
+        groups = parse_settings(MetricGroups, rest.pop("metrics"), "metrics")
     run: RunConfig = load("rageval_report.runner:config_from")(_as_ours(rest, own))
     return EvalConfig(
         run,
@@ -195,7 +195,7 @@ def _as_ours(rest: dict[str, Any], own: _Own) -> dict[str, Any]:
 def _objective(name: str, told: Any) -> Any:
     if not isinstance(told, Mapping):
         return told
-    section = load("rageval_report.runner.settings:settings_from")(
+    section = load("rageval_report.runner.settings:parse_settings")(
         ObjectiveSection, told, f"objectives.{name}"
     )
     values = {one.name: getattr(section, one.name) for one in fields(ObjectiveSection)}

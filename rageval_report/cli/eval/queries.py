@@ -141,15 +141,15 @@ def check_gold(rubrics: Iterable[Rubric], queries: str | pd.DataFrame) -> None:
     DataError
         If no query has the field.
     """
-    answered = {*load("rageval_report.runner.columns:ANSWERED"), "question", "query_id"}
+    answered = {*load("rageval_report.runner.column_kinds:ANSWER_COLUMNS"), "question", "query_id"}
     wanting = {
         field: rubric.name for rubric in rubrics for field in rubric.needs if field not in answered
     }
     if not wanting:
         return
-    asked = load("rageval_report.runner.queries:queries_of")(queries)
+    asked = load("rageval_report.runner.query_source:queries_of")(queries)
     for query in asked:
-        for field in [one for one in wanting if _holds(query.given, one)]:
+        for field in [one for one in wanting if _holds(query.other_fields, one)]:
             del wanting[field]
         if not wanting:
             return

@@ -57,11 +57,11 @@ def rehearsed(
 
 def _chosen(asked: Asked) -> list[dict[str, Any]]:
     """The queries that are drawn, as rows."""
-    queries = load("rageval_report.runner.queries:queries_of")(asked.queries)
-    drawn = load("rageval_report.runner.queries:drawn")
+    queries = load("rageval_report.runner.query_source:queries_of")(asked.queries)
+    drawn = load("rageval_report.runner.query_source:sample_mask")
     mask = drawn(len(queries), asked.run.samples, asked.run.seed)
     return [
-        {**one.given, "query_id": one.query_id, "question": one.question}
+        {**one.other_fields, "query_id": one.query_id, "question": one.question}
         for one in queries
         if mask[one.row]
     ]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rageval_report.cli.eval.queries import Asked
     from rageval_report.judges import Rubric
     from rageval_report.judges.chats.over_http import HttpChat
-    from rageval_report.runner import Finished
+    from rageval_report.runner import FinishedRun
     from rageval_report.scoring.records import WithJudged
 
 # Where a server that tells its settings may name the model that gives the answers.
@@ -70,12 +70,12 @@ class ScoredRun:
     failure: str | None = None
 
 
-def check_answered(finished: Finished, where: str) -> None:
+def check_answered(finished: FinishedRun, where: str) -> None:
     """Refuse a run without a single answer, with what the pipeline said.
 
     Parameters
     ----------
-    finished : Finished
+    finished : FinishedRun
         The run.
     where : str
         The option that says whom to ask.
@@ -97,7 +97,7 @@ def check_answered(finished: Finished, where: str) -> None:
 
 
 def scored_run(
-    finished: Finished, asked: Asked, folder: Path, config: EvalConfig, wanted: Wanted
+    finished: FinishedRun, asked: Asked, folder: Path, config: EvalConfig, wanted: Wanted
 ) -> ScoredRun:
     """Compute and judge; where the judge fails, what was computed stays.
 
@@ -146,7 +146,7 @@ def scored_run(
     return ScoredRun(found, None if found.judged is None else found.judged.failure)
 
 
-def _records(finished: Finished) -> pd.DataFrame:
+def _records(finished: FinishedRun) -> pd.DataFrame:
     """The answers; gold that they cannot be held against shall not cost them."""
     return rageval_report.read_records(
         finished.records, unretrieved_citations="keep", unplaced_gold="drop"
@@ -154,7 +154,7 @@ def _records(finished: Finished) -> pd.DataFrame:
 
 
 def _metrics(
-    records: pd.DataFrame, finished: Finished, config: EvalConfig, wanted: Wanted
+    records: pd.DataFrame, finished: FinishedRun, config: EvalConfig, wanted: Wanted
 ) -> tuple[list[str], list[Any]]:
     """What was asked for, else what the fields allow."""
     is_named = bool(wanted.computed or (config.run.metrics and wanted.rubrics))

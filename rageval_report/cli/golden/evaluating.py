@@ -181,7 +181,9 @@ def _answered(place: str, asked: _Asked, chat: Any) -> tuple[pd.DataFrame, dict[
     runner, folder = load(_RUNNER), asked.folder / RUN
     resume = (folder / "journal.jsonl").exists()
     with runner.target_from(config) as target:
-        finished = runner.run(truth, target, folder, config, resume=resume, retry_failed=False)
+        finished = runner.collect_answers(
+            truth, target, folder, config, resume=resume, retry_failed=False
+        )
     for one in finished.notes:
         note(one)
     records = rageval_report.read_records(finished.records, unretrieved_citations="keep")

@@ -12,10 +12,10 @@ from rageval_report._registry import lazy_face
 
 if TYPE_CHECKING:
     from rageval_report.demo.server.app import ReferenceServer as ReferenceServer
-    from rageval_report.demo.server.documents import Document as Document
-    from rageval_report.demo.server.documents import demo_documents as demo_documents
-    from rageval_report.demo.server.documents import demo_queries as demo_queries
-    from rageval_report.demo.server.documents import read_documents as read_documents
+    from rageval_report.demo.server.corpus import Document as Document
+    from rageval_report.demo.server.corpus import demo_documents as demo_documents
+    from rageval_report.demo.server.corpus import demo_queries as demo_queries
+    from rageval_report.demo.server.corpus import read_documents as read_documents
     from rageval_report.demo.server.faults import FAULTS as FAULTS
     from rageval_report.demo.server.faults import Faults as Faults
     from rageval_report.demo.server.search import ExtractiveRag as ExtractiveRag

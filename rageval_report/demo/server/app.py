@@ -178,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
         reference.is_over.wait(reference.delay)
         found = reference.rag.answer(asked.question, asked.k)
         body = json.dumps(found).encode()
-        fault = reference.faults.drawn(asked.question)
+        fault = reference.faults.draw(asked.question)
         if fault is not None and FAULTS[fault](self, body):
             return
         if asked.in_pieces:

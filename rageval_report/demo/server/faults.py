@@ -128,9 +128,9 @@ class Faults:
     Examples
     --------
     >>> faults = Faults({"500": 0.5})
-    >>> [faults.drawn("Why?") for _ in range(8)] == [Faults({"500": 0.5}).drawn("Why?")] * 8
+    >>> [faults.draw("Why?") for _ in range(8)] == [Faults({"500": 0.5}).draw("Why?")] * 8
     False
-    >>> Faults({}).drawn("Why?") is None
+    >>> Faults({}).draw("Why?") is None
     True
     """
 
@@ -147,7 +147,7 @@ class Faults:
         self._asked: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def drawn(self, question: str) -> str | None:
+    def draw(self, question: str) -> str | None:
         """The fault that this request meets, or None."""
         if not self._shares:
             return None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rageval_report._registry import load
-from rageval_report.demo.server.documents import Document
+from rageval_report.demo.server.corpus import Document
 from rageval_report.errors import DataError
 
 REFUSAL = "I don't know: the documents do not say."

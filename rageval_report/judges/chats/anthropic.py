@@ -6,7 +6,7 @@ import os
 from functools import partial
 from typing import Any
 
-from rageval_report.http.client import Answer, Headers
+from rageval_report.http.client import Headers, HttpResponse
 from rageval_report.judges.chats.base import Ending, Message, Reply
 from rageval_report.judges.chats.over_http import (
     Body,
@@ -102,7 +102,7 @@ def _body(model: str, options: Options, message: Message) -> Body:
     return options.completed(body)
 
 
-def _reply(answer: Answer) -> Reply:
+def _reply(answer: HttpResponse) -> Reply:
     document = answer.json()
     if not isinstance(document, dict) or not isinstance(document.get("content"), list):
         raise answer.error('expected {"content": [{"type": "text", "text": ...}]}')

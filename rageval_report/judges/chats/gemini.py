@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from rageval_report.http.client import Answer
+from rageval_report.http.client import HttpResponse
 from rageval_report.judges.chats.base import Ending, Message, Reply
 from rageval_report.judges.chats.over_http import (
     Body,
@@ -89,7 +89,7 @@ def _body(options: Options, message: Message) -> Body:
     )
 
 
-def _reply(answer: Answer) -> Reply:
+def _reply(answer: HttpResponse) -> Reply:
     document = answer.json()
     candidates = objects(document, "candidates")
     blocked = inner(document, "promptFeedback").get("blockReason")

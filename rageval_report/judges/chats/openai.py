@@ -9,7 +9,7 @@ import os
 from functools import partial
 from typing import Any
 
-from rageval_report.http.client import Answer
+from rageval_report.http.client import HttpResponse
 from rageval_report.judges.chats.base import Ending, Message, Reply
 from rageval_report.judges.chats.over_http import (
     Body,
@@ -126,7 +126,7 @@ def _body(model: str, limit: str, options: Options, message: Message) -> Body:
     return options.completed(body)
 
 
-def _reply(answer: Answer) -> Reply:
+def _reply(answer: HttpResponse) -> Reply:
     document = answer.json()
     choices = objects(document, "choices")
     if not choices:

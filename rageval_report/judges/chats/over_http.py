@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from rageval_report.errors import DataError, JudgeError
-from rageval_report.http.addresses import checked_address, shown
-from rageval_report.http.client import Answer, Client, Headers
-from rageval_report.http.keys import checked_variable, key_from_environment
+from rageval_report.http.addresses import check_address, redact_url
+from rageval_report.http.client import Client, Headers, HttpResponse
+from rageval_report.http.keys import check_key_variable, key_from_environment
 from rageval_report.http.retries import Sleep
 from rageval_report.judges.chats.base import MAX_TOKENS, Ask, Ending, Message, Reply
 
@@ -51,7 +51,7 @@ class HttpChat:
     max_tokens: int
     settings: Mapping[str, object]
     write: Callable[[Message], Body] = field(repr=False)
-    read: Callable[[Answer], Reply] = field(repr=False)
+    read: Callable[[HttpResponse], Reply] = field(repr=False)
     headers: Callable[[], Headers] = field(repr=False)
     client: Callable[[], Client] = field(repr=False)
 
@@ -149,7 +149,7 @@ def chat_over_http(
     url: str,
     options: Options,
     write: Callable[[Message], Body],
-    read: Callable[[Answer], Reply],
+    read: Callable[[HttpResponse], Reply],
     headers: Callable[[], Headers],
 ) -> HttpChat:
     """A chat whose model and key are checked now, not at the first question."""
@@ -158,7 +158,7 @@ def chat_over_http(
     headers()
     settings: dict[str, object] = {
         "provider": provider,
-        "url": shown(url),
+        "url": redact_url(url),
         "max_tokens": options.max_tokens,
         "temperature": options.temperature,
         "structured": options.structured,
@@ -198,10 +198,10 @@ class Home:
         routed = _first_set(self.url_variables)
         base = base_url or (os.environ[routed] if routed else self.url)
         if "?" in base or "#" in base:
-            raise DataError(f"base_url ends before any '?' or '#': {shown(base)} alone")
-        address = checked_address(base).rstrip("/")
+            raise DataError(f"base_url ends before any '?' or '#': {redact_url(base)} alone")
+        address = check_address(base).rstrip("/")
         if api_key_env is not None:
-            return address, checked_variable(api_key_env)
+            return address, check_key_variable(api_key_env)
         if base_url is not None:
             return address, None
         key = _first_set(self.key_variables)

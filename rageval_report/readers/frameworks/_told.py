@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rageval_report.files.strict_json import NotJSONError, parsed, without_half_characters
+from rageval_report.files.strict_json import NotJSONError, parse_json, replace_lone_surrogates
 from rageval_report.readers._columns import columns_of
 from rageval_report.scores.metric import normalised
 from rageval_report.scores.query_ids import first_named, id_column_of
@@ -155,11 +155,11 @@ def _value_in(cell: object) -> object:
         return _without_arrays(cell)
     if not isinstance(cell, str) or len(cell) > _LONGEST_LITERAL:
         return plain_of(cell)
-    text = without_half_characters(cell.strip())[0]
+    text = replace_lone_surrogates(cell.strip())[0]
     if (text[:1], text[-1:]) not in (("{", "}"), ("[", "]")):
         return cell
     try:
-        return parsed(text)
+        return parse_json(text)
     except NotJSONError:
         pass
     try:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.files.strict_json import without_half_characters
+from rageval_report.files.strict_json import replace_lone_surrogates
 from rageval_report.readers.frameworks._texts import read_literal
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, REASON, SCORED, STATE
@@ -152,7 +152,7 @@ def _object(cell: object) -> Mapping[str, Any]:
     found = cell
     if isinstance(cell, str) and len(cell) <= _LONGEST:
         try:
-            found = json.loads(without_half_characters(cell)[0])
+            found = json.loads(replace_lone_surrogates(cell)[0])
         except (ValueError, RecursionError):
             found = read_literal(cell)
     return found if isinstance(found, dict) else {}

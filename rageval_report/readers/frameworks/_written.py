@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rageval_report.files.strict_json import without_half_characters
+from rageval_report.files.strict_json import replace_lone_surrogates
 from rageval_report.readers.frameworks._told import objects_in
 
 
@@ -24,7 +24,7 @@ def values_in(cells: Iterable[object]) -> list[Any]:
     >>> values_in(["{'a': 'b'}", r'["\ud800"]', 0.5])
     [{'a': 'b'}, ['�'], 0.5]
     """
-    whole = [without_half_characters(one)[0] if isinstance(one, str) else one for one in cells]
+    whole = [replace_lone_surrogates(one)[0] if isinstance(one, str) else one for one in cells]
     return objects_in(whole)
 
 

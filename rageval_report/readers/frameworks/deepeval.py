@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.files.strict_json import NotJSONError, parsed, without_half_characters
+from rageval_report.files.strict_json import NotJSONError, parse_json, replace_lone_surrogates
 from rageval_report.readers._columns import columns_of, frame_of, score_columns
 from rageval_report.readers._shapes import ShapeError, mapping, records
 from rageval_report.readers.base import Reader, ScoreFile, distinct
@@ -169,7 +169,7 @@ def _cached(lookup: Json) -> list[dict[str, Any]]:
     cases = []
     for key, value in lookup.items():
         try:
-            case = parsed(without_half_characters(key)[0])
+            case = parse_json(replace_lone_surrogates(key)[0])
         except NotJSONError as exc:
             raise ShapeError(f"a key of {_CACHE} is broken: {exc}") from exc
         kept = records(mapping(value, "a cached test case").get("cached_metrics_data"), "its data")

@@ -9,9 +9,9 @@ from hashlib import blake2b
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from rageval_report.runner.queries import Query
-from rageval_report.runner.replies import Reply
-from rageval_report.runner.settings import settings_from
+from rageval_report.runner.query_source import Query
+from rageval_report.runner.replies import TargetReply
+from rageval_report.runner.settings import parse_settings
 
 # What is asked of a server about itself; what it does not say is null, never invented.
 SNAPSHOT = (
@@ -53,7 +53,7 @@ class Target(ABC):
     @classmethod
     def of_settings(cls, given: Mapping[str, Any], name: str) -> Self:
         """The target of a section of a configuration, each key checked."""
-        return cls(settings_from(cls.settings_type, given, name))
+        return cls(parse_settings(cls.settings_type, given, name))
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +67,7 @@ class Target(ABC):
         self.close()
 
     @abstractmethod
-    def ask(self, query: Query) -> Reply:
+    def ask(self, query: Query) -> TargetReply:
         """Ask once.
 
         Raises

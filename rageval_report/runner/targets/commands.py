@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
 from rageval_report.errors import DataError, PipelineError
-from rageval_report.runner.failures import TargetError
-from rageval_report.runner.queries import Query
-from rageval_report.runner.replies import Reply, ResponsePaths, record_fields
+from rageval_report.runner.query_source import Query
+from rageval_report.runner.replies import ResponsePaths, TargetReply, record_fields
+from rageval_report.runner.target_errors import TargetError
 from rageval_report.runner.targets.base import MOST_BYTES, Target, digest_of
 
 _PIECE = 1 << 16
@@ -71,7 +71,7 @@ class CommandTarget(Target):
     ...     target.ask(Query(0, "a", "Why?", {}))
     Traceback (most recent call last):
     ...
-    rageval_report.runner.failures.TargetError: expected a text or an object; got []
+    rageval_report.runner.target_errors.TargetError: expected a text or an object; got []
     """
 
     settings_type = CommandSettings
@@ -88,9 +88,9 @@ class CommandTarget(Target):
         self._here = threading.local()
         self._all: list[_Process] = []
 
-    def ask(self, query: Query) -> Reply:
+    def ask(self, query: Query) -> TargetReply:
         """Write the question, read the answer."""
-        told = json.dumps(query.told(self._settings.fields), default=str)
+        told = json.dumps(query.request_fields(self._settings.fields), default=str)
         process = self._process()
         started = time.perf_counter()
         try:
@@ -99,7 +99,9 @@ class CommandTarget(Target):
             self._let_go(process)
             raise
         latency_ms = 1000 * (time.perf_counter() - started)
-        return Reply(record_fields(_document(line), self._settings.response), latency_ms, first)
+        return TargetReply(
+            record_fields(_document(line), self._settings.response), latency_ms, first
+        )
 
     def identity(self) -> dict[str, Any]:
         """The command's name; of its arguments, which may hold keys, a digest."""

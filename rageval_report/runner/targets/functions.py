@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from rageval_report._registry import load
 from rageval_report.errors import DataError, MissingDependencyError, UnknownNameError
-from rageval_report.runner.failures import TargetError
-from rageval_report.runner.queries import Query
-from rageval_report.runner.replies import Reply, ResponsePaths, record_fields
+from rageval_report.runner.query_source import Query
+from rageval_report.runner.replies import ResponsePaths, TargetReply, record_fields
+from rageval_report.runner.target_errors import TargetError
 from rageval_report.runner.targets.base import Target, digest_of
 
 Argument = Literal["question", "query"]
@@ -85,10 +85,10 @@ class FunctionTarget(Target):
         module = getattr(function, "__module__", None) or "__main__"
         return cls(FunctionSettings(f"{module}:{name}"), function)
 
-    def ask(self, query: Query) -> Reply:
+    def ask(self, query: Query) -> TargetReply:
         """Call the function."""
         told = self._settings
-        given = query.told(told.fields) if told.argument == "query" else query.question
+        given = query.request_fields(told.fields) if told.argument == "query" else query.question
         started = time.perf_counter()
         try:
             found = self._function(given)
@@ -97,7 +97,7 @@ class FunctionTarget(Target):
         except Exception as exc:  # whatever a user's function raises is a query without an answer
             raise TargetError(f"{type(exc).__name__}: {exc}", "exception") from exc
         latency_ms = 1000 * (time.perf_counter() - started)
-        return Reply(record_fields(found, told.response), latency_ms)
+        return TargetReply(record_fields(found, told.response), latency_ms)
 
     def identity(self) -> dict[str, Any]:
         """The function's name, and a digest of how it is called."""

@@ -10,18 +10,18 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rageval_report.errors import DataError, PipelineError
-from rageval_report.http.addresses import checked_address, shown
-from rageval_report.http.failures import RequestError
+from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.keys import Key, key_from_environment
-from rageval_report.http.streams import Timed, TimedClient
-from rageval_report.http.wording import without_keys
-from rageval_report.runner.failures import TargetError, of_request
+from rageval_report.http.request_errors import RequestError
+from rageval_report.http.server_messages import redact_keys
+from rageval_report.http.streams import TimedClient, TimedResponse
 from rageval_report.runner.paths import value_at
-from rageval_report.runner.queries import Query
-from rageval_report.runner.replies import Reply, ResponsePaths, record_fields
+from rageval_report.runner.query_source import Query
+from rageval_report.runner.replies import ResponsePaths, TargetReply, record_fields
+from rageval_report.runner.target_errors import TargetError, target_error
 from rageval_report.runner.targets.base import MOST_BYTES, SNAPSHOT, Target, digest_of
 from rageval_report.runner.targets.events import Event, events_in
-from rageval_report.runner.templates import filled, filled_address
+from rageval_report.runner.templates import fill_template, fill_url
 
 _VARIABLE = re.compile(r"(?:(\S+) )?\$\{(\w+)\}")
 _OF_KEYS = re.compile(r"authorization|cookie|key|token|secret", re.IGNORECASE)
@@ -31,7 +31,7 @@ _USUAL_END = "[DONE]"
 
 
 @dataclass(frozen=True)
-class Stream:
+class StreamSettings:
     """How an answer comes in pieces, as server-sent events.
 
     Parameters
@@ -66,7 +66,7 @@ class HttpSettings:
         for those that tell the gold. Nothing is sent with GET.
     response : ResponsePaths
         Where the fields of a record stand in the answer.
-    stream : Stream, optional
+    stream : StreamSettings, optional
         How the answer comes in pieces; it comes whole where not given.
     timeout : float
         Seconds that a query may take.
@@ -85,7 +85,7 @@ class HttpSettings:
     headers: dict[str, str] = field(default_factory=dict)
     body: Any = field(default_factory=lambda: {"question": "{question}"})
     response: ResponsePaths = field(default_factory=ResponsePaths)
-    stream: Stream | None = None
+    stream: StreamSettings | None = None
     timeout: float = 60.0
     max_bytes: int = MOST_BYTES
     health_url: str | None = None
@@ -116,7 +116,7 @@ class HttpTarget(Target):
 
     def __init__(self, settings: HttpSettings):
         for url in (settings.url, settings.health_url, settings.config_url):
-            checked_address(filled_address(url, _Anything()) if url else settings.url)
+            check_address(fill_url(url, _Anything()) if url else settings.url)
         self._settings = settings
         self._headers = {name: _header(name, value) for name, value in settings.headers.items()}
         self._connections = 1
@@ -152,7 +152,7 @@ class HttpTarget(Target):
         paths, stream = asdict(told.response), told.stream and asdict(told.stream)
         return {
             "target": "http",
-            "url": shown(told.url),
+            "url": redact_url(told.url),
             "method": told.method,
             "headers": sorted(told.headers),
             "body": told.body if self._sends else None,
@@ -168,26 +168,26 @@ class HttpTarget(Target):
     def _sends(self) -> bool:
         return self._settings.method.upper() not in ("GET", "HEAD")
 
-    def ask(self, query: Query) -> Reply:
+    def ask(self, query: Query) -> TargetReply:
         """Send the question and read the answer."""
-        told, fields = self._settings, query.shown
-        body = filled(told.body, fields) if self._sends else None
+        told, fields = self._settings, query.public_fields
+        body = fill_template(told.body, fields) if self._sends else None
         try:
             timed = self._client.ask(
-                told.method, filled_address(told.url, fields), json=body, headers=self._headers
+                told.method, fill_url(told.url, fields), json=body, headers=self._headers
             )
             if told.stream is None:
                 return _whole(timed, told.response, self._keys)
             return _in_pieces(timed, told.stream, told.response, self._keys)
         except RequestError as exc:
-            raise of_request(exc) from exc
+            raise target_error(exc) from exc
         except RecursionError as exc:
             raise TargetError("the answer is nested too deeply", "content") from exc
 
     def check(self) -> None:
         """Ask the health address, or look whether anything answers at the address at all."""
         told = self._settings
-        url = told.health_url or filled_address(told.url, _Anything())
+        url = told.health_url or fill_url(told.url, _Anything())
         try:
             self._client.ask("GET", url, headers=self._headers)
         except RequestError as exc:
@@ -231,15 +231,15 @@ def _header(name: str, value: str) -> str | Key:
     return value
 
 
-def _whole(timed: Timed, paths: ResponsePaths, keys: Sequence[Key]) -> Reply:
+def _whole(timed: TimedResponse, paths: ResponsePaths, keys: Sequence[Key]) -> TargetReply:
     fields = record_fields(_hidden(keys, timed.answer.json()), paths)
-    return _timed(Reply(fields, 0.0), timed, timed.first_byte_seconds)
+    return _timed(TargetReply(fields, 0.0), timed, timed.first_byte_seconds)
 
 
 def _hidden(keys: Sequence[Key], document: Any) -> Any:
     """The document with stars where a server repeats a key: what it says is written to files."""
     if isinstance(document, str):
-        return without_keys(keys, document)
+        return redact_keys(keys, document)
     if isinstance(document, list):
         return [_hidden(keys, item) for item in document] if keys else document
     if isinstance(document, dict) and keys:
@@ -247,7 +247,7 @@ def _hidden(keys: Sequence[Key], document: Any) -> Any:
     return document
 
 
-def _timed(reply: Reply, timed: Timed, first_seconds: float | None) -> Reply:
+def _timed(reply: TargetReply, timed: TimedResponse, first_seconds: float | None) -> TargetReply:
     first = None if first_seconds is None else _MILLISECONDS * first_seconds
     return replace(reply, latency_ms=_MILLISECONDS * timed.answer.seconds, first_byte_ms=first)
 
@@ -255,13 +255,15 @@ def _timed(reply: Reply, timed: Timed, first_seconds: float | None) -> Reply:
 # -- pieces
 
 
-def _in_pieces(timed: Timed, stream: Stream, paths: ResponsePaths, keys: Sequence[Key]) -> Reply:
+def _in_pieces(
+    timed: TimedResponse, stream: StreamSettings, paths: ResponsePaths, keys: Sequence[Key]
+) -> TargetReply:
     texts: list[str] = []
     last: dict[str, Any] = {}
     place, is_done = None, stream.done is None
     for event in events_in(timed.answer.body):
         if event.name == "error":
-            told = without_keys(keys, event.data)[:_LONGEST_SHOWN]
+            told = redact_keys(keys, event.data)[:_LONGEST_SHOWN]
             raise TargetError(f"the server broke off: {told}", "content")
         document = _document(event.data)
         if _is_end(event, document, stream.done or _USUAL_END):
@@ -275,7 +277,7 @@ def _in_pieces(timed: Timed, stream: Stream, paths: ResponsePaths, keys: Sequenc
         last |= _fields_of(document)
     if not is_done:
         raise TargetError(f"the answer ended before {stream.done!r}", "content")
-    answer = without_keys(keys, "".join(texts))
+    answer = redact_keys(keys, "".join(texts))
     return _joined(answer, _hidden(keys, last), timed, place, paths)
 
 
@@ -300,11 +302,11 @@ def _document(data: str) -> Any:
 
 
 def _joined(
-    answer: str, last: dict[str, Any], timed: Timed, place: int | None, paths: ResponsePaths
-) -> Reply:
+    answer: str, last: dict[str, Any], timed: TimedResponse, place: int | None, paths: ResponsePaths
+) -> TargetReply:
     """The pieces as one answer; what else the events held, the latest of each name."""
     if place is None:
         told = timed.answer.error("no piece of an answer in the events")
-        raise of_request(told)
+        raise target_error(told)
     rest = record_fields({**last, "answer": answer}, replace(paths, answer="answer"))
-    return _timed(Reply(rest, 0.0), timed, timed.seconds_at(place))
+    return _timed(TargetReply(rest, 0.0), timed, timed.seconds_at(place))

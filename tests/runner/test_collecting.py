@@ -17,7 +17,7 @@ import pytest
 
 import rageval_report
 from rageval_report.errors import DataError, PipelineError
-from rageval_report.runner import Retries, RunConfig, TargetError, run
+from rageval_report.runner import Retries, RunConfig, TargetError, collect_answers
 
 
 def says_yes(question):
@@ -41,7 +41,7 @@ def test_the_records_are_the_queries_in_their_order_with_their_answers(tmp_path,
         }
         for n in range(50)
     ]
-    finished = run(rows, says_yes, tmp_path, RunConfig(concurrency=8, table=table))
+    finished = collect_answers(rows, says_yes, tmp_path, RunConfig(concurrency=8, table=table))
     assert finished.records.name == f"records.{table}"
     records = rageval_report.read_records(finished.records)
     assert records.index.tolist() == [row["query_id"] for row in rows]
@@ -57,7 +57,7 @@ def test_the_records_are_the_queries_in_their_order_with_their_answers(tmp_path,
 def test_parquet_takes_columns_of_mixed_kinds(tmp_path):
     given = [1, 0.5, "text", None, {"a": 1}, ["x"], 2**70]
     rows = [{"query_id": str(n), "question": "?", "mixed": one} for n, one in enumerate(given)]
-    finished = run(rows, says_yes, tmp_path, RunConfig(table="parquet"))
+    finished = collect_answers(rows, says_yes, tmp_path, RunConfig(table="parquet"))
     written = pd.read_parquet(finished.records)["mixed"].tolist()
     assert written[:3] == ["1", "0.5", "text"]
     assert pd.isna(written[3])
@@ -66,7 +66,7 @@ def test_parquet_takes_columns_of_mixed_kinds(tmp_path):
 
 def test_the_account_of_a_run_says_what_was_asked_and_how_it_went(tmp_path, queries):
     config = RunConfig(name="mine", samples=5, seed=3, table="jsonl")
-    run(queries(20), says_yes, tmp_path, config)
+    collect_answers(queries(20), says_yes, tmp_path, config)
     account = json.loads((tmp_path / "run.json").read_text())
     assert (account["name"], account["question_count"], account["error_count"]) == ("mine", 5, 0)
     assert account["metadata"]["samples"] == 5
@@ -76,7 +76,7 @@ def test_the_account_of_a_run_says_what_was_asked_and_how_it_went(tmp_path, quer
 
 def test_where_the_queries_come_from_stands_in_the_account(tmp_path, queries):
     about = {"datasets": ["squad_v2"], "samples_per_dataset": 2, "seed": 7, "at": Path("a")}
-    run(queries(2), says_yes, tmp_path, RunConfig(table="jsonl", about=about))
+    collect_answers(queries(2), says_yes, tmp_path, RunConfig(table="jsonl", about=about))
     account = json.loads((tmp_path / "run.json").read_text())
     assert account["about"] == about | {"at": "a"}
 
@@ -84,14 +84,18 @@ def test_where_the_queries_come_from_stands_in_the_account(tmp_path, queries):
 def test_a_sample_is_drawn_and_only_it_is_asked(tmp_path, queries, lines):
     asked = []
     config = RunConfig(samples=7, seed=1, table="jsonl")
-    finished = run(queries(100), lambda question: asked.append(question) or "A", tmp_path, config)
+    finished = collect_answers(
+        queries(100), lambda question: asked.append(question) or "A", tmp_path, config
+    )
     assert len(asked) == finished.n == len(lines(finished.records)) == 7
 
 
 def test_a_warm_up_is_asked_and_not_kept(tmp_path, queries, lines):
     asked = []
     config = RunConfig(warm_up=3, table="jsonl")
-    finished = run(queries(10), lambda question: asked.append(question) or "A", tmp_path, config)
+    finished = collect_answers(
+        queries(10), lambda question: asked.append(question) or "A", tmp_path, config
+    )
     assert (len(asked), len(lines(finished.records))) == (13, 10)
 
 
@@ -115,7 +119,7 @@ def fails_first(times: int, kind: str = "server"):
 
 def test_what_passes_is_asked_again(tmp_path, queries, lines, waits):
     config = RunConfig(table="jsonl")
-    finished = run(queries(5), fails_first(2), tmp_path, config, sleep=waits.append)
+    finished = collect_answers(queries(5), fails_first(2), tmp_path, config, sleep=waits.append)
     assert [row["answer"] for row in lines(finished.records)] == ["after 3"] * 5
     assert [row["attempts"] for row in lines(finished.records)] == [3] * 5
     assert len(waits) == 10
@@ -128,7 +132,7 @@ def test_what_does_not_pass_is_kept_with_its_reason(tmp_path, queries, lines):
             raise ValueError("three is too many")
         return "A"
 
-    finished = run(queries(5), answer, tmp_path, RunConfig(table="jsonl"))
+    finished = collect_answers(queries(5), answer, tmp_path, RunConfig(table="jsonl"))
     failed = lines(finished.records)[3]
     assert failed["error"] == "exception: ValueError: three is too many"
     assert failed["error_kind"] == "exception"
@@ -147,7 +151,7 @@ def test_a_failed_query_is_failed_in_the_scores_and_not_zero(tmp_path):
         {"query_id": one, "question": f"{one}?", "relevant": ["d1"], "reference": ["A"]}
         for one in ("One", "Two", "Three")
     ]
-    finished = run(rows, answer, tmp_path, RunConfig())
+    finished = collect_answers(rows, answer, tmp_path, RunConfig())
     records = rageval_report.read_records(finished.records)
     evaluation = rageval_report.score(records, ["recall@1", "exact_match"])
     assert evaluation.states.loc["Two"].tolist() == ["failed", "failed"]
@@ -166,7 +170,7 @@ def test_a_pipeline_that_is_down_is_not_asked_to_the_end(tmp_path, queries):
 
     config = RunConfig(concurrency=1, stop_after=5, table="jsonl")
     with pytest.raises(PipelineError, match=r"5 queries failed one after the other, .*down"):
-        run(queries(1000), answer, tmp_path, config)
+        collect_answers(queries(1000), answer, tmp_path, config)
     assert len(asked) == 15
 
 
@@ -182,27 +186,27 @@ def test_a_run_that_stopped_goes_on_where_it_was(tmp_path, queries, lines):
 
     config = RunConfig(concurrency=1, stop_after=5, table="jsonl")
     with pytest.raises(PipelineError):
-        run(queries(30), answer, tmp_path, config)
+        collect_answers(queries(30), answer, tmp_path, config)
     is_down[0] = False
-    resumed = run(queries(30), answer, tmp_path, config, resume=True)
+    resumed = collect_answers(queries(30), answer, tmp_path, config, resume=True)
     assert (resumed.n, resumed.n_new, resumed.failures) == (30, 15, {"exception": 5})
-    retried = run(queries(30), answer, tmp_path, config, retry_failed=True)
+    retried = collect_answers(queries(30), answer, tmp_path, config, retry_failed=True)
     assert (retried.n_new, retried.n_failed) == (5, 0)
     assert Counter(asked.values()) == {1: 25, 2: 5}
     assert [row["query_id"] for row in lines(retried.records)] == [f"q{n}" for n in range(30)]
 
 
 def test_a_run_that_is_done_asks_nothing_more(tmp_path, queries):
-    first = run(queries(5), says_yes, tmp_path, RunConfig())
-    again = run(queries(5), says_yes, tmp_path, RunConfig(), resume=True)
+    first = collect_answers(queries(5), says_yes, tmp_path, RunConfig())
+    again = collect_answers(queries(5), says_yes, tmp_path, RunConfig(), resume=True)
     assert (again.n, again.n_new) == (5, 0)
     assert pd.read_parquet(again.records).equals(pd.read_parquet(first.records))
 
 
 def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path, queries):
-    run(queries(5), says_yes, tmp_path, RunConfig())
+    collect_answers(queries(5), says_yes, tmp_path, RunConfig())
     with pytest.raises(DataError, match="holds a run already"):
-        run(queries(5), says_yes, tmp_path, RunConfig())
+        collect_answers(queries(5), says_yes, tmp_path, RunConfig())
 
 
 @pytest.mark.parametrize(
@@ -210,21 +214,21 @@ def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path, queries):
     [(6, {}, "the queries"), (5, {"samples": 2}, "samples"), (5, {"seed": 1}, "seed")],
 )
 def test_a_run_of_something_else_is_not_resumed(tmp_path, queries, n, settings, told):
-    run(queries(5), says_yes, tmp_path, RunConfig())
+    collect_answers(queries(5), says_yes, tmp_path, RunConfig())
     with pytest.raises(DataError, match=f"in which {told} was another"):
-        run(queries(n), says_yes, tmp_path, RunConfig(**settings), resume=True)
+        collect_answers(queries(n), says_yes, tmp_path, RunConfig(**settings), resume=True)
 
 
 def test_another_pace_may_be_chosen_when_a_run_is_resumed(tmp_path, queries):
-    run(queries(5), says_yes, tmp_path, RunConfig())
+    collect_answers(queries(5), says_yes, tmp_path, RunConfig())
     faster = RunConfig(concurrency=16, retries=Retries.none(), stop_after=None)
-    assert run(queries(5), says_yes, tmp_path, faster, resume=True).n == 5
+    assert collect_answers(queries(5), says_yes, tmp_path, faster, resume=True).n == 5
 
 
 def test_a_setting_that_cannot_be_filled_ends_the_run(tmp_path, serve, target, queries):
     asked = target(serve() + "/answer", body={"question": "{topic}"})
     with pytest.raises(KeyError, match="no field that may be sent is named 'topic'"):
-        run(queries(5), asked, tmp_path, RunConfig())
+        collect_answers(queries(5), asked, tmp_path, RunConfig())
 
 
 # -- over a socket, with faults
@@ -237,7 +241,7 @@ def test_none_is_lost_or_doubled_when_the_server_fails_now_and_then(
     rows = [{"query_id": f"q{n}", "question": f"Is bin {n} free?"} for n in range(200)]
     config = RunConfig(concurrency=16, table="jsonl", retries=Retries(9, 9, 9, 9))
     asked = target(serve(**faults) + "/answer")
-    finished = run(rows, asked, tmp_path, config, sleep=waits.append)
+    finished = collect_answers(rows, asked, tmp_path, config, sleep=waits.append)
     found = lines(finished.records)
     assert [row["query_id"] for row in found] == [row["query_id"] for row in rows]
     assert finished.n_failed == 0
@@ -246,7 +250,7 @@ def test_none_is_lost_or_doubled_when_the_server_fails_now_and_then(
 
 def test_a_rate_is_kept_by_all_threads_together(tmp_path, queries, waits):
     config = RunConfig(concurrency=4, rate=0.001, table="jsonl")
-    run(queries(4), says_yes, tmp_path, config, sleep=waits.append)
+    collect_answers(queries(4), says_yes, tmp_path, config, sleep=waits.append)
     assert sorted(round(wait, -3) for wait in waits) == [1000, 2000, 3000]
 
 
@@ -254,7 +258,7 @@ def test_a_rate_is_kept_by_all_threads_together(tmp_path, queries, waits):
 
 KILLED = """
 import os, signal, sys, threading
-from rageval_report.runner import RunConfig, run
+from rageval_report.runner import RunConfig, collect_answers
 
 folder, at, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 lock, n = threading.Lock(), 0
@@ -270,7 +274,7 @@ def answer(question):
     return question.upper()
 
 config = RunConfig(concurrency=threads, table="jsonl")
-run(folder + "/queries.jsonl", answer, folder + "/run", config, resume=True)
+collect_answers(folder + "/queries.jsonl", answer, folder + "/run", config, resume=True)
 """
 
 
@@ -311,7 +315,7 @@ def whole_lines(path) -> list[dict]:
 
 INTERRUPTED = """
 import os, signal, sys, threading
-from rageval_report.runner import RunConfig, run
+from rageval_report.runner import RunConfig, collect_answers
 
 first = threading.Event()
 
@@ -324,7 +328,7 @@ def answer(question):
 
 rows = [{"query_id": str(n), "question": "?"} for n in range(5000)]
 try:
-    run(rows, answer, sys.argv[1], RunConfig(concurrency=2, table="jsonl"))
+    collect_answers(rows, answer, sys.argv[1], RunConfig(concurrency=2, table="jsonl"))
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -357,7 +361,7 @@ def test_answers_are_not_held_in_memory(tmp_path, queries):
         folder = tmp_path / f"run {len(peaks)}"
         tracemalloc.reset_peak()
         before = tracemalloc.get_traced_memory()[0]
-        run(path, answer, folder, RunConfig(concurrency=4, table="jsonl"))
+        collect_answers(path, answer, folder, RunConfig(concurrency=4, table="jsonl"))
         peaks.append(tracemalloc.get_traced_memory()[1] - before)
     tracemalloc.stop()
     # 1,000 answers more are 12 MB; what is held of them is a place in a file.
@@ -375,7 +379,9 @@ def test_of_a_query_that_is_asked_a_few_bytes_are_held(tmp_path, queries):
                 held.append(tracemalloc.get_traced_memory()[0] - before)
             return "A"
 
-        run(path, answer, tmp_path / f"run {n}", RunConfig(concurrency=1, table="jsonl"))
+        collect_answers(
+            path, answer, tmp_path / f"run {n}", RunConfig(concurrency=1, table="jsonl")
+        )
         return held[0]
 
     tracemalloc.start()

@@ -36,19 +36,19 @@ def server_message(body: bytes, keys: Iterable[Key] = ()) -> str:
         said = _message_in(json.loads(text)) or text
     except (ValueError, RecursionError):
         said = text
-    return _line(without_keys(keys, said), _LONGEST)
+    return _line(redact_keys(keys, said), _LONGEST)
 
 
-def beginning(body: bytes, keys: Iterable[Key] = ()) -> str:
+def quote_beginning(body: bytes, keys: Iterable[Key] = ()) -> str:
     r"""How an answer begins, in one line.
 
     Examples
     --------
-    >>> beginning(b"<!doctype html>\n<title>Hello</title>")
+    >>> quote_beginning(b"<!doctype html>\n<title>Hello</title>")
     '<!doctype html> <title>Hello</title>'
     """
     text = body[:_LOOKED_AT].decode("utf-8", "replace")
-    return _line(without_keys(keys, text), _LONGEST_BEGINNING)
+    return _line(redact_keys(keys, text), _LONGEST_BEGINNING)
 
 
 def _message_in(document: Any) -> str:
@@ -63,16 +63,16 @@ def _message_in(document: Any) -> str:
     return ""
 
 
-def without_keys(keys: Iterable[Key], text: str) -> str:
+def redact_keys(keys: Iterable[Key], text: str) -> str:
     """The text with stars where keys stood; to be cut only afterwards, lest half a key remains.
 
     Examples
     --------
-    >>> without_keys([Key("sk-1")], "sk-1 is wrong")
+    >>> redact_keys([Key("sk-1")], "sk-1 is wrong")
     '*** is wrong'
     """
     for key in keys:
-        text = key.hidden_in(text)
+        text = key.redact(text)
     return text
 
 

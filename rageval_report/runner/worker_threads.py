@@ -11,11 +11,11 @@ from typing import Any
 from tqdm import tqdm
 
 from rageval_report.errors import PipelineError
-from rageval_report.runner.config import RunConfig
-from rageval_report.runner.failures import TargetError
-from rageval_report.runner.journal import Journal
 from rageval_report.runner.pacing import Tries, Turns
-from rageval_report.runner.queries import Query
+from rageval_report.runner.query_source import Query
+from rageval_report.runner.run_config import RunConfig
+from rageval_report.runner.run_journal import RunJournal
+from rageval_report.runner.target_errors import TargetError
 from rageval_report.runner.targets import Target
 
 Sleep = Callable[[float], object]
@@ -30,7 +30,7 @@ class _StoppedError(Exception):
 
 
 @dataclass(frozen=True)
-class Asking:
+class WorkerPool:
     """What all threads of a run share.
 
     Parameters
@@ -47,14 +47,14 @@ class Asking:
     config: RunConfig
     sleep: Sleep | None = None
 
-    def ask_all(self, queries: Iterator[Query], journal: Journal, n: int) -> None:
+    def ask_all(self, queries: Iterator[Query], journal: RunJournal, n: int) -> None:
         """Ask every query, and write down what becomes of each.
 
         Parameters
         ----------
         queries : iterator of Query
             Those that are to be asked.
-        journal : Journal
+        journal : RunJournal
             Takes each answer before its thread asks for the next.
         n : int
             How many they are, for the progress.
@@ -83,7 +83,7 @@ class Asking:
 class _Threads:
     """One run of the threads, and what ends it."""
 
-    def __init__(self, asking: Asking, queries: Iterator[Query], journal: Journal, bar: Any):
+    def __init__(self, asking: WorkerPool, queries: Iterator[Query], journal: RunJournal, bar: Any):
         self._target, self._config = asking.target, asking.config
         self._queries, self._journal, self._bar = queries, journal, bar
         self._turns = Turns(asking.config.rate)

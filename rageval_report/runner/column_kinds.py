@@ -10,7 +10,7 @@ _TEXT, _TEXTS, _MIXED = "text", "texts", "mixed"
 _LARGEST = 2**63
 
 # The fields that a run fills, in their order, and their kinds.
-ANSWERED: dict[str, str] = {
+ANSWER_COLUMNS: dict[str, str] = {
     "answer": _TEXT,
     "retrieved": _TEXTS,
     "retrieved_scores": "numbers",

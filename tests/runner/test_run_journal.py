@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError, ReaderError
-from rageval_report.runner.journal import Journal
+from rageval_report.runner.run_journal import RunJournal
 
 HEADER = {"id": "a", "asked": {"seed": 0}}
 
@@ -22,84 +22,84 @@ def path(tmp_path):
     return tmp_path / "run" / "journal.jsonl"
 
 
-def filled(path, n=3, total=5):
-    with Journal(path, HEADER, total) as journal:
+def write_entries(path, n=3, total=5):
+    with RunJournal(path, HEADER, total) as journal:
         for row in range(n):
             journal.append({"row": row, "query_id": f"q{row}", "answer": f"answer {row}"})
 
 
 def test_what_was_appended_is_there_when_it_is_opened_again(path):
-    filled(path)
-    with Journal(path, HEADER, 5) as journal:
+    write_entries(path)
+    with RunJournal(path, HEADER, 5) as journal:
         assert [journal.has(row) for row in range(5)] == [True, True, True, False, False]
         assert journal.entry(1)["answer"] == "answer 1"
         assert journal.entry(4) is None
 
 
 def test_an_entry_is_in_the_file_before_append_returns(path):
-    with Journal(path, HEADER, 1) as journal:
+    with RunJournal(path, HEADER, 1) as journal:
         journal.append({"row": 0, "query_id": "a", "answer": "here"})
         assert json.loads(path.read_text().splitlines()[-1])["answer"] == "here"
 
 
 def test_the_last_of_several_entries_counts(path):
-    with Journal(path, HEADER, 1) as journal:
+    with RunJournal(path, HEADER, 1) as journal:
         journal.append({"row": 0, "query_id": "a", "error": "timeout"})
         assert (journal.n_failed, journal.n_done) == (1, 1)
         journal.append({"row": 0, "query_id": "a", "answer": "at last"})
         assert (journal.n_failed, journal.n_done) == (0, 1)
-    with Journal(path, HEADER, 1) as journal:
+    with RunJournal(path, HEADER, 1) as journal:
         assert journal.entry(0)["answer"] == "at last"
 
 
 @pytest.mark.parametrize("cut", [1, 5, 20])
 def test_a_line_that_was_cut_by_a_kill_is_dropped_and_the_rest_kept(path, cut):
-    filled(path)
+    write_entries(path)
     path.write_bytes(path.read_bytes()[:-cut])
-    with Journal(path, HEADER, 5) as journal:
+    with RunJournal(path, HEADER, 5) as journal:
         assert journal.is_cut
         assert journal.n_done == 2
         journal.append({"row": 2, "query_id": "q2", "answer": "again"})
-    with Journal(path, HEADER, 5) as journal:
+    with RunJournal(path, HEADER, 5) as journal:
         assert (journal.is_cut, journal.n_done) == (False, 3)
 
 
 def test_a_header_that_was_cut_is_written_anew(path):
-    filled(path, n=0)
+    write_entries(path, n=0)
     path.write_bytes(path.read_bytes()[:-9])
-    filled(path)
-    with Journal(path, HEADER, 5) as journal:
+    write_entries(path)
+    with RunJournal(path, HEADER, 5) as journal:
         assert journal.n_done == 3
 
 
 def test_a_line_that_is_broken_in_the_middle_is_told_by_its_number(path):
-    filled(path)
+    write_entries(path)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], b"what?\n", *lines[2:]]))
     with pytest.raises(ReaderError, match=r"line 3: this is no line of a journal"):
-        Journal(path, HEADER, 5)
+        RunJournal(path, HEADER, 5)
 
 
 def test_what_was_asked_otherwise_is_named(path):
-    filled(path)
+    write_entries(path)
     with pytest.raises(DataError, match="in which seed was another"):
-        Journal(path, {"asked": {"seed": 1}}, 5)
+        RunJournal(path, {"asked": {"seed": 1}}, 5)
 
 
 def test_another_file_is_no_journal(path):
     path.parent.mkdir()
     path.write_text('{"query_id": "a"}\n')
     with pytest.raises(ReaderError, match="expected a journal"):
-        Journal(path, HEADER, 5)
+        RunJournal(path, HEADER, 5)
 
 
 def test_two_runs_do_not_write_one_journal(path):
-    with Journal(path, HEADER, 5), pytest.raises(DataError, match="another run is writing it"):
-        Journal(path, HEADER, 5)
+    with RunJournal(path, HEADER, 5), pytest.raises(DataError, match="another run is writing it"):
+        RunJournal(path, HEADER, 5)
 
 
 def test_threads_append_whole_lines(path):
-    with Journal(path, HEADER, 400) as journal:
+    with RunJournal(path, HEADER, 400) as journal:
 
         def work(first):
             for row in range(first, 400, 8):
@@ -116,7 +116,7 @@ def test_threads_append_whole_lines(path):
 @given(st.text(alphabet=st.characters(exclude_categories=())))
 def test_any_text_comes_back_or_its_half_characters_as_the_sign_for_lost(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
-    with Journal(path, HEADER, 1) as journal:
+    with RunJournal(path, HEADER, 1) as journal:
         journal.append({"row": 0, "query_id": "a", "answer": text})
         kept = journal.entry(0)["answer"]
     assert not any("\ud800" <= c <= "\udfff" for c in kept)
@@ -126,10 +126,10 @@ def test_any_text_comes_back_or_its_half_characters_as_the_sign_for_lost(tmp_pat
 FILLS_A_DISK = """
 import resource, sys
 from rageval_report.errors import DataError
-from rageval_report.runner.journal import Journal
+from rageval_report.runner.run_journal import RunJournal
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-with Journal(sys.argv[1], {"asked": {}}, 100) as journal:
+with RunJournal(sys.argv[1], {"asked": {}}, 100) as journal:
     try:
         for row in range(100):
             journal.append({"row": row, "query_id": str(row), "answer": "x" * 50})
@@ -146,13 +146,13 @@ def test_a_disk_that_is_full_is_told_and_the_lines_before_stay_whole(path):
     assert "cannot be written" in told
     assert "can be resumed" in told
     assert path.read_bytes().endswith(b"\n")
-    with Journal(path, {"asked": {}}, 100) as journal:
+    with RunJournal(path, {"asked": {}}, 100) as journal:
         assert not journal.is_cut
         assert journal.n_done == int(written) > 0
 
 
 def test_a_journal_that_something_else_changes_is_told_and_not_mixed_up(path):
-    with Journal(path, HEADER, 2) as journal:
+    with RunJournal(path, HEADER, 2) as journal:
         journal.append({"row": 0, "query_id": "a", "answer": "A"})
         with path.open("ab") as other:
             other.write(b'{"row": 0, "query_id": "a", "answer": "not yours"}\n')
@@ -162,10 +162,10 @@ def test_a_journal_that_something_else_changes_is_told_and_not_mixed_up(path):
 
 
 def test_a_journal_without_an_answer_is_let_go_and_one_with_answers_kept(path):
-    with Journal(path, HEADER, 2) as journal:
+    with RunJournal(path, HEADER, 2) as journal:
         journal.let_go()
     assert not path.exists()
-    with Journal(path, HEADER, 2) as journal:
+    with RunJournal(path, HEADER, 2) as journal:
         journal.append({"row": 0, "query_id": "a", "answer": "A"})
         journal.let_go()
     assert path.exists()

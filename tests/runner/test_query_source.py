@@ -9,7 +9,13 @@ import pandas as pd
 import pytest
 
 from rageval_report.errors import DataError, ReaderError
-from rageval_report.runner.queries import FileQueries, Query, TableQueries, drawn, queries_of
+from rageval_report.runner.query_source import (
+    FileQueries,
+    Query,
+    TableQueries,
+    queries_of,
+    sample_mask,
+)
 
 ROWS = [
     {"qid": "a", "query": "Why?", "relevant": ["d1"], "language": "en"},
@@ -38,7 +44,7 @@ def test_the_pipeline_is_never_shown_the_gold():
         "answerable": True,
     }
     query = Query(0, "a", "Why?", {**gold, "response": "an earlier one", "language": "en"})
-    assert query.shown == {"query_id": "a", "question": "Why?", "language": "en"}
+    assert query.public_fields == {"query_id": "a", "question": "Why?", "language": "en"}
 
 
 @pytest.mark.parametrize(
@@ -52,22 +58,22 @@ def test_the_pipeline_is_never_shown_the_gold():
 )
 def test_no_name_under_which_sets_tell_the_gold_may_be_sent(name):
     query = Query(0, "a", "Why?", {"reference": "So.", "answer": "No.", name: "GOLD"})
-    assert query.shown == {"query_id": "a", "question": "Why?"}
-    assert query.kept()[name if name in query.kept() else f"{name}_given"] == "GOLD"
+    assert query.public_fields == {"query_id": "a", "question": "Why?"}
+    assert query.kept_fields()[name if name in query.kept_fields() else f"{name}_given"] == "GOLD"
 
 
 def test_gold_within_metadata_is_not_shown_and_what_is_not_gold_is():
     history = [{"question": "Who?", "answer": "Ann."}]
     told = {"query_type": "unanswerable", "relevant": {"d1": 2}, "language": "en"}
     query = Query(0, "a", "Why?", {"metadata": told, "history": history})
-    assert query.shown["metadata"] == {"language": "en"}
-    assert query.shown["history"] == history
-    assert query.kept()["metadata"] == told
+    assert query.public_fields["metadata"] == {"language": "en"}
+    assert query.public_fields["history"] == history
+    assert query.kept_fields()["metadata"] == told
 
 
 def test_an_earlier_answer_is_kept_under_another_name():
     query = Query(0, "a", "Why?", {"response": "No.", "context": "...", "latency_ms": 3.0})
-    assert query.kept() == {
+    assert query.kept_fields() == {
         "query_id": "a",
         "question": "Why?",
         "response_given": "No.",
@@ -78,7 +84,7 @@ def test_an_earlier_answer_is_kept_under_another_name():
 
 def test_what_an_earlier_run_kept_is_not_lost_to_what_this_one_keeps():
     given = {"latency_ms": 5, "latency_ms_given": 7, "topic": "x"}
-    kept = Query(0, "a", "Why?", given).kept()
+    kept = Query(0, "a", "Why?", given).kept_fields()
     assert list(kept.values())[2:] == [5, 7, "x"]
     assert (kept["latency_ms_given_2"], kept["latency_ms_given"]) == (5, 7)
 
@@ -130,7 +136,7 @@ def test_cells_of_a_table_become_what_json_has():
     )
     (query,) = queries_of(frame)
     assert query.query_id == "7"
-    assert json.loads(json.dumps(query.given)) == {
+    assert json.loads(json.dumps(query.other_fields)) == {
         "tags": ["x", "y"],
         "level": 3,
         "note": None,
@@ -139,18 +145,18 @@ def test_cells_of_a_table_become_what_json_has():
 
 
 def test_a_draw_is_of_that_size_and_the_same_for_its_seed():
-    masks = [drawn(1000, 100, seed) for seed in (0, 0, 1)]
+    masks = [sample_mask(1000, 100, seed) for seed in (0, 0, 1)]
     assert [mask.sum() for mask in masks] == [100, 100, 100]
     assert (masks[0] == masks[1]).all()
     assert (masks[0] != masks[2]).any()
 
 
 def test_a_draw_of_more_than_there_are_is_all_of_them():
-    assert drawn(5, 9, 0).all()
-    assert drawn(5, None, 0).all()
+    assert sample_mask(5, 9, 0).all()
+    assert sample_mask(5, None, 0).all()
 
 
 def test_every_query_is_drawn_about_equally_often():
-    counts = sum(drawn(20, 5, seed).astype(int) for seed in range(2000))
+    counts = sum(sample_mask(20, 5, seed).astype(int) for seed in range(2000))
     # Binomial(2000, 1/4): mean 500, standard deviation 19.4; five of them on either side.
     assert abs(counts - 500).max() < 5 * 19.4

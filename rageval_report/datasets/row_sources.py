@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_report._registry import load
-from rageval_report.datasets.base import Asked, Part, Record, Row
+from rageval_report.datasets.base import DatasetPart, DatasetRequest, Record, Row
 from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
@@ -52,7 +52,7 @@ class Hub:
 
 def table_parts(
     flatten: Flatten, record: ToRecord, hub: Hub, split: str
-) -> Callable[[Asked], list[Part]]:
+) -> Callable[[DatasetRequest], list[DatasetPart]]:
     """How a set of one table is loaded; `split` is the one where none is asked for.
 
     Parameters
@@ -67,7 +67,7 @@ def table_parts(
         The split to take from the network where none is asked for.
     """
 
-    def parts(asked: Asked) -> list[Part]:
+    def parts(asked: DatasetRequest) -> list[DatasetPart]:
         if asked.subset is not None:
             raise DataError(f"{asked.name} has no subsets; got {asked.subset!r}")
         if asked.path is None:
@@ -79,7 +79,7 @@ def table_parts(
 
 def subset_parts(
     flatten: Flatten, record: ToRecord, hub: Hub, split: str, subsets: tuple[str, ...]
-) -> Callable[[Asked], list[Part]]:
+) -> Callable[[DatasetRequest], list[DatasetPart]]:
     """How a set of several tables is loaded: the one asked for, or all that are there.
 
     Parameters
@@ -90,7 +90,7 @@ def subset_parts(
         Those that exist.
     """
 
-    def parts(asked: Asked) -> list[Part]:
+    def parts(asked: DatasetRequest) -> list[DatasetPart]:
         chosen = (asked.subset,) if asked.subset else subsets
         if asked.path is None:
             hubs = [replace(hub, config=subset) for subset in chosen]
@@ -106,9 +106,13 @@ def subset_parts(
     return parts
 
 
-def _hub_part(name: str, hub: Hub, split: str, flatten: Flatten, record: ToRecord) -> Part:
+def _hub_part(name: str, hub: Hub, split: str, flatten: Flatten, record: ToRecord) -> DatasetPart:
     rows = hub_rows(hub, split)
-    return _part(name, list(rows), flatten, record) if hub.is_nested else Part(name, rows, record)
+    return (
+        _part(name, list(rows), flatten, record)
+        if hub.is_nested
+        else DatasetPart(name, rows, record)
+    )
 
 
 def hub_rows(hub: Hub, split: str) -> Sequence[Any]:
@@ -140,9 +144,11 @@ def _first_line(exc: Exception) -> str:
 # -- files
 
 
-def _local_parts(path: Path, split: str | None, flatten: Flatten, record: ToRecord) -> list[Part]:
+def _local_parts(
+    path: Path, split: str | None, flatten: Flatten, record: ToRecord
+) -> list[DatasetPart]:
     files = _files_in(path, split) if path.is_dir() else [path]
-    return [_part(str(file), content_of(file), flatten, record) for file in files]
+    return [_part(str(file), read_document(file), flatten, record) for file in files]
 
 
 def _files_in(folder: Path, split: str | None) -> list[Path]:
@@ -169,7 +175,7 @@ def _split_of(file: Path) -> str:
     return next(known, file.name)
 
 
-def content_of(path: Path) -> Any:
+def read_document(path: Path) -> Any:
     """What a file holds: a JSON document, or a list of rows from JSON Lines or Parquet.
 
     Raises
@@ -197,8 +203,8 @@ def _parquet_rows(path: Path) -> list[Row]:
     return rows
 
 
-def _part(name: str, content: Any, flatten: Flatten, record: ToRecord) -> Part:
+def _part(name: str, content: Any, flatten: Flatten, record: ToRecord) -> DatasetPart:
     try:
-        return Part(name, flatten(content), record)
+        return DatasetPart(name, flatten(content), record)
     except DataError as exc:
         raise exc if isinstance(exc, ReaderError) else ReaderError(str(exc), name) from exc

@@ -15,7 +15,7 @@ from rageval_report.errors import (
     ReaderError,
     UnknownNameError,
 )
-from rageval_report.runner.settings import read_yaml, settings_from
+from rageval_report.runner.settings import parse_settings, read_yaml
 from rageval_report.runner.targets import TARGETS
 
 TABLES = ("parquet", "jsonl")
@@ -31,8 +31,8 @@ class Retries:
     Parameters
     ----------
     connection, timeout, busy, server, content, exception, exited : int
-        The kinds of `rageval_report.runner.failures.KINDS` that may pass. All others, as a key that
-        is refused, are final at once.
+        The kinds of `rageval_report.runner.target_errors.KINDS` that may pass. All others, such
+        as a key that is refused, are final at once.
     max_wait : float, default 60
         The longest wait in seconds; a pipeline that asks for more in ``Retry-After`` is not asked
         again. The first wait is 1 second, then 2, 4 ..., with a random part.
@@ -213,8 +213,8 @@ def config_from(given: Mapping[str, Any]) -> RunConfig:
     for name, section in sections.items():
         if not isinstance(section, Mapping):
             raise DataError(f"{name}: expected a mapping; got {section!r}")
-        settings_from(TARGETS[name].settings_type, section, name)  # checked before anything runs
-    return settings_from(RunConfig, {**rest, "settings": sections})
+        parse_settings(TARGETS[name].settings_type, section, name)  # checked before anything runs
+    return parse_settings(RunConfig, {**rest, "settings": sections})
 
 
 def read_config(path: str | Path) -> RunConfig:

@@ -18,21 +18,21 @@ import pandas as pd
 from rageval_report._version import __version__
 from rageval_report.errors import DataError
 from rageval_report.files.writing import write_atomically
-from rageval_report.records.table import Unplaced
-from rageval_report.runner.asking import Asking, Sleep
-from rageval_report.runner.blocks import record_blocks
-from rageval_report.runner.config import RunConfig
-from rageval_report.runner.journal import Journal
-from rageval_report.runner.queries import Queries, Query, drawn, queries_of
-from rageval_report.runner.tables import table_kind, write_records
+from rageval_report.records.table import UnplacedGold
+from rageval_report.runner.query_source import Queries, Query, queries_of, sample_mask
+from rageval_report.runner.record_files import table_kind, write_records
+from rageval_report.runner.run_blocks import record_blocks
+from rageval_report.runner.run_config import RunConfig
+from rageval_report.runner.run_journal import RunJournal
 from rageval_report.runner.targets import TARGETS, Target
 from rageval_report.runner.targets.functions import FunctionTarget
+from rageval_report.runner.worker_threads import Sleep, WorkerPool
 
 JOURNAL, RUN = "journal.jsonl", "run.json"
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedRun:
     """What a run came to.
 
     Parameters
@@ -75,13 +75,13 @@ class Finished:
         return self.n - self.n_failed
 
     def blocks(
-        self, *, most_rows: int = 1000, unplaced_gold: Unplaced = "error"
+        self, *, most_rows: int = 1000, unplaced_gold: UnplacedGold = "error"
     ) -> Iterator[pd.DataFrame]:
         """The records, a checked table of some rows at a time, as `record_blocks` gives them."""
         return record_blocks(self.records, most_rows=most_rows, unplaced_gold=unplaced_gold)
 
 
-def run(
+def collect_answers(
     queries: object,
     target: Target | Callable[[str], Any],
     folder: str | Path,
@@ -90,7 +90,7 @@ def run(
     resume: bool = False,
     retry_failed: bool = False,
     sleep: Sleep | None = None,
-) -> Finished:
+) -> FinishedRun:
     """Ask a pipeline every query, and keep what it answers as records.
 
     Parameters
@@ -116,7 +116,7 @@ def run(
 
     Returns
     -------
-    Finished
+    FinishedRun
         Where the records are, and how many have no answer.
 
     Raises
@@ -139,14 +139,14 @@ def run(
     >>> import tempfile
     >>> rows = [{"query_id": "a", "question": "Why?"}, {"query_id": "b", "question": "How?"}]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     finished = run(rows, lambda question: f"{question} So.", folder)
+    ...     finished = collect_answers(rows, lambda question: f"{question} So.", folder)
     ...     finished.n_answered, finished.n_failed
     (2, 0)
     """
     config = config or RunConfig()
     kind = table_kind(config.table)
     asked = queries_of(queries)
-    started = _Started(asked, drawn(len(asked), config.samples, config.seed), config)
+    started = _Started(asked, sample_mask(len(asked), config.samples, config.seed), config)
     target = target if isinstance(target, Target) else FunctionTarget.of(target)
     with started.journal(target, Path(folder), resume or retry_failed) as journal:
         rows = started.waiting(journal, retry_failed)
@@ -188,7 +188,7 @@ class _Started:
     chosen: np.ndarray
     config: RunConfig
 
-    def journal(self, target: Target, folder: Path, resume: bool) -> Journal:
+    def journal(self, target: Target, folder: Path, resume: bool) -> RunJournal:
         path = folder / JOURNAL
         if path.exists() and not resume:
             raise DataError(
@@ -202,18 +202,18 @@ class _Started:
             "seed": self.config.seed,
         }
         header = {"id": uuid.uuid4().hex[:8], "created_at": _now(), "asked": asked}
-        return Journal(path, header, len(self.queries))
+        return RunJournal(path, header, len(self.queries))
 
-    def waiting(self, journal: Journal, retry_failed: bool) -> np.ndarray:
+    def waiting(self, journal: RunJournal, retry_failed: bool) -> np.ndarray:
         """Which queries are still to be asked."""
         done = journal.done & ~journal.failures if retry_failed else journal.done
         return np.asarray(self.chosen & ~done)
 
     def ask(
-        self, target: Target, journal: Journal, rows: np.ndarray, sleep: Sleep | None
+        self, target: Target, journal: RunJournal, rows: np.ndarray, sleep: Sleep | None
     ) -> dict[str, Any]:
         """Ask them, and say how the pipeline says it is set up."""
-        asking = Asking(target, self.config, sleep)
+        asking = WorkerPool(target, self.config, sleep)
         try:
             target.prepare(self.config.concurrency)
             target.check()
@@ -229,12 +229,14 @@ class _Started:
         queries = islice(self.queries, len(self.queries))  # a file may have grown since
         return (query for query in queries if mask[query.row])
 
-    def finish(self, journal: Journal, kind: str, about: dict[str, Any], n_new: int) -> Finished:
+    def finish(
+        self, journal: RunJournal, kind: str, about: dict[str, Any], n_new: int
+    ) -> FinishedRun:
         folder = journal.path.parent
         records = write_records(folder, kind, self.queries, journal)
         failures = self._failures(journal)
         notes = self._notes(journal, failures)
-        finished = Finished(
+        finished = FinishedRun(
             folder,
             records,
             journal.n_done,
@@ -249,12 +251,12 @@ class _Started:
         write_atomically(folder / RUN, text + "\n")
         return finished
 
-    def _failures(self, journal: Journal) -> dict[str, int]:
+    def _failures(self, journal: RunJournal) -> dict[str, int]:
         rows = np.flatnonzero(journal.failures).tolist()
         kinds = Counter((journal.entry(row) or {}).get("error_kind", "") for row in rows)
         return dict(kinds.most_common())
 
-    def _notes(self, journal: Journal, failures: dict[str, int]) -> tuple[str, ...]:
+    def _notes(self, journal: RunJournal, failures: dict[str, int]) -> tuple[str, ...]:
         notes = []
         if failures:
             told = ", ".join(f"{kind} {n}{_said(journal, kind)}" for kind, n in failures.items())
@@ -263,7 +265,7 @@ class _Started:
             notes.append("the journal ended in the middle of a line; that query was asked again")
         return tuple(notes)
 
-    def _document(self, finished: Finished, journal: Journal) -> dict[str, Any]:
+    def _document(self, finished: FinishedRun, journal: RunJournal) -> dict[str, Any]:
         header, config = journal.header, self.config
         return {
             "id": header.get("id"),
@@ -291,7 +293,7 @@ class _Started:
         }
 
 
-def _said(journal: Journal, kind: str) -> str:
+def _said(journal: RunJournal, kind: str) -> str:
     """What a server said that refused; the word alone reads as if it had declined to answer."""
     if kind != "refused":
         return ""

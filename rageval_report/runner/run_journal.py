@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from rageval_report.errors import DataError, ReaderError
-from rageval_report.files.strict_json import without_half_characters
+from rageval_report.files.strict_json import replace_lone_surrogates
 
 try:
     import fcntl
@@ -32,7 +32,7 @@ _NOT_THERE = -1
 _NO_LINE = "this is no line of a journal: take it out, and what it may have told is asked again"
 
 
-class Journal:
+class RunJournal:
     """The answers of a run, appended by several threads, and read back by row.
 
     Parameters
@@ -62,7 +62,7 @@ class Journal:
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Journal(Path(folder) / "journal.jsonl", {"asked": {"seed": 0}}, 2) as journal:
+    ...     with RunJournal(Path(folder) / "journal.jsonl", {"asked": {"seed": 0}}, 2) as journal:
     ...         journal.append({"row": 1, "query_id": "b", "answer": "Yes."})
     ...         journal.entry(0), journal.entry(1)["answer"], journal.n_done
     (None, 'Yes.', 1)
@@ -84,7 +84,7 @@ class Journal:
             self._file.close()
             raise
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> RunJournal:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -238,7 +238,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _line(entry: Mapping[str, Any]) -> bytes:
-    text, _ = without_half_characters(json.dumps(entry, default=str))
+    text, _ = replace_lone_surrogates(json.dumps(entry, default=str))
     return text.encode("ascii") + b"\n"
 
 

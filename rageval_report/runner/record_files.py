@@ -10,9 +10,9 @@ from typing import Any
 
 from rageval_report._registry import load
 from rageval_report.files.writing import write_with
-from rageval_report.runner.columns import ANSWERED, cell_of, kinds_of
-from rageval_report.runner.journal import Journal
-from rageval_report.runner.queries import Query
+from rageval_report.runner.column_kinds import ANSWER_COLUMNS, cell_of, kinds_of
+from rageval_report.runner.query_source import Query
+from rageval_report.runner.run_journal import RunJournal
 
 Row = dict[str, Any]
 
@@ -40,7 +40,7 @@ def table_kind(asked: str | None) -> str:
     return "jsonl" if importlib.util.find_spec("pyarrow") is None else "parquet"
 
 
-def write_records(folder: Path, kind: str, queries: Iterable[Query], journal: Journal) -> Path:
+def write_records(folder: Path, kind: str, queries: Iterable[Query], journal: RunJournal) -> Path:
     """Write a row a query that was asked, the whole file or none of it.
 
     Parameters
@@ -51,7 +51,7 @@ def write_records(folder: Path, kind: str, queries: Iterable[Query], journal: Jo
         The kind of file.
     queries : iterable of Query
         In the order of the file; it is gone through twice.
-    journal : Journal
+    journal : RunJournal
         What became of them.
 
     Raises
@@ -67,7 +67,7 @@ def write_records(folder: Path, kind: str, queries: Iterable[Query], journal: Jo
 class _Asked:
     """The queries that have an entry, with it, as often as they are needed."""
 
-    def __init__(self, queries: Iterable[Query], journal: Journal):
+    def __init__(self, queries: Iterable[Query], journal: RunJournal):
         self._queries, self._journal = queries, journal
 
     def __iter__(self) -> Iterator[Query]:
@@ -77,7 +77,7 @@ class _Asked:
     def answered(self) -> dict[str, str]:
         """The kinds of the fields that the run filled; those that tell of failures always."""
         there = {*self._journal.names, "answer", "latency_ms", "error", "error_kind"}
-        return {name: kind for name, kind in ANSWERED.items() if name in there}
+        return {name: kind for name, kind in ANSWER_COLUMNS.items() if name in there}
 
     def rows(self) -> Iterator[tuple[Row, int]]:
         """Each record, and about how many bytes it is."""
@@ -85,7 +85,7 @@ class _Asked:
         for query in self:
             entry, size = self._journal.sized_entry(query.row)
             found = entry or {}
-            yield {**query.kept(), **{name: found.get(name) for name in names}}, size
+            yield {**query.kept_fields(), **{name: found.get(name) for name in names}}, size
 
 
 def _write_lines(path: str, asked: _Asked) -> None:
@@ -97,7 +97,7 @@ def _write_lines(path: str, asked: _Asked) -> None:
 
 def _write_parquet(path: str, asked: _Asked) -> None:
     arrow, parquet = load("pyarrow"), load("pyarrow.parquet")
-    kinds = {**kinds_of(query.kept() for query in asked), **asked.answered}
+    kinds = {**kinds_of(query.kept_fields() for query in asked), **asked.answered}
     types = _types(arrow)
     schema = arrow.schema([(name, types[kind]) for name, kind in kinds.items()])
     with parquet.ParquetWriter(path, schema) as writer:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.http import Key
-from rageval_report.http.wording import beginning, server_message
+from rageval_report.http.server_messages import quote_beginning, server_message
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_message_nested_too_deeply_is_shown_as_it_is():
 @settings(deadline=None)
 @given(st.binary(max_size=2000))
 def test_whatever_it_says_is_one_short_line(body):
-    for line in (server_message(body), beginning(body)):
+    for line in (server_message(body), quote_beginning(body)):
         assert len(line) <= 300
         assert line.isprintable()
 

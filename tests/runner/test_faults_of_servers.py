@@ -11,8 +11,8 @@ import pytest
 
 from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 from rageval_report.errors import DataError, PipelineError
-from rageval_report.runner import Retries, RunConfig, config_from, run, target_from
-from rageval_report.runner.targets.http import HttpSettings, HttpTarget, Stream
+from rageval_report.runner import Retries, RunConfig, collect_answers, config_from, target_from
+from rageval_report.runner.targets.http import HttpSettings, HttpTarget, StreamSettings
 
 RAG = ExtractiveRag(demo_documents())
 KEY = "sk-very-secret-1"
@@ -40,13 +40,13 @@ def test_every_fault_of_a_server_is_kept_with_its_kind(tmp_path, queries, lines)
     faults = dict.fromkeys([name for name in KIND_OF if name not in ("slow", None)], 0.08)
     shares = {"slow": 0.02, **faults}
     asked = queries(120)
-    expected = [KIND_OF[Faults(shares).drawn(row["question"])] for row in asked]
+    expected = [KIND_OF[Faults(shares).draw(row["question"])] for row in asked]
     assert set(expected) == set(KIND_OF.values())  # each is met by some query
     config = RunConfig(concurrency=16, table="jsonl", retries=Retries.none(), stop_after=None)
     with ReferenceServer(RAG, faults=Faults(shares), slow=60.0) as server:
         settings = HttpSettings(f"{server.url}/answer", timeout=4.0, max_bytes=1 << 20)
         with HttpTarget(settings) as target:
-            finished = run(asked, target, tmp_path, config)
+            finished = collect_answers(asked, target, tmp_path, config)
     assert [row.get("error_kind") for row in lines(finished.records)] == expected
     assert finished.failures == dict(Counter(filter(None, expected)).most_common())
 
@@ -69,9 +69,9 @@ def test_a_server_that_goes_down_in_between_stops_the_run_which_then_goes_on(
 
         target.ask = ask_until_it_is_down
         with pytest.raises(PipelineError, match="3 queries failed one after the other"):
-            run(queries(60), target, tmp_path, config, sleep=waits.append)
+            collect_answers(queries(60), target, tmp_path, config, sleep=waits.append)
     with ReferenceServer(RAG, port=port), HttpTarget(settings) as target:
-        finished = run(queries(60), target, tmp_path, config, retry_failed=True)
+        finished = collect_answers(queries(60), target, tmp_path, config, retry_failed=True)
     assert [row["query_id"] for row in lines(finished.records)] == [f"q{n}" for n in range(60)]
     assert finished.n_failed == 0
     assert 0 < finished.n_new < 60
@@ -85,8 +85,10 @@ def test_a_folder_is_not_taken_by_a_run_that_could_not_begin(
     tmp_path, queries, target, closed_port, url, told
 ):
     with pytest.raises(PipelineError, match=told):
-        run(queries(3), target(url or closed_port), tmp_path / "run", RunConfig())
-    finished = run(queries(3), lambda _: "A", tmp_path / "run", RunConfig(table="jsonl"))
+        collect_answers(queries(3), target(url or closed_port), tmp_path / "run", RunConfig())
+    finished = collect_answers(
+        queries(3), lambda _: "A", tmp_path / "run", RunConfig(table="jsonl")
+    )
     assert finished.n_answered == 3
 
 
@@ -94,7 +96,7 @@ def test_a_certificate_that_is_not_trusted_ends_a_run_before_it_begins(
     tmp_path, queries, target, untrusted
 ):
     with pytest.raises(PipelineError, match="certificate is not trusted"):
-        run(queries(3), target(untrusted.url), tmp_path / "run", RunConfig())
+        collect_answers(queries(3), target(untrusted.url), tmp_path / "run", RunConfig())
     assert untrusted.requests == []
     assert not (tmp_path / "run" / "journal.jsonl").exists()
 
@@ -106,7 +108,7 @@ def test_an_answer_that_is_nested_too_deeply_is_a_failure(
     deep = 950  # the parser takes it, and it is deep for whoever goes through it
     says.body = b'{"answer": "A", "x": ' + b"[" * deep + b"]" * deep + b"}"
     asked = target(says.url, headers={"Authorization": "Bearer ${MY_RAG_KEY}"})
-    finished = run(queries(1), asked, tmp_path, RunConfig(table="jsonl"))
+    finished = collect_answers(queries(1), asked, tmp_path, RunConfig(table="jsonl"))
     assert lines(finished.records)[0].get("error_kind") in ("content", None)
     assert finished.n == 1
 
@@ -114,7 +116,9 @@ def test_an_answer_that_is_nested_too_deeply_is_a_failure(
 def test_half_a_character_does_not_keep_the_records_from_being_written(tmp_path, write):
     path = write('{"query_id": "a", "question": "Why \\ud83d?"}\n', "queries.jsonl")
     for table in ("jsonl", "parquet"):
-        finished = run(path, lambda _: "A \ud83d", tmp_path / table, RunConfig(table=table))
+        finished = collect_answers(
+            path, lambda _: "A \ud83d", tmp_path / table, RunConfig(table=table)
+        )
         [block] = finished.blocks()
         assert block["question"].tolist() == ["Why \ufffd?"]
         assert block["answer"].tolist() == ["A \ufffd"]
@@ -132,7 +136,7 @@ def test_a_missing_key_is_named_by_its_variable_before_anything_is_written(tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("stream", [None, Stream()])
+@pytest.mark.parametrize("stream", [None, StreamSettings()])
 @pytest.mark.parametrize("status", [200, 401])
 def test_a_key_is_in_no_file_and_no_log_whatever_the_server_repeats(
     tmp_path, queries, says, target, monkeypatch, caplog, status, stream
@@ -146,7 +150,7 @@ def test_a_key_is_in_no_file_and_no_log_whatever_the_server_repeats(
     headers = {"Authorization": "Bearer ${MY_RAG_KEY}"}
     asked = target(says.url, headers=headers, stream=stream, config={"llm_model": "model"})
     for table in ("jsonl", "parquet"):
-        run(queries(3), asked, tmp_path / table, RunConfig(table=table))
+        collect_answers(queries(3), asked, tmp_path / table, RunConfig(table=table))
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) == 6
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
@@ -161,7 +165,7 @@ def test_a_key_that_the_settings_of_a_server_repeat_is_not_kept(
     says.body = f'{{"answer": "A", "llm_model": "gpt with {KEY}"}}'.encode()
     headers = {"Authorization": "Bearer ${MY_RAG_KEY}"}
     asked = target(says.url, headers=headers, config_url=says.url)
-    finished = run(queries(1), asked, tmp_path, RunConfig(table="jsonl"))
+    finished = collect_answers(queries(1), asked, tmp_path, RunConfig(table="jsonl"))
     assert finished.config["llm_model"] == "gpt with ***"
 
 
@@ -169,7 +173,7 @@ def test_a_key_that_the_settings_of_a_server_repeat_is_not_kept(
 
 HOLDS = """
 import sys
-from rageval_report.runner import RunConfig, run
+from rageval_report.runner import RunConfig, collect_answers
 
 def answer(question):
     print("asked", flush=True)
@@ -177,7 +181,7 @@ def answer(question):
     return "A"
 
 rows = [{"query_id": f"q{n}", "question": "?"} for n in range(3)]
-run(rows, answer, sys.argv[1], RunConfig(concurrency=1, table="jsonl"), resume=True)
+collect_answers(rows, answer, sys.argv[1], RunConfig(concurrency=1, table="jsonl"), resume=True)
 """
 
 
@@ -208,7 +212,9 @@ def stopped(tmp_path, queries):
         return f"{question} A"
 
     with pytest.raises(KeyboardInterrupt):
-        run(queries(10), answer, tmp_path / "run", RunConfig(concurrency=1, table="jsonl"))
+        collect_answers(
+            queries(10), answer, tmp_path / "run", RunConfig(concurrency=1, table="jsonl")
+        )
     return tmp_path / "run"
 
 
@@ -219,7 +225,7 @@ def goes_on(folder, queries):
         return f"{question} A"
 
     answer.__qualname__ = "stopped.<locals>.answer"
-    return run(queries(10), answer, folder, RunConfig(table="jsonl"), resume=True)
+    return collect_answers(queries(10), answer, folder, RunConfig(table="jsonl"), resume=True)
 
 
 def test_a_folder_may_be_moved_before_a_run_goes_on(stopped, tmp_path, queries, lines):
@@ -309,6 +315,6 @@ def test_a_file_of_queries_that_changes_while_it_is_asked_ends_the_run(tmp_path,
         return "A"
 
     with pytest.raises(DataError, match="the file changed while its queries were asked"):
-        run(path, answer, tmp_path / "run", RunConfig(concurrency=1, table="jsonl"))
+        collect_answers(path, answer, tmp_path / "run", RunConfig(concurrency=1, table="jsonl"))
     assert (tmp_path / "run" / "journal.jsonl").exists()
     assert not (tmp_path / "run" / "records.jsonl").exists()

@@ -21,7 +21,7 @@ from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import STANDARD_INPUT, Source
 from rageval_report.records import FIELDS
 from rageval_report.records.cells import CellError, doc_id, is_missing
-from rageval_report.runner.lines import LineByLine, version_of
+from rageval_report.runner.file_lines import LineByLine, version_of
 from rageval_report.runner.templates import field_of
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.metric import normalised
@@ -50,9 +50,9 @@ _SAID = (
     *("cited_sections", "latency_ms", "prompt_tokens", "completion_tokens", "cost_usd", "model"),
     "error",
 )
-OF_THE_RUN = ("first_byte_ms", "attempts", "error_kind", "asked_at")
+RUN_COLUMNS = ("first_byte_ms", "attempts", "error_kind", "asked_at")
 _NAMES_OF_GOLD = _TELLING.union(*((field, *FIELDS[field]) for field in _GOLD))
-_NAMES_OF_SAID = frozenset(OF_THE_RUN).union(*((field, *FIELDS[field]) for field in _SAID))
+_NAMES_OF_SAID = frozenset(RUN_COLUMNS).union(*((field, *FIELDS[field]) for field in _SAID))
 _KEPT_AS = "{}_given"
 _AS_KEPT = _KEPT_AS.format("")
 
@@ -68,29 +68,29 @@ class Query:
     row : int
         Its place among the queries, from 0.
     query_id, question : str
-    given : dict
-        All else that was known of it: gold, metadata.
+    other_fields : dict
+        Everything else that is known about it: gold, metadata, earlier answers.
     """
 
     row: int
     query_id: str
     question: str
-    given: dict[str, Any]
+    other_fields: dict[str, Any]
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def public_fields(self) -> dict[str, Any]:
         """What may be sent where it is named: id, question, metadata; never what tells the gold.
 
         Examples
         --------
         >>> given = {"reference": "So.", "query_type": "unanswerable", "language": "en"}
-        >>> Query(0, "a", "Why?", given).shown
+        >>> Query(0, "a", "Why?", given).public_fields
         {'language': 'en', 'query_id': 'a', 'question': 'Why?'}
         """
-        told = {key: value for key, value in self.given.items() if not _was_said(key)}
+        told = {key: value for key, value in self.other_fields.items() if not _was_said(key)}
         return {**_without_gold(told), "query_id": self.query_id, "question": self.question}
 
-    def told(self, names: Iterable[str] = ()) -> dict[str, Any]:
+    def request_fields(self, names: Iterable[str] = ()) -> dict[str, Any]:
         """What is sent where no template says it: id, question, and the fields that are named.
 
         Parameters
@@ -106,22 +106,22 @@ class Query:
         Examples
         --------
         >>> query = Query(0, "a", "Why?", {"language": "en", "tenant": "north"})
-        >>> query.told(["language"])
+        >>> query.request_fields(["language"])
         {'query_id': 'a', 'question': 'Why?', 'language': 'en'}
         """
-        shown = self.shown
+        shown = self.public_fields
         return {name: field_of(name, shown) for name in ("query_id", "question", *names)}
 
-    def kept(self) -> dict[str, Any]:
+    def kept_fields(self) -> dict[str, Any]:
         """What of it goes into the records: an earlier answer only under another name.
 
         Examples
         --------
-        >>> Query(0, "a", "Why?", {"reference": "So.", "answer": "No."}).kept()
+        >>> Query(0, "a", "Why?", {"reference": "So.", "answer": "No."}).kept_fields()
         {'query_id': 'a', 'question': 'Why?', 'reference': 'So.', 'answer_given': 'No.'}
         """
-        names = _kept_names(tuple(self.given))
-        rest = {names[key]: value for key, value in self.given.items()}
+        names = _kept_names(tuple(self.other_fields))
+        rest = {names[key]: value for key, value in self.other_fields.items()}
         return {"query_id": self.query_id, "question": self.question, **rest}
 
 
@@ -139,7 +139,7 @@ def _own_names(given: tuple[str, ...], fields: tuple[str, ...]) -> frozenset[str
 @lru_cache(_MANY)
 def _kept_names(given: tuple[str, ...]) -> dict[str, str]:
     """What is kept under which name: nothing takes the place of what had the name before."""
-    stale = _own_names(given, _SAID) | set(OF_THE_RUN)
+    stale = _own_names(given, _SAID) | set(RUN_COLUMNS)
     names = {key: key for key in given if key not in stale}
     for key in [one for one in given if one in stale]:
         first = _KEPT_AS.format(key)
@@ -331,7 +331,7 @@ def queries_of(source: object) -> Queries:
     return TableQueries([found for _, found in json_objects(Source(source))])
 
 
-def drawn(n: int, samples: int | None, seed: int) -> np.ndarray:
+def sample_mask(n: int, samples: int | None, seed: int) -> np.ndarray:
     """Which of n queries are asked: all, or some drawn at random, as a mask.
 
     Parameters
@@ -345,7 +345,7 @@ def drawn(n: int, samples: int | None, seed: int) -> np.ndarray:
 
     Examples
     --------
-    >>> drawn(5, 2, seed=0).sum()
+    >>> sample_mask(5, 2, seed=0).sum()
     np.int64(2)
     """
     if samples is None or samples >= n:

@@ -14,19 +14,19 @@ from rageval_report._registry import load
 from rageval_report.errors import DataError
 from rageval_report.files.json_lines import json_objects
 from rageval_report.records import FIELDS, record_table
-from rageval_report.records.table import Unplaced
-from rageval_report.runner.columns import ANSWERED
-from rageval_report.runner.lines import LineByLine
+from rageval_report.records.table import UnplacedGold
+from rageval_report.runner.column_kinds import ANSWER_COLUMNS
+from rageval_report.runner.file_lines import LineByLine
 
 Rows = list[dict[str, Any]]
 
 # Fields that are texts, even where they look like JSON.
-_TEXTS = frozenset(name for name, kind in ANSWERED.items() if kind == "text") | {"question"}
+_TEXTS = frozenset(name for name, kind in ANSWER_COLUMNS.items() if kind == "text") | {"question"}
 _READ = frozenset(FIELDS) - _TEXTS
 
 
 def record_blocks(
-    path: str | Path, *, most_rows: int = 1000, unplaced_gold: Unplaced = "error"
+    path: str | Path, *, most_rows: int = 1000, unplaced_gold: UnplacedGold = "error"
 ) -> Iterator[pd.DataFrame]:
     r"""The records of a run in their order, a table of some rows at a time.
 

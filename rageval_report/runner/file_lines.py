@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rageval_report.errors import ReaderError
 from rageval_report.files.source import Source
-from rageval_report.files.strict_json import without_half_characters
+from rageval_report.files.strict_json import replace_lone_surrogates
 
 Version = tuple[int, int, int]
 
@@ -35,7 +35,7 @@ class LineByLine(Source):
             return
         with path.open(encoding="utf-8-sig", newline=None) as file:
             for line in file:
-                yield without_half_characters(line)[0]
+                yield replace_lone_surrogates(line)[0]
 
 
 def version_of(path: Path) -> Version:

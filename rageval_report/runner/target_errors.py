@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from rageval_report.errors import PipelineError
-from rageval_report.http.failures import RequestError
+from rageval_report.http.request_errors import RequestError
 
 Kind = Literal[
     "connection",  # cannot be reached, or broke off
@@ -54,13 +54,13 @@ class TargetError(PipelineError):
         return type(self), (self.message, self.kind, self.retry_after)
 
 
-def of_request(error: RequestError) -> TargetError:
+def target_error(error: RequestError) -> TargetError:
     """The failure of a request, by its kind.
 
     Examples
     --------
     >>> error = RequestError("it is busy", url="http://host", failure="status", status=503)
-    >>> of_request(error).kind
+    >>> target_error(error).kind
     'server'
     """
     return TargetError(str(error), _kind(error), error.retry_after)

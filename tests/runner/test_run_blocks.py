@@ -7,7 +7,7 @@ import pytest
 
 import rageval_report
 from rageval_report.errors import DataError, ReaderError
-from rageval_report.runner import RunConfig, record_blocks, run
+from rageval_report.runner import RunConfig, collect_answers, record_blocks
 from rageval_report.scoring.compute import score_records
 
 METRICS = ["recall@1", "ndcg@5", "exact_match", "token_f1", "latency_ms"]
@@ -36,7 +36,7 @@ def says(question):
 @pytest.fixture(params=["jsonl", "parquet"])
 def finished(request, tmp_path):
     rows = [row(n) for n in range(25)]
-    return run(rows, says, tmp_path / "run", RunConfig(table=request.param))
+    return collect_answers(rows, says, tmp_path / "run", RunConfig(table=request.param))
 
 
 @pytest.mark.parametrize("most_rows", [1, 4, 25, 1000])
@@ -65,7 +65,7 @@ def test_blocks_of_no_rows_are_refused(finished):
 
 
 def test_a_parquet_file_that_is_cut_is_told(tmp_path):
-    finished = run([row(1)], says, tmp_path / "run", RunConfig(table="parquet"))
+    finished = collect_answers([row(1)], says, tmp_path / "run", RunConfig(table="parquet"))
     finished.records.write_bytes(finished.records.read_bytes()[:-9])
     with pytest.raises(ReaderError, match="damaged"):
         next(record_blocks(finished.records))
