@@ -23,7 +23,9 @@ def test_a_password_is_never_shown(user):
 
 
 def test_a_user_in_an_address_is_refused_and_not_printed():
-    with pytest.raises(DataError, match="https://host/v1: do not put credentials in a URL") as caught:
+    with pytest.raises(
+        DataError, match="https://host/v1: do not put credentials in a URL"
+    ) as caught:
         check_address("https://me:SECRET@host/v1")
     assert "SECRET" not in str(caught.value)
 

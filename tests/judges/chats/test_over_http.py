@@ -248,7 +248,10 @@ def test_the_key_of_this_tool_goes_before_the_provider_s(monkeypatch, secret):
         ({"temperature": -1}, "temperature must be from 0 to 2; got -1"),
         ({"timeout": 0}, "timeout must be above 0"),
         ({"base_url": "localhost:8000"}, "expected an address"),
-        ({"base_url": "http://me:pw@host/v1"}, "do not put credentials in a URL: they end up in logs"),
+        (
+            {"base_url": "http://me:pw@host/v1"},
+            "not put credentials in a URL: they end up in logs",
+        ),
         ({"base_url": "http://host/v1?key=x"}, "base_url ends before any"),
     ],
 )
