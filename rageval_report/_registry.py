@@ -87,8 +87,12 @@ class Registry(Mapping[str, T], Generic[T]):
         self._entries[name] = thing
 
     def known(self) -> dict[str, T]:
-        """The members that are known without asking other distributions."""
-        return {name: self[name] for name in list(self._entries)}
+        """The members that are known without loading anything of other distributions."""
+        return {
+            name: self[name]
+            for name, entry in list(self._entries.items())
+            if not (name in self._distributions and isinstance(entry, str))
+        }
 
     def loaded(self) -> dict[str, T]:
         """Every member; one from outside that cannot be loaded is left out, with a warning."""

@@ -200,10 +200,13 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     >>> did_you_mean("zero", ["drop", "worst"])
     ''
     """
-    typed, names = str(name).lower(), list(known)
-    swapped = [other for other in names if sorted(other) == sorted(typed)]  # "ulr" for "url"
-    near = swapped or difflib.get_close_matches(typed, names, n=1, cutoff=_NEAR)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    names, typed = list(known), str(name).lower()
+    for wanted in (typed, typed.partition("@")[0]):  # "ndgc@10" means "ndcg", cut at 10
+        swapped = [other for other in names if sorted(other) == sorted(wanted)]  # "ulr" for "url"
+        near = swapped or difflib.get_close_matches(wanted, names, n=1, cutoff=_NEAR)
+        if near:
+            return f" Did you mean {near[0]!r}?"
+    return ""
 
 
 def named(things: Iterable[object], most: int = MOST_NAMED) -> str:

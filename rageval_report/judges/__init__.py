@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from rageval_report.judges.chats.scripted import ScriptedChat as ScriptedChat
     from rageval_report.judges.estimating import estimate as estimate
     from rageval_report.judges.estimating import estimate_preference as estimate_preference
-    from rageval_report.judges.judging import JUDGES as JUDGES
     from rageval_report.judges.judging import Judged as Judged
     from rageval_report.judges.judging import judge as judge
     from rageval_report.judges.pairs import Preferences as Preferences
     from rageval_report.judges.pairs import prefer as prefer
     from rageval_report.judges.rubric import Rubric as Rubric
     from rageval_report.judges.rubric_files import read_rubric as read_rubric
+    from rageval_report.judges.rubrics import JUDGES as JUDGES
 else:
     __getattr__, __dir__, __all__ = lazy_face(__name__)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import Registry
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.judges.applying import check_fields, gap_notes, unjudged
 from rageval_report.judges.asking import Asking, NotAskedError, NoVerdictError
@@ -24,33 +23,12 @@ from rageval_report.judges.notes import (
 )
 from rageval_report.judges.procedures import CARRIED_OUT, Verdict
 from rageval_report.judges.rubric import Rubric
+from rageval_report.judges.rubrics import JUDGES, judge_names, judge_of
 from rageval_report.judges.running import INTERRUPTED, Progress, run_jobs
 from rageval_report.judges.spending import Usage, usage_rows
 from rageval_report.records import record_table
-from rageval_report.scores import METRICS, Catalogue, Metric, normalised
+from rageval_report.scores import Metric
 from rageval_report.scores.states import FAILED, MISSING, REASON, SCORED, STATE, with_states
-
-_RUBRICS = "rageval_report.judges.rubrics"
-
-JUDGES: Registry[Rubric] = Registry(
-    "judge",
-    {
-        "faithfulness": f"{_RUBRICS}.answers:FAITHFULNESS",
-        "answer_correctness": f"{_RUBRICS}.answers:ANSWER_CORRECTNESS",
-        "answer_correct": f"{_RUBRICS}.answers:ANSWER_CORRECT",
-        "is_matching": f"{_RUBRICS}.answers:IS_MATCHING",
-        "answer_relevancy": f"{_RUBRICS}.answers:ANSWER_RELEVANCY",
-        "completeness": f"{_RUBRICS}.answers:COMPLETENESS",
-        "coherence": f"{_RUBRICS}.answers:COHERENCE",
-        "harmlessness": f"{_RUBRICS}.answers:HARMLESSNESS",
-        "context_relevance": f"{_RUBRICS}.contexts:CONTEXT_RELEVANCE",
-        "context_precision": f"{_RUBRICS}.contexts:CONTEXT_PRECISION",
-        "context_recall": f"{_RUBRICS}.contexts:CONTEXT_RECALL",
-        "context_utilization": f"{_RUBRICS}.contexts:CONTEXT_UTILIZATION",
-        "preference": f"{_RUBRICS}.pairs:PREFERENCE",
-    },
-    group="rageval_report.judges",
-)
 
 REPEATS = "_repeats"
 _PAIRS = "preference"
@@ -207,30 +185,6 @@ def rubrics_of(judges: str | Rubric | Iterable[str | Rubric]) -> list[Rubric]:
             f"{pairs[0]!r} lays two pipelines beside each other: prefer(baseline, candidate, chat)"
         )
     return rubrics
-
-
-def judge_of(name: str) -> str | None:
-    """The name in `JUDGES` of the rubric that a metric's name means; None where there is none.
-
-    Names of other frameworks are those of the catalogue of metrics.
-
-    Examples
-    --------
-    >>> judge_of("Answer Relevance"), judge_of("groundedness"), judge_of("recall@5")
-    ('answer_relevancy', 'faithfulness', None)
-    """
-    if name in JUDGES:
-        return name
-    known = Catalogue().find(name)
-    spelled = normalised(name) if known is None else known.known_as
-    return spelled if spelled in JUDGES else None
-
-
-def judge_names() -> list[str]:
-    """All names that `judge_of` knows: those of the rubrics, and of other frameworks for them."""
-    known = METRICS.known()
-    aliases = [alias for name in JUDGES if name in known for alias in known[name].aliases]
-    return [*JUDGES, *aliases]
 
 
 def _rubric_named(name: str) -> Rubric:

@@ -14,7 +14,7 @@ from rageval_report.errors import AlignmentError, DataError, named
 from rageval_report.judges.applying import check_fields, unjudged
 from rageval_report.judges.asking import Asking, NotAskedError, NoVerdictError, Step
 from rageval_report.judges.how import How, failure_of, stopped_note
-from rageval_report.judges.judging import JUDGES, as_rows
+from rageval_report.judges.judging import as_rows
 from rageval_report.judges.notes import (
     family_note,
     settings_as_asked,
@@ -25,6 +25,7 @@ from rageval_report.judges.parsing import read_preference
 from rageval_report.judges.parsing.truths import Choice
 from rageval_report.judges.procedures import Verdict
 from rageval_report.judges.rubric import Rubric
+from rageval_report.judges.rubrics import JUDGES
 from rageval_report.judges.running import INTERRUPTED, Progress, run_jobs
 from rageval_report.judges.spending import Usage, usage_rows
 from rageval_report.records import record_table

@@ -1,19 +1,19 @@
-"""What metrics are computed from: arrays and lists taken out of the checked records once.
+"""Views: what metrics are computed from, arrays and lists taken out of the checked records once.
 
-A view more is a function here, of the records and of what the user hands in, and a line in
-`rageval_report.scoring.compute.VIEWS`.
+To add a view, write a function of the records and of the user's tools, and an entry in `VIEWS`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
 
+from rageval_report._registry import Registry
 from rageval_report.errors import DataError
 from rageval_report.metrics.answers import Answers
-from rageval_report.metrics.citation import Citations
-from rageval_report.metrics.citation import citations_of as citations_in
+from rageval_report.metrics.citation import Citations, citations_of
 from rageval_report.metrics.cosines import (
     Embed,
     Similarities,
@@ -29,19 +29,19 @@ from rageval_report.rankings.score_tables import hits_of
 
 @dataclass(frozen=True)
 class Tools:
-    """What the user hands in: nothing here is needed by all metrics.
+    """What the user hands in for some metrics.
 
     Parameters
     ----------
     embed : callable, optional
-        Texts to vectors, for metrics of similarity.
+        A function that turns texts into vectors, for metrics of similarity.
     prices : mapping of str to Price, optional
-        What a model's tokens cost; an unknown price is missing, never free.
+        What the tokens of a model cost; an unknown price is missing, not 0.
     refusals : RefusalRule, optional
-        What tells a refusal; the shipped phrases where not given.
+        How to recognise a refusal; by the phrases of the package if omitted.
     duplicates : {"error", "best"}
-        Whether a document that was retrieved twice for a query, as by two of its chunks, is
-        refused, or counts once, where it ranks best.
+        What to do with a document that was retrieved twice for a query, for example by two of its
+        chunks: raise an error, or count it once at its best rank.
     """
 
     embed: Embed | None = None
@@ -50,8 +50,24 @@ class Tools:
     duplicates: Duplicates = "error"
 
 
+@dataclass(frozen=True)
+class View:
+    """How records become what some metrics are computed from.
+
+    Parameters
+    ----------
+    build : callable
+        A function of the records and of the tools.
+    fields : tuple of str
+        The fields of the records that the view cannot do without.
+    """
+
+    build: Callable[[pd.DataFrame, Tools], object]
+    fields: tuple[str, ...] = ()
+
+
 def rankings_view(records: pd.DataFrame, tools: Tools) -> Hits:
-    """The hit table of retrieved ids and gold; a query without gold has nothing relevant."""
+    """The hit table of the retrieved ids and the gold; without gold nothing is relevant."""
     retrieved = [[] if ids is None else ids for ids in records["retrieved"]]
     if tools.duplicates == "best":
         retrieved = [list(dict.fromkeys(ids)) for ids in retrieved]
@@ -59,15 +75,15 @@ def rankings_view(records: pd.DataFrame, tools: Tools) -> Hits:
     return hits_of(retrieved, relevant, query_ids=list(map(str, records.index)))
 
 
-def answers_view(records: pd.DataFrame, tools: Tools) -> Answers:  # noqa: ARG001  (as all views)
+def answers_view(records: pd.DataFrame, tools: Tools) -> Answers:  # noqa: ARG001  (views have one signature)
     """The answers beside their references."""
     answers = [None if answer is None else str(answer) for answer in records["answer"]]
     return Answers(answers, _lists(records["reference"]))
 
 
 def citations_view(records: pd.DataFrame, tools: Tools) -> Citations:  # noqa: ARG001
-    """What was cited beside the gold."""
-    return citations_in(records)
+    """The cited ids beside the gold."""
+    return citations_of(records)
 
 
 def refusals_view(records: pd.DataFrame, tools: Tools) -> Refusals:
@@ -83,18 +99,18 @@ def performance_view(records: pd.DataFrame, tools: Tools) -> Performance:
 def similarities_view(records: pd.DataFrame, tools: Tools) -> Similarities:
     """How near each retrieved context is to each gold text."""
     contexts, truths = records["contexts"].tolist(), records["relevant_texts"].tolist()
-    return similarities_of_texts(contexts, truths, _embed(tools))
+    return similarities_of_texts(contexts, truths, _required_embed(tools))
 
 
 def answer_similarities_view(records: pd.DataFrame, tools: Tools) -> Similarities:
     """How near each answer is to each of its references."""
-    return answer_similarities(answers_view(records, tools), _embed(tools))
+    return answer_similarities(answers_view(records, tools), _required_embed(tools))
 
 
-def _embed(tools: Tools) -> Embed:
+def _required_embed(tools: Tools) -> Embed:
     if tools.embed is None:
         raise DataError(
-            "metrics of similarity need a function that turns texts into vectors: embed=..., as "
+            "metrics of similarity need embed=, a function that turns texts into vectors, such as "
             "rageval_report.embeddings.openai_embeddings(...) or SentenceTransformer(...).encode"
         )
     return tools.embed
@@ -102,3 +118,17 @@ def _embed(tools: Tools) -> Embed:
 
 def _lists(column: pd.Series) -> list[list[str]]:
     return [[] if texts is None else list(texts) for texts in column]
+
+
+VIEWS: Registry[View] = Registry(
+    "view of the records",
+    {
+        "answer_similarities": View(answer_similarities_view, ("answer", "reference")),
+        "answers": View(answers_view, ("answer", "reference")),
+        "citations": View(citations_view, ("citations",)),
+        "performance": View(performance_view),
+        "rankings": View(rankings_view, ("retrieved", "relevant")),
+        "refusals": View(refusals_view, ("answer", "answerable")),
+        "similarities": View(similarities_view, ("contexts", "relevant_texts")),
+    },
+)

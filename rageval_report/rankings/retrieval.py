@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from rageval_report.rankings.checks import checked_cutoff
 from rageval_report.rankings.hits import Codes, Floats, Hits
 
-Compute = Callable[[Hits, int | None], Floats]
-
 # From this grade on, two to its power is near the end of what a float holds.
 _STEEPEST = 512
 
@@ -354,22 +352,3 @@ def _ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
     """The quotient, 0 where there is nothing to divide by."""
     quotients: Floats = np.divide(above, below, out=np.zeros(len(above)), where=below != 0)
     return quotients
-
-
-RETRIEVAL: dict[str, Compute] = {
-    "average_precision": average_precision,
-    "bpref": bpref,
-    "document_recall_multi_hit": document_recall_multi_hit,
-    "document_recall_single_hit": document_recall_single_hit,
-    "f1": f1,
-    "hit": hit,
-    "multi_hit": multi_hit,
-    "ndcg": ndcg,
-    "ndcg_exp": ndcg_exp,
-    "precision": precision,
-    "r_precision": r_precision,
-    "reachable_recall": reachable_recall,
-    "recall": recall,
-    "reciprocal_rank": reciprocal_rank,
-    "single_hit": single_hit,
-}

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import load
 from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.rankings.checks import checked_cutoff
 from rageval_report.rankings.from_dicts import joined_dicts, plain_table
@@ -25,8 +24,8 @@ from rageval_report.rankings.inputs import (
     ranks_as_scores,
 )
 from rageval_report.rankings.joined import TIES, Joined, Ties
-from rageval_report.rankings.retrieval import RETRIEVAL, Compute, n_judged_retrieved
-from rageval_report.scores.metric import METRICS, Catalogue
+from rageval_report.rankings.retrieval import n_judged_retrieved
+from rageval_report.scores.metric import METRICS, Catalogue, MetricFunction
 
 NoRelevant = Literal["zero", "skip"]
 _NO_RELEVANT: tuple[NoRelevant, ...] = ("zero", "skip")
@@ -192,13 +191,13 @@ def hits_of(
     return joined_dicts(run, qrels, ties="input", relevance_level=level).hits
 
 
-def metric_of(name: str) -> tuple[Compute, int | None]:
-    """The function behind the name of a metric of rankings, and the cutoff in the name.
+def metric_of(name: str) -> tuple[MetricFunction, int | None]:
+    """The function that computes a metric of rankings, and the cutoff in the metric's name.
 
     Raises
     ------
     UnknownNameError
-        If no metric of rankings is named so.
+        If no metric of rankings has that name.
     DataError
         If the cutoff is 0.
 
@@ -208,16 +207,13 @@ def metric_of(name: str) -> tuple[Compute, int | None]:
     >>> compute.__name__, k
     ('ndcg', 10)
     """
-    found = Catalogue().search(name)
-    stem, _, cutoff = (found.known_as if found else str(name)).partition("@")
-    metric = METRICS[stem] if found else None
-    k = checked_cutoff(int(cutoff), least=1) if found and cutoff else None
-    if stem in RETRIEVAL:
-        return RETRIEVAL[stem], k
-    if metric is None or metric.needs != _VIEW or metric.compute is None:
-        raise UnknownNameError("metric of rankings", name, RETRIEVAL)
-    compute = load(metric.compute) if isinstance(metric.compute, str) else metric.compute
-    return compute, k
+    metric = Catalogue().search(name)
+    function = metric.function() if metric is not None and metric.needs == _VIEW else None
+    if metric is None or function is None:
+        known = [name for name, metric in METRICS.loaded().items() if metric.needs == _VIEW]
+        raise UnknownNameError("metric of rankings", name, known)
+    cutoff = metric.known_as.partition("@")[2]
+    return function, checked_cutoff(int(cutoff), least=1) if cutoff else None
 
 
 def _names(metrics: str | Sequence[str]) -> list[str]:

@@ -11,8 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rageval_report._registry import Registry
+from rageval_report._registry import Registry, load
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.types import FloatArray
+
+# A view of the records and a cutoff become one score per query, NaN where unscored.
+MetricFunction = Callable[[Any, int | None], FloatArray]
 
 Kind = Literal["binary", "proportion", "ordinal", "real"]
 KINDS: tuple[Kind, ...] = ("binary", "proportion", "ordinal", "real")
@@ -83,10 +87,10 @@ class Metric:
     known_as : str, optional
         The name in the catalogue, where `name` is an alias of it.
     compute : callable or "module:function", optional
-        How it is computed from records: a function of the view that it needs and of the cutoff,
-        which gives an array of one score a query, NaN where unscored.
+        The function that computes it from records. It takes the view that the metric needs and
+        the cutoff, and returns an array of one score per query, NaN where unscored.
     needs : str, optional
-        The view of the records that `compute` takes, as "rankings" or "answers".
+        The view of the records that `compute` takes, such as "rankings" or "answers".
 
     Examples
     --------
@@ -104,7 +108,7 @@ class Metric:
     source: str = ""
     aliases: tuple[str, ...] = ()
     known_as: str = ""
-    compute: Callable[..., Any] | str | None = None
+    compute: MetricFunction | str | None = None
     needs: str = ""
 
     def __post_init__(self) -> None:
@@ -129,6 +133,13 @@ class Metric:
             title=f"{self.title}@{k}",
             known_as=f"{self.known_as}@{k}",
         )
+
+    def function(self) -> MetricFunction | None:
+        """The function that computes it, imported now if `compute` names its place."""
+        if isinstance(self.compute, str):
+            function: MetricFunction = load(self.compute)
+            return function
+        return self.compute
 
 
 def _checked_bounds(name: str, bounds: object) -> tuple[float, float]:
@@ -200,12 +211,12 @@ class Catalogue:
         return None
 
     def search(self, name: str) -> Metric | None:
-        """As `find`, but where the name is not known other distributions are asked for it."""
-        found = self.find(name)
-        if found is None:
+        """As `find`; a name that is not known is looked up in other distributions."""
+        metric = self.find(name)
+        if metric is None:
             self._by_name = _by_any_name(tuple(METRICS.loaded().items()))
-            found = self.find(name)
-        return found
+            metric = self.find(name)
+        return metric
 
 
 def _parted(spelled: str) -> tuple[str, int | None]:
@@ -217,6 +228,9 @@ def _parted(spelled: str) -> tuple[str, int | None]:
 @lru_cache(maxsize=4)
 def _by_any_name(known: tuple[tuple[str, Metric], ...]) -> dict[str, Metric]:
     """The metrics by name, alias and title; a name of one goes before an alias of another."""
+    for name, metric in known:
+        if not isinstance(metric, Metric):
+            raise DataError(f"METRICS[{name!r}] must be a Metric; got {metric!r}")
     by_name = {normalised(name): metric for name, metric in known}
     for _, metric in known:
         for alias in (metric.name, *metric.aliases, metric.title):

@@ -1,6 +1,6 @@
 """Records become scores: each metric is computed from the view of the records that it needs.
 
-A view is built once for all metrics that need it. A new one is a function and a line in `VIEWS`.
+A view is built once for all metrics that need it.
 """
 
 from __future__ import annotations
@@ -13,65 +13,41 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from rageval_report._registry import Registry, load
-from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.metrics.views import Tools
+from rageval_report.errors import DataError, UnknownNameError, check_choice
+from rageval_report.metrics.views import VIEWS, Tools
 from rageval_report.records import record_table
 from rageval_report.scores import METRICS, Catalogue, Metric, normalised
 from rageval_report.scores.states import ERROR, NOT_APPLICABLE, states_of, with_states
+from rageval_report.types import BoolArray, FloatArray
 
-View = Callable[[pd.DataFrame, Tools], Any]
 Lacking = Literal["error", "unscored"]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-
-VIEWS: Registry[View] = Registry(
-    "view of the records",
-    {
-        "answer_similarities": "rageval_report.metrics.views:answer_similarities_view",
-        "answers": "rageval_report.metrics.views:answers_view",
-        "citations": "rageval_report.metrics.views:citations_view",
-        "performance": "rageval_report.metrics.views:performance_view",
-        "rankings": "rageval_report.metrics.views:rankings_view",
-        "refusals": "rageval_report.metrics.views:refusals_view",
-        "similarities": "rageval_report.metrics.views:similarities_view",
-    },
-)
-
-# The fields that a view cannot do without, to say what is missing before anything is computed.
-_FIELDS: dict[str, tuple[str, ...]] = {
-    "answer_similarities": ("answer", "reference"),
-    "answers": ("answer", "reference"),
-    "citations": ("citations",),
-    "rankings": ("retrieved", "relevant"),
-    "refusals": ("answer", "answerable"),
-    "similarities": ("contexts", "relevant_texts"),
-}
 
 _LACKING: tuple[Lacking, ...] = ("error", "unscored")
 
 
 @runtime_checkable
 class Selective(Protocol):
-    """A view some of whose metrics are not about every query."""
+    """A view with metrics that do not apply to every query."""
 
-    def applies(self, metric: str) -> np.ndarray:
-        """Whether the metric of that name is about each query."""
+    def applies(self, metric: str) -> BoolArray:
+        """Whether the metric of that name applies to each query."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredRecords:
-    """What scoring gives: the table of scores, and beside it the records.
+    """The table of scores, and beside it the records.
 
     Parameters
     ----------
     scores : DataFrame
-        Index ``query_id``, one float64 column a metric, named as asked; NaN where unscored.
+        Index ``query_id``, one float64 column per metric, named as requested; NaN where unscored.
     records : DataFrame
         The checked records, on the same index.
     states : DataFrame
-        The same index: ``<metric>_state`` where a metric is not about every query.
+        The same index: ``<metric>_state`` where a metric does not apply to every query.
     metrics : dict of str to Metric
-        What is known of each metric.
+        The description of each metric.
     """
 
     scores: pd.DataFrame
@@ -93,16 +69,17 @@ def score_records(
     Parameters
     ----------
     records : frame, dict of lists, or list of dicts
-        One row a query, as `rageval_report.records.record_table` takes it.
+        One row per query, as `rageval_report.records.record_table` takes it.
     metrics : str or iterable of str
-        As "recall@5", "ndcg@10", "exact_match", "citation_f1".
+        Names such as "recall@5", "ndcg@10", "exact_match", "citation_f1".
     tools : Tools, optional
-        What some metrics need: a function that embeds texts, prices, what tells a refusal.
+        What some metrics need: a function that embeds texts, prices, the rule for refusals.
     lacking : {"error", "unscored"}
-        What becomes of a metric where the records lack a field that it needs: an error, or a column
-        without a score, not applicable to any query.
+        What to do with a metric if the records lack a field that it needs: raise an error, or give
+        a column without a score, not applicable to any query.
     map : callable, optional
-        As the built-in ``map``, or that of a pool of processes: it gets one job a metric.
+        A replacement of the built-in ``map``, such as that of a pool of processes. It receives one
+        job per metric.
 
     Raises
     ------
@@ -113,7 +90,7 @@ def score_records(
 
     Notes
     -----
-    A query whose gold or whose ranking is missing, not empty, cannot be ranked: it is unscored.
+    A query whose gold or whose ranking is missing (not empty) has no retrieval score.
 
     Examples
     --------
@@ -121,35 +98,32 @@ def score_records(
     >>> score_records(rows, ["recall@2", "mrr"]).scores.iloc[0].to_dict()
     {'recall@2': 1.0, 'mrr': 0.5}
     """
-    if lacking not in _LACKING:
-        raise UnknownNameError("way with what records lack", str(lacking), _LACKING)
+    check_choice("lacking", lacking, _LACKING)
     table = record_table(records, unretrieved_citations="keep")
-    known = computable([metrics] if isinstance(metrics, str) else metrics)
-    void = {} if lacking == "error" else lacking_fields(table, known)
-    there = {name: metric for name, metric in known.items() if name not in void}
-    needs = {metric.needs for metric in there.values()}
-    views = {need: _view(table, need, there, tools or Tools()) for need in sorted(needs)}
-    jobs = [
-        (metric.compute, views[metric.needs], cutoff_of(name)) for name, metric in there.items()
-    ]
-    done = (map or _in_turn)(_computed, jobs)
-    columns = dict.fromkeys(known, np.full(len(table), np.nan))
-    columns.update(zip(there, done, strict=True))
+    requested = computable([metrics] if isinstance(metrics, str) else metrics)
+    without_fields = {} if lacking == "error" else lacking_fields(table, requested)
+    computed = {name: metric for name, metric in requested.items() if name not in without_fields}
+    needs = {metric.needs for metric in computed.values()}
+    views = {need: _build_view(table, need, computed, tools or Tools()) for need in sorted(needs)}
+    jobs = [(metric, views[metric.needs], cutoff_of(name)) for name, metric in computed.items()]
+    results = (map or _map_with_bar)(_compute_metric, jobs)
+    columns = dict.fromkeys(requested, np.full(len(table), np.nan))
+    columns.update(zip(computed, results, strict=True))
     scores = pd.DataFrame(columns, index=table.index)
-    ranked = [name for name, metric in there.items() if metric.needs == "rankings"]
+    ranked = [name for name, metric in computed.items() if metric.needs == "rankings"]
     if ranked:
         scores.loc[table[["retrieved", "relevant"]].isna().any(axis=1), ranked] = np.nan
-    states = pd.concat([_states(scores, table, there, views), _void(void, table.index)], axis=1)
-    return ScoredRecords(scores, table, states, known)
+    states = [_states(scores, table, computed, views), _states_without(without_fields, table.index)]
+    return ScoredRecords(scores, table, pd.concat(states, axis=1), requested)
 
 
 def lacking_fields(records: pd.DataFrame, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The metrics that records cannot give, and the fields that these lack.
+    """The metrics that cannot be computed from records, and the fields that are missing.
 
     Parameters
     ----------
     records : DataFrame
-        As `rageval_report.records.record_table` gives them.
+        As `rageval_report.records.record_table` returns them.
     names : iterable of str
         Metrics that are computed from records.
 
@@ -159,20 +133,19 @@ def lacking_fields(records: pd.DataFrame, names: Iterable[str]) -> dict[str, tup
     >>> lacking_fields(records, ["exact_match", "recall@5"])
     {'recall@5': ('retrieved', 'relevant')}
     """
-    needed = {name: _FIELDS.get(metric.needs, ()) for name, metric in computable(names).items()}
-    found = {
-        name: tuple(field for field in fields if field not in records)
-        for name, fields in needed.items()
+    missing = {
+        name: tuple(field for field in VIEWS[metric.needs].fields if field not in records)
+        for name, metric in computable(names).items()
     }
-    return {name: missing for name, missing in found.items() if missing}
+    return {name: fields for name, fields in missing.items() if fields}
 
 
-def _void(void: dict[str, tuple[str, ...]], index: pd.Index) -> pd.DataFrame:
-    """The states of metrics that the records lack a field for."""
+def _states_without(missing: dict[str, tuple[str, ...]], index: pd.Index) -> pd.DataFrame:
+    """The states of the metrics for which the records lack a field."""
     columns: dict[str, list[Any]] = {}
-    for name, missing in void.items():
-        why = f"the records have no {' and no '.join(missing)}"
-        columns |= with_states(name, [NOT_APPLICABLE] * len(index), [why] * len(index))
+    for name, fields in missing.items():
+        reason = f"the records have no {' and no '.join(fields)}"
+        columns |= with_states(name, [NOT_APPLICABLE] * len(index), [reason] * len(index))
     return pd.DataFrame(columns, index=index)
 
 
@@ -182,30 +155,30 @@ def computable(names: Iterable[str]) -> dict[str, Metric]:
     Raises
     ------
     UnknownNameError
-        If a metric is not known; it names the nearest.
+        If a metric is not known; the message names the nearest one.
     DataError
-        If a metric is known, but made by a judge or measured elsewhere.
+        If a metric is known, but comes from a judge or from another framework.
     """
     catalogue = Catalogue()
     known: dict[str, Metric] = {}
     for name in names:
-        metric = catalogue.find(name)
+        metric = catalogue.search(name)
         if metric is None:
             raise UnknownNameError("metric", name, computed_names())
         if metric.compute is None:
             raise DataError(
-                f"{name!r} is not computed from records; those that are: "
+                f"{name!r} is not computed from records; these metrics are: "
                 f"{', '.join(computed_names())}"
             )
         known[normalised(name)] = metric
     if not known:
-        raise DataError("expected at least one metric; got none")
+        raise DataError("metrics must name at least one metric; got none")
     return known
 
 
 def computed_names() -> list[str]:
     """The names of the metrics that are computed from records."""
-    return [name for name in METRICS if METRICS[name].compute is not None]
+    return [name for name, metric in METRICS.loaded().items() if metric.compute is not None]
 
 
 def cutoff_of(name: str) -> int | None:
@@ -220,24 +193,25 @@ def cutoff_of(name: str) -> int | None:
     return int(cutoff) if cutoff.isdigit() else None
 
 
-def _view(table: pd.DataFrame, need: str, known: dict[str, Metric], tools: Tools) -> Any:
-    missing = [field for field in _FIELDS.get(need, ()) if field not in table]
+def _build_view(table: pd.DataFrame, need: str, metrics: dict[str, Metric], tools: Tools) -> object:
+    view = VIEWS[need]
+    missing = [field for field in view.fields if field not in table]
     if missing:
-        wanting = [name for name, metric in known.items() if metric.needs == need]
+        names = [name for name, metric in metrics.items() if metric.needs == need]
         raise DataError(
-            f"{', '.join(wanting)} cannot be computed: the records have no "
-            f"{' and no '.join(missing)}; fields that are there: {', '.join(map(str, table))}"
+            f"{', '.join(names)} cannot be computed: the records have no "
+            f"{' and no '.join(missing)}; they have: {', '.join(map(str, table))}"
         )
-    return VIEWS[need](table, tools)
+    return view.build(table, tools)
 
 
 def _states(
-    scores: pd.DataFrame, table: pd.DataFrame, known: dict[str, Metric], views: dict[str, Any]
+    scores: pd.DataFrame, table: pd.DataFrame, metrics: dict[str, Metric], views: dict[str, object]
 ) -> pd.DataFrame:
-    """Why scores are missing, of the metrics whose view knows what they are about."""
+    """Why scores are missing, for the metrics that do not apply to every query."""
     failed = table[ERROR].notna().to_numpy() if ERROR in table else None
     columns: dict[str, list[Any]] = {}
-    for name, metric in known.items():
+    for name, metric in metrics.items():
         view = views[metric.needs]
         if isinstance(view, Selective):
             applies = view.applies(metric.known_as)
@@ -245,14 +219,16 @@ def _states(
     return pd.DataFrame(columns, index=scores.index)
 
 
-def _computed(job: tuple[Any, Any, int | None]) -> np.ndarray:
-    """One metric; a function of this module, so that a pool of processes can be handed it."""
-    compute, view, cutoff = job
-    function = load(compute) if isinstance(compute, str) else compute
+def _compute_metric(job: tuple[Metric, object, int | None]) -> FloatArray:
+    """The scores of one metric; at module level, so that a pool of processes can call it."""
+    metric, view, cutoff = job
+    function = metric.function()
+    if function is None:  # computable() refuses such a metric
+        raise DataError(f"{metric.name!r} is not computed from records")
     return np.asarray(function(view, cutoff), dtype=np.float64)
 
 
-def _in_turn(function: Callable[[Any], Any], jobs: Iterable[Any]) -> Iterable[Any]:
-    """The built-in map, with a bar on standard error where somebody watches and it takes long."""
+def _map_with_bar(function: Callable[[Any], Any], jobs: Iterable[Any]) -> Iterable[Any]:
+    """The built-in map, with a progress bar if standard error is a terminal and it takes long."""
     bar = tqdm(list(jobs), desc="metrics", leave=False, delay=2, disable=None)
     return [function(job) for job in bar]

@@ -14,6 +14,7 @@ import pandas as pd
 from rageval_report._registry import load
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.judges.rubrics import JUDGES, judge_of
 from rageval_report.metrics.cosines import Embed
 from rageval_report.metrics.performance import Prices
 from rageval_report.metrics.refusal import RefusalRule
@@ -278,13 +279,13 @@ def computed_and_judged(
 
 
 def _is_judged(name: str, catalogue: Catalogue) -> bool:
-    """Whether a judge has that name, and nothing computes it."""
-    metric = catalogue.find(name)
+    """Whether a judge has that name, and no function computes it."""
+    metric = catalogue.search(name)
     if metric is not None and metric.compute is not None:
         return False
-    is_judged = load(f"{_JUDGING}:judge_of")(name) is not None
+    is_judged = judge_of(name) is not None
     if metric is None and not is_judged:
-        raise UnknownNameError("metric", name, [*computed_names(), *load(f"{_JUDGING}:JUDGES")])
+        raise UnknownNameError("metric", name, [*computed_names(), *JUDGES])
     return is_judged
 
 

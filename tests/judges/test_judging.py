@@ -10,7 +10,8 @@ import pytest
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.judges import JUDGES, Reply, Rubric, ScriptedChat, judge
 from rageval_report.judges.asking import Pace
-from rageval_report.judges.judging import judge_of, rubrics_of
+from rageval_report.judges.judging import rubrics_of
+from rageval_report.judges.rubrics import judge_of
 from rageval_report.scores import Catalogue
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))

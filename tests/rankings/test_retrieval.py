@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 from rageval_report import score, score_rankings
 from rageval_report.errors import DataError
 from rageval_report.rankings import retrieval
-from rageval_report.rankings.retrieval import RETRIEVAL
 from rageval_report.rankings.score_tables import hits_of, score_table_of_rankings
-from rageval_report.scores.metric import Catalogue
+from rageval_report.scores.metric import METRICS, Catalogue
+
+# The functions of the module, by the names of their metrics.
+RETRIEVAL = {
+    name: metric.function()
+    for name, metric in METRICS.known().items()
+    if str(metric.compute).startswith(f"{retrieval.__name__}:")
+}
 
 # Relevant at ranks 2 and 4 of 5, a third one not retrieved.
 RETRIEVED = [["x", "a", "y", "b", "z"]]

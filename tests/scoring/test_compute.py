@@ -139,5 +139,5 @@ def test_a_metric_whose_field_is_nowhere_is_not_applicable_on_demand():
 
 
 def test_an_unknown_way_with_what_records_lack_is_refused():
-    with pytest.raises(UnknownNameError, match="is named 'zero'"):
+    with pytest.raises(UnknownNameError, match='lacking must be "error" or "unscored"; got "zero"'):
         score_records([{"query_id": "a", "answer": "x"}], "exact_match", lacking="zero")

@@ -1,4 +1,4 @@
-"""What the entries of the catalogue have in common."""
+"""Short forms of the entries of the catalogue: what the metrics of one kind have in common."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RAGAS = "Ragas"
 TREC = "trec_eval"
 
 
-def share(
+def bounded(
     kind: Kind,
     name: str,
     group: str,
@@ -20,6 +20,8 @@ def share(
     *aliases: str,
     title: str = "",
     greater_is_better: bool = True,
+    compute: str | None = None,
+    needs: str = "",
 ) -> Metric:
     """A metric between 0 and 1."""
     return Metric(
@@ -32,16 +34,25 @@ def share(
         description=description,
         source=source,
         aliases=aliases,
+        compute=compute,
+        needs=needs,
     )
 
 
-proportion = partial(share, "proportion")
-binary = partial(share, "binary")
-defect = partial(share, "proportion", greater_is_better=False)
+proportion = partial(bounded, "proportion")
+binary = partial(bounded, "binary")
+defect = partial(bounded, "proportion", greater_is_better=False)
 
 
-def spent(name: str, title: str, description: str, *aliases: str) -> Metric:
-    """Something that is spent: no upper limit, lower is better."""
+def spent(
+    name: str,
+    title: str,
+    description: str,
+    *aliases: str,
+    compute: str | None = None,
+    needs: str = "",
+) -> Metric:
+    """Something that is spent: it has no upper limit, and lower is better."""
     return Metric(
         name,
         title=title,
@@ -50,4 +61,6 @@ def spent(name: str, title: str, description: str, *aliases: str) -> Metric:
         description=description,
         source="measured at the client",
         aliases=aliases,
+        compute=compute,
+        needs=needs,
     )

@@ -49,6 +49,8 @@ GENERATION: tuple[Metric, ...] = (
         "below 0 is possible.",
         source="Risch et al. 2021; " + HAYSTACK,
         aliases=("sas", "answer_similarity", "semantic_similarity", "answer_semantic_similarity"),
+        compute="rageval_report.metrics.similarity:semantic_answer_similarity",
+        needs="answer_similarities",
     ),
     binary(
         "exact_match",
@@ -58,6 +60,8 @@ GENERATION: tuple[Metric, ...] = (
         "em",
         "answer_exact_match",
         "exact",
+        compute="rageval_report.metrics.text:exact_match",
+        needs="answers",
     ),
     binary(
         "exact_match_squad",
@@ -66,6 +70,8 @@ GENERATION: tuple[Metric, ...] = (
         "Rajpurkar et al. 2016",
         *("squad_em", "squad_exact_match", "normalized_exact_match"),
         title="Exact Match (SQuAD)",
+        compute="rageval_report.metrics.text:exact_match_squad",
+        needs="answers",
     ),
     proportion(
         "token_f1",
@@ -75,6 +81,8 @@ GENERATION: tuple[Metric, ...] = (
         "answer_f1",
         "squad_f1",
         "word_f1",
+        compute="rageval_report.metrics.text:token_f1",
+        needs="answers",
     ),
     proportion(
         "chrf",
@@ -83,6 +91,8 @@ GENERATION: tuple[Metric, ...] = (
         "Popović 2015",
         *("chrf_score", "chrf_score(mode=fmeasure)"),
         title="chrF",
+        compute="rageval_report.metrics.bleu:chrf",
+        needs="answers",
     ),
     binary(
         "answered_precision",
@@ -98,6 +108,8 @@ GENERATION: tuple[Metric, ...] = (
         "bleu_score",
         "sentence_bleu",
         title="BLEU",
+        compute="rageval_report.metrics.bleu:bleu",
+        needs="answers",
     ),
     proportion(
         "rouge_1",
@@ -107,9 +119,18 @@ GENERATION: tuple[Metric, ...] = (
         "rouge1",
         "rouge",
         title="ROUGE-1",
+        compute="rageval_report.metrics.rouge:rouge_1",
+        needs="answers",
     ),
     proportion(
-        "rouge_2", "generation", "Overlap of pairs of words.", "Lin 2004", "rouge2", title="ROUGE-2"
+        "rouge_2",
+        "generation",
+        "Overlap of pairs of words.",
+        "Lin 2004",
+        "rouge2",
+        title="ROUGE-2",
+        compute="rageval_report.metrics.rouge:rouge_2",
+        needs="answers",
     ),
     proportion(
         "rouge_l",
@@ -118,6 +139,8 @@ GENERATION: tuple[Metric, ...] = (
         "Lin 2004",
         *("rougel", "rouge_lsum", "rougelsum", "rouge_score(mode=fmeasure)"),
         title="ROUGE-L",
+        compute="rageval_report.metrics.rouge:rouge_l",
+        needs="answers",
     ),
     proportion(
         "completeness",

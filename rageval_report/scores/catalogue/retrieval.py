@@ -19,6 +19,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "mean_reciprocal_rank",
         "document_mrr",
         "doc_mrr",
+        compute="rageval_report.rankings.retrieval:reciprocal_rank",
+        needs="rankings",
     ),
     binary(
         "single_hit",
@@ -26,6 +28,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "Whether the first result is relevant; whether any is, Haystack 2 asks in "
         "document_recall_single_hit.",
         HAYSTACK_PROPOSAL,
+        compute="rageval_report.rankings.retrieval:single_hit",
+        needs="rankings",
     ),
     proportion(
         "multi_hit",
@@ -33,6 +37,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "The share of relevant among the results; the share of the relevant that was found is "
         "Haystack 2's document_recall_multi_hit.",
         HAYSTACK_PROPOSAL,
+        compute="rageval_report.rankings.retrieval:multi_hit",
+        needs="rankings",
     ),
     binary(
         "document_recall_single_hit",
@@ -42,6 +48,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "recall_single_hit",
         "doc_recall_single",
         title="Document Recall (Single Hit)",
+        compute="rageval_report.rankings.retrieval:document_recall_single_hit",
+        needs="rankings",
     ),
     proportion(
         "document_recall_multi_hit",
@@ -51,6 +59,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "recall_multi_hit",
         "doc_recall_multi",
         title="Document Recall (Multi Hit)",
+        compute="rageval_report.rankings.retrieval:document_recall_multi_hit",
+        needs="rankings",
     ),
     proportion(
         "precision",
@@ -59,6 +69,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         TREC,
         "p",
         "retrieval_precision",
+        compute="rageval_report.rankings.retrieval:precision",
+        needs="rankings",
     ),
     proportion(
         "recall",
@@ -67,6 +79,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         TREC,
         "retrieval_recall",
         "document_recall",
+        compute="rageval_report.rankings.retrieval:recall",
+        needs="rankings",
     ),
     proportion(
         "f1",
@@ -76,6 +90,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "f1_measure",
         "f_measure",
         "retrieval_f1",
+        compute="rageval_report.rankings.retrieval:f1",
+        needs="rankings",
     ),
     binary(
         "hit",
@@ -85,6 +101,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "hit_rate",
         "success",
         "retrieval_hit",
+        compute="rageval_report.rankings.retrieval:hit",
+        needs="rankings",
     ),
     proportion(
         "average_precision",
@@ -96,6 +114,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "mean_average_precision",
         "document_map",
         "doc_map",
+        compute="rageval_report.rankings.retrieval:average_precision",
+        needs="rankings",
     ),
     proportion(
         "ndcg",
@@ -106,6 +126,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "doc_ndcg",
         "normalized_dcg",
         title="nDCG",
+        compute="rageval_report.rankings.retrieval:ndcg",
+        needs="rankings",
     ),
     proportion(
         "ndcg_exp",
@@ -114,6 +136,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "Burges et al. 2005",
         "ndcg_burges",
         title="nDCG (exponential)",
+        compute="rageval_report.rankings.retrieval:ndcg_exp",
+        needs="rankings",
     ),
     proportion(
         "r_precision",
@@ -121,18 +145,24 @@ RETRIEVAL: tuple[Metric, ...] = (
         "The precision after as many results as there are relevant documents.",
         TREC,
         "rprec",
+        compute="rageval_report.rankings.retrieval:r_precision",
+        needs="rankings",
     ),
     proportion(
         "bpref",
         "retrieval",
         "How often judged relevant documents stand before judged non-relevant ones.",
         "Buckley & Voorhees 2004; " + TREC,
+        compute="rageval_report.rankings.retrieval:bpref",
+        needs="rankings",
     ),
     proportion(
         "reachable_recall",
         "retrieval",
         "Relevant documents retrieved over those that could have been within the cutoff.",
         "hits over min(k, relevant)",
+        compute="rageval_report.rankings.retrieval:reachable_recall",
+        needs="rankings",
     ),
     proportion(
         "hybrid_log_rank",
@@ -141,6 +171,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "datapizza-ai",
         *("hybrid_log_rank_score", "hybrid_log_rank_score_exact"),
         title="Hybrid Log-Rank",
+        compute="rageval_report.metrics.log_rank:hybrid_log_rank",
+        needs="rankings",
     ),
     proportion(
         "precision_similarity",
@@ -148,6 +180,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "The share of the results whose vector is near a truth's.",
         "datapizza-ai",
         title="Precision (similarity)",
+        compute="rageval_report.metrics.similarity:precision_similarity",
+        needs="similarities",
     ),
     proportion(
         "recall_similarity",
@@ -155,6 +189,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "The share of the truths whose vector is near a result's.",
         "datapizza-ai",
         title="Recall (similarity)",
+        compute="rageval_report.metrics.similarity:recall_similarity",
+        needs="similarities",
     ),
     proportion(
         "f1_similarity",
@@ -162,6 +198,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "The harmonic mean of precision and recall by similarity.",
         "datapizza-ai",
         title="F1 (similarity)",
+        compute="rageval_report.metrics.similarity:f1_similarity",
+        needs="similarities",
     ),
     proportion(
         "hybrid_log_rank_similarity",
@@ -170,6 +208,8 @@ RETRIEVAL: tuple[Metric, ...] = (
         "datapizza-ai",
         "hybrid_log_rank_score_similarity",
         title="Hybrid Log-Rank (similarity)",
+        compute="rageval_report.metrics.similarity:hybrid_log_rank_similarity",
+        needs="similarities",
     ),
     binary(
         "full_recall",
