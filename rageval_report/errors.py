@@ -7,6 +7,7 @@
     │   ├── AlignmentError                   two tables have no query, or no metric, in common
     │   └── ReaderError                      a file cannot be read: path and line
     ├── UnknownNameError (KeyError)          the nearest name, and the known ones
+    │   ├── UnknownOptionError (TypeError)   a keyword that a function does not take
     │   └── UnknownValueError (ValueError)   a parameter with few values has another one
     ├── MissingDependencyError (ImportError) the extra, and the line that installs it
     ├── PipelineError (RuntimeError)         the pipeline did not answer
@@ -93,6 +94,25 @@ class UnknownNameError(RagevalError, KeyError):
         return type(self), (self.what, self.name, self.known)
 
     __str__ = Exception.__str__  # a KeyError would print its message in quotes
+
+
+class UnknownOptionError(UnknownNameError, TypeError):
+    """A keyword that the function behind a method, a plot or a format does not take.
+
+    Parameters
+    ----------
+    what : str
+        What was called, such as "plot 'box'".
+    name : str
+        The keyword.
+    known : iterable of str
+        The keywords that it takes.
+    """
+
+    def _message(self) -> str:
+        listed = ", ".join(self.known) or "none"
+        hint = did_you_mean(self.name, self.known)
+        return f"{self.what} has no option {self.name!r}.{hint} Its options: {listed}."
 
 
 class UnknownValueError(UnknownNameError, ValueError):
@@ -188,6 +208,36 @@ def check_choice(parameter: str, value: object, choices: Iterable[str]) -> None:
     values = tuple(choices)
     if value not in values:
         raise UnknownValueError(parameter, value, values)  # type: ignore[arg-type]
+
+
+def check_options(what: str, options: Iterable[str], known: Iterable[str]) -> None:
+    """Check keywords before they are passed on, so that the error names what the user called.
+
+    Parameters
+    ----------
+    what : str
+        What was called, such as "plot 'box'".
+    options : iterable of str
+        The keywords of the caller.
+    known : iterable of str
+        The keywords that it takes.
+
+    Raises
+    ------
+    UnknownOptionError
+        If a keyword is not one of them.
+
+    Examples
+    --------
+    >>> check_options("plot 'box'", ["axe"], ["ax", "metrics"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    rageval_report.errors.UnknownOptionError: plot 'box' has no option 'axe'. Did you mean 'ax'? ...
+    """
+    names = tuple(known)
+    for option in options:
+        if option not in names:
+            raise UnknownOptionError(what, option, names)
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

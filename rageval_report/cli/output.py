@@ -16,6 +16,7 @@ from rageval_report.cli.notes import note
 from rageval_report.errors import DataError
 from rageval_report.files.writing import check_free as check_free
 from rageval_report.files.writing import write_atomically
+from rageval_report.render import RENDERERS
 
 if TYPE_CHECKING:
     from rageval_report.results import Result
@@ -41,7 +42,7 @@ class Output:
     Parameters
     ----------
     kind : str
-        A suffix of the table `rageval_report.render.FILES`.
+        A suffix of the table `rageval_report.render.RENDERERS`.
     path : Path, optional
         The file; standard output where None.
     force : bool
@@ -108,7 +109,7 @@ class Output:
 
 def _kind_of(path: Path) -> str:
     kind = path.suffix.lower()
-    known = load("rageval_report.render:FILES")
+    known = [suffix for entry in RENDERERS.values() for suffix in entry.suffixes]
     if kind not in known:
         raise DataError(
             f"{path}: its name does not say what to write; end it in {' '.join(known)}, or choose "

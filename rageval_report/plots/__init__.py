@@ -1,18 +1,21 @@
-"""Results become pictures: each plot takes a subject and gives back the Axes that it drew on.
+"""Results become pictures: each plot takes a subject and returns the Axes that it drew on.
 
 The subject is the object itself: a pipeline's evaluation, a comparison, or the result of slices.
 Every plot takes ``ax=``; without it, it makes a figure through pyplot, so that a notebook shows it.
 No setting of matplotlib is changed, and nothing is shown or saved; `save_plot` writes a picture
-without pyplot. Further keywords go to the artists of the data, as ``color=`` or ``alpha=``.
+without pyplot. Further keywords, such as ``color=`` or ``alpha=``, go to the artists of the data.
 
-A new plot is a function and a line in `PLOTS`.
+A new plot is a function and an entry in `PLOTS`; `Plot` says what an entry states. Another
+distribution offers one through the entry point group ``rageval_report.plots``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Unpack, overload
 
 from rageval_report._registry import Registry, lazy_face
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import BuiltInPlot, MetricNames, PlotOptions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,37 +25,55 @@ else:
     __getattr__, __dir__, __all__ = lazy_face(__name__, "PLOTS", "Plot", "plot")
 
 _HERE = "rageval_report.plots"
-
-
-class Plot(Protocol):
-    """A function that draws a subject."""
-
-    def __call__(self, subject: Any, *args: Any, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the subject on `ax`, or on Axes of a new figure, and give them back."""
-
+_ENTRIES = (
+    Plot("agreement", f"{_HERE}.agreement:agreement", "calibration", 1, ()),
+    Plot("box", f"{_HERE}.summary:box", "evaluation"),
+    Plot("correlation", f"{_HERE}.relations:correlation", "evaluation"),
+    Plot("differences", f"{_HERE}.differences:differences", "comparison", 1, ("metric",)),
+    Plot("distribution", f"{_HERE}.distribution:distribution", "evaluation", None, ("metric",)),
+    Plot("ecdf", f"{_HERE}.ecdf:ecdf", "evaluations", None, ("metric",)),
+    Plot("forest", f"{_HERE}.comparison:forest", "comparison"),
+    Plot("groups", f"{_HERE}.ranking:groups", "ranking", 1, ("metric",)),
+    Plot("leaderboard", f"{_HERE}.ranking:leaderboard", "ranking"),
+    Plot("outcomes", f"{_HERE}.outcomes:outcomes", "comparison"),
+    Plot("pareto", f"{_HERE}.pareto:pareto", "front", 2, ()),
+    Plot("scatter", f"{_HERE}.relations:scatter", "pair", 2, ("x", "y")),
+    Plot("slices", f"{_HERE}.slices:slices", "slices"),
+    Plot("trends", f"{_HERE}.trends:trends", "history"),
+)
 
 PLOTS: Registry[Plot] = Registry(
-    "plot",
-    {
-        "agreement": f"{_HERE}.agreement:agreement",
-        "box": f"{_HERE}.summary:box",
-        "correlation": f"{_HERE}.relations:correlation",
-        "differences": f"{_HERE}.differences:differences",
-        "distribution": f"{_HERE}.distribution:distribution",
-        "ecdf": f"{_HERE}.ecdf:ecdf",
-        "forest": f"{_HERE}.comparison:forest",
-        "groups": f"{_HERE}.ranking:groups",
-        "leaderboard": f"{_HERE}.ranking:leaderboard",
-        "outcomes": f"{_HERE}.outcomes:outcomes",
-        "pareto": f"{_HERE}.pareto:pareto",
-        "scatter": f"{_HERE}.relations:scatter",
-        "slices": f"{_HERE}.slices:slices",
-        "trends": f"{_HERE}.trends:trends",
-    },
+    "plot", {entry.name: entry for entry in _ENTRIES}, group="rageval_report.plots"
 )
 
 
-def plot(subject: Any, kind: str, *args: Any, ax: Axes | None = None, **options: Any) -> Axes:
+@overload
+def plot(
+    subject: object,
+    kind: BuiltInPlot,
+    *args: MetricNames,
+    ax: Axes | None = None,
+    **options: Unpack[PlotOptions],
+) -> Axes: ...
+
+
+@overload
+def plot(
+    subject: object,
+    kind: Plot,
+    *args: MetricNames,
+    ax: Axes | None = None,
+    **options: object,
+) -> Axes: ...
+
+
+def plot(
+    subject: object,
+    kind: str | Plot,
+    *args: MetricNames,
+    ax: Axes | None = None,
+    **options: object,
+) -> Axes:
     """Draw a subject.
 
     Parameters
@@ -60,12 +81,16 @@ def plot(subject: Any, kind: str, *args: Any, ax: Axes | None = None, **options:
     subject : RAGPipelineEvaluation, Comparison, Ranking, ParetoFront, Calibration, Result of slices
         What to draw; "differences", "forest" and "outcomes" take an evaluation too, with
         ``other=``, and "slices" takes either with ``by=``.
-    kind : str
-        A name of the table `PLOTS`.
-    *args, **options
-        The plot's own, as the metric.
+    kind : str or Plot
+        A name of the table `PLOTS`, or an entry of it. A plot from outside is known to type
+        checkers by its entry alone: ``plot(evaluation, PLOTS["radar"])``.
+    *args : str or iterable of str
+        The metrics, by any of their names, in the order in which the plot takes them.
     ax : Axes, optional
-        Where to draw; a new figure where not given.
+        Where to draw; a new figure if omitted.
+    **options
+        The options of the plot; `rageval_report.plots.options.PlotOptions` lists those of the
+        built-in plots.
 
     Returns
     -------
@@ -75,7 +100,20 @@ def plot(subject: Any, kind: str, *args: Any, ax: Axes | None = None, **options:
     ------
     UnknownNameError
         If there is no such plot, or no such metric.
+    UnknownOptionError
+        If the plot has no such option.
     DataError
-        If nothing is scored, or the subject is of another kind than the plot needs.
+        If nothing is scored, or the subject is not what the plot draws.
     """
-    return PLOTS[kind](subject, *args, ax=ax, **options)
+    return plot_named(kind)(subject, *args, ax=ax, **options)
+
+
+def plot_named(kind: str | Plot) -> Plot:
+    """The entry of a plot, by its name; an entry is returned as it is.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such plot.
+    """
+    return kind if isinstance(kind, Plot) else PLOTS[kind]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Protocol, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -12,18 +12,19 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
 from rageval_report.errors import DataError
+from rageval_report.plots.options import ArtistOptions
 from rageval_report.plots.rows import Row, lay_rows
 from rageval_report.plots.style import (
     BLUE,
     GREY,
     SMALL,
     VERMILLION,
-    FloatArray,
     axes_for,
     inches_wide,
     ink,
     interval_text,
     level_text,
+    look_of,
     number,
     opacity,
     padded,
@@ -34,6 +35,7 @@ from rageval_report.plots.style import (
 from rageval_report.plots.subjects import Evaluation, data_limits
 from rageval_report.results import Result
 from rageval_report.scores import Metric
+from rageval_report.types import FloatArray
 
 # Shares of the axes: the picture at the left; labels, marks and numbers at the right.
 _PICTURE, _MARKS, _NUMBERS = 0.36, (0.625, 0.825), 1.0
@@ -95,7 +97,9 @@ def calibration_of(subject: object) -> Calibrated:
     )
 
 
-def agreement(subject: Calibrated, *, ax: Axes | None = None, **style: Any) -> Axes:
+def agreement(
+    subject: Calibrated, *, ax: Axes | None = None, **style: Unpack[ArtistOptions]
+) -> Axes:
     """Draw a judge against people: the confusion matrix, the agreement, the means.
 
     Parameters
@@ -147,14 +151,15 @@ def _is_continuous(found: Calibrated) -> bool:
 # -- the picture at the left
 
 
-def _draw_matrix(ax: Axes, found: Calibrated, share: float, style: dict[str, Any]) -> str:
+def _draw_matrix(ax: Axes, found: Calibrated, share: float, style: ArtistOptions) -> str:
     """People's labels downwards, the judge's across, each cell with its count."""
     frame = found.confusion().frame
     counts = frame.drop(columns="total").to_numpy(dtype=np.float64)
     names, q = [str(name) for name in frame.index], len(frame)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     same = np.eye(q, dtype=bool)
-    look = {"vmin": 0.0, "vmax": 1.0, "edgecolors": ax.get_facecolor(), "linewidth": 2.0, **style}
+    paper = ax.get_facecolor()
+    look = look_of(style, vmin=0.0, vmax=1.0, edgecolors=paper, linewidth=2.0)
     for cells, colours in ((same, _SAME), (~same, _OTHER)):
         drawn = np.ma.masked_where(~cells, shares)
         ax.pcolormesh(drawn, **{"cmap": colours, **look})
@@ -188,7 +193,7 @@ def _write_counts(ax: Axes, counts: FloatArray, shares: FloatArray) -> None:
             )
 
 
-def _draw_cloud(ax: Axes, found: Calibrated, share: float, style: dict[str, Any]) -> str:
+def _draw_cloud(ax: Axes, found: Calibrated, share: float, style: ArtistOptions) -> str:
     """A dot a query, the line of agreement, the judge's bias and its limits."""
     people, judge = (found.pairs[name].to_numpy(dtype=np.float64) for name in ("people", "judge"))
     low, high = padded(*_limits(people, judge, found.metric))
@@ -202,13 +207,7 @@ def _draw_cloud(ax: Axes, found: Calibrated, share: float, style: dict[str, Any]
     ax.plot(line, line, color=GREY, linewidth=1.0, zorder=1)
     ax.plot(*_inside(line, bias), color=VERMILLION, linewidth=1.2, linestyle="--", zorder=2)
     n = people.size
-    dots = {
-        "s": 34 if n <= 200 else 14,
-        "alpha": opacity(n),
-        "color": BLUE,
-        "linewidth": 0,
-        **style,
-    }
+    dots = look_of(style, s=34 if n <= 200 else 14, alpha=opacity(n), color=BLUE, linewidth=0)
     ax.scatter(people, judge, rasterized=n > 2000, zorder=3, **dots)
     _set_cloud_axes(ax, low, high, share)
     told = f"{n:,} queries. Line: both say the same; dashed: the judge's bias of "

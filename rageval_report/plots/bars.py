@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_report.plots.style import FloatArray
 from rageval_report.plots.subjects import data_limits
 from rageval_report.scores import Metric
+from rageval_report.types import FloatArray
 
 # Up to this many different values, far enough apart, each has a bar of its own.
 _MOST_LEVELS = 15

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.rows import Row, height_of, lay_rows
 from rageval_report.plots.style import (
     BETTER,
@@ -23,6 +24,7 @@ from rageval_report.plots.style import (
     ink,
     interval_text,
     level_text,
+    look_of,
     note_below,
     padded,
     plain,
@@ -33,7 +35,6 @@ from rageval_report.plots.style import (
 from rageval_report.plots.subjects import (
     Compared,
     Evaluation,
-    MetricNames,
     chosen,
     comparison_of,
     direction_note,
@@ -82,7 +83,7 @@ def forest(
     other: Evaluation | None = None,
     scale: Scale | None = None,
     ax: Axes | None = None,
-    **style: Any,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the improvement on each metric with its interval, a row a metric and a candidate.
 
@@ -230,20 +231,20 @@ def _pvalue_head(comparison: Compared) -> str:
 
 
 def _draw_finding(
-    ax: Axes, finding: Finding, place: float, shown: bool, style: dict[str, Any]
+    ax: Axes, finding: Finding, place: float, shown: bool, style: ArtistOptions
 ) -> None:
     better = finding.improvement > 0
     hue = ink() if not shown else BETTER if better else WORSE
     if np.isfinite([finding.low, finding.high]).all():
         ax.hlines(place, finding.low, finding.high, color=hue, linewidth=1.8, zorder=2)
-    look = {
-        "marker": EQUAL_MARKER if not shown else ">" if better else "<",
-        "markersize": 9 if shown else 7,
-        "color": hue,
-        "markerfacecolor": hue if shown else ax.get_facecolor(),
-        "linestyle": "none",
-        **style,
-    }
+    look = look_of(
+        style,
+        marker=EQUAL_MARKER if not shown else ">" if better else "<",
+        markersize=9 if shown else 7,
+        color=hue,
+        markerfacecolor=hue if shown else ax.get_facecolor(),
+        linestyle="none",
+    )
     ax.plot(finding.improvement, place, zorder=3, **look)
 
 

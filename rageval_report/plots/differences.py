@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from rageval_report.errors import DataError
+from rageval_report.plots.options import ArtistOptions
 from rageval_report.plots.style import (
     BETTER,
     BETTER_MARKER,
@@ -21,11 +22,11 @@ from rageval_report.plots.style import (
     WORSE,
     WORSE_HATCH,
     WORSE_MARKER,
-    FloatArray,
     axes_for,
     ink,
     interval_text,
     level_text,
+    look_of,
     note_below,
     plain,
     shortened,
@@ -41,6 +42,7 @@ from rageval_report.plots.subjects import (
     one_metric,
 )
 from rageval_report.scores import Metric
+from rageval_report.types import FloatArray
 
 # With more pairs than this, dots would merge into a band: the curve is filled instead.
 _MOST_DOTS = 400
@@ -72,7 +74,7 @@ def differences(
     other: Evaluation | None = None,
     candidate: str | None = None,
     ax: Axes | None = None,
-    **style: Any,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the paired differences of one metric, sorted, with their mean and its interval.
 
@@ -140,7 +142,7 @@ def _row_of(comparison: Compared, metric: Metric, pair: Pair) -> pd.Series:
     return frame[mine].iloc[0]
 
 
-def _draw_dots(ax: Axes, drawn: Sorted, style: dict[str, Any]) -> None:
+def _draw_dots(ax: Axes, drawn: Sorted, style: ArtistOptions) -> None:
     places = np.arange(1, drawn.values.size + 1)
     size = 40 if drawn.values.size <= 60 else 20
     for shown, hue, marker, scale in (
@@ -149,14 +151,14 @@ def _draw_dots(ax: Axes, drawn: Sorted, style: dict[str, Any]) -> None:
         (drawn.better, BETTER, BETTER_MARKER, 1.0),
     ):
         ax.vlines(places[shown], 0, drawn.values[shown], color=hue, alpha=0.35, linewidth=0.8)
-        look = {"color": hue, "marker": marker, "s": size * scale, "linewidth": 0, **style}
+        look = look_of(style, color=hue, marker=marker, s=size * scale, linewidth=0)
         ax.scatter(places[shown], drawn.values[shown], zorder=3, **look)
 
 
-def _draw_areas(ax: Axes, drawn: Sorted, style: dict[str, Any]) -> None:
+def _draw_areas(ax: Axes, drawn: Sorted, style: ArtistOptions) -> None:
     places = np.arange(1, drawn.values.size + 1)
     for shown, hue, hatch in ((drawn.worse, WORSE, WORSE_HATCH), (drawn.better, BETTER, None)):
-        look = {"facecolor": hue, "edgecolor": ax.get_facecolor(), "hatch": hatch, **style}
+        look = look_of(style, facecolor=hue, edgecolor=ax.get_facecolor(), hatch=hatch)
         ax.fill_between(places, 0, drawn.values, where=list(shown), step="mid", linewidth=0, **look)
     ax.step(places, drawn.values, where="mid", color=ink(), linewidth=0.8)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,18 +12,19 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from rageval_report.errors import DataError
 from rageval_report.plots.bars import Bars, bars_of
+from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.style import (
     BLUE,
     PALE,
     SKY,
     SMALL,
     VERMILLION,
-    FloatArray,
     axes_for,
     count_text,
     inches_wide,
     ink,
     levels_without_overlap,
+    look_of,
     note_below,
     number,
     opacity,
@@ -34,7 +35,6 @@ from rageval_report.plots.style import (
 from rageval_report.plots.subjects import (
     Described,
     Evaluation,
-    MetricNames,
     axis_text,
     described,
     evaluation_of,
@@ -43,6 +43,7 @@ from rageval_report.plots.subjects import (
 )
 from rageval_report.plots.summary import ridges
 from rageval_report.scores import Metric
+from rageval_report.types import FloatArray
 
 _MOST_RUG = 1000
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
@@ -59,7 +60,7 @@ def distribution(
     percentiles: Sequence[float] = (25, 50, 75),
     threshold: float | str | None = None,
     ax: Axes | None = None,
-    **style: Any,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw how the scores of one metric are spread, or of all metrics, a row each.
 
@@ -125,11 +126,11 @@ def distribution(
 
 
 def _two_bars(
-    evaluation: Evaluation, metric: Metric, values: FloatArray, ax: Axes, style: dict[str, Any]
+    evaluation: Evaluation, metric: Metric, values: FloatArray, ax: Axes, style: ArtistOptions
 ) -> None:
     n, ones = values.size, int(values.sum())
     shares = (n - ones) / n, ones / n
-    ax.bar([0, 1], shares, **{"width": 0.62, "color": [PALE, BLUE], **style})
+    ax.bar([0, 1], shares, **look_of(style, width=0.62, color=[PALE, BLUE]))
     one = described(evaluation, [metric])[metric.name]
     if one.has_interval:
         ends = [[one.mean - one.low], [one.high - one.mean]]
@@ -172,10 +173,10 @@ def _draw_bars(
     metric: Metric,
     values: FloatArray,
     bars: Bars,
-    style: dict[str, Any],
+    style: ArtistOptions,
 ) -> None:
-    look = {"color": SKY, "edgecolor": ax.get_facecolor(), "linewidth": 0.6}
-    ax.bar(bars.centres, bars.counts, bars.widths, **{**look, **style})
+    look = look_of(style, color=SKY, edgecolor=ax.get_facecolor(), linewidth=0.6)
+    ax.bar(bars.centres, bars.counts, bars.widths, **look)
     ax.set_xlim(*padded(*bars.limits, 0.02 if bars.levels else 0.04))
     ax.set_ylim(0, bars.counts.max() * 1.05)
     if bars.levels:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError
+from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.style import (
     HUES,
     LINE_STYLES,
-    FloatArray,
     axes_for,
     count_text,
+    look_of,
     note_below,
     number,
     padded,
@@ -26,7 +27,6 @@ from rageval_report.plots.style import (
 )
 from rageval_report.plots.subjects import (
     Evaluation,
-    MetricNames,
     axis_text,
     chosen,
     data_limits,
@@ -39,6 +39,7 @@ from rageval_report.plots.subjects import (
     told_title,
 )
 from rageval_report.scores import Metric
+from rageval_report.types import FloatArray
 
 # A longer legend than this would lie on the lines, and stands beside them.
 _MOST_INSIDE = 2
@@ -59,7 +60,7 @@ def ecdf(
     *,
     other: Evaluation | Sequence[Evaluation] | None = None,
     ax: Axes | None = None,
-    **style: Any,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the empirical distribution function.
 
@@ -141,14 +142,14 @@ def _line(label: str, evaluation: Evaluation, metric: Metric) -> Line:
 
 
 def _draw_lines(
-    ax: Axes, lines: Sequence[Line], limits: tuple[float, float], style: dict[str, Any]
+    ax: Axes, lines: Sequence[Line], limits: tuple[float, float], style: ArtistOptions
 ) -> None:
     """Steps from the left edge to the right, so that no line ends in the open."""
     left, right = limits
     for line, hue, pattern in zip(lines, HUES, LINE_STYLES, strict=False):
         steps, counts = np.unique(line.values, return_counts=True)
         shares = np.cumsum(counts) / line.values.size
-        look = {"color": hue, "linestyle": pattern, "linewidth": 1.8, **style}
+        look = look_of(style, color=hue, linestyle=pattern, linewidth=1.8)
         ax.step(
             [left, *steps, right],
             [0.0, *shares, 1.0],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Unpack, overload
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.files.writing import check_free, write_with
-from rageval_report.plots import plot
+from rageval_report.plots import plot_named
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import BuiltInPlot, MetricNames, PlotOptions
 from rageval_report.plots.style import FittedAxes
 
 # What a file says of its making is left out, so that the same picture is the same file.
@@ -22,7 +24,7 @@ _UNDATED: dict[str, dict[str, None]] = {
 }
 
 
-def draw_figure(subject: Any, kind: str, *args: Any, **options: Any) -> Figure:
+def draw_figure(subject: object, kind: str | Plot, *args: MetricNames, **options: object) -> Figure:
     """A plot on a figure of its own that pyplot does not know, of the size that the plot asks for.
 
     Parameters
@@ -35,21 +37,48 @@ def draw_figure(subject: Any, kind: str, *args: Any, **options: Any) -> Figure:
     Figure
     """
     if "ax" in options:
-        raise DataError("a figure of its own has its own Axes; leave ax= out")
+        raise DataError(
+            "ax is not an option of a saved plot, which has Axes of its own; leave it out"
+        )
     figure = Figure(layout="constrained")
     FigureCanvasAgg(figure)
-    plot(subject, kind, *args, ax=figure.add_subplot(axes_class=FittedAxes), **options)
+    entry = plot_named(kind)
+    entry(subject, *args, ax=figure.add_subplot(axes_class=FittedAxes), **options)
     return figure
 
 
+@overload
 def save_plot(
-    subject: Any,
-    kind: str,
+    subject: object,
+    kind: BuiltInPlot,
     path: str | Path,
-    *args: Any,
+    *args: MetricNames,
     dpi: float = 150,
     force: bool = True,
-    **options: Any,
+    **options: Unpack[PlotOptions],
+) -> Path: ...
+
+
+@overload
+def save_plot(
+    subject: object,
+    kind: Plot,
+    path: str | Path,
+    *args: MetricNames,
+    dpi: float = 150,
+    force: bool = True,
+    **options: object,
+) -> Path: ...
+
+
+def save_plot(
+    subject: object,
+    kind: str | Plot,
+    path: str | Path,
+    *args: MetricNames,
+    dpi: float = 150,
+    force: bool = True,
+    **options: object,
 ) -> Path:
     """Draw a subject into a file.
 
@@ -62,7 +91,7 @@ def save_plot(
     dpi : float
         Dots per inch, of .png.
     force : bool
-        Whether a file that is there is replaced, as pandas does; False keeps it.
+        Whether an existing file is replaced, as pandas does; else it is an error.
 
     Returns
     -------
@@ -71,9 +100,9 @@ def save_plot(
     Raises
     ------
     UnknownNameError
-        If the suffix stands for no format.
+        If the suffix is not one of them.
     DataError
-        If the file is there and may not be replaced, or cannot be written, or there is nothing to
+        If the file exists and may not be replaced, or cannot be written, or there is nothing to
         draw.
 
     Notes

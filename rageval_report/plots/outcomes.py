@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError
+from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.rows import Row, height_of, lay_rows
 from rageval_report.plots.style import (
     BETTER,
@@ -18,13 +19,13 @@ from rageval_report.plots.style import (
     WORSE_HATCH,
     axes_for,
     ink,
+    look_of,
     tidy,
     words_above,
 )
 from rageval_report.plots.subjects import (
     Compared,
     Evaluation,
-    MetricNames,
     chosen,
     comparison_of,
     metrics_compared,
@@ -45,7 +46,7 @@ def outcomes(
     *,
     other: Evaluation | None = None,
     ax: Axes | None = None,
-    **style: Any,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the shares of queries that are won, tied and lost, a bar a metric and a candidate.
 
@@ -105,14 +106,14 @@ def _rows(comparison: Compared, frame: pd.DataFrame) -> list[Row]:
     return rows
 
 
-def _draw_bar(ax: Axes, row: pd.Series, place: float, style: dict[str, Any]) -> None:
+def _draw_bar(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> None:
     start = 0.0
     for column, _, hue, hatch, letters in _PIECES:
         share = float(row[column]) / float(row["n"])
         if share == 0.0:
             continue
         edge = ax.get_facecolor()
-        look = {"height": 0.7, "facecolor": hue, "edgecolor": edge, "hatch": hatch, **style}
+        look = look_of(style, height=0.7, facecolor=hue, edgecolor=edge, hatch=hatch)
         ax.barh(place, share, left=start, linewidth=0.8, **look)
         told = f"{row[column]:,}"
         if share >= _LEAST_WIDTH * len(told):

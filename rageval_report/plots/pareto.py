@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Protocol, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -11,15 +11,16 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.plots.options import ArtistOptions
 from rageval_report.plots.style import (
     BLUE,
     GREY,
     SMALL,
-    FloatArray,
     axes_for,
     inches_wide,
     ink,
     level_text,
+    look_of,
     note_below,
     padded,
     plain,
@@ -27,6 +28,7 @@ from rageval_report.plots.style import (
     tidy,
 )
 from rageval_report.results import Result
+from rageval_report.types import FloatArray
 
 _LONGEST = 26
 # More names than this do not fit beside their marks: numbers do, and a list of them at the right.
@@ -97,7 +99,7 @@ def pareto(
     y: str | None = None,
     *,
     ax: Axes | None = None,
-    **style: Any,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw two objectives against each other, and which pipelines no other one dominates.
 
@@ -183,7 +185,7 @@ def _draw_lines(
 
 
 def _draw_mark(
-    ax: Axes, row: pd.Series, across: Objectives, up: Objectives, style: Mapping[str, Any]
+    ax: Axes, row: pd.Series, across: Objectives, up: Objectives, style: ArtistOptions
 ) -> None:
     hue = BLUE if row["on_front"] else GREY
     center = row[across.name], row[up.name]
@@ -192,14 +194,14 @@ def _draw_mark(
         if np.isfinite([low, high]).all():
             draw = ax.vlines if vertical else ax.hlines
             draw(center[1 - vertical], low, high, color=hue, linewidth=1.0, alpha=0.55, zorder=2)
-    look = {
-        "marker": "D" if row["on_front"] else "o",
-        "markersize": 7.5 if row["on_front"] else 6,
-        "color": hue,
-        "markerfacecolor": hue if row["on_front"] else ax.get_facecolor(),
-        "linestyle": "none",
-        **style,
-    }
+    look = look_of(
+        style,
+        marker="D" if row["on_front"] else "o",
+        markersize=7.5 if row["on_front"] else 6,
+        color=hue,
+        markerfacecolor=hue if row["on_front"] else ax.get_facecolor(),
+        linestyle="none",
+    )
     ax.plot(*center, zorder=3, **look)
 
 

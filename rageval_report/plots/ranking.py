@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Unpack, cast
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
+from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.rows import Row, height_of, lay_rows
 from rageval_report.plots.style import (
     BLUE,
@@ -19,6 +20,7 @@ from rageval_report.plots.style import (
     ink,
     interval_text,
     level_text,
+    look_of,
     note_below,
     padded,
     plain,
@@ -26,7 +28,6 @@ from rageval_report.plots.style import (
     tidy,
 )
 from rageval_report.plots.subjects import (
-    MetricNames,
     axis_text,
     chosen,
     direction_note,
@@ -85,7 +86,11 @@ def ranking_of(subject: object) -> Ranked:
 
 
 def leaderboard(
-    subject: Ranked, metrics: MetricNames = None, *, ax: Axes | None = None, **style: Any
+    subject: Ranked,
+    metrics: MetricNames = None,
+    *,
+    ax: Axes | None = None,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the mean of each pipeline with its interval, the best first.
 
@@ -141,7 +146,11 @@ def leaderboard(
 
 
 def groups(
-    subject: Ranked, metric: str | None = None, *, ax: Axes | None = None, **style: Any
+    subject: Ranked,
+    metric: str | None = None,
+    *,
+    ax: Axes | None = None,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the pipelines along their means, and a bar over each group that cannot be told apart.
 
@@ -230,16 +239,13 @@ def _lines(rows: pd.DataFrame, drawn: Sequence[Metric]) -> list[Row]:
     ]
 
 
-def _draw_mean(ax: Axes, row: pd.Series, place: float, style: Mapping[str, Any]) -> None:
-    look = _MARKS[row["standing"]]
+def _draw_mean(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> None:
+    mark = _MARKS[row["standing"]]
     if np.isfinite([row["ci_low"], row["ci_high"]]).all():
-        ax.hlines(place, row["ci_low"], row["ci_high"], color=look["color"], linewidth=1.8)
-    face = ax.get_facecolor() if look.get("markerfacecolor") == "none" else look["color"]
-    ax.plot(
-        row["mean"],
-        place,
-        **{**look, "markerfacecolor": face, "linestyle": "none", "zorder": 3, **style},
-    )
+        ax.hlines(place, row["ci_low"], row["ci_high"], color=mark["color"], linewidth=1.8)
+    face = ax.get_facecolor() if mark.get("markerfacecolor") == "none" else mark["color"]
+    look = {**mark, "markerfacecolor": face, "linestyle": "none", "zorder": 3}
+    ax.plot(row["mean"], place, **look_of(style, **look))
 
 
 def _key(ranking: Ranked, standings: set[str]) -> str:
@@ -268,8 +274,8 @@ def _title(ranking: Ranked, drawn: Sequence[Metric]) -> str:
 # -- the groups
 
 
-def _draw_group(ax: Axes, means: Sequence[float], level: int, style: Mapping[str, Any]) -> None:
-    look = {"color": BLUE, "linewidth": 4.0, "solid_capstyle": "round", **style}
+def _draw_group(ax: Axes, means: Sequence[float], level: int, style: ArtistOptions) -> None:
+    look = look_of(style, color=BLUE, linewidth=4.0, solid_capstyle="round")
     ax.plot([min(means), max(means)], [level, level], zorder=3, **look)
     ax.plot(
         means,

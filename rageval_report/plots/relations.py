@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
 from rageval_report.errors import DataError
+from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.style import (
     BETTER,
     BETTER_MARKER,
@@ -22,10 +23,10 @@ from rageval_report.plots.style import (
     VERMILLION,
     WORSE,
     WORSE_MARKER,
-    FloatArray,
     axes_for,
     count_text,
     ink,
+    look_of,
     note_below,
     number,
     opacity,
@@ -37,7 +38,6 @@ from rageval_report.plots.style import (
 )
 from rageval_report.plots.subjects import (
     Evaluation,
-    MetricNames,
     axis_text,
     chosen,
     data_limits,
@@ -48,6 +48,7 @@ from rageval_report.plots.subjects import (
 )
 from rageval_report.scores import Metric
 from rageval_report.scores.align import align
+from rageval_report.types import FloatArray
 
 _DIVERGING = LinearSegmentedColormap.from_list(
     "rageval_report_diverging", [VERMILLION, "#F7F7F7", BLUE]
@@ -101,7 +102,7 @@ def scatter(
     *,
     other: Evaluation | None = None,
     ax: Axes | None = None,
-    **style: Any,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw one metric against another, or one pipeline against another on the same metric.
 
@@ -185,11 +186,11 @@ def _spearman(cloud: Cloud) -> float:
 
 
 def _draw_cloud(
-    ax: Axes, cloud: Cloud, shown: np.ndarray, hue: str, marker: str, style: dict[str, Any]
+    ax: Axes, cloud: Cloud, shown: np.ndarray, hue: str, marker: str, style: ArtistOptions
 ) -> None:
     """One dot a query; or one dot a place, its area the queries that share it."""
     points = np.column_stack([cloud.x[shown], cloud.y[shown]])
-    look = {"color": hue, "marker": marker, "linewidth": 0, **style}
+    look = look_of(style, color=hue, marker=marker, linewidth=0)
     if not cloud.shares_places:
         n = cloud.x.size
         dots = {"s": 34 if n <= 200 else 14, "alpha": opacity(n), **look}
@@ -208,7 +209,7 @@ def _against(
     other: Evaluation,
     metric: str | None,
     ax: Axes | None,
-    style: dict[str, Any],
+    style: ArtistOptions,
 ) -> Axes:
     known = one_metric(evaluation.metrics, metric)
     theirs = chosen(other.metrics, known.name)[0]
@@ -237,11 +238,11 @@ def _way(metric: Metric) -> str:
     return "higher" if metric.greater_is_better else "lower"
 
 
-def _draw_outcomes(ax: Axes, cloud: Cloud, metric: Metric, style: dict[str, Any]) -> None:
+def _draw_outcomes(ax: Axes, cloud: Cloud, metric: Metric, style: ArtistOptions) -> None:
     """Better, worse and equal queries, each with its own marker, and how many they are."""
     difference = cloud.y - cloud.x
     gain = difference if metric.greater_is_better else -difference
-    outlined = {"edgecolors": GREY, "linewidth": 0.6, **style}
+    outlined: ArtistOptions = {"edgecolor": GREY, "linewidth": 0.6, **style}
     equal, worse, better = np.abs(gain) <= _TIED, gain < -_TIED, gain > _TIED
     _draw_cloud(ax, cloud, equal, EQUAL, EQUAL_MARKER, outlined)
     _draw_cloud(ax, cloud, worse, WORSE, WORSE_MARKER, style)
@@ -259,7 +260,11 @@ def _draw_outcomes(ax: Axes, cloud: Cloud, metric: Metric, style: dict[str, Any]
 
 
 def correlation(
-    subject: Evaluation, metrics: MetricNames = None, *, ax: Axes | None = None, **style: Any
+    subject: Evaluation,
+    metrics: MetricNames = None,
+    *,
+    ax: Axes | None = None,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw how the metrics go together over the queries: Spearman's rank correlations.
 
@@ -323,10 +328,10 @@ def rank_correlations(scores: pd.DataFrame) -> tuple[FloatArray, np.ndarray]:
     return values, counts
 
 
-def _draw_cells(ax: Axes, values: FloatArray, style: dict[str, Any]) -> None:
+def _draw_cells(ax: Axes, values: FloatArray, style: ArtistOptions) -> None:
     """The lower triangle, each cell with its number."""
     shown = values[1:, :-1]
-    look = {"cmap": _DIVERGING, "vmin": -1.0, "vmax": 1.0, **style}
+    look = look_of(style, cmap=_DIVERGING, vmin=-1.0, vmax=1.0)
     ax.pcolormesh(np.ma.masked_invalid(shown), edgecolors=ax.get_facecolor(), linewidth=1.5, **look)
     for row in range(shown.shape[0]):
         for column in range(row + 1):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.rows import Row, height_of, lay_rows
 from rageval_report.plots.style import (
     BLUE,
@@ -19,6 +20,7 @@ from rageval_report.plots.style import (
     ink,
     interval_text,
     level_text,
+    look_of,
     note_below,
     padded,
     plain,
@@ -27,7 +29,6 @@ from rageval_report.plots.style import (
 )
 from rageval_report.plots.subjects import (
     Evaluation,
-    MetricNames,
     axis_text,
     chosen,
     direction_note,
@@ -58,7 +59,7 @@ def slices(
     by: str | None = None,
     candidate: str | None = None,
     ax: Axes | None = None,
-    **style: Any,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw a dot and an interval for each group of queries.
 
@@ -183,7 +184,7 @@ def _draw_block(
     estimate: str,
     places: Sequence[float],
     alpha: float,
-    style: dict[str, Any],
+    style: ArtistOptions,
 ) -> None:
     weights = block.frame["n"].to_numpy(dtype=np.float64)
     values = block.frame[estimate].to_numpy(dtype=np.float64)
@@ -196,14 +197,14 @@ def _draw_block(
         filled = estimate == "mean" or float(row["pvalue_adjusted"]) <= alpha
         if np.isfinite([row["ci_low"], row["ci_high"]]).all():
             ax.hlines(place, row["ci_low"], row["ci_high"], color=BLUE, linewidth=1.8, zorder=2)
-        look = {
-            "marker": "o",
-            "markersize": 7,
-            "color": BLUE,
-            "markerfacecolor": BLUE if filled else ax.get_facecolor(),
-            "linestyle": "none",
-            **style,
-        }
+        look = look_of(
+            style,
+            marker="o",
+            markersize=7,
+            color=BLUE,
+            markerfacecolor=BLUE if filled else ax.get_facecolor(),
+            linestyle="none",
+        )
         ax.plot(row[estimate], place, zorder=3, **look)
 
 

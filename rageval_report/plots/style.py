@@ -10,15 +10,20 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-import numpy.typing as npt
+from matplotlib.artist import ArtistInspector
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection, QuadMesh
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
-FloatArray = npt.NDArray[np.float64]
+from rageval_report.plots.options import ArtistOptions
+from rageval_report.types import FloatArray
 
 BLUE = "#0072B2"
 VERMILLION = "#D55E00"
@@ -69,6 +74,27 @@ def axes_for(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
 def ink() -> str:
     """The colour of text in the style that the caller has chosen."""
     return str(mpl.rcParams["text.color"])
+
+
+def look_of(style: ArtistOptions, **own: Any) -> dict[str, Any]:
+    """The keywords of an artist: the plot's own, and in their place those of the caller.
+
+    Examples
+    --------
+    >>> look_of({"color": "black"}, color=BLUE, linewidth=2)
+    {'color': 'black', 'linewidth': 2}
+    """
+    return {**own, **style}
+
+
+def artist_properties() -> frozenset[str]:
+    """Every keyword that matplotlib knows of lines, patches, dots and cells."""
+    inspectors = [ArtistInspector(kind) for kind in (Line2D, Rectangle, PathCollection, QuadMesh)]
+    names = {name for inspector in inspectors for name in inspector.get_setters()}
+    aliases = {
+        alias for inspector in inspectors for known in inspector.aliasd.values() for alias in known
+    }
+    return frozenset(names | aliases | {"align", "c", "norm", "plotnonfinite", "shading", "where"})
 
 
 def tidy(ax: Axes, title: str, *, grid: str = "") -> None:

@@ -10,23 +10,23 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.plots.style import FloatArray, interval_text, level_text
+from rageval_report.plots.options import MetricNames
+from rageval_report.plots.style import interval_text, level_text
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
-
-MetricNames = str | Iterable[str] | None
+from rageval_report.types import FloatArray
 
 
 class Evaluation(Scored, Protocol):
     """A pipeline's scores that can be asked for means, thresholds, slices, comparisons."""
 
-    def evaluation_report(self, **settings: Any) -> Result:
+    def evaluation_report(self, *, metrics: MetricNames, percentiles: Sequence[float]) -> Result:
         """The means and their intervals."""
 
     def find_thresholds(self, metrics: MetricNames, percentiles: Sequence[float]) -> Result:
         """The percentiles."""
 
-    def comparative_summary(self, other: Any, **options: Any) -> Result:
+    def comparative_summary(self, other: Any, *, metrics: MetricNames) -> Result:
         """Itself as the baseline against another."""
 
     def slices(self, by: str, metrics: MetricNames = None) -> Result:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from rageval_report.plots.bars import bars_of, is_lattice
+from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.rows import Row, height_of, lay_rows
 from rageval_report.plots.style import (
     BLUE,
     GREY,
     SKY,
-    FloatArray,
     axes_for,
     ink,
     jitter,
+    look_of,
     note_below,
     opacity,
     padded,
@@ -26,7 +27,6 @@ from rageval_report.plots.style import (
 from rageval_report.plots.subjects import (
     Described,
     Evaluation,
-    MetricNames,
     chosen,
     data_limits,
     described,
@@ -38,6 +38,7 @@ from rageval_report.plots.subjects import (
     told_title,
 )
 from rageval_report.scores import Metric
+from rageval_report.types import FloatArray
 
 # The tallest bar of a row, and the largest dot of a level that queries share.
 _TALLEST = 0.78
@@ -50,7 +51,11 @@ _RIDGE_KEY = "Bars: queries, scaled to the tallest of the row; diamond: mean wit
 
 
 def box(
-    subject: Evaluation, metrics: MetricNames = None, *, ax: Axes | None = None, **style: Any
+    subject: Evaluation,
+    metrics: MetricNames = None,
+    *,
+    ax: Axes | None = None,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw every query's score as a dot, and a box over them, a row a metric.
 
@@ -102,7 +107,11 @@ def box(
 
 
 def ridges(
-    subject: Evaluation, metrics: MetricNames = None, *, ax: Axes | None = None, **style: Any
+    subject: Evaluation,
+    metrics: MetricNames = None,
+    *,
+    ax: Axes | None = None,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw a small histogram of each metric, a row each; what `distribution` does with several.
 
@@ -116,7 +125,7 @@ def ridges(
     made = axes_for(ax, 8.2, height_of(rows, 0.46))
     places = lay_rows(made, rows, heads)
     every = [scored_values(evaluation, metric) for metric in drawn]
-    look = {"color": SKY, "edgecolor": made.get_facecolor(), "linewidth": 0.5, **style}
+    look = look_of(style, color=SKY, edgecolor=made.get_facecolor(), linewidth=0.5)
     ends = data_limits(np.concatenate(every), drawn)
     for metric, values, place in zip(drawn, every, places, strict=True):
         bars, bottom = bars_of(values, metric), place + 0.34
@@ -155,9 +164,9 @@ def _rows(
     return rows, (f"mean [{told[metrics[0].name].level}]", "n")
 
 
-def _draw_dots(ax: Axes, values: FloatArray, place: float, style: dict[str, Any]) -> None:
+def _draw_dots(ax: Axes, values: FloatArray, place: float, style: ArtistOptions) -> None:
     """One dot a query, spread a little; one dot a level, its area the queries, where they share."""
-    look = {"color": BLUE, "linewidth": 0, **style}
+    look = look_of(style, color=BLUE, linewidth=0)
     if not is_lattice(values):
         dots = {"alpha": opacity(values.size), "s": 12, **look}
         heights = place + 0.26 * jitter(values.size)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
+from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.style import (
     GREY,
     HUES,
@@ -22,6 +23,7 @@ from rageval_report.plots.style import (
     inches_wide,
     ink,
     level_text,
+    look_of,
     note_below,
     padded,
     plain,
@@ -29,7 +31,6 @@ from rageval_report.plots.style import (
     tidy,
 )
 from rageval_report.plots.subjects import (
-    MetricNames,
     axis_text,
     chosen,
     direction_note,
@@ -52,7 +53,11 @@ _MOST_TOLD = 5
 
 
 def trends(
-    subject: Result, metrics: MetricNames = None, *, ax: Axes | None = None, **style: Any
+    subject: Result,
+    metrics: MetricNames = None,
+    *,
+    ax: Axes | None = None,
+    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the means of a history from run to run, with their intervals.
 
@@ -103,8 +108,8 @@ def trends(
         stretches = _stretches(mine, aside)
         if as_bars or len(drawn) <= _MOST_BANDS:
             _draw_intervals(made, stretches, HUES[number], as_bars=as_bars)
-        small = {"markersize": 3} if len(names) > _MANY_RUNS else {}
-        _draw_line(made, stretches, metric, number, {**small, **style})
+        size = 3 if len(names) > _MANY_RUNS else 5
+        _draw_line(made, stretches, metric, number, size, style)
     if not made.has_data():
         raise DataError("nothing to draw: no query of these runs is scored")
     shown = frame[frame["metric"].isin([metric.name for metric in drawn])]
@@ -182,17 +187,18 @@ def _draw_line(
     stretches: Sequence[pd.DataFrame],
     metric: Metric,
     number: int,
-    style: dict[str, Any],
+    size: float,
+    style: ArtistOptions,
 ) -> None:
     """One metric, and a ring at its first regression."""
-    look = {
-        "color": HUES[number],
-        "linestyle": LINE_STYLES[number],
-        "linewidth": 1.8,
-        "marker": _MARKERS[number],
-        "markersize": 5,
-        **style,
-    }
+    look = look_of(
+        style,
+        color=HUES[number],
+        linestyle=LINE_STYLES[number],
+        linewidth=1.8,
+        marker=_MARKERS[number],
+        markersize=size,
+    )
     label = plain(shortened(told_title(metric)))
     for stretch in stretches:
         ax.plot(stretch["place"], stretch["mean"], label=label, zorder=3, **look)

@@ -1,81 +1,129 @@
-"""A result becomes text: one renderer a format, and a kind of file for each suffix.
+"""A result becomes text, in one of the formats of `RENDERERS`, or a file of its suffix.
 
-One more format is one line: ``RENDERERS.add("rst", my_renderer)``, where a renderer is any
-callable that takes a `Result` and keyword options and returns text.
+A new format is a function from a `Result` to text and an entry in `RENDERERS`; `Renderer` says what
+an entry states. Another distribution offers one through the entry point group
+``rageval_report.renderers``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Unpack, overload
 
 from rageval_report._registry import Registry
+from rageval_report.errors import UnknownNameError
 from rageval_report.files.writing import check_free, write_atomically
-from rageval_report.results import Result
+from rageval_report.render.formats import FormatName, Renderer, RenderOptions
 
-Renderer: TypeAlias = Callable[..., str]
+if TYPE_CHECKING:
+    from rageval_report.results import Result
+
+__all__ = ["RENDERERS", "RenderOptions", "Renderer", "render", "renderer_for", "save"]
+
+_HERE = "rageval_report.render"
+_ENTRIES = (
+    Renderer(
+        "text",
+        f"{_HERE}.text:render",
+        (".txt",),
+        f"{_HERE}.text:whole",
+        cli_name="table",
+        fits_terminal=True,
+    ),
+    Renderer("markdown", f"{_HERE}.markdown:render", (".md",), f"{_HERE}.markdown:whole"),
+    Renderer(
+        "html",
+        f"{_HERE}.html:render",
+        (".html", ".htm"),
+        f"{_HERE}.html:page",
+        join=f"{_HERE}.html:join_pages",
+    ),
+    Renderer("latex", f"{_HERE}.latex:render", (".tex",)),
+    Renderer(
+        "json",
+        f"{_HERE}.data:render_json",
+        (".json",),
+        for_programs=True,
+        join=f"{_HERE}.data:join_json",
+    ),
+    Renderer("csv", f"{_HERE}.data:render_csv", (".csv",), for_programs=True, values_only=True),
+    Renderer("tsv", f"{_HERE}.data:render_tsv", (".tsv",), for_programs=True, values_only=True),
+    Renderer("junit", f"{_HERE}.junit:render", (".xml",), for_programs=True),
+)
 
 RENDERERS: Registry[Renderer] = Registry(
-    "format",
-    {
-        "csv": "rageval_report.render.data:render_csv",
-        "html": "rageval_report.render.html:render",
-        "json": "rageval_report.render.data:render_json",
-        "junit": "rageval_report.render.junit:render",
-        "latex": "rageval_report.render.latex:render",
-        "markdown": "rageval_report.render.markdown:render",
-        "text": "rageval_report.render.text:render",
-    },
+    "format", {entry.name: entry for entry in _ENTRIES}, group="rageval_report.renderers"
 )
 
-# What is written into a file is whole: no row is left out for want of room.
-FILES: Registry[Renderer] = Registry(
-    "kind of file",
-    {
-        ".csv": "rageval_report.render.data:render_csv",
-        ".htm": "rageval_report.render.html:page",
-        ".html": "rageval_report.render.html:page",
-        ".json": "rageval_report.render.data:render_json",
-        ".md": "rageval_report.render.markdown:whole",
-        ".tex": "rageval_report.render.latex:render",
-        ".tsv": "rageval_report.render.data:render_tsv",
-        ".txt": "rageval_report.render.text:whole",
-        ".xml": "rageval_report.render.junit:render",
-    },
-)
 
-__all__ = ["FILES", "RENDERERS", "Renderer", "render", "save"]
+@overload
+def render(result: Result, format_name: FormatName, **options: Unpack[RenderOptions]) -> str: ...
 
 
-def render(result: Result, format_name: str, **options: Any) -> str:
+@overload
+def render(result: Result, format_name: Renderer, **options: object) -> str: ...
+
+
+def render(result: Result, format_name: str | Renderer, **options: object) -> str:
     """The result as text of a format.
 
     Parameters
     ----------
     result : Result
         What is shown.
-    format_name : {"text", "markdown", "html", "latex", "json", "csv", "junit"}
-        Or any name added to `RENDERERS`.
+    format_name : {"text", "markdown", "html", "latex", "json", "csv", "tsv", "junit"}
+        Or any name added to `RENDERERS`, or an entry of it. A format from outside is known to type
+        checkers by its entry alone: ``render(result, RENDERERS["rst"])``.
     **options
-        What the renderer of that format takes.
+        The options of the format; `RenderOptions` lists those of the built-in formats.
 
     Raises
     ------
     UnknownNameError
-        If no renderer has that name.
+        If there is no such format.
+    UnknownOptionError
+        If the format has no such option.
 
     Examples
     --------
     >>> import pandas as pd
+    >>> from rageval_report.results import Result
     >>> print(render(Result("Means", pd.DataFrame({"mean": [0.1]})), "csv"), end="")
     mean
     0.1
     """
-    return RENDERERS[format_name](result, **options)
+    renderer = format_name if isinstance(format_name, Renderer) else RENDERERS[format_name]
+    return renderer(result, **options)
 
 
-def save(result: Result, path: str | Path, *, force: bool = True, **options: Any) -> Path:
+def renderer_for(path: str | Path) -> Renderer:
+    """The format that the suffix of a path stands for.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, or only its suffix, as ".md".
+
+    Raises
+    ------
+    UnknownNameError
+        If no format has that suffix.
+
+    Examples
+    --------
+    >>> renderer_for("means.htm").name
+    'html'
+    """
+    suffix = (Path(path).suffix or str(path)).lower()
+    by_suffix = {known: entry for entry in RENDERERS.values() for known in entry.suffixes}
+    if suffix not in by_suffix:
+        raise UnknownNameError("kind of file", suffix, by_suffix)
+    return by_suffix[suffix]
+
+
+def save(
+    result: Result, path: str | Path, *, force: bool = True, **options: Unpack[RenderOptions]
+) -> Path:
     """Write the whole result into a file; the suffix chooses the format.
 
     Parameters
@@ -83,34 +131,37 @@ def save(result: Result, path: str | Path, *, force: bool = True, **options: Any
     result : Result
         What is written.
     path : str or Path
-        Ends in .txt, .md, .html, .htm, .tex, .json, .csv, .tsv or .xml (JUnit).
+        Ends in .txt, .md, .html, .htm, .tex, .json, .csv, .tsv or .xml (JUnit), or in a suffix of a
+        format added to `RENDERERS`.
     force : bool
-        Whether a file that is there is replaced, when the new one is complete.
+        Whether an existing file is replaced, once the new one is complete; else it is an error.
     **options
-        What the renderer of that format takes.
+        The options of the format, as in `render`.
 
     Returns
     -------
     Path
-        Where it was written.
+        The file.
 
     Raises
     ------
     UnknownNameError
         If the suffix stands for no format.
+    UnknownOptionError
+        If the format has no such option.
     DataError
-        If the file is there and may not be replaced, or cannot be written.
+        If the file exists and may not be replaced, or cannot be written.
 
     Examples
     --------
     >>> import pandas as pd
+    >>> from rageval_report.results import Result
     >>> save(Result("Means", pd.DataFrame()), "means.doc")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     rageval_report.errors.UnknownNameError: no kind of file is named '.doc'. ...
     """
-    kind = Path(path).suffix.lower() or str(path)
-    render_file = FILES[kind]
+    renderer = renderer_for(path)
     check_free(path, force=force)
-    text = render_file(result, **options)
+    text = renderer.whole(result, **options)
     return write_atomically(path, text if text.endswith("\n") else f"{text}\n")

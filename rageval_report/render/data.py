@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,17 @@ def render_json(result: Result) -> str:
     text = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2)
     # Half a character cannot be written as UTF-8; its escape is the same text to every parser.
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def join_json(texts: Sequence[str]) -> str:
+    r"""The texts of several results as one JSON array.
+
+    Examples
+    --------
+    >>> join_json(['{"a": 1}', '{"b": 2}'])
+    '[{"a": 1},\n{"b": 2}]'
+    """
+    return "[" + ",\n".join(texts) + "]"
 
 
 def render_csv(result: Result, *, delimiter: str = ",", neutralise_formulas: bool = False) -> str:

@@ -139,6 +139,13 @@ def page(result: Result, *, columns: Sequence[str] | None = None) -> str:
     return _PAGE.format(title=title, fragment=fragment)
 
 
+def join_pages(pages: Sequence[str]) -> str:
+    """The first page with the contents of the others below its own."""
+    first, end, rest = pages[0].partition("</body>")
+    contents = [page.partition("<body")[2].partition(">")[2] for page in pages[1:]]
+    return first + "\n".join(text.partition("</body>")[0] for text in contents) + end + rest
+
+
 def _fragment(
     result: Result, columns: Sequence[str] | None, extent: _Extent, max_rows: int | None
 ) -> str:

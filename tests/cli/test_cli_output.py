@@ -106,4 +106,5 @@ def test_a_table_fits_the_terminal(folder, monkeypatch, capsys, columns, widest)
 
 
 def test_every_format_is_one_that_can_be_written():
-    assert set(FORMATS.values()) <= set(render.FILES)
+    entries = render.RENDERERS.values()
+    assert set(FORMATS.values()) <= {suffix for entry in entries for suffix in entry.suffixes}

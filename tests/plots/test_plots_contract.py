@@ -6,6 +6,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -15,8 +16,9 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from rageval_report import compare
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError, UnknownOptionError
 from rageval_report.plots import PLOTS, plot
+from rageval_report.plots.options import ArtistOptions, BuiltInPlot, PlotOptions
 from rageval_report.plots.style import BLUE, HUES, VERMILLION
 
 CALLS = {
@@ -133,6 +135,41 @@ def test_names_with_dollars_are_no_formulas(bm25, many):
 def test_an_unknown_kind_names_the_nearest(bm25):
     with pytest.raises(UnknownNameError, match="Did you mean 'forest'"):
         plot(bm25, "forrest")
+
+
+@pytest.mark.parametrize("kind", sorted(CALLS))
+def test_an_unknown_option_names_the_plot_and_the_nearest(kind, request):
+    subject = request.getfixturevalue(CALLS[kind][0])
+    message = f"plot '{kind}' has no option 'colr'. Did you mean 'color'"
+    with pytest.raises(UnknownOptionError, match=message):
+        plot(subject, kind, colr="black")
+
+
+def test_an_option_of_another_plot_is_an_error(bm25):
+    with pytest.raises(TypeError, match=r"plot 'box' has no option 'percentiles'\. Its options:"):
+        plot(bm25, "box", percentiles=[10])
+
+
+@pytest.mark.parametrize("option", ["antialiased", "path_effects", "capstyle", "gid"])
+def test_any_keyword_that_matplotlib_knows_is_an_option(bm25, option):
+    value = {"antialiased": True, "path_effects": [], "capstyle": "round", "gid": "dots"}[option]
+    assert plot(bm25, "box", **{option: value}).has_data()
+
+
+def test_every_entry_has_its_name_and_fits_its_function():
+    for name, entry in PLOTS.items():
+        assert entry.name == name
+        own = list(entry.parameters)[1 : 1 + len(entry.metric_parameters)]
+        assert own == list(entry.metric_parameters) or entry.subject == "front"
+
+
+def test_the_types_name_every_plot_and_every_option():
+    names = {name for kinds in get_args(BuiltInPlot) for name in get_args(kinds) or [kinds]}
+    assert names == set(PLOTS)
+    own = {name for entry in PLOTS.values() for name in list(entry.parameters)[1:]}
+    assert own - {"ax", "style"} == set(PlotOptions.__annotations__) - set(
+        ArtistOptions.__annotations__
+    )
 
 
 @pytest.mark.parametrize("kind", ["box", "correlation", "distribution", "ecdf"])

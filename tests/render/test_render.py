@@ -5,8 +5,8 @@ import sys
 import pandas as pd
 import pytest
 
-from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.render import FILES, RENDERERS, render, save
+from rageval_report.errors import DataError, UnknownNameError, UnknownOptionError
+from rageval_report.render import RENDERERS, render, renderer_for, save
 from rageval_report.results import Result
 
 RESULT = Result(
@@ -27,7 +27,15 @@ def test_the_six_formats_are_known(name):
     assert name in RENDERERS
 
 
-@pytest.mark.parametrize("suffix", sorted(FILES))
+SUFFIXES = (".csv", ".htm", ".html", ".json", ".md", ".tex", ".tsv", ".txt", ".xml")
+
+
+def test_every_suffix_belongs_to_one_format():
+    suffixes = [suffix for entry in RENDERERS.values() for suffix in entry.suffixes]
+    assert sorted(suffixes) == sorted(SUFFIXES)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_every_suffix_is_written_whole_and_as_utf8(suffix, tmp_path):
     path = save(RESULT, tmp_path / f"means{suffix}")
     text = path.read_bytes().decode("utf-8")
@@ -69,9 +77,44 @@ def test_a_result_saves_itself(tmp_path):
     assert RESULT.save(tmp_path / "means.csv").read_text("utf-8") == RESULT.to_csv()
 
 
-def test_the_face_loads_no_renderer():
-    program = "import sys, rageval_report.render; print('tabulate' in sys.modules)"
+def test_listing_the_formats_loads_no_renderer_and_no_pandas():
+    program = (
+        "import sys\n"
+        "from rageval_report.render import RENDERERS\n"
+        "print([entry.cli_name for entry in RENDERERS.values() if entry.suffixes][:3])\n"
+        "print({'tabulate', 'pandas', 'numpy'} & set(sys.modules))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "False"
+    assert done.stdout.split("\n")[:2] == ["['table', 'markdown', 'html']", "set()"]
+
+
+def test_an_entry_says_its_name_on_the_command_line():
+    assert [entry.cli_name for entry in RENDERERS.values()][:6] == [
+        *("table", "markdown", "html", "latex", "json", "csv"),
+    ]
+    assert [name for name, entry in RENDERERS.items() if entry.name != name] == []
+
+
+def test_a_file_is_whole_where_a_notebook_shows_some_rows():
+    html = renderer_for("means.html")
+    assert html is RENDERERS["html"]
+    assert html(RESULT).count("mrr") == 50
+    assert html.whole(RESULT).count("mrr") == 250
+
+
+def test_an_unknown_option_names_the_format_and_the_nearest():
+    message = r"format 'text' has no option 'max_row'\. Did you mean 'max_rows'\?"
+    with pytest.raises(UnknownOptionError, match=message):
+        render(RESULT, "text", max_row=3)
+    with pytest.raises(TypeError, match=r"format 'json' has no option 'width'\. Its options: none"):
+        render(RESULT, "json", width=80)
+
+
+def test_several_texts_become_one_file():
+    assert RENDERERS["text"].joined(["one\n", "two\n"]) == "one\n\n\ntwo"
+    assert json.loads(RENDERERS["json"].joined(['{"a": 1}', '{"b": 2}\n'])) == [{"a": 1}, {"b": 2}]
+    page = RENDERERS["html"].joined([RENDERERS["html"].whole(RESULT)] * 2)
+    assert page.count("<body") == page.count("</body>") == 1
+    assert page.count("mrr") == 500

@@ -1,0 +1,141 @@
+"""What a plot is: the function that draws it, its subject, and how many metrics it takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rageval_report._registry import load
+from rageval_report.errors import DataError, check_options
+from rageval_report.plots.options import ArtistOptions, MetricNames
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PlotSubject: TypeAlias = Literal[
+    "evaluation",
+    "pair",
+    "evaluations",
+    "comparison",
+    "slices",
+    "ranking",
+    "front",
+    "calibration",
+    "history",
+]
+DrawFunction: TypeAlias = "Callable[..., Axes]"
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A plot: all that a caller, the command line included, must know of it.
+
+    Parameters
+    ----------
+    name : str
+        Its name, the same in Python and for ``--kind``.
+    draw : callable or "module:attribute"
+        The function that draws: it takes the subject, then the metrics, then keywords; draws on the
+        keyword ``ax``, or on Axes of a new figure if that is None; and returns the Axes. A text is
+        loaded on first use, so that the table of plots does not import matplotlib.
+    subject : str
+        What it draws, and so what the command line makes of the FILEs that a user names:
+
+        - "evaluation": one pipeline; exactly one FILE.
+        - "pair": one pipeline, or a second one beside it, passed as ``other=``.
+        - "evaluations": one pipeline, or any number of others, passed as ``other=``: the second
+          one itself, or the list of all others.
+        - "comparison": ``compare(first, *others, metrics=metrics)``; two FILEs or more.
+        - "slices": one pipeline, passed with ``by=``, the column of ``--by``; or the slices of a
+          comparison, ``compare(...).slices(by)``.
+        - "ranking": ``rank(*all)``; two FILEs or more.
+        - "front": ``rank(*all).pareto(metrics)``, or the ranking itself if no metric is named.
+        - "calibration": ``calibrate(judged, metric, people)``; two FILEs and one metric.
+        - "history": ``history(runs)``; the FILEs are runs or folders of runs.
+    most_metrics : int, optional
+        The largest number of metrics; any number if omitted.
+    metric_parameters : tuple of str
+        The parameters of the function that take the metrics. A single one takes one name or a list
+        of names; of several, each takes one name. Empty if the metrics are part of the subject,
+        as those of a front.
+
+    Examples
+    --------
+    A plot of one pipeline, added from outside; ``rageval-report plot --kind radar`` draws it too::
+
+        PLOTS.add("radar", Plot("radar", draw_radar, subject="evaluation"))
+    """
+
+    name: str
+    draw: DrawFunction | str
+    subject: PlotSubject = "evaluation"
+    most_metrics: int | None = None
+    metric_parameters: tuple[str, ...] = ("metrics",)
+
+    def __call__(
+        self, subject: object, *args: MetricNames, ax: Axes | None = None, **options: object
+    ) -> Axes:
+        """Draw the subject on `ax`, or on Axes of a new figure, and return the Axes.
+
+        Raises
+        ------
+        UnknownOptionError
+            If the function takes no such option.
+        """
+        self._check_options(options)
+        return self.function(subject, *args, ax=ax, **options)
+
+    @property
+    def function(self) -> DrawFunction:
+        """The function that draws; its module is imported now."""
+        function: DrawFunction = load(self.draw) if isinstance(self.draw, str) else self.draw
+        return function
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The parameters of the function, by name."""
+        return inspect.signature(self.function).parameters
+
+    def metric_options(self, names: Sequence[str]) -> dict[str, str | list[str]]:
+        """The names of metrics as keywords of the function.
+
+        Raises
+        ------
+        DataError
+            If there are more metrics than the plot takes.
+
+        Examples
+        --------
+        >>> scatter = Plot("scatter", "a:b", most_metrics=2, metric_parameters=("x", "y"))
+        >>> scatter.metric_options(["recall", "mrr"])
+        {'x': 'recall', 'y': 'mrr'}
+        >>> Plot("box", "a:b").metric_options(["recall", "mrr"])
+        {'metrics': ['recall', 'mrr']}
+        """
+        if self.most_metrics is not None and len(names) > self.most_metrics:
+            raise DataError(
+                f"plot {self.name!r} takes at most {self.most_metrics} "
+                f"{'metric' if self.most_metrics == 1 else 'metrics'}; got {', '.join(names)}"
+            )
+        if len(self.metric_parameters) != 1:
+            return dict(zip(self.metric_parameters, names, strict=False))
+        parameter = self.metric_parameters[0]
+        return {parameter: names[0] if len(names) == 1 else list(names)} if names else {}
+
+    def _check_options(self, options: Mapping[str, object]) -> None:
+        """Check the keywords: the function's own, and behind its ``**style`` those of artists."""
+        own = list(self.parameters)[1:]
+        last = self.parameters[own[-1]] if own else None
+        takes_rest = last is not None and last.kind is inspect.Parameter.VAR_KEYWORD
+        if takes_rest and own.pop() != "style":
+            return  # a plot from outside whose further keywords have a meaning of their own
+        look = list(ArtistOptions.__annotations__) if takes_rest else []
+        unknown = [name for name in options if name not in (*own, *look)]
+        if unknown and takes_rest:
+            artist_properties: Callable[[], frozenset[str]] = load(
+                "rageval_report.plots.style:artist_properties"
+            )
+            unknown = [name for name in unknown if name not in artist_properties()]
+        check_options(f"plot {self.name!r}", unknown, (*own, *look))

@@ -1,0 +1,82 @@
+"""What a caller may say beside the subject: the names of the plots, and every option with its type.
+
+Type checkers read this; at run time `Plot` checks the same names against the function that draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
+    from matplotlib.typing import ColorType
+
+    from rageval_report.plots.subjects import Evaluation
+
+# One metric by any of its names, several, or (None) those that the plot chooses itself.
+MetricNames: TypeAlias = str | Iterable[str] | None
+ForestScale: TypeAlias = Literal["own", "range", "baseline"]
+
+# The built-in plots of each subject. A plot from outside is passed as its entry, `PLOTS["radar"]`.
+EvaluationPlot: TypeAlias = Literal[
+    "box",
+    "correlation",
+    "differences",
+    "distribution",
+    "ecdf",
+    "forest",
+    "outcomes",
+    "scatter",
+    "slices",
+]
+ComparisonPlot: TypeAlias = Literal["differences", "forest", "outcomes", "slices"]
+RankingPlot: TypeAlias = Literal["groups", "leaderboard", "pareto"]
+FrontPlot: TypeAlias = Literal["pareto"]
+CalibrationPlot: TypeAlias = Literal["agreement"]
+HistoryPlot: TypeAlias = Literal["trends"]
+BuiltInPlot: TypeAlias = EvaluationPlot | RankingPlot | CalibrationPlot | HistoryPlot
+
+
+class ArtistOptions(TypedDict, total=False):
+    """How the marks of the data look: usual keywords of matplotlib's artists.
+
+    A plot passes them to the artists that draw its data, so each works where that artist knows it.
+    Others that matplotlib knows are accepted at run time too.
+    """
+
+    alpha: float
+    cmap: str | Colormap
+    color: ColorType | Sequence[ColorType]
+    edgecolor: ColorType
+    facecolor: ColorType
+    hatch: str
+    height: float
+    label: str
+    linestyle: str
+    linewidth: float
+    marker: str
+    markeredgecolor: ColorType
+    markerfacecolor: ColorType
+    markersize: float
+    rasterized: bool
+    s: float
+    vmax: float
+    vmin: float
+    width: float
+    zorder: float
+
+
+class PlotOptions(ArtistOptions, total=False):
+    """Every option of every built-in plot; the docstring of a plot says which ones it takes."""
+
+    by: str | None
+    candidate: str | None
+    metric: MetricNames
+    metrics: MetricNames
+    other: Evaluation | Sequence[Evaluation] | None
+    percentiles: Sequence[float]
+    scale: ForestScale | None
+    threshold: float | str | None
+    x: str | None
+    y: str | None
