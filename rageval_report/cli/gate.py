@@ -166,7 +166,7 @@ def _pointing(do: Any, *arguments: Any) -> Any:
     except wrong as exc:
         for line in exc.pointer:
             click.echo(f"note: {line}", err=True)
-        raise DataError(exc.told.replace(_IN_PYTHON, "--baseline FILE")) from exc
+        raise DataError(exc.headline.replace(_IN_PYTHON, "--baseline FILE")) from exc
 
 
 def _write_beside(result: GateResult, junit: Path | None, comment: Path | None) -> None:

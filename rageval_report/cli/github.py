@@ -55,9 +55,9 @@ def annotation_lines(result: GateResult) -> list[str]:
     >>> annotation_lines(v1.gate("mean(mrr) > 0.9"))[0].partition("::mean")[0]
     '::error title=mean(mrr) > 0.9'
     """
-    errors = [(one.asked.rule.text, one.why) for one in result.outcomes if not one.passed]
+    errors = [(one.request.rule.text, one.why) for one in result.outcomes if not one.passed]
     warnings = [
-        (one.asked.rule.text, one.why) for one in result.outcomes if one.passed and one.straddles
+        (one.request.rule.text, one.why) for one in result.outcomes if one.passed and one.straddles
     ]
     return [*_commands("error", errors), *_commands("warning", warnings)]
 

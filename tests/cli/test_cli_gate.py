@@ -60,7 +60,7 @@ def test_what_is_not_evaluated_ends_with_1(gate, folder):
         (("old.csv", "--rule", "correct >= 0.9", "--correct", "f1"), "no metric is named 'f1'"),
         (("nowhere.csv", "--rule", GOOD), "nowhere.csv: there is no such file"),
         (("old.csv", "--gates", "nowhere.toml"), "nowhere.toml: cannot be read"),
-        (("old.csv", "--gates", "old.csv"), "ends in .toml, .yaml, .yml"),
+        (("old.csv", "--gates", "old.csv"), "must end in .toml, .yaml, .yml"),
         (("old.csv", "--rule", GOOD, "--missing", "zero"), "'--missing'"),
         (("old.csv", "--rule", GOOD, "--confidence-level", "95"), "did you mean 0.95?"),
         (("old.csv", "--rule", GOOD, "--baseline", "old.csv"), "give each its own name"),
@@ -70,7 +70,7 @@ def test_what_is_not_evaluated_ends_with_1(gate, folder):
         (("-", "--rule", GOOD, "--baseline", "-"), "standard input can be read once only"),
         (
             ("old.csv", "--rule", "mean(latency_ms) <= 900", "--missing", "worst", "--gates", "."),
-            "ends in .toml",
+            "must end in .toml",
         ),
     ],
 )

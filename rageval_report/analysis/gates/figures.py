@@ -1,8 +1,13 @@
-"""What can be asked of an evaluation: a table with a line a figure.
+"""The figures that a rule can ask of an evaluation, such as ``mean`` or ``p95``.
 
 A figure is a function of a `ScoreColumn` (one metric's scores) or of a `GatedRun` (all of them),
 and of the numbers in the rule; it returns a `Measurement`: a value and, if there is one, the
-interval around it.
+interval around it. One more figure is one function and one line, here or in another package::
+
+    def spread(column: ScoreColumn) -> Measurement:
+        return column.measurement(float(np.ptp(column.values)))
+
+    FIGURES.add("spread", GateFigure("the largest score minus the smallest", spread))
 """
 
 from __future__ import annotations
@@ -11,9 +16,10 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal, TypedDict, get_args
 
 import numpy as np
+import pandas as pd
 
 from rageval_report._registry import Registry
 from rageval_report.analysis.arguments import check_percentiles, mean_limits
@@ -25,38 +31,49 @@ from rageval_report.stats.base import Interval
 from rageval_report.stats.means.describe import percentiles_of
 from rageval_report.stats.means.intervals import described_interval
 from rageval_report.stats.means.moments import moments
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray
 
-Range = tuple[float, float]
-Missing = Literal["drop", "worst"]
-MISSING: tuple[Missing, ...] = ("drop", "worst")
+ValueRange = tuple[float, float]
+GateMissing = Literal["drop", "worst"]
+GATE_MISSING: tuple[GateMissing, ...] = get_args(GateMissing)
 
 _PERCENTILE = re.compile(r"p(?P<percentile>\d+(?:\.\d+)?)")
 
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """What can move a figure; see `rageval_report.analysis.gates.gate.gate`."""
+    """The settings that can move a figure; see `rageval_report.analysis.gates.gate.gate`."""
 
-    missing: Missing = "drop"
+    missing: GateMissing = "drop"
     confidence_level: float = 0.95
     n_resamples: int = 9999
     seed: int = 0
     correct: Correct | None = None
 
 
+class GateOptions(TypedDict, total=False):
+    """The fields of `GateSettings` as keywords; a file of gates may set them too."""
+
+    missing: GateMissing
+    confidence_level: float
+    n_resamples: int
+    seed: int
+    correct: Correct | None
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A figure's value, and what it stands on.
+    """A figure's value, with its interval and the number of scores behind it.
 
     Parameters
     ----------
     value : float
-        NaN where it cannot be had.
+        NaN if it cannot be computed.
     low, high : float
-        The interval around the value; NaN where there is none.
+        The interval around the value; NaN if there is none.
     n, n_unscored : int
-        How many scores it is made of; how many queries have none, though the metric is about them.
+        The number of scores behind the value; the number of queries that have no score although
+        the metric applies to them.
     notes : tuple of str
         What a reader must know.
     """
@@ -80,9 +97,9 @@ class ScoreColumn:
     values : ndarray
         The scores; with missing="worst" also the worst possible one for each that is missing.
     n, n_unscored, n_not_applicable : int
-        Queries that are scored; that should be and are not; that the metric is not about.
+        Queries that are scored; that should be and are not; to which the metric does not apply.
     settings : GateSettings
-        As the gate was asked.
+        The settings of the gate.
     """
 
     metric: Metric
@@ -92,12 +109,14 @@ class ScoreColumn:
     n_not_applicable: int
     settings: GateSettings
 
-    def measured(self, value: float, low: float = math.nan, high: float = math.nan) -> Measurement:
-        """A value of this column."""
+    def measurement(
+        self, value: float, low: float = math.nan, high: float = math.nan
+    ) -> Measurement:
+        """A value of this column, with its interval if there is one."""
         return Measurement(value, low, high, self.n, self.n_unscored)
 
-    def around(self, interval: Interval) -> Measurement:
-        """A value of this column with its interval."""
+    def measurement_of(self, interval: Interval) -> Measurement:
+        """The estimate of an interval of this column, with the interval and its notes."""
         return Measurement(
             *(interval.estimate, interval.low, interval.high, self.n, self.n_unscored),
             interval.notes if self.values.size else (),
@@ -106,7 +125,7 @@ class ScoreColumn:
 
 @dataclass(frozen=True, eq=False)
 class GatedRun:
-    """A pipeline, of which figures are asked."""
+    """A pipeline and the settings of its gate."""
 
     evaluation: Scored
     settings: GateSettings
@@ -117,95 +136,119 @@ class GatedRun:
         Raises
         ------
         DataError
-            If a missing score is to be the worst possible one, and the metric has no bounds.
+            If a missing score counts as the worst possible one, and the metric has no bounds.
         """
         values = self.evaluation.scores[metric.name].to_numpy()
-        missing = np.isnan(values)
-        beside = missing & self._is_not_applicable(metric) if missing.any() else missing
-        lacking = int((missing & ~beside).sum())
-        kept = values[~missing]
-        if self.settings.missing == "worst" and lacking:
+        is_missing = np.isnan(values)
+        does_not_apply = (
+            is_missing & self._is_not_applicable(metric) if is_missing.any() else is_missing
+        )
+        n_unscored = int((is_missing & ~does_not_apply).sum())
+        scored = values[~is_missing]
+        n = scored.size
+        if self.settings.missing == "worst" and n_unscored:
             worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
-            kept = np.concatenate([kept, np.full(lacking, worst)])
-        n = int((~missing).sum())
-        return ScoreColumn(metric, kept, n, lacking, int(beside.sum()), self.settings)
+            scored = np.concatenate([scored, np.full(n_unscored, worst)])
+        return ScoreColumn(metric, scored, n, n_unscored, int(does_not_apply.sum()), self.settings)
 
-    def _is_not_applicable(self, metric: Metric) -> np.ndarray:
+    def _is_not_applicable(self, metric: Metric) -> BoolArray:
         states = states_frame(self.evaluation.scores[[metric.name]], self.evaluation.details)
         return np.asarray(states[metric.name] == NOT_APPLICABLE, dtype=bool)
 
-    def correct(self) -> tuple[FloatArray, int]:
-        """1 for a correct answer, 0 for a wrong one; and how many queries are neither."""
-        right = self.right()
-        unknown = int(right.isna().sum())
-        known = right.dropna().to_numpy(dtype=np.float64)
+    def correct_answers(self) -> tuple[FloatArray, int]:
+        """1 for a correct answer, 0 for a wrong one; and the number of queries that are neither."""
+        is_correct = self.is_correct()
+        n_unknown = int(is_correct.isna().sum())
+        answers = is_correct.dropna().to_numpy(dtype=np.float64)
         if self.settings.missing == "worst":
-            known = np.concatenate([known, np.zeros(unknown)])
-        return known, unknown
+            answers = np.concatenate([answers, np.zeros(n_unknown)])
+        return answers, n_unknown
 
-    def right(self) -> Any:
-        """Whether each query was answered correctly: by the gate's rule, else the run's own."""
-        own = (
-            None if self.settings.correct is not None else getattr(self.evaluation, "correct", None)
-        )
-        return correctness(self.evaluation, self.settings.correct) if own is None else own
+    def is_correct(self) -> pd.Series:
+        """Whether each query was answered correctly, by the gate's rule or else the run's own."""
+        own: pd.Series | None = getattr(self.evaluation, "correct", None)
+        if self.settings.correct is not None or own is None:
+            return correctness(self.evaluation, self.settings.correct)
+        return own
 
 
-def as_scored(metric: Metric) -> Range | None:
-    """Where the scores of a metric lie, and so their mean, extremes and percentiles."""
+def score_range(metric: Metric) -> ValueRange | None:
+    """The possible scores of a metric, which are those of their mean, extremes and percentiles."""
     return metric.bounds
+
+
+# Which queries stand behind a rule that failed: those whose scores lie on the wrong side of the
+# threshold; those whose scores the figure counts, below or above the threshold in its brackets;
+# those without a score; those with a wrong answer; those on which the candidate is worse.
+QueriesBehind = Literal[
+    "scores", "scores below", "scores above", "unscored", "wrong answers", "regressions"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class GateFigure:
-    """What a rule may ask for.
+    """A figure that a rule may ask for.
 
     Parameters
     ----------
-    what : str
+    description : str
         In words, for the list of figures.
     measure : callable
-        Of a `ScoreColumn`, a `GatedRun` or a `Pair`, and of the other parameters by name.
+        Takes a `ScoreColumn`, a `GatedRun` or a `ComparedPair`, and the other parameters by name.
     of : {"column", "run", "pair"}
-        What `measure` is a function of.
+        Which of the three `measure` takes.
     parameters : tuple of str
-        What stands in the brackets, in order; a name that ends in "?" may be left out.
-    lies : callable
-        Where the value can lie, by the metric: a threshold beyond is a mistake.
+        The arguments in the brackets, in order; a name that ends in "?" may be omitted.
+    value_range : callable
+        The possible values, by the metric, or None if they are unknown: a threshold outside them
+        is a mistake.
+    queries : str, optional
+        Which queries are shown if a rule on this figure fails; None if no query is to blame more
+        than another. "scores" also says that the value is on the scale of the scores, so that a
+        rule may be checked against the metric's direction.
+    counts_missing : bool
+        Whether the figure counts missing scores itself, so that missing="worst" does not change it.
     """
 
-    what: str
+    description: str
     measure: Callable[..., Measurement]
     of: Literal["column", "run", "pair"] = "column"
     parameters: tuple[str, ...] = ("metric",)
-    lies: Callable[[Metric], Range | None] = as_scored
+    value_range: Callable[[Metric], ValueRange | None] = lambda _metric: None
+    queries: QueriesBehind | None = None
+    counts_missing: bool = False
 
 
-def _share(_metric: Metric) -> Range:
+def _score_figure(description: str, measure: Callable[[ScoreColumn], Measurement]) -> GateFigure:
+    """A figure on the scale of the scores, such as their mean."""
+    return GateFigure(description, measure, value_range=score_range, queries="scores")
+
+
+def _share_range(_metric: Metric) -> ValueRange:
     return 0.0, 1.0
 
 
-def _count(_metric: Metric) -> Range:
+def _count_range(_metric: Metric) -> ValueRange:
     return 0.0, math.inf
 
 
 def _mean(column: ScoreColumn) -> Measurement:
-    asked, known = column.settings, moments(column.values)
+    settings, known = column.settings, moments(column.values)
     interval = described_interval(
         column.values,
         known,
-        confidence_level=asked.confidence_level,
+        confidence_level=settings.confidence_level,
         bounds=mean_limits(column.metric, known.minimum),
-        n_resamples=asked.n_resamples,
-        seed=asked.seed,
+        n_resamples=settings.n_resamples,
+        seed=settings.seed,
     )
-    return column.around(interval)
+    return column.measurement_of(interval)
 
 
-def _share_of(column: ScoreColumn, holds: np.ndarray) -> Measurement:
+def _share_of(column: ScoreColumn, holds: BoolArray) -> Measurement:
     level = column.settings.confidence_level
     interval = mean_interval(holds.astype(np.float64), method="wilson", confidence_level=level)
-    return column.around(interval)
+    return column.measurement_of(interval)
 
 
 def _share_below(column: ScoreColumn, threshold: float) -> Measurement:
@@ -216,45 +259,46 @@ def _share_above(column: ScoreColumn, threshold: float) -> Measurement:
     return _share_of(column, column.values > threshold)
 
 
-def _unscored(column: ScoreColumn) -> Measurement:
-    measured = _share_of(column, np.repeat([0.0, 1.0], [column.n, column.n_unscored]))
+def _share_unscored(column: ScoreColumn) -> Measurement:
+    is_unscored = np.repeat([False, True], [column.n, column.n_unscored])
+    measurement = _share_of(column, is_unscored)
     if not column.n_not_applicable:
-        return measured
-    return replace(measured, notes=(f"{column.n_not_applicable} more are not applicable",))
+        return measurement
+    return replace(measurement, notes=(f"{column.n_not_applicable} more are not applicable",))
 
 
-def _n(column: ScoreColumn) -> Measurement:
-    return column.measured(float(column.n))
+def _count(column: ScoreColumn) -> Measurement:
+    return column.measurement(float(column.n))
 
 
 def _minimum(column: ScoreColumn) -> Measurement:
-    return column.measured(moments(column.values).minimum)
+    return column.measurement(moments(column.values).minimum)
 
 
 def _maximum(column: ScoreColumn) -> Measurement:
-    return column.measured(moments(column.values).maximum)
+    return column.measurement(moments(column.values).maximum)
 
 
 def _std(column: ScoreColumn) -> Measurement:
-    return column.measured(moments(column.values).std)
+    return column.measurement(moments(column.values).std)
 
 
-def _correct(run: GatedRun) -> Measurement:
-    known, unknown = run.correct()
+def _share_correct(run: GatedRun) -> Measurement:
+    answers, n_unknown = run.correct_answers()
     level = run.settings.confidence_level
-    interval = mean_interval(known, method="wilson", confidence_level=level)
-    n = known.size - (unknown if run.settings.missing == "worst" else 0)
-    return Measurement(interval.estimate, interval.low, interval.high, n, unknown)
+    interval = mean_interval(answers, method="wilson", confidence_level=level)
+    n = answers.size - (n_unknown if run.settings.missing == "worst" else 0)
+    return Measurement(interval.estimate, interval.low, interval.high, n, n_unknown)
 
 
 def _percentile(percentile: float) -> Callable[[ScoreColumn], Measurement]:
     def measure(column: ScoreColumn) -> Measurement:
         value = float(percentiles_of(column.values, (percentile,))[0])
         if not 0 < percentile < 100:
-            return column.measured(value)
+            return column.measurement(value)
         level = column.settings.confidence_level
-        limits = quantile_interval(column.values, percentile / 100, confidence_level=level)
-        return column.measured(value, limits.low, limits.high)
+        interval = quantile_interval(column.values, percentile / 100, confidence_level=level)
+        return column.measurement(value, interval.low, interval.high)
 
     return measure
 
@@ -262,30 +306,53 @@ def _percentile(percentile: float) -> Callable[[ScoreColumn], Measurement]:
 FIGURES: Registry[GateFigure] = Registry(
     "figure",
     {
-        "mean": GateFigure("the mean", _mean),
-        "median": GateFigure("the median", _percentile(50.0)),
-        "min": GateFigure("the smallest score", _minimum),
-        "max": GateFigure("the largest score", _maximum),
-        "std": GateFigure("the standard deviation", _std, lies=_count),
-        "n": GateFigure("how many queries are scored", _n, lies=_count),
-        "unscored": GateFigure("the share of queries without a score", _unscored, lies=_share),
+        "mean": _score_figure("the mean", _mean),
+        "median": _score_figure("the median", _percentile(50.0)),
+        "min": _score_figure("the smallest score", _minimum),
+        "max": _score_figure("the largest score", _maximum),
+        "std": GateFigure("the standard deviation", _std, value_range=_count_range),
+        "n": GateFigure(
+            "the number of scored queries", _count, value_range=_count_range, counts_missing=True
+        ),
+        "unscored": GateFigure(
+            "the share of queries without a score",
+            _share_unscored,
+            value_range=_share_range,
+            queries="unscored",
+            counts_missing=True,
+        ),
         "share_below": GateFigure(
-            "the share of scores below", _share_below, "column", ("metric", "threshold"), _share
+            "the share of scores below a threshold",
+            _share_below,
+            parameters=("metric", "threshold"),
+            value_range=_share_range,
+            queries="scores below",
         ),
         "share_above": GateFigure(
-            "the share of scores above", _share_above, "column", ("metric", "threshold"), _share
+            "the share of scores above a threshold",
+            _share_above,
+            parameters=("metric", "threshold"),
+            value_range=_share_range,
+            queries="scores above",
         ),
-        "correct": GateFigure("the share of correct answers", _correct, "run", (), _share),
+        "correct": GateFigure(
+            "the share of correct answers",
+            _share_correct,
+            of="run",
+            parameters=(),
+            value_range=_share_range,
+            queries="wrong answers",
+        ),
     },
 )
-"""The figures of an evaluation by name; ``p95`` and all other percentiles are known besides."""
+"""The figures of an evaluation by name; `percentile_figure` knows ``p95`` and all the others."""
 
 LIMITS = ("ci_low", "ci_high")
 """The ends of the interval of a metric's mean, or of another figure: ``ci_low(difference(f1))``."""
 
 
 def percentile_figure(name: str) -> GateFigure | None:
-    """The figure that a name as "p95" or "p99.9" means; None for other names.
+    """The figure for a name such as "p95" or "p99.9"; None for other names.
 
     Raises
     ------
@@ -294,11 +361,11 @@ def percentile_figure(name: str) -> GateFigure | None:
 
     Examples
     --------
-    >>> percentile_figure("p95").what, percentile_figure("mean")
+    >>> percentile_figure("p95").description, percentile_figure("mean")
     ('the percentile 95', None)
     """
-    told = _PERCENTILE.fullmatch(name)
-    if told is None:
+    match = _PERCENTILE.fullmatch(name)
+    if match is None:
         return None
-    [percentile] = check_percentiles([float(told["percentile"])])
-    return GateFigure(f"the percentile {percentile:g}", _percentile(percentile))
+    [percentile] = check_percentiles([float(match["percentile"])])
+    return _score_figure(f"the percentile {percentile:g}", _percentile(percentile))

@@ -1,4 +1,4 @@
-"""Hold an evaluation, or a comparison, to rules."""
+"""Check an evaluation, or a comparison, against rules."""
 
 from __future__ import annotations
 
@@ -9,55 +9,59 @@ from dataclasses import replace
 import pandas as pd
 
 from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
-from rageval_report.analysis.gates.figures import MISSING, GatedRun, GateSettings, Missing
+from rageval_report.analysis.gates.figures import (
+    GATE_MISSING,
+    GatedRun,
+    GateMissing,
+    GateSettings,
+)
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
 from rageval_report.analysis.gates.pair_figures import non_inferiority
-from rageval_report.analysis.gates.result import COLUMNS, HEADLINE, GateResult, record
+from rageval_report.analysis.gates.result import COLUMNS, HEADLINE, GateResult, gate_row
 from rageval_report.analysis.gates.rule_outcomes import Outcome
-from rageval_report.analysis.gates.rule_resolution import ResolvedRule, Subject, resolve_rule
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.analysis.gates.rule_resolution import GateRequest, Subject, resolve_rule
+from rageval_report.errors import DataError, check_choice
 from rageval_report.scores import Correct, Scored
 from rageval_report.stats import adjust_pvalues
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
 
-_COUNTED = frozenset(("n", "unscored"))
-
 
 def gate(
     evaluation: Scored,
     *rules: str | Rule,
-    missing: Missing = "drop",
+    missing: GateMissing = "drop",
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     seed: int = 0,
     correct: Correct | None = None,
 ) -> GateResult:
-    """Hold a pipeline to rules.
+    """Check a pipeline against rules.
 
     Parameters
     ----------
     evaluation : Scored
         A pipeline's scores.
     *rules : str
-        As "ci_low(recall@5) >= 0.7". Figures: mean, median, p95 and every other percentile, min,
-        max, std, n, unscored, share_below(metric, t), share_above(metric, t), correct; ci_low and
-        ci_high of a metric's mean, or of another figure, as ci_high(p95(latency_ms)). Operators:
-        >= > <= < ==; numbers as 0.8 or 80%.
+        Such as "ci_low(recall@5) >= 0.7". Figures: mean, median, p95 and every other percentile,
+        min, max, std, n, unscored, share_below(metric, t), share_above(metric, t), correct; ci_low
+        and ci_high of a metric's mean, or of another figure, as in ci_high(p95(latency_ms)); and
+        what was added to ``rageval_report.analysis.gates.figures.FIGURES``. Operators:
+        >= > <= < ==; numbers such as 0.8 or 80%.
     missing : {"drop", "worst"}
-        What an unscored query becomes: it is left out, or takes the worst possible score. Queries
-        that a metric is not about are left out in either case.
+        An unscored query is left out, or takes the worst possible score. Queries to which a metric
+        does not apply are left out in either case.
     confidence_level : float
-        Of the intervals.
+        The level of the intervals.
     n_resamples, seed : int
         For intervals that resample.
     correct : see `correctness`, optional
-        What a correct answer is; the evaluation's own rule where not given.
+        What a correct answer is; the evaluation's own rule if omitted.
 
     Returns
     -------
     GateResult
-        One row a rule; a rule on a metric that has no score is "not evaluated" and does not hold.
+        One row per rule; a rule on a metric without a score is "not evaluated" and does not hold.
 
     Raises
     ------
@@ -68,8 +72,8 @@ def gate(
 
     Notes
     -----
-    ``unscored`` is the share of the queries that the metric is about. What differs from the
-    threshold by rounding alone, 1e-12, equals it.
+    ``unscored`` is a share of the queries to which the metric applies. A value that differs from
+    the threshold only by rounding, 1e-12, equals it.
 
     Examples
     --------
@@ -83,8 +87,7 @@ def gate(
     >>> result.passed, result.frame["value"].round(2).tolist()
     (False, [0.8, 0.25])
     """
-    if missing not in MISSING:
-        raise UnknownNameError("way to treat missing scores", str(missing), MISSING)
+    check_choice("missing", missing, GATE_MISSING)
     settings = GateSettings(
         missing=missing,
         confidence_level=check_level(confidence_level),
@@ -92,31 +95,31 @@ def gate(
         seed=check_seed(seed),
         correct=correct,
     )
-    outcomes = _outcomes([Subject(GatedRun(evaluation, settings))], rules)
-    return _result(f"Gates of {evaluation.name}", outcomes, settings)
+    outcomes = _evaluate_rules([Subject(GatedRun(evaluation, settings))], rules)
+    return _gate_result(f"Gates of {evaluation.name}", outcomes, settings)
 
 
 def gate_comparison(
     comparison: ComparisonLike, *rules: str | Rule, correct: Correct | None = None
 ) -> GateResult:
-    """Hold the candidates of a comparison to rules.
+    """Check the candidates of a comparison against rules.
 
     Parameters
     ----------
     comparison : Comparison
-        Its settings hold here too: confidence level, what becomes of missing scores, seed.
+        Its settings apply here too: confidence level, treatment of missing scores, seed.
     *rules : str
-        As "no_regression(faithfulness, margin=0.02)". Beside the figures of `gate`, which are
-        asked of each candidate: no_regression(metric, margin=), difference, pvalue,
-        pvalue_adjusted, wins, losses, ties; ci_low and ci_high of a difference, as
+        Such as "no_regression(faithfulness, margin=0.02)". Besides the figures of `gate`, which
+        describe each candidate: no_regression(metric, margin=), difference, pvalue,
+        pvalue_adjusted, wins, losses, ties; ci_low and ci_high of a difference, as in
         ci_low(difference(recall@5)).
     correct : see `correctness`, optional
-        What a correct answer is; each candidate's own rule where not given.
+        What a correct answer is; each candidate's own rule if omitted.
 
     Returns
     -------
     GateResult
-        One row a rule and a candidate, with ``pvalue`` and ``pvalue_adjusted`` of the
+        One row per rule and candidate, with ``pvalue`` and ``pvalue_adjusted`` of the
         no_regression rules.
 
     Raises
@@ -126,9 +129,9 @@ def gate_comparison(
 
     Notes
     -----
-    no_regression holds where a test of non-inferiority shows that the candidate is not worse by
-    the margin or more; the p-values of all such rules of one call are Holm-adjusted. The margin
-    is an amount of the metric, and which way is worse the metric's direction says.
+    no_regression holds if a test of non-inferiority shows that the candidate is not worse by the
+    margin or more; the p-values of all such rules of one call are Holm-adjusted. The margin is an
+    amount of the metric, whose direction decides which way is worse.
 
     Examples
     --------
@@ -152,61 +155,72 @@ def gate_comparison(
         Subject(GatedRun(pairing.candidate, settings), comparison, pairing)
         for pairing in comparison.pairings
     ]
-    outcomes = _outcomes(subjects, rules)
-    result = _result(f"Gates of {comparison.title}", outcomes, settings)
+    outcomes = _evaluate_rules(subjects, rules)
+    result = _gate_result(f"Gates of {comparison.title}", outcomes, settings)
     pvalues = {
-        "pvalue": [math.nan if one.test is None else one.test.pvalue for one in outcomes],
-        "pvalue_adjusted": [one.pvalue_adjusted for one in outcomes],
+        "pvalue": _claim_pvalues(outcomes),
+        "pvalue_adjusted": [outcome.pvalue_adjusted for outcome in outcomes],
     }
-    told = {**plan.settings(), **result.settings, "no_regression_family": _family(outcomes)}
-    return replace(result, frame=result.frame.assign(**pvalues), settings=told)
+    all_settings = {
+        **plan.settings(),
+        **result.settings,
+        "no_regression_family": _count_claims(outcomes),
+    }
+    return replace(result, frame=result.frame.assign(**pvalues), settings=all_settings)
 
 
-def _outcomes(subjects: Sequence[Subject], rules: Sequence[str | Rule]) -> list[Outcome]:
+def _evaluate_rules(subjects: Sequence[Subject], rules: Sequence[str | Rule]) -> list[Outcome]:
     if not rules:
-        raise DataError('expected at least one rule, as "mean(faithfulness) >= 0.8"; got none')
+        raise DataError('expected at least one rule, such as "mean(faithfulness) >= 0.8"; got none')
     parsed = [parse_rule(rule) for rule in rules]
-    asked = [(subject, resolve_rule(rule, subject)) for subject in subjects for rule in parsed]
-    return _with_corrected([_outcome(subject, one) for subject, one in asked])
+    # All rules are resolved before the first is measured: a misspelt one fails at once.
+    requests = [(subject, resolve_rule(rule, subject)) for subject in subjects for rule in parsed]
+    return _adjust_claims([_evaluate(subject, request) for subject, request in requests])
 
 
-def _outcome(subject: Subject, asked: ResolvedRule) -> Outcome:
-    return Outcome(asked, subject, subject.measure(asked), _test(subject, asked))
+def _evaluate(subject: Subject, request: GateRequest) -> Outcome:
+    return Outcome(request, subject, subject.measure(request), _test_claim(subject, request))
 
 
-def _test(subject: Subject, asked: ResolvedRule) -> EquivalenceResult | None:
-    pair = subject.pair(asked.metric) if asked.is_claim and asked.metric is not None else None
-    return None if pair is None else non_inferiority(pair, asked.numbers["margin"])
+def _test_claim(subject: Subject, request: GateRequest) -> EquivalenceResult | None:
+    if not request.is_claim or request.metric is None:
+        return None
+    pair = subject.pair(request.metric)
+    return None if pair is None else non_inferiority(pair, request.numbers["margin"])
 
 
-def _with_corrected(outcomes: list[Outcome]) -> list[Outcome]:
-    """The claims with p-values that are adjusted for all claims together."""
-    pvalues = [math.nan if one.test is None else one.test.pvalue for one in outcomes]
-    adjusted = adjust_pvalues(pvalues, method="holm")
-    family = _family(outcomes)
+def _adjust_claims(outcomes: list[Outcome]) -> list[Outcome]:
+    """The outcomes, with the p-values of all claims adjusted together."""
+    adjusted = adjust_pvalues(_claim_pvalues(outcomes), method="holm")
+    n_claims = _count_claims(outcomes)
     return [
-        replace(one, pvalue_adjusted=float(pvalue), family_size=family)
-        for one, pvalue in zip(outcomes, adjusted, strict=True)
+        replace(outcome, pvalue_adjusted=float(pvalue), family_size=n_claims)
+        for outcome, pvalue in zip(outcomes, adjusted, strict=True)
     ]
 
 
-def _family(outcomes: Sequence[Outcome]) -> int:
-    return sum(one.test is not None for one in outcomes)
+def _claim_pvalues(outcomes: Sequence[Outcome]) -> list[float]:
+    """The p-value of each claim; NaN for the other rules."""
+    tests = [outcome.test for outcome in outcomes]
+    return [math.nan if test is None else test.pvalue for test in tests]
 
 
-def _result(title: str, outcomes: list[Outcome], settings: GateSettings) -> GateResult:
-    frame = pd.DataFrame([record(one) for one in outcomes], columns=list(COLUMNS))
-    several = len({one.subject.name for one in outcomes}) > 1
-    told = {
-        "missing": settings.missing,
-        "confidence_level": settings.confidence_level,
-        "n_resamples": settings.n_resamples,
-        "seed": settings.seed,
-    }
+def _count_claims(outcomes: Sequence[Outcome]) -> int:
+    return sum(outcome.test is not None for outcome in outcomes)
+
+
+def _gate_result(title: str, outcomes: list[Outcome], settings: GateSettings) -> GateResult:
+    frame = pd.DataFrame([gate_row(outcome) for outcome in outcomes], columns=list(COLUMNS))
+    several = len({outcome.subject.name for outcome in outcomes}) > 1
     return GateResult(
         title,
         frame,
-        told,
+        {
+            "missing": settings.missing,
+            "confidence_level": settings.confidence_level,
+            "n_resamples": settings.n_resamples,
+            "seed": settings.seed,
+        },
         tuple(dict.fromkeys(_notes(outcomes))),
         headline=HEADLINE,
         grouped_by="pipeline" if several else "",
@@ -215,9 +229,9 @@ def _result(title: str, outcomes: list[Outcome], settings: GateSettings) -> Gate
 
 
 def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    family = _family(outcomes)
-    if family > 1:
-        yield f"p-values of no_regression are adjusted (holm) over the {family} such rules"
+    n_claims = _count_claims(outcomes)
+    if n_claims > 1:
+        yield f"p-values of no_regression are adjusted (holm) over the {n_claims} such rules"
     for outcome in outcomes:
         yield from _missing_notes(outcome)
         yield from _limit_notes(outcome)
@@ -225,18 +239,19 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _missing_notes(outcome: Outcome) -> Iterator[str]:
-    asked, n = outcome.asked, outcome.measured.n_unscored
-    filled = outcome.subject.run.settings.missing == "worst" and asked.name not in _COUNTED
-    if filled and n and asked.figure.of != "pair":
-        what = asked.name if asked.metric is None else asked.metric.name
+    request, n = outcome.request, outcome.measurement.n_unscored
+    fills_missing = outcome.subject.run.settings.missing == "worst"
+    if fills_missing and n and not request.figure.counts_missing and request.figure.of != "pair":
+        what = request.name if request.metric is None else request.metric.name
         yield f"{what}: {n} unscored {'query counts' if n == 1 else 'queries count'} as the worst"
 
 
 def _limit_notes(outcome: Outcome) -> Iterator[str]:
-    """A limit means the same with and without a baseline; where that may surprise it is said."""
-    asked = outcome.asked
-    if asked.limit and asked.name == "mean" and outcome.subject.comparison and asked.metric:
+    """A limit means the same with and without a baseline; a note says so, as it may surprise."""
+    request = outcome.request
+    is_mean_limit = request.limit and request.name == "mean"
+    if is_mean_limit and outcome.subject.comparison and request.metric:
         yield (
-            f"{asked.told} is of {outcome.subject.name}'s mean; of the difference it is "
-            f"{asked.limit}(difference({asked.metric.name}))"
+            f"{request.text} is a limit of {outcome.subject.name}'s mean; the limit of the "
+            f"difference is {request.limit}(difference({request.metric.name}))"
         )

@@ -1,10 +1,10 @@
-"""A file of gates, TOML or YAML: the rules, and the settings under which they are asked.
+"""A file of gates, TOML or YAML: the rules and the settings of the gate.
 
 ::
 
     rules = [
       "ci_low(recall@5) >= 0.7",
-      "no_regression(faithfulness, margin=0.02)",   # asked where there is a baseline
+      "no_regression(faithfulness, margin=0.02)",   # checked if there is a baseline
     ]
     missing = "worst"
     correct = { faithfulness = 0.8 }
@@ -18,10 +18,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from rageval_report._registry import load
-from rageval_report.analysis.gates.figures import MISSING
+from rageval_report.analysis.gates.figures import GATE_MISSING, GateOptions
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
 from rageval_report.errors import ReaderError, UnknownNameError
 
@@ -33,22 +33,22 @@ _Check = Callable[[object], bool]
 
 @dataclass(frozen=True)
 class Gates:
-    """What a file of gates says.
+    """The content of a file of gates.
 
     Parameters
     ----------
     rules : tuple of Rule
-        Parsed, each with the place where it stands.
-    settings : dict of str to object
-        What `rageval_report.analysis.gates.gate.gate` takes besides.
+        The parsed rules, each with its place in the file.
+    settings : GateOptions
+        The other arguments of `rageval_report.analysis.gates.gate.gate`.
     """
 
     rules: tuple[Rule, ...]
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: GateOptions = field(default_factory=GateOptions)
 
 
 def read_gates(path: str | Path) -> Gates:
-    r"""The rules and settings of a file.
+    r"""Read the rules and settings of a file.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def read_gates(path: str | Path) -> Gates:
     Raises
     ------
     ReaderError
-        If the file cannot be read, or holds anything else; it names the line.
+        If the file cannot be read, or contains anything else; it names the line.
     RuleError
         If a rule cannot be read; it names the line and points at the character.
     MissingDependencyError
@@ -78,29 +78,30 @@ def read_gates(path: str | Path) -> Gates:
     """
     parse = _PARSERS.get(Path(path).suffix.lower())
     if parse is None:
-        raise ReaderError(f"a file of gates ends in {', '.join(_PARSERS)}", path)
-    text = _text_of(path)
+        raise ReaderError(f"the name of a gates file must end in {', '.join(_PARSERS)}", path)
+    text = _read_text(path)
     document = parse(text, path)
     if not isinstance(document, Mapping):
         raise ReaderError(
-            f'expected rules = ["mean(faithfulness) >= 0.8"]; got {_kind(document)}', path
+            f'expected rules = ["mean(faithfulness) >= 0.8"]; got {_describe_value(document)}', path
         )
     for key in document:
         _check_key(str(key), document[key], text, path)
+    settings = {str(key): value for key, value in document.items() if key != "rules"}
     return Gates(
-        _rules(document.get("rules"), text, path),
-        {str(key): value for key, value in document.items() if key != "rules"},
+        _parse_rules(document.get("rules"), text, path),
+        cast("GateOptions", settings),  # `_check_key` has checked the names and the types
     )
 
 
-def _text_of(path: str | Path) -> str:
+def _read_text(path: str | Path) -> str:
     try:
         data = Path(path).read_bytes()
     except OSError as exc:
         raise ReaderError(f"cannot be read: {exc.strerror or exc}", path) from exc
     if len(data) > _LARGEST:
         raise ReaderError(
-            f"a file of gates has at most {_LARGEST:,} bytes, not {len(data):,}", path
+            f"expected a file of at most {_LARGEST:,} bytes; it has {len(data):,}", path
         )
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
@@ -112,18 +113,18 @@ def _text_of(path: str | Path) -> str:
 # -- the two formats
 
 
-def _toml(text: str, path: str | Path) -> object:
+def _parse_toml(text: str, path: str | Path) -> object:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
-        found = _AT_LINE.search(str(exc))
-        line = int(found["line"]) if found else None
+        match = _AT_LINE.search(str(exc))
+        line = int(match["line"]) if match else None
         raise ReaderError(f"not TOML: {str(exc).partition(' (at ')[0]}", path, line) from exc
     except RecursionError as exc:
         raise ReaderError("not TOML: nested too deeply", path) from exc
 
 
-def _yaml(text: str, path: str | Path) -> object:
+def _parse_yaml(text: str, path: str | Path) -> object:
     yaml = load("yaml")
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -133,50 +134,53 @@ def _yaml(text: str, path: str | Path) -> object:
         problem = getattr(exc, "problem", None) or str(exc).partition("\n")[0]
         line = None if mark is None else mark.line + 1
         raise ReaderError(f"not YAML: {problem}", path, line) from exc
-    except (RecursionError, ValueError) as exc:  # nested too deeply, or a date that is none
+    except (RecursionError, ValueError) as exc:  # nested too deeply, or not a valid date
         raise ReaderError(f"not YAML: {exc}", path) from exc
     if isinstance(root, yaml.MappingNode):
-        _check_once([(key.value, key.start_mark.line + 1) for key, _ in root.value], path)
+        _check_unique_keys([(key.value, key.start_mark.line + 1) for key, _ in root.value], path)
     return document
 
 
-def _check_once(keys: list[tuple[Any, int]], path: str | Path) -> None:
-    """TOML refuses a key that stands there twice; of YAML's the last would win in silence."""
+def _check_unique_keys(keys: list[tuple[object, int]], path: str | Path) -> None:
+    """Refuse a repeated key, as TOML does; YAML would silently keep the last one."""
     times = Counter(str(key) for key, _ in keys)
     for key, line in reversed(keys):
         if times[str(key)] > 1:
-            raise ReaderError(f"{key!r} stands there twice", path, line)
+            raise ReaderError(f"{key!r} appears twice", path, line)
 
 
 _PARSERS: dict[str, Callable[[str, str | Path], object]] = {
-    ".toml": _toml,
-    ".yaml": _yaml,
-    ".yml": _yaml,
+    ".toml": _parse_toml,
+    ".yaml": _parse_yaml,
+    ".yml": _parse_yaml,
 }
 
 
-# -- what it says
+# -- the content
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_whole(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_correct(value: object) -> bool:
-    is_table = isinstance(value, Mapping) and all(_is_number(one) for one in value.values())
+    is_table = isinstance(value, Mapping) and all(map(_is_number, value.values()))
     return isinstance(value, str) or is_table
 
 
 _KEYS: dict[str, tuple[str, _Check]] = {
     "rules": ("a list of rules", lambda value: isinstance(value, list)),
-    "missing": (" or ".join(f'"{one}"' for one in MISSING), lambda value: value in MISSING),
-    "confidence_level": ("a number, as 0.95", _is_number),
-    "n_resamples": ("a whole number", _is_whole),
-    "seed": ("a whole number", _is_whole),
+    "missing": (
+        " or ".join(f'"{name}"' for name in GATE_MISSING),
+        lambda value: value in GATE_MISSING,
+    ),
+    "confidence_level": ("a number, such as 0.95", _is_number),
+    "n_resamples": ("an integer", _is_integer),
+    "seed": ("an integer", _is_integer),
     "correct": ("the name of a metric, or a table of thresholds", _is_correct),
 }
 
@@ -185,30 +189,32 @@ def _check_key(key: str, value: object, text: str, path: str | Path) -> None:
     line = _line_of(rf"^\s*[\"']?{re.escape(key)}[\"']?\s*[=:]|^\s*\[+\s*{re.escape(key)}", text)
     if key not in _KEYS:
         raise ReaderError(str(UnknownNameError("setting of gates", key, _KEYS)), path, line)
-    expected, is_right = _KEYS[key]
-    if not is_right(value):
-        raise ReaderError(f"{key!r} must be {expected}; got {_kind(value)}", path, line)
+    expected, is_valid = _KEYS[key]
+    if not is_valid(value):
+        raise ReaderError(f"{key} must be {expected}; got {_describe_value(value)}", path, line)
 
 
-def _rules(told: object, text: str, path: str | Path) -> tuple[Rule, ...]:
-    rules = told if isinstance(told, list) else []
+def _parse_rules(value: object, text: str, path: str | Path) -> tuple[Rule, ...]:
+    rules = value if isinstance(value, list) else []
     if not rules:
         raise ReaderError('expected rules = ["mean(faithfulness) >= 0.8"]; there is no rule', path)
-    seen: Counter[str] = Counter()
-    found = []
+    n_before: Counter[str] = Counter()
+    parsed = []
     for number, rule in enumerate(rules, start=1):
         if not isinstance(rule, str):
             line = _line_of(r"^\s*[\"']?rules", text)
-            raise ReaderError(f"rule {number} must be a text; got {_kind(rule)}", path, line)
-        line = _line_of(re.escape(rule), text, seen[rule])
-        seen[rule] += 1
+            raise ReaderError(
+                f"rule {number} must be a text; got {_describe_value(rule)}", path, line
+            )
+        line = _line_of(re.escape(rule), text, n_before[rule])
+        n_before[rule] += 1
         place = f"rule {number}" if line is None or not rule.strip() else f"line {line}"
-        found.append(parse_rule(rule, f"{path}, {place}"))
-    return tuple(found)
+        parsed.append(parse_rule(rule, f"{path}, {place}"))
+    return tuple(parsed)
 
 
 def _line_of(pattern: str, text: str, skipped: int = 0) -> int | None:
-    """The line on which a pattern stands; None where it is written otherwise, as with escapes."""
+    """The line of a pattern; None if it is written differently, for example with escapes."""
     for count, match in enumerate(re.finditer(pattern, text, re.MULTILINE)):
         if count == skipped:
             start = match.end() - len(match[0].lstrip())
@@ -216,5 +222,5 @@ def _line_of(pattern: str, text: str, skipped: int = 0) -> int | None:
     return None
 
 
-def _kind(value: object) -> str:
+def _describe_value(value: object) -> str:
     return "nothing" if value is None else f"{value!r}"[:80]

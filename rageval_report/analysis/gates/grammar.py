@@ -1,4 +1,4 @@
-"""The grammar of a rule: a figure, what it is asked of, an operator, a threshold.
+"""The grammar of a rule: a figure, its arguments, an operator, a threshold.
 
 ::
 
@@ -6,10 +6,10 @@
     call      = figure [ "(" [argument {"," argument}] ")" ]
     argument  = [keyword "="] (call | name | number)
     operator  = ">=" | ">" | "<=" | "<" | "=="
-    number    = as Python writes it, or with "%" behind
+    number    = as in Python, optionally followed by "%"
     name      = anything without ( ) , = < > and quotes, or anything in quotes
 
-Blanks are free. Whatever is wrong is told with the place in the rule.
+Blanks are free. An error points at the place in the rule.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class RuleError(DataError):
     rule : str
         The rule as it was written.
     place : int
-        The character that is pointed at, counted from 0.
+        The character to which the message points, counted from 0.
     source : str
-        Where the rule stands, as "gates.toml, line 3"; it opens the message.
+        Where the rule comes from, such as "gates.toml, line 3"; the message begins with it.
 
     Examples
     --------
@@ -61,17 +61,17 @@ class RuleError(DataError):
         self.rule = rule
         self.place = place
         self.source = source
-        super().__init__("\n  ".join((self.told, *self.pointer)))
+        super().__init__("\n  ".join((self.headline, *self.pointer)))
 
     @property
-    def told(self) -> str:
-        """What is wrong, and where the rule stands, on one line."""
+    def headline(self) -> str:
+        """Where the rule comes from and what is wrong, on one line."""
         return f"{self.source}: {self.problem}" if self.source else self.problem
 
     @property
     def pointer(self) -> tuple[str, str]:
         """The rule, and under it a caret below the character that is wrong."""
-        line = "".join(" " if _is_unseen(one) else one for one in self.rule)
+        line = "".join(" " if _is_invisible(character) else character for character in self.rule)
         return line, " " * _width(line[: self.place]) + "^"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -81,28 +81,29 @@ class RuleError(DataError):
 
 
 class UnknownInRuleError(RuleError, UnknownNameError):
-    """A rule names a metric or a figure that is not there; also an `UnknownNameError`."""
+    """A rule names an unknown metric or figure; also an `UnknownNameError`."""
 
     def __init__(  # the arguments of `RuleError`: it builds the message, not its other parent
         self, problem: str, rule: str, place: int, source: str = ""
     ):
         self.problem, self.rule, self.place, self.source = problem, rule, place, source
-        Exception.__init__(self, "\n  ".join((self.told, *self.pointer)))
+        Exception.__init__(self, "\n  ".join((self.headline, *self.pointer)))
 
 
-def _is_unseen(character: str) -> bool:
+def _is_invisible(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp")
 
 
 def _width(text: str) -> int:
-    """How many columns of a screen a text takes, so that the caret stands where it should."""
-    wide = sum(unicodedata.east_asian_width(one) in ("W", "F") for one in text)
-    return len(text) + wide - sum(unicodedata.combining(one) > 0 for one in text)
+    """The number of screen columns of a text, to place the caret under the right character."""
+    n_wide = sum(unicodedata.east_asian_width(character) in ("W", "F") for character in text)
+    n_combining = sum(unicodedata.combining(character) > 0 for character in text)
+    return len(text) + n_wide - n_combining
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A name or a number in a rule, and where it stands."""
+    """A name or a number in a rule, and its place."""
 
     text: str
     place: int
@@ -111,20 +112,20 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What a figure is asked of: a word, or another figure; with its keyword if it has one."""
+    """An argument of a figure: a word, or another figure; with its keyword if it has one."""
 
     value: Word | Call
     keyword: Word | None = None
 
     @property
     def place(self) -> int:
-        """Where it begins."""
+        """The index of its first character."""
         return self.value.place if self.keyword is None else self.keyword.place
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A figure and its arguments; `arguments` is None where there are no brackets."""
+    """A figure and its arguments; `arguments` is None if there are no brackets."""
 
     figure: Word
     arguments: tuple[Argument, ...] | None
@@ -132,7 +133,7 @@ class Call:
 
     @property
     def place(self) -> int:
-        """Where it begins."""
+        """The index of its first character."""
         return self.figure.place
 
 
@@ -145,17 +146,17 @@ class Rule:
     text : str
         As it was written, without blanks around it.
     call : Call
-        The figure that is asked for.
+        The figure with its arguments.
     operator : str
-        One of `OPERATORS`; empty where the figure is a claim of its own.
+        One of `OPERATORS`; empty if the figure is a claim of its own.
     operator_place : int
-        Where the operator stands, or would stand.
+        The index of the operator, or of the character where one is expected.
     threshold : float
-        NaN where there is none.
+        NaN if there is none.
     threshold_place : int
-        Where the threshold stands.
+        The index of the threshold.
     source : str
-        Where the rule was read, as "gates.toml, line 3".
+        Where the rule was read, such as "gates.toml, line 3".
     """
 
     text: str
@@ -167,7 +168,7 @@ class Rule:
     source: str = ""
 
     def refuse(self, problem: str, place: int) -> NoReturn:
-        """Raise, pointing at a character of this rule."""
+        """Raise an error that points at a character of this rule."""
         raise RuleError(problem, self.text, place, self.source)
 
     def number(self, word: Word) -> float:
@@ -176,27 +177,27 @@ class Rule:
         Raises
         ------
         RuleError
-            If it is none.
+            If it is not a number.
         """
         return _Cursor(self.text, self.source).number_in(word)
 
 
 def parse_rule(text: str | Rule, source: str = "") -> Rule:
-    """A rule as its parts.
+    """Parse a rule.
 
     Parameters
     ----------
     text : str
-        As "ci_low(recall@5) >= 0.7"; a rule that is parsed already is handed back.
+        Such as "ci_low(recall@5) >= 0.7"; a rule that is already parsed is returned as it is.
     source : str
-        Where it stands, for error messages.
+        Where it comes from, for error messages.
 
     Raises
     ------
     RuleError
         If it cannot be read; the message points at the character.
     DataError
-        If it is no text.
+        If it is not a text.
 
     Examples
     --------
@@ -213,14 +214,14 @@ def parse_rule(text: str | Rule, source: str = "") -> Rule:
     if isinstance(text, Rule):
         return text
     if not isinstance(text, str):
-        raise DataError(f'a rule is a text, as "mean(faithfulness) >= 0.8"; got {text!r}')
+        raise DataError(f'a rule must be a text, such as "mean(faithfulness) >= 0.8"; got {text!r}')
     if len(text.strip()) > LONGEST_RULE:
         raise DataError(f"a rule has at most {LONGEST_RULE} characters; got {len(text.strip())}")
     return _Cursor(text.strip(), source).rule()
 
 
 class _Cursor:
-    """A rule and the place up to which it is read."""
+    """A rule and the index of the next character to read."""
 
     def __init__(self, text: str, source: str):
         self.text = text
@@ -229,7 +230,7 @@ class _Cursor:
 
     def rule(self) -> Rule:
         if not self.text:
-            self.refuse('expected a rule, as "mean(faithfulness) >= 0.8"; got nothing')
+            self.refuse('expected a rule, such as "mean(faithfulness) >= 0.8"; got nothing')
         call = self.call()
         place = self.place
         operator = self.operator()
@@ -243,7 +244,7 @@ class _Cursor:
         return Rule(self.text, call, operator, place, threshold, word.place, self.source)
 
     def call(self, depth: int = 1) -> Call:
-        return self.call_of(self.word("a figure, as mean(faithfulness)"), depth)
+        return self.call_of(self.word("a figure, such as mean(faithfulness),"), depth)
 
     def call_of(self, figure: Word, depth: int) -> Call:
         arguments = self.arguments(depth) if self.peek() == "(" else None
@@ -254,15 +255,15 @@ class _Cursor:
 
     def arguments(self, depth: int) -> tuple[Argument, ...]:
         if depth > _DEEPEST:
-            self.refuse("a figure of a figure is as deep as a rule goes")
+            self.refuse("a rule cannot be nested deeper than a figure of a figure")
         self.place += 1
-        found: list[Argument] = []
+        arguments: list[Argument] = []
         while self.peek() != ")":
-            if found:
+            if arguments:
                 self.expect(",", "expected , or ) here")
-            found.append(self.argument(depth))
+            arguments.append(self.argument(depth))
         self.place += 1
-        return tuple(found)
+        return tuple(arguments)
 
     def argument(self, depth: int) -> Argument:
         word = self.word("a metric or a number")
@@ -304,7 +305,7 @@ class _Cursor:
         if sign[0] not in OPERATORS:
             meant = _MEANT.get(sign[0])
             hint = f"; did you mean {meant}?" if meant else f"; known: {' '.join(OPERATORS)}"
-            self.refuse(f"{sign[0]!r} is no operator{hint}")
+            self.refuse(f"{sign[0]!r} is not an operator{hint}")
         self.place = sign.end()
         return sign[0]
 
@@ -313,7 +314,7 @@ class _Cursor:
         number = float(text) if _NUMBER.fullmatch(text) and not word.is_quoted else math.nan
         if not math.isfinite(number):
             self.place = word.place
-            self.refuse(f"expected a number, as 0.8 or 80%; got {word.text!r}")
+            self.refuse(f"expected a number, such as 0.8 or 80%; got {word.text!r}")
         return number / 100 if word.text.endswith("%") else number
 
     def peek(self) -> str:
@@ -326,8 +327,8 @@ class _Cursor:
         self.place += 1
 
     def blanks(self) -> None:
-        found = _BLANKS.match(self.text, self.place)
-        self.place = self.place if found is None else found.end()
+        match = _BLANKS.match(self.text, self.place)
+        self.place = self.place if match is None else match.end()
 
     def refuse(self, problem: str) -> NoReturn:
         raise RuleError(problem, self.text, self.place, self.source)

@@ -1,11 +1,9 @@
-"""The result of gates: a row a rule, and whether all of them hold."""
+"""The result of gates: one row per rule, and whether all of them hold."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Self
-
-import pandas as pd
 
 from rageval_report.analysis.gates.failing_queries import failing_queries
 from rageval_report.analysis.gates.rule_outcomes import PASSED, Outcome
@@ -21,7 +19,7 @@ HEADLINE = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored", "state")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GateResult(Result):
-    """Whether a pipeline holds its gates: one row a rule.
+    """Whether a pipeline passes its gates: one row per rule.
 
     Parameters
     ----------
@@ -29,10 +27,10 @@ class GateResult(Result):
         As in `Result`. The frame's columns: ``rule``, ``figure``, ``metric``, ``value``,
         ``ci_low``, ``ci_high``, ``operator``, ``threshold``, ``n``, ``n_unscored``, ``passed``,
         ``why``, ``state`` ("passed", "failed", "not evaluated"), ``pipeline``, and
-        ``confidence_level`` (of the interval, which the rules need not share); against a baseline
-        also ``pvalue`` and ``pvalue_adjusted`` of the no_regression rules.
+        ``confidence_level`` (of the interval; rules may differ in it). With a baseline also
+        ``pvalue`` and ``pvalue_adjusted`` of the no_regression rules.
     outcomes : tuple of Outcome
-        What became of each rule, with all that it stands on.
+        The outcome of each rule, with the scores behind it.
 
     Notes
     -----
@@ -51,48 +49,49 @@ class GateResult(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """A sentence a rule, those that do not hold in capitals and first."""
+        """One sentence per rule, those that do not hold first and in capitals."""
         return tuple(
             f"{state if state == PASSED else state.upper()}: {why}"
-            for state, why in self._told(self.frame.sort_values("passed", kind="stable"))
+            for state, why in self._states_and_reasons()
         )
 
-    def _told(self, frame: pd.DataFrame) -> list[tuple[str, str]]:
+    def _states_and_reasons(self) -> list[tuple[str, str]]:
+        frame = self.frame.sort_values("passed", kind="stable")
         return list(zip(frame["state"], frame["why"], strict=True))
 
     def check(self) -> Self:
-        """Raise where a rule does not hold; else hand back this result.
+        """Raise an error if a rule does not hold; else return this result.
 
         Raises
         ------
         GateError
-            It says of each such rule why.
+            It says why, for each such rule.
         """
         if self.passed:
             return self
         broken = self.frame[~self.frame["passed"]]
-        told = "; ".join(broken["why"])
-        raise GateError(f"{len(broken)} of {len(self.frame)} gates do not hold: {told}")
+        reasons = "; ".join(broken["why"])
+        raise GateError(f"{len(broken)} of {len(self.frame)} gates do not hold: {reasons}")
 
     def failing_queries(self) -> tuple[Result, ...]:
-        """For each rule that does not hold the queries to look at, worst first."""
-        found = (failing_queries(outcome) for outcome in self.outcomes)
-        return tuple(one for one in found if one is not None)
+        """The queries to look at for each rule that does not hold, worst first."""
+        results = (failing_queries(outcome) for outcome in self.outcomes)
+        return tuple(result for result in results if result is not None)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain dicts, with ``passed`` for all rules together."""
         return {**super().to_dict(), "passed": self.passed}
 
 
-def record(outcome: Outcome) -> dict[str, object]:
+def gate_row(outcome: Outcome) -> dict[str, object]:
     """The row of a rule."""
-    asked, found = outcome.asked, outcome.measured
+    request, measurement = outcome.request, outcome.measurement
     values = (
-        asked.rule.text,
-        asked.told_figure,
-        None if asked.metric is None else asked.metric.name,
-        *(found.value, found.low, found.high, outcome.operator, outcome.threshold),
-        *(found.n, found.n_unscored, outcome.passed, outcome.why, outcome.state),
-        *(outcome.subject.name, outcome.level),
+        request.rule.text,
+        request.figure_label,
+        None if request.metric is None else request.metric.name,
+        *(measurement.value, measurement.low, measurement.high),
+        *(outcome.operator, outcome.threshold, measurement.n, measurement.n_unscored),
+        *(outcome.passed, outcome.why, outcome.state, outcome.subject.name, outcome.level),
     )
     return dict(zip(COLUMNS, values, strict=True))

@@ -1,4 +1,4 @@
-"""A rule meets a pipeline: names become figures, metrics and numbers, or an error in place."""
+"""A rule meets a pipeline: names become figures, metrics and numbers, or errors with a place."""
 
 from __future__ import annotations
 
@@ -14,34 +14,29 @@ from rageval_report.analysis.gates.figures import (
     GatedRun,
     GateFigure,
     Measurement,
-    Range,
-    as_scored,
+    ValueRange,
     percentile_figure,
 )
 from rageval_report.analysis.gates.grammar import Argument, Call, Rule, UnknownInRuleError, Word
-from rageval_report.analysis.gates.pair_figures import (
-    NO_REGRESSION,
-    PAIR_FIGURES,
-    Pair,
-)
+from rageval_report.analysis.gates.pair_figures import NO_REGRESSION, PAIR_FIGURES, ComparedPair
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Metric, resolver
 
-_NEEDS_A_BASELINE = "needs a baseline: compare(baseline, candidate).gate(...)"
+NEEDS_A_BASELINE = "needs a baseline: compare(baseline, candidate).gate(...)"
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Of whom a rule is asked: a pipeline, and the comparison in which it is a candidate.
+    """The pipeline that a rule is about, and the comparison in which it is a candidate.
 
     Parameters
     ----------
     run : GatedRun
         The pipeline.
     comparison : ComparisonLike, optional
-        Where it stands beside a baseline.
+        The comparison with a baseline.
     pairing : Pairing, optional
-        The baseline beside it.
+        The baseline beside the pipeline.
     """
 
     run: GatedRun
@@ -55,53 +50,53 @@ class Subject:
 
     @property
     def figures(self) -> dict[str, GateFigure]:
-        """The figures that can be asked of it."""
+        """The figures that a rule on this subject can use."""
         return {**FIGURES, **(PAIR_FIGURES if self.comparison is not None else {})}
 
     def metrics(self, figure: GateFigure) -> Mapping[str, Metric]:
-        """The metrics of which a figure can be asked."""
+        """The metrics to which a figure can be applied."""
         if figure.of == "pair" and self.pairing is not None:
             return {ours.name: ours for ours, _ in self.pairing.metrics}
         return self.run.evaluation.metrics
 
-    def pair(self, metric: Metric) -> Pair | None:
-        """The row of the comparison that a metric has; None where nothing is compared."""
+    def pair(self, metric: Metric) -> ComparedPair | None:
+        """The row of the comparison that a metric has; None without a comparison."""
         if self.comparison is None or self.pairing is None:
             return None
-        theirs = next(two for one, two in self.pairing.metrics if one.name == metric.name)
-        return Pair(self.comparison, self.pairing, metric, theirs)
+        twin = next(theirs for ours, theirs in self.pairing.metrics if ours.name == metric.name)
+        return ComparedPair(self.comparison, self.pairing, metric, twin)
 
-    def measure(self, asked: ResolvedRule) -> Measurement:
-        """The value of what is asked."""
-        figure, metric = asked.figure, asked.metric
+    def measure(self, request: GateRequest) -> Measurement:
+        """The value that a rule asks for."""
+        figure, metric = request.figure, request.metric
         if metric is None:
-            return figure.measure(self.run, **asked.numbers)
-        of = self.pair(metric) if figure.of == "pair" else self.run.column(metric)
-        measured = figure.measure(of, **asked.numbers)
-        if asked.limit:
-            value = measured.low if asked.limit == "ci_low" else measured.high
-            return replace(measured, value=value)
-        return measured
+            return figure.measure(self.run, **request.numbers)
+        target = self.pair(metric) if figure.of == "pair" else self.run.column(metric)
+        measurement = figure.measure(target, **request.numbers)
+        if request.limit:
+            value = measurement.low if request.limit == "ci_low" else measurement.high
+            return replace(measurement, value=value)
+        return measurement
 
 
 @dataclass(frozen=True, eq=False)
-class ResolvedRule:
+class GateRequest:
     """What a rule asks of one pipeline.
 
     Parameters
     ----------
     rule : Rule
-        As it was parsed.
+        The parsed rule.
     name : str
         The figure's name.
     figure : GateFigure
         What is measured.
     metric : Metric, optional
-        Of which metric; None where it is of the whole run.
+        The metric; None if the figure is of the whole run.
     numbers : dict of str to float
         The other arguments.
     limit : str
-        "ci_low" or "ci_high" where the end of the figure's interval is asked for.
+        "ci_low" or "ci_high" if the rule is on that end of the figure's interval.
     """
 
     rule: Rule
@@ -113,95 +108,96 @@ class ResolvedRule:
 
     @property
     def is_claim(self) -> bool:
-        """Whether the figure is a claim of its own, without operator and threshold."""
+        """Whether the rule is a claim of its own, without operator and threshold."""
         return self.name == NO_REGRESSION and not self.limit
 
     @property
-    def told_figure(self) -> str:
+    def figure_label(self) -> str:
         """The figure in a table: "mean", "ci_low", "ci_low(difference)"."""
         if not self.limit:
             return self.name
         return self.limit if self.name == "mean" else f"{self.limit}({self.name})"
 
     @property
-    def told(self) -> str:
-        """What is asked for, as it was written but for blanks."""
+    def text(self) -> str:
+        """The figure with its arguments as written in the rule, with single blanks."""
         call = self.rule.call
         return " ".join(self.rule.text[call.place : call.end].split())
 
     @property
-    def lies(self) -> Range | None:
-        """Where the value can lie, as far as anybody knows."""
-        return self.figure.lies(self.metric if self.metric is not None else Metric("run"))
+    def value_range(self) -> ValueRange | None:
+        """The possible values; None if they are unknown."""
+        return self.figure.value_range(self.metric if self.metric is not None else Metric("run"))
 
 
-def resolve_rule(rule: Rule, subject: Subject) -> ResolvedRule:
-    """What a rule asks of a pipeline.
+def resolve_rule(rule: Rule, subject: Subject) -> GateRequest:
+    """The request that a rule is for one pipeline.
 
     Raises
     ------
     RuleError
-        If a name is not known, an argument is missing or too much, or the rule can never fail or
+        If a name is unknown, an argument is missing or superfluous, or the rule can never fail or
         never hold; the message points at the character.
     """
-    asked = _asked(rule, rule.call, subject)
-    _check_operator(asked)
-    _check_threshold(asked)
-    return asked
+    request = _resolve_call(rule, rule.call, subject)
+    _check_operator(request)
+    _check_threshold(request)
+    return request
 
 
-def _asked(rule: Rule, call: Call, subject: Subject) -> ResolvedRule:
+def _resolve_call(rule: Rule, call: Call, subject: Subject) -> GateRequest:
     name = call.figure.text.lower()
     if name in LIMITS:
-        return _limit(rule, call, subject, name)
-    figure = _figure(rule, call, subject)
-    given = _bound(rule, call, figure.parameters)
-    numbers = {key: rule.number(word) for key, word in given.items() if key != "metric"}
-    if "metric" not in given:
-        return ResolvedRule(rule, name, figure, None, numbers)
-    metric = _metric(rule, given["metric"], subject.metrics(figure))
-    for word in (word for key, word in given.items() if key != "metric"):
-        _check_percent(rule, word.text, word.place, metric.bounds, metric.name)
-    if "threshold" in given:
-        _check_cut(rule, given["threshold"].place, numbers["threshold"], metric)
-    asked = ResolvedRule(rule, name, figure, metric, numbers)
-    return _with_margin(asked, given, subject) if name == NO_REGRESSION else asked
+        return _resolve_limit(rule, call, subject, name)
+    figure = _find_figure(rule, call, subject)
+    words = _bind_arguments(rule, call, figure.parameters)
+    number_words = {key: word for key, word in words.items() if key != "metric"}
+    numbers = {key: rule.number(word) for key, word in number_words.items()}
+    if "metric" not in words:
+        return GateRequest(rule, name, figure, None, numbers)
+    metric = _find_metric(rule, words["metric"], subject.metrics(figure))
+    for word in number_words.values():
+        _check_percentage(rule, word.text, word.place, metric.bounds, metric.name)
+    if "threshold" in words:
+        _check_cut(rule, words["threshold"].place, numbers["threshold"], metric)
+    request = GateRequest(rule, name, figure, metric, numbers)
+    return _with_margin(request, words, subject) if name == NO_REGRESSION else request
 
 
-def _limit(rule: Rule, call: Call, subject: Subject, limit: str) -> ResolvedRule:
-    """The end of an interval: of a figure, or of the mean where only a metric is named."""
+def _resolve_limit(rule: Rule, call: Call, subject: Subject, limit: str) -> GateRequest:
+    """The end of an interval: of a figure, or of the mean if only a metric is named."""
     arguments = call.arguments or ()
     if len(arguments) == 1 and isinstance(arguments[0].value, Call):
         inner = arguments[0].value
-        asked = _asked(rule, inner, subject)
-        if asked.name == NO_REGRESSION or asked.limit:
-            rule.refuse(f"{asked.told_figure} has no interval of its own", inner.place)
-        return replace(asked, limit=limit)
-    given = _bound(rule, call, ("metric",))
-    metric = _metric(rule, given["metric"], subject.run.evaluation.metrics)
-    return ResolvedRule(rule, "mean", FIGURES["mean"], metric, limit=limit)
+        request = _resolve_call(rule, inner, subject)
+        if request.name == NO_REGRESSION or request.limit:
+            rule.refuse(f"{request.figure_label} has no interval of its own", inner.place)
+        return replace(request, limit=limit)
+    words = _bind_arguments(rule, call, ("metric",))
+    metric = _find_metric(rule, words["metric"], subject.run.evaluation.metrics)
+    return GateRequest(rule, "mean", FIGURES["mean"], metric, limit=limit)
 
 
-def _figure(rule: Rule, call: Call, subject: Subject) -> GateFigure:
+def _find_figure(rule: Rule, call: Call, subject: Subject) -> GateFigure:
     word, name = call.figure, call.figure.text.lower()
+    if name in subject.figures and not word.is_quoted:
+        return subject.figures[name]
     try:
         percentile = percentile_figure(name)
     except DataError as exc:
         rule.refuse(str(exc), word.place)
     if percentile is not None:
         return percentile
-    if name in subject.figures and not word.is_quoted:
-        return subject.figures[name]
     if name in PAIR_FIGURES:
-        rule.refuse(f"{name} {_NEEDS_A_BASELINE}", word.place)
+        rule.refuse(f"{name} {NEEDS_A_BASELINE}", word.place)
     known = [*subject.figures, *LIMITS, "p95"]
     if call.arguments is None and _is_metric(word, subject):
         rule.refuse(
-            f"say which figure of {word.text}, as mean({_spelled(word)}); known: "
-            f"{', '.join(sorted(known))}",
+            f"{word.text} is a metric; name one of its figures, such as "
+            f"mean({_quote_if_needed(word)}). Known: {', '.join(sorted(known))}",
             word.place,
         )
-    raise _unknown(rule, word, UnknownNameError("figure", word.text, known))
+    raise _unknown_name(rule, word, UnknownNameError("figure", word.text, known))
 
 
 def _is_metric(word: Word, subject: Subject) -> bool:
@@ -212,156 +208,158 @@ def _is_metric(word: Word, subject: Subject) -> bool:
     return True
 
 
-def _spelled(word: Word) -> str:
+def _quote_if_needed(word: Word) -> str:
     return f'"{word.text}"' if word.is_quoted else word.text
 
 
-def _unknown(rule: Rule, word: Word, error: UnknownNameError) -> UnknownInRuleError:
+def _unknown_name(rule: Rule, word: Word, error: UnknownNameError) -> UnknownInRuleError:
     return UnknownInRuleError(str(error), rule.text, word.place, rule.source)
 
 
-def _metric(rule: Rule, word: Word, metrics: Mapping[str, Metric]) -> Metric:
+def _find_metric(rule: Rule, word: Word, metrics: Mapping[str, Metric]) -> Metric:
     try:
         return metrics[resolver(metrics)(word.text)]
     except UnknownNameError as exc:
-        raise _unknown(rule, word, exc) from exc
+        raise _unknown_name(rule, word, exc) from exc
     except DataError as exc:
         rule.refuse(str(exc), word.place)
 
 
-def _bound(rule: Rule, call: Call, parameters: tuple[str, ...]) -> dict[str, Word]:
-    """The arguments by the names of the parameters."""
+def _bind_arguments(rule: Rule, call: Call, parameters: tuple[str, ...]) -> dict[str, Word]:
+    """The words in the brackets, by the names of the parameters."""
     names = [name.removesuffix("?") for name in parameters]
-    shown = f"{call.figure.text}({', '.join(names)})" if names else call.figure.text
-    given: dict[str, Word] = {}
+    usage = f"{call.figure.text}({', '.join(names)})" if names else call.figure.text
+    words: dict[str, Word] = {}
     for position, argument in enumerate(call.arguments or ()):
         if argument.keyword is None and position >= len(names):
-            rule.refuse(f"one argument too many: {shown}", argument.place)
+            rule.refuse(f"one argument too many; write {usage}", argument.place)
         name = names[position] if argument.keyword is None else _keyword(rule, argument, names)
-        if name in given:
-            rule.refuse(f"{name!r} is given twice: {shown}", argument.place)
-        given[name] = _word(rule, argument)
+        if name in words:
+            rule.refuse(f"{name!r} is given twice; write {usage}", argument.place)
+        words[name] = _plain_word(rule, argument)
     for name in parameters:
-        if name not in given and not name.endswith("?"):
+        if name not in words and not name.endswith("?"):
             place = call.end if call.arguments is None else call.end - 1
-            rule.refuse(f"{call.figure.text} needs a {name}: {shown}", place)
-    return given
+            rule.refuse(f"{call.figure.text} needs a {name}: {usage}", place)
+    return words
 
 
 def _keyword(rule: Rule, argument: Argument, names: list[str]) -> str:
-    word = argument.keyword
-    if word is None or word.text not in names:
-        told = Word("", argument.place) if word is None else word
-        raise _unknown(rule, told, UnknownNameError("argument", told.text, names))
+    word = argument.keyword or Word("", argument.place)
+    if word.text not in names:
+        raise _unknown_name(rule, word, UnknownNameError("argument", word.text, names))
     return word.text
 
 
-def _word(rule: Rule, argument: Argument) -> Word:
+def _plain_word(rule: Rule, argument: Argument) -> Word:
     if isinstance(argument.value, Call):
         rule.refuse(
-            "expected a name or a number; only ci_low and ci_high are asked of a figure. A name "
-            "with brackets stands in quotes",
+            "expected a name or a number; only ci_low and ci_high take a figure. Quote a name that "
+            "has brackets",
             argument.value.place,
         )
     return argument.value
 
 
-# -- what makes no sense though it can be read
+# -- rules that can be read but make no sense
 
 
-def _with_margin(asked: ResolvedRule, given: Mapping[str, Word], subject: Subject) -> ResolvedRule:
-    """The margin of the rule, else that of the comparison; above zero, and not all there is."""
-    rule, comparison = asked.rule, subject.comparison
-    if comparison is None or asked.metric is None:  # `_figure` has refused that already
-        return asked
-    _check_clusters(asked, comparison)
-    if "margin" not in given:
-        margin = comparison.plan.margin_of(asked.metric)
+def _with_margin(request: GateRequest, words: Mapping[str, Word], subject: Subject) -> GateRequest:
+    """The margin of the rule, or else that of the comparison; positive, and not the whole range."""
+    rule, comparison = request.rule, subject.comparison
+    if comparison is None or request.metric is None:  # `_find_figure` has refused that already
+        return request
+    _check_clusters(request, comparison)
+    if "margin" not in words:
+        margin = comparison.plan.margin_of(request.metric)
         if margin is None:
-            told = given["metric"]
-            shown = f"no_regression({_spelled(told)}, margin=0.02)"
-            rule.refuse(f"say how much worse would not matter: {shown}", rule.call.end - 1)
-        return replace(asked, numbers={"margin": margin})
-    margin, place = asked.numbers["margin"], given["margin"].place
+            usage = f"no_regression({_quote_if_needed(words['metric'])}, margin=0.02)"
+            rule.refuse(f"say how much worse would not matter: {usage}", rule.call.end - 1)
+        return replace(request, numbers={"margin": margin})
+    margin, place = request.numbers["margin"], words["margin"].place
     if not margin > 0:
-        rule.refuse("a margin is a number above 0", place)
-    lies = asked.lies
-    if lies is not None and margin >= lies[1]:
+        rule.refuse("margin must be a number above 0", place)
+    value_range = request.value_range
+    if value_range is not None and margin >= value_range[1]:
         rule.refuse(
-            f"no difference of {asked.metric.name} is larger than {lies[1]:g}, so this never "
-            f"fails. {_percent(margin, lies)}".rstrip(),
+            f"no difference of {request.metric.name} is larger than {value_range[1]:g}, so this "
+            f"never fails. {_percent_hint(margin, value_range)}".rstrip(),
             place,
         )
-    return asked
+    return request
 
 
-def _check_clusters(asked: ResolvedRule, comparison: ComparisonLike) -> None:
-    if "clusters" not in comparison.settings or asked.metric is None:
+def _check_clusters(request: GateRequest, comparison: ComparisonLike) -> None:
+    if "clusters" not in comparison.settings or request.metric is None:
         return
-    better = asked.metric.greater_is_better
+    better = request.metric.greater_is_better
     other = "ci_low(difference(...)) >= -margin" if better else "ci_high(difference(...)) <= margin"
-    asked.rule.refuse(
-        f"no_regression takes queries for independent, and these are clustered; write {other}, "
-        "whose interval knows the clusters",
-        asked.rule.call.place,
+    request.rule.refuse(
+        "no_regression assumes that queries are independent, and these are clustered; write "
+        f"{other}, whose interval takes the clusters into account",
+        request.rule.call.place,
     )
 
 
-def _check_operator(asked: ResolvedRule) -> None:
-    rule = asked.rule
-    if asked.is_claim and rule.operator:
+def _check_operator(request: GateRequest) -> None:
+    rule = request.rule
+    if request.is_claim and rule.operator:
+        rule.refuse(f"{request.name} is complete without an operator", rule.operator_place)
+    if not request.is_claim and not rule.operator:
         rule.refuse(
-            f"{asked.name} is a claim of its own: it takes no operator", rule.operator_place
+            f"expected an operator and a threshold, such as {request.text} >= 0.8", len(rule.text)
         )
-    if not asked.is_claim and not rule.operator:
-        rule.refuse(f"expected an operator and a threshold, as {asked.told} >= 0.8", len(rule.text))
 
 
-def _check_threshold(asked: ResolvedRule) -> None:
-    """A threshold beyond all possible values: such a rule never fails, or never holds."""
-    rule, lies = asked.rule, asked.lies
-    if asked.is_claim:
+def _check_threshold(request: GateRequest) -> None:
+    """A threshold outside the possible values: such a rule never fails, or never holds."""
+    rule, value_range = request.rule, request.value_range
+    if request.is_claim:
         return
-    _check_percent(rule, rule.text, rule.threshold_place, lies, asked.told)
-    if lies is None or lies[0] <= rule.threshold <= lies[1]:
+    _check_percentage(rule, rule.text, rule.threshold_place, value_range, request.text)
+    if value_range is None or value_range[0] <= rule.threshold <= value_range[1]:
         return
-    ends = f"at least {lies[0]:g}" if math.isinf(lies[1]) else f"from {lies[0]:g} to {lies[1]:g}"
-    told = (
-        f"{asked.told} is {ends}, so a threshold of {rule.threshold:g} decides nothing.",
-        _percent(rule.threshold, lies),
-        _meant_difference(asked),
-        _other_bounds(asked),
+    low, high = value_range
+    ends = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
+    sentences = (
+        f"{request.text} is {ends}, so a threshold of {rule.threshold:g} decides nothing.",
+        _percent_hint(rule.threshold, value_range),
+        _difference_hint(request),
+        _bounds_hint(request),
     )
-    rule.refuse(" ".join(sentence for sentence in told if sentence), rule.threshold_place)
+    rule.refuse(" ".join(filter(None, sentences)), rule.threshold_place)
 
 
 def _check_cut(rule: Rule, place: int, cut: float, metric: Metric) -> None:
-    """Of a share of scores: a cut beyond all possible scores has all of them on one side."""
+    """The cut of a share of scores: outside the possible scores, all of them are on one side."""
     if metric.bounds is None or metric.bounds[0] <= cut <= metric.bounds[1]:
         return
     low, high = metric.bounds
-    told = f"{metric.name} is from {low:g} to {high:g}, so a cut at {cut:g} decides nothing."
-    rule.refuse(f"{told} {_percent(cut, metric.bounds)}".rstrip(), place)
+    problem = f"{metric.name} is from {low:g} to {high:g}, so a cut at {cut:g} decides nothing."
+    rule.refuse(f"{problem} {_percent_hint(cut, metric.bounds)}".rstrip(), place)
 
 
-def _check_percent(rule: Rule, told: str, place: int, lies: Range | None, what: str) -> None:
-    """A percentage of what is no share would be taken for one of the baseline, and is not."""
-    if told.endswith("%") and (lies is None or math.isinf(lies[1])):
-        rule.refuse(f"{what} is no share, so write a number in its unit", place)
+def _check_percentage(
+    rule: Rule, text: str, place: int, value_range: ValueRange | None, what: str
+) -> None:
+    """A percentage of an unbounded value would read as one of the baseline's value, and is not."""
+    if text.endswith("%") and (value_range is None or math.isinf(value_range[1])):
+        rule.refuse(f"{what} is not a share, so write a number in its unit", place)
 
 
-def _percent(number: float, lies: Range) -> str:
-    return f"Did you mean {number:g}%?" if lies[1] <= 1 < number <= 100 else ""
+def _percent_hint(number: float, value_range: ValueRange) -> str:
+    return f"Did you mean {number:g}%?" if value_range[1] <= 1 < number <= 100 else ""
 
 
-def _meant_difference(asked: ResolvedRule) -> str:
-    if asked.limit and asked.name == "mean" and asked.rule.threshold < 0 and asked.metric:
-        return f"Of a difference it is {asked.limit}(difference({asked.metric.name}))."
+def _difference_hint(request: GateRequest) -> str:
+    is_mean_limit = request.limit and request.name == "mean"
+    if is_mean_limit and request.rule.threshold < 0 and request.metric:
+        return f"For a difference, write {request.limit}(difference({request.metric.name}))."
     return ""
 
 
-def _other_bounds(asked: ResolvedRule) -> str:
-    if asked.metric is None or asked.figure.lies is not as_scored:
+def _bounds_hint(request: GateRequest) -> str:
+    if request.metric is None or request.figure.queries != "scores":
         return ""
-    bounds = f"metrics={{{asked.metric.name!r}: {{'bounds': (low, high)}}}}"
+    bounds = f"metrics={{{request.metric.name!r}: {{'bounds': (low, high)}}}}"
     return f"If its scale is another, say so: {bounds}"

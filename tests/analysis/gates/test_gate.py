@@ -179,7 +179,7 @@ def test_the_columns_are_the_promised_ones():
 def test_the_reason_says_value_threshold_and_basis():
     assert row("unscored(faithfulness) <= 10%")["why"] == (
         "unscored(faithfulness) is 0.2, not at most 0.1 (8 scored, 2 unscored; "
-        "95 % CI 0.057 to 0.510); the interval holds the threshold"
+        "95 % CI 0.057 to 0.510); the interval contains the threshold"
     )
 
 
@@ -190,8 +190,8 @@ def test_a_value_just_beside_the_threshold_is_not_told_as_equal():
 
 def test_a_mean_whose_interval_holds_the_threshold_gets_a_note():
     [note] = evaluation().gate("mean(faithfulness) >= 0.6").notes
-    assert "holds the threshold 0.6" in note
-    assert "ci_low(faithfulness) >= 0.6 asks for certainty" in note
+    assert "contains the threshold 0.6" in note
+    assert "ci_low(faithfulness) >= 0.6 would rule that out" in note
 
 
 def test_a_mean_far_from_the_threshold_gets_none():
@@ -200,7 +200,7 @@ def test_a_mean_far_from_the_threshold_gets_none():
 
 def test_a_rule_that_asks_for_bad_scores_gets_a_note():
     result = evaluation().gate("min(latency_ms) >= 50")
-    assert result.notes == ("min(latency_ms) >= 50: lower is better of latency_ms",)
+    assert result.notes == ("min(latency_ms) >= 50: lower latency_ms is better",)
 
 
 def test_a_metric_without_a_score_is_not_evaluated_and_fails():
@@ -342,17 +342,17 @@ def test_a_note_can_be_added():
         ("mean(faithfulnes) >= 0.8", 5, "no metric is named 'faithfulnes'. Did you mean"),
         ("meen(faithfulness) >= 0.8", 0, "no figure is named 'meen'. Did you mean 'mean'?"),
         ("ci_low(meen(faithfulness)) >= 0.8", 7, "Did you mean 'mean'?"),
-        ("faithfulness >= 0.8", 0, "as mean(faithfulness)"),
-        ("'Own Score' >= 0.8", 0, 'as mean("Own Score")'),
+        ("faithfulness >= 0.8", 0, "such as mean(faithfulness)"),
+        ("'Own Score' >= 0.8", 0, 'such as mean("Own Score")'),
         ("mean >= 0.8", 4, "mean needs a metric: mean(metric)"),
         ("mean() >= 0.8", 5, "mean needs a metric: mean(metric)"),
-        ("mean(faithfulness, 0.5) >= 0.8", 19, "one argument too many: mean(metric)"),
-        ("correct(faithfulness) >= 0.8", 8, "one argument too many: correct"),
+        ("mean(faithfulness, 0.5) >= 0.8", 19, "one argument too many; write mean(metric)"),
+        ("correct(faithfulness) >= 0.8", 8, "one argument too many; write correct"),
         ("share_below(faithfulness) <= 0.1", 24, "share_below needs a threshold"),
         ("share_below(faithfulness, low) <= 0.1", 26, "expected a number"),
         ("share_below(faithfulness, thershold=1) <= 0.1", 26, "Did you mean 'threshold'?"),
         ("share_below(faithfulness, metric=mrr) <= 0.1", 26, "'metric' is given twice"),
-        ("mean(p95(latency_ms)) <= 5", 5, "only ci_low and ci_high are asked of a figure"),
+        ("mean(p95(latency_ms)) <= 5", 5, "only ci_low and ci_high take a figure"),
         ("ci_low(ci_high(latency_ms)) <= 5", 7, "no interval of its own"),
         ("mean(faithfulness)", 18, "expected an operator and a threshold"),
         ("p101(faithfulness) >= 0.5", 0, "a percentile lies between 0 and 100; got 101"),
@@ -363,10 +363,10 @@ def test_a_note_can_be_added():
         ("share_below(faithfulness, 0.5) <= 5", 34, "Did you mean 5%?"),
         ("mean(faithfulness) >= 80", 22, "Did you mean 80%? If its scale is another"),
         ("mean(faithfulness) >= -0.1", 22, "from 0 to 1, so a threshold of -0.1 decides nothing"),
-        ("ci_low(faithfulness) >= -0.1", 24, "it is ci_low(difference(faithfulness))"),
+        ("ci_low(faithfulness) >= -0.1", 24, "write ci_low(difference(faithfulness))"),
         ("n(faithfulness) >= -1", 19, "is at least 0"),
-        ("p95(latency_ms) <= 5%", 19, "is no share, so write a number in its unit"),
-        ("share_above(latency_ms, 5%) <= 5%", 24, "latency_ms is no share"),
+        ("p95(latency_ms) <= 5%", 19, "is not a share, so write a number in its unit"),
+        ("share_above(latency_ms, 5%) <= 5%", 24, "latency_ms is not a share"),
     ],
 )
 def test_a_rule_that_makes_no_sense_is_pointed_at(rule, place, told):
@@ -412,7 +412,7 @@ def test_at_least_one_rule_is_needed():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"missing": "zero"}, "Known: drop, worst"),
+        ({"missing": "zero"}, 'missing must be "drop" or "worst"; got "zero"'),
         ({"confidence_level": 95}, "did you mean 0.95"),
         ({"seed": -1}, "seed must be"),
         ({"n_resamples": 0}, "n_resamples must be"),

@@ -194,8 +194,8 @@ def test_the_figures_of_an_evaluation_are_asked_of_the_candidate(comparison):
 def test_a_limit_is_of_the_mean_with_and_without_a_baseline_and_says_so(comparison):
     notes = comparison.gate("ci_low(recall) >= 0.1").notes
     assert (
-        "ci_low(recall) is of new's mean; of the difference it is ci_low(difference(recall))"
-        in notes
+        "ci_low(recall) is a limit of new's mean; "
+        "the limit of the difference is ci_low(difference(recall))" in notes
     )
 
 
@@ -260,17 +260,17 @@ def test_missing_scores_may_count_as_the_worst():
     ("rule", "place", "told"),
     [
         ("no_regression(faithfulness)", 26, "no_regression(faithfulness, margin=0.02)"),
-        ("no_regression(faithfulness, margin=0)", 35, "a margin is a number above 0"),
-        ("no_regression(faithfulness, margin=-0.1)", 35, "a margin is a number above 0"),
+        ("no_regression(faithfulness, margin=0)", 35, "margin must be a number above 0"),
+        ("no_regression(faithfulness, margin=-0.1)", 35, "margin must be a number above 0"),
         ("no_regression(faithfulness, margin=2)", 35, "never fails. Did you mean 2%?"),
-        ("no_regression(latency_ms, margin=2%)", 33, "latency_ms is no share"),
-        ("no_regression(faithfulness, margin=0.1) >= 0", 40, "takes no operator"),
+        ("no_regression(latency_ms, margin=2%)", 33, "latency_ms is not a share"),
+        ("no_regression(faithfulness, margin=0.1) >= 0", 40, "complete without an operator"),
         ("no_regression(faithfulness, slack=0.1)", 28, "no argument is named 'slack'"),
         ("ci_low(no_regression(faithfulness, 0.1)) > 0", 7, "no interval of its own"),
         ("loses(faithfulness) <= 5", 0, "Did you mean 'losses'?"),
         ("losses(faithfulnes) <= 5", 7, "Did you mean 'faithfulness'?"),
         ("difference(faithfulness) >= -2", 28, "from -1 to 1"),
-        ("difference(latency_ms) <= 10%", 26, "latency_ms) is no share"),
+        ("difference(latency_ms) <= 10%", 26, "latency_ms) is not a share"),
         ("pvalue(faithfulness) <= 5", 24, "Did you mean 5%?"),
         ("losses(faithfulness)", 20, "expected an operator"),
     ],

@@ -73,9 +73,9 @@ def test_a_claim_has_no_operator():
         ("mean(mrr) = 0.8", 10, "did you mean ==?"),
         ("mean(mrr) => 0.8", 10, "did you mean >=?"),
         ("mean(mrr) ≥ 0.8", 10, "did you mean >=?"),
-        ("mean(mrr) != 0.8", 10, "is no operator; known: >= > <= < =="),
+        ("mean(mrr) != 0.8", 10, "is not an operator; known: >= > <= < =="),
         ("mean(mrr) 0.8", 10, "expected one of >= > <= < == here"),
-        ("mean(mrr) >= high", 13, "expected a number, as 0.8 or 80%; got 'high'"),
+        ("mean(mrr) >= high", 13, "expected a number, such as 0.8 or 80%; got 'high'"),
         ("mean(mrr) >= nan", 13, "expected a number"),
         ("mean(mrr) >= inf", 13, "expected a number"),
         ("mean(mrr) >= 1e999", 13, "expected a number"),
@@ -86,8 +86,8 @@ def test_a_claim_has_no_operator():
         ("mean('mrr) >= 0.8", 5, "never closed"),
         ("mean(, 0.5) >= 0.8", 5, "expected a metric or a number here"),
         ("mean(mrr,,) >= 0.8", 9, "expected a metric or a number here"),
-        (">= 0.8", 0, "expected a figure, as mean(faithfulness) here"),
-        ("ci_low(ci_low(mean(mrr))) >= 0.8", 18, "as deep as a rule goes"),
+        (">= 0.8", 0, "expected a figure, such as mean(faithfulness), here"),
+        ("ci_low(ci_low(mean(mrr))) >= 0.8", 18, "deeper than a figure of a figure"),
         ("", 0, "got nothing"),
     ],
 )
@@ -113,7 +113,7 @@ def test_an_error_says_where_the_rule_stands():
 
 @pytest.mark.parametrize("thing", [None, 0.8, b"mean(mrr) >= 1", ["mean(mrr) >= 1"]])
 def test_a_rule_is_a_text(thing):
-    with pytest.raises(DataError, match="a rule is a text, as"):
+    with pytest.raises(DataError, match="a rule must be a text, such as"):
         parse_rule(thing)
 
 
