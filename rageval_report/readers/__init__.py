@@ -23,8 +23,8 @@ from rageval_report.errors import (
     named,
 )
 from rageval_report.files.source import Source
-from rageval_report.readers._shapes import ShapeError
 from rageval_report.readers.base import ACCEPTED, Reader, ReaderOptions, ScoreFile
+from rageval_report.readers.json_shapes import ShapeError
 
 __all__ = [
     "READERS",
@@ -51,7 +51,7 @@ READERS: Registry[Reader] = Registry(
         "jsonl": f"{_HERE}.jsonl:JSONL",
         "parquet": f"{_HERE}.parquet:PARQUET",
         "excel": f"{_HERE}.excel:EXCEL",
-        "run_file": f"{_HERE}.run_file:RUN_FILE",
+        "run_file": f"{_HERE}.saved_runs:RUN_FILE",
         "long": f"{_HERE}.long:LONG",
         "autorag": f"{_HERE}.frameworks.autorag:AUTORAG",
         "braintrust": f"{_HERE}.frameworks.braintrust:BRAINTRUST",

@@ -132,7 +132,7 @@ def single_pipeline(
     return [ScoreFile(frame, source.stem, notes=tuple(notes))]
 
 
-def kept_columns(
+def select_columns(
     present: Iterable[str], wanted: Iterable[str] | None, query_id: str | None
 ) -> list[str]:
     """The columns to keep, in the file's order: those asked for, and the ids or questions.
@@ -144,7 +144,7 @@ def kept_columns(
 
     Examples
     --------
-    >>> kept_columns(["id", "question", "recall", "mrr"], ["mrr"], None)
+    >>> select_columns(["id", "question", "recall", "mrr"], ["mrr"], None)
     ['id', 'mrr']
     """
     every = list(present)
@@ -184,9 +184,9 @@ def text_columns(present: Iterable[str], query_id: str | None) -> list[str]:
     return [name for name in every if name in ids or normalised(name) in TEXTS]
 
 
-def check_names(source: Source, names: Iterable[str], line: int | None = None) -> None:
+def check_unique_names(source: Source, names: Iterable[str], line: int | None = None) -> None:
     """Refuse column names that stand there twice: one of the columns would be lost."""
-    twice = repeated(names)
+    twice = repeated_names(names)
     if twice:
         raise source.error(
             f"column names must be unique; seen more than once: {named(twice)}. "
@@ -195,23 +195,23 @@ def check_names(source: Source, names: Iterable[str], line: int | None = None) -
         )
 
 
-def repeated(names: Iterable[str]) -> list[str]:
+def repeated_names(names: Iterable[str]) -> list[str]:
     """The names that are there more than once.
 
     Examples
     --------
-    >>> repeated(["a", "b", "a"])
+    >>> repeated_names(["a", "b", "a"])
     ['a']
     """
     return [name for name, count in Counter(names).items() if count > 1]
 
 
-def distinct(names: Iterable[str]) -> list[str]:
+def distinct_names(names: Iterable[str]) -> list[str]:
     """Names that differ: the second of two equal ones gets a visible "#2".
 
     Examples
     --------
-    >>> distinct(["gpt", "gpt", "llama"])
+    >>> distinct_names(["gpt", "gpt", "llama"])
     ['gpt', 'gpt #2', 'llama']
     """
     seen: Counter[str] = Counter()

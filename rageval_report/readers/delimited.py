@@ -13,22 +13,22 @@ import pandas as pd
 
 from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.source import Source
-from rageval_report.readers._decimals import with_decimal_points
-from rageval_report.readers._fields import (
+from rageval_report.readers.base import (
+    Reader,
+    ScoreFile,
+    check_unique_names,
+    select_columns,
+    single_pipeline,
+    text_columns,
+)
+from rageval_report.readers.decimal_commas import parse_decimal_commas
+from rageval_report.readers.delimited_rows import (
     Counted,
     FieldCountError,
     cell_text,
     count_rows,
     line_ends,
     rows,
-)
-from rageval_report.readers.base import (
-    Reader,
-    ScoreFile,
-    check_names,
-    kept_columns,
-    single_pipeline,
-    text_columns,
 )
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -94,7 +94,7 @@ def _recognise_tsv(source: Source) -> float:
     return _mark(source, ("\t",))
 
 
-def misfit(source: Source) -> ReaderError | None:
+def find_misfit(source: Source) -> ReaderError | None:
     """The first row that is not as wide as the header, where a text is split by a delimiter.
 
     Parameters
@@ -177,8 +177,8 @@ def read_delimited(
     if not counted.n_rows:
         raise source.error("it names columns, but holds no row")
     table = _Table(source, delimiter, ends, header, start, counted)
-    frame = table.parsed(kept_columns(header, columns, query_id), query_id)
-    frame, notes = with_decimal_points(source, frame, delimiter=delimiter, decimal=decimal)
+    frame = table.parsed(select_columns(header, columns, query_id), query_id)
+    frame, notes = parse_decimal_commas(source, frame, delimiter=delimiter, decimal=decimal)
     return single_pipeline(source, frame, notes)
 
 
@@ -217,7 +217,7 @@ def _header(source: Source, text: bytes, delimiter: str, ends: bytes) -> tuple[l
             f"expected names of columns; found numbers, as {_first_number(names)!r}. Add a header.",
             line=line,
         )
-    check_names(source, named_all, line)
+    check_unique_names(source, named_all, line)
     return named_all, first_rows[1].offset if len(first_rows) > 1 else len(text)
 
 
@@ -326,7 +326,7 @@ CSV = Reader(
     _OPTIONS,
     header_names,
     "scores.csv",
-    misfit,
+    find_misfit,
 )
 TSV = Reader(
     "tsv",
@@ -336,5 +336,5 @@ TSV = Reader(
     _OPTIONS,
     header_names,
     "scores.tsv",
-    misfit,
+    find_misfit,
 )

@@ -12,14 +12,14 @@ from xml.etree.ElementTree import ParseError
 from rageval_report._registry import load
 from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import frame_of
 from rageval_report.readers.base import (
     Reader,
     ScoreFile,
-    check_names,
-    kept_columns,
+    check_unique_names,
+    select_columns,
     single_pipeline,
 )
+from rageval_report.readers.record_columns import frame_of
 
 _ZIP = b"PK\x03\x04"
 _FAULTS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"))
@@ -91,7 +91,7 @@ def read_excel(
         raise source.error(f"this workbook cannot be read; is it cut? ({exc})") from exc
     header, cells = _parted(source, rows, chosen)
     found = dict(zip(header, cells, strict=True))
-    kept = kept_columns(header, columns, query_id)
+    kept = select_columns(header, columns, query_id)
     notes = _notes(book.sheetnames, chosen if sheet is None else None, found)
     frame = frame_of({name: _without_faults(found[name]) for name in kept}, query_id)
     return single_pipeline(source, frame, notes)
@@ -136,7 +136,7 @@ def _parted(source: Source, rows: list[list[Any]], sheet: str) -> tuple[list[str
         if any(cell is not None for cell in cells)
     ]
     header = [name for name, _ in named_columns]
-    check_names(source, header)
+    check_unique_names(source, header)
     return header, [cells for _, cells in named_columns]
 
 

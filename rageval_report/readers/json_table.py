@@ -7,18 +7,17 @@ from typing import Any
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of, with_nested_scores
-from rageval_report.readers._shapes import ShapeError, is_records, kind_of
 from rageval_report.readers.base import (
+    CellsByColumn,
     Reader,
     ScoreFile,
-    kept_columns,
-    repeated,
+    repeated_names,
+    select_columns,
     single_pipeline,
 )
+from rageval_report.readers.json_shapes import ShapeError, is_records, json_kind
+from rageval_report.readers.record_columns import columns_of, frame_of, lift_nested_scores
 from rageval_report.scores.table import id_column_of
-
-Columns = dict[str, list[Any]]
 
 # Row labels of a table that has an id column are kept under this name, as a detail.
 _LABELS = "index"
@@ -79,7 +78,7 @@ def read_json(
 
 def table_of(
     source: Source,
-    found: Columns,
+    found: CellsByColumn,
     *,
     columns: Iterable[str] | None,
     query_id: str | None,
@@ -88,20 +87,20 @@ def table_of(
     """What JSON readers hand over: the columns asked for, with nested scores brought up."""
     if not found:
         raise source.error("the records are empty")
-    flat, nest_notes = with_nested_scores(found)
-    kept = {name: flat[name] for name in kept_columns(flat, columns, query_id)}
+    flat, nest_notes = lift_nested_scores(found)
+    kept = {name: flat[name] for name in select_columns(flat, columns, query_id)}
     return single_pipeline(source, frame_of(kept, query_id), (*notes, *nest_notes))
 
 
 # -- shapes
 
 
-def _shape(document: object) -> Callable[[Any], tuple[Columns, list[str]]]:
+def _shape(document: object) -> Callable[[Any], tuple[CellsByColumn, list[str]]]:
     """The function that makes columns of a document like this one."""
     if isinstance(document, list):
         return _of_records
     if not isinstance(document, dict) or not document:
-        raise ShapeError(f"{_SHAPES}; got {kind_of(document)}")
+        raise ShapeError(f"{_SHAPES}; got {json_kind(document)}")
     if {"columns", "data"} <= set(document) <= {"columns", "data", "index", *_NAMES_OF_AXES}:
         return _of_split
     if _are_columns(document):
@@ -136,41 +135,41 @@ _NAMES_OF_AXES = ("index_names", "column_names")
 
 
 def _described(document: Mapping[str, Any]) -> str:
-    keys = [f"{key[:30]} ({kind_of(value)})" for key, value in list(document.items())[:8]]
+    keys = [f"{key[:30]} ({json_kind(value)})" for key, value in list(document.items())[:8]]
     return ", ".join(keys) + (", ..." if len(document) > len(keys) else "")
 
 
-def _of_records(records: list[Any]) -> tuple[Columns, list[str]]:
+def _of_records(records: list[Any]) -> tuple[CellsByColumn, list[str]]:
     if not records:
         raise ShapeError("the list of records is empty")
     wrong = [place for place, record in enumerate(records, 1) if not isinstance(record, dict)]
     if wrong:
         raise ShapeError(
             f"expected a list of one object a query; entry {wrong[0]} is "
-            f"{kind_of(records[wrong[0] - 1])}"
+            f"{json_kind(records[wrong[0] - 1])}"
         )
     return columns_of(records), []
 
 
-def _of_single_table(document: Mapping[str, Any]) -> tuple[Columns, list[str]]:
+def _of_single_table(document: Mapping[str, Any]) -> tuple[CellsByColumn, list[str]]:
     [key] = [key for key, value in document.items() if is_records(value)]
     others = [other for other in document if other != key]
     note = f"the rows are those of {key!r}" + (f"; left out: {named(others)}" if others else "")
     return columns_of(document[key]), [note]
 
 
-def _of_lists(document: Mapping[str, list[Any]]) -> tuple[Columns, list[str]]:
+def _of_lists(document: Mapping[str, list[Any]]) -> tuple[CellsByColumn, list[str]]:
     return dict(document), []
 
 
-def _of_split(document: Mapping[str, Any]) -> tuple[Columns, list[str]]:
+def _of_split(document: Mapping[str, Any]) -> tuple[CellsByColumn, list[str]]:
     names, data = document["columns"], document["data"]
     if not isinstance(names, list) or not isinstance(data, list):
         raise ShapeError(f"{_SHAPES}; 'columns' and 'data' must be lists")
     _check_split_rows(data, len(names))
     texts = [str(name) for name in names]
-    if repeated(texts):
-        twice = named(repeated(texts))
+    if repeated_names(texts):
+        twice = named(repeated_names(texts))
         raise ShapeError(f"column names must be unique; seen more than once: {twice}")
     labels = document.get("index") or list(range(len(data)))
     if not isinstance(labels, list) or len(labels) != len(data):
@@ -182,13 +181,13 @@ def _of_split(document: Mapping[str, Any]) -> tuple[Columns, list[str]]:
 def _check_split_rows(data: list[Any], width: int) -> None:
     for place, row in enumerate(data, 1):
         if not isinstance(row, list) or len(row) != width:
-            found = f"{len(row)} cells" if isinstance(row, list) else kind_of(row)
+            found = f"{len(row)} cells" if isinstance(row, list) else json_kind(row)
             raise ShapeError(
                 f"row {place} of 'data' must be a list of {width} cells, one a column; got {found}"
             )
 
 
-def _of_dicts(document: Mapping[str, Mapping[str, Any]]) -> tuple[Columns, list[str]]:
+def _of_dicts(document: Mapping[str, Mapping[str, Any]]) -> tuple[CellsByColumn, list[str]]:
     """``{column: {row: cell}}``, as pandas writes it.
 
     Without row numbers or a column of ids nothing tells rows from statistics: ``{"recall":
@@ -207,7 +206,7 @@ def _of_dicts(document: Mapping[str, Mapping[str, Any]]) -> tuple[Columns, list[
     )
 
 
-def _with_labels(found: Columns, labels: list[Any]) -> tuple[Columns, list[str]]:
+def _with_labels(found: CellsByColumn, labels: list[Any]) -> tuple[CellsByColumn, list[str]]:
     """Row labels that are no mere row numbers are the ids, where there is no column of ids."""
     if [str(label) for label in labels] == [str(row) for row in range(len(labels))]:
         return found, []
@@ -220,7 +219,7 @@ def _with_labels(found: Columns, labels: list[Any]) -> tuple[Columns, list[str]]
 
 def _header(source: Source) -> list[str]:
     document = source.document
-    return list(with_nested_scores(_shape(document)(document)[0])[0]) if is_table(document) else []
+    return list(lift_nested_scores(_shape(document)(document)[0])[0]) if is_table(document) else []
 
 
 JSON = Reader(

@@ -9,10 +9,10 @@ from typing import Any
 from rageval_report.files import strict_json
 from rageval_report.files.json_lines import json_objects, numbered_lines
 from rageval_report.files.source import LARGE, Source
-from rageval_report.readers._chunks import MixedShapeError, frame_in_pieces
-from rageval_report.readers._columns import columns_of, with_nested_scores
 from rageval_report.readers.base import Reader, ScoreFile, single_pipeline
+from rageval_report.readers.frame_pieces import MixedShapeError, frame_in_pieces
 from rageval_report.readers.json_table import is_table, table_of
+from rageval_report.readers.record_columns import columns_of, lift_nested_scores
 
 _SAMPLE = 20
 
@@ -82,7 +82,7 @@ def _read_whole(
 def _header(source: Source) -> list[str]:
     """The keys of the first records; later ones may have more."""
     first = columns_of(record for _, record in islice(json_objects(source), _SAMPLE))
-    return list(with_nested_scores(first)[0])
+    return list(lift_nested_scores(first)[0])
 
 
 JSONL = Reader(

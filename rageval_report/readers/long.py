@@ -12,10 +12,10 @@ import pandas as pd
 
 from rageval_report.errors import DataError, named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import score_columns
-from rageval_report.readers._shapes import ShapeError
-from rageval_report.readers.base import Reader, ScoreFile
-from rageval_report.readers.tables import header_of, table_in
+from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile
+from rageval_report.readers.json_shapes import ShapeError
+from rageval_report.readers.record_columns import score_columns
+from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.metric import normalised
 from rageval_report.scores.query_ids import first_named, id_column_of
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
@@ -49,8 +49,6 @@ _STATES = {
     **dict.fromkeys((NOT_APPLICABLE, "not_applicable", "n/a", "na", "skipped"), NOT_APPLICABLE),
     **dict.fromkeys((MISSING, "absent", "pending"), MISSING),
 }
-
-Cells = dict[str, list[Any]]
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ def read_long(
             "expected a long table: a column of query ids or questions, a column 'metric' and a "
             f"column 'value'; columns: {named(header_of(source), 12) or 'none'}"
         )
-    table = table_in(source, query_id=roles.query)
+    table = read_table(source, query_id=roles.query)
     frame = table.frame
     for column in (roles.query, roles.metric, *([roles.pipeline] if roles.pipeline else [])):
         _check_named(source, frame, column)
@@ -196,7 +194,7 @@ def _score_file(name: str, rows: pd.DataFrame, roles: _Roles, notes: Sequence[st
         str(metric): _Scored(str(metric), part, roles, queries) for metric, part in of_metrics
     }
     by_query, by_cell = _parted_details(rows, roles)
-    columns: Cells = {roles.query: queries.tolist()}
+    columns: CellsByColumn = {roles.query: queries.tolist()}
     for label, first in by_query.items():
         _add(columns, {label: first.reindex(queries).tolist()})
     for one in scored.values():
@@ -211,7 +209,7 @@ def _score_file(name: str, rows: pd.DataFrame, roles: _Roles, notes: Sequence[st
     return ScoreFile(pd.DataFrame(series), name, metric_columns=tuple(scored), notes=tuple(told))
 
 
-def _add(columns: Cells, more: Cells) -> None:
+def _add(columns: CellsByColumn, more: CellsByColumn) -> None:
     """Take columns in; two of one name would be one of them lost."""
     clash = [label for label in more if label in columns]
     if clash:
@@ -254,7 +252,7 @@ class _Scored:
     roles: _Roles
     queries: pd.Index
 
-    def columns(self) -> Cells:
+    def columns(self) -> CellsByColumn:
         """The metric's column, in the order of the queries, with states and reasons."""
         if self._are_plain_numbers:
             return {self.metric: self._means(self.rows[self.roles.value]).tolist()}
@@ -262,7 +260,7 @@ class _Scored:
         read = score_columns(self.metric, cells, reasons)
         frame = pd.DataFrame(read, index=pd.Index(self.rows[self.roles.query], dtype=object))
         first = frame[~frame.index.duplicated()].reindex(self.queries)
-        found: Cells = {label: first[label].tolist() for label in read}
+        found: CellsByColumn = {label: first[label].tolist() for label in read}
         means = self._means(pd.Series(read[self.metric], index=self.rows.index))
         found[self.metric] = means.tolist()
         state = f"{self.metric}_state"

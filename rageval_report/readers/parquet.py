@@ -13,8 +13,8 @@ from rageval_report.files.source import LARGE, Source
 from rageval_report.readers.base import (
     Reader,
     ScoreFile,
-    check_names,
-    kept_columns,
+    check_unique_names,
+    select_columns,
     single_pipeline,
 )
 
@@ -47,8 +47,8 @@ def read_parquet(
         If pyarrow is not installed.
     """
     schema = _schema(source)
-    check_names(source, schema.names)
-    kept = kept_columns(schema.names, columns, query_id)
+    check_unique_names(source, schema.names)
+    kept = select_columns(schema.names, columns, query_id)
     try:
         frame = _frame(source, kept)
     except _faults() as exc:

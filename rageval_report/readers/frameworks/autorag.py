@@ -12,8 +12,8 @@ import pandas as pd
 
 from rageval_report.errors import RagevalError, named
 from rageval_report.files.source import Source
-from rageval_report.readers.base import Reader, ScoreFile, distinct
-from rageval_report.readers.tables import header_of, table_in
+from rageval_report.readers.base import Reader, ScoreFile, distinct_names
+from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.metric import Metric, Override, title_of
 
 _SURE = 0.95
@@ -74,7 +74,7 @@ def read_autorag(source: Source) -> list[ScoreFile]:
     """
     header = frozenset(header_of(source))
     if header >= _OF_LINE:
-        nodes = table_in(source).frame["node_type"].astype(str).tolist()
+        nodes = read_table(source).frame["node_type"].astype(str).tolist()
         raise source.error(
             f"this is AutoRAG's summary of the nodes {named(nodes, 12)}, and holds no query; in "
             f"the folder of one of them {_FILES_TO_PICK}"
@@ -90,7 +90,7 @@ def read_autorag(source: Source) -> list[ScoreFile]:
 def _of_node(source: Source) -> list[ScoreFile]:
     """All modules of a node, from their files beside its summary."""
     folder = source.plain_path.parent if source.plain_path else None
-    frame = table_in(source).frame
+    frame = read_table(source).frame
     files = frame["filename"].astype(str).tolist()
     there = [name for name in files if folder and _is_beside(folder, name)]
     if folder is None or not there:
@@ -98,7 +98,7 @@ def _of_node(source: Source) -> list[ScoreFile]:
             f"these are means over all queries; {named(files)} beside it hold the queries, and are "
             "not there. Pass one of them, or put them beside it"
         )
-    names = dict(zip(files, distinct(frame["module_name"].astype(str)), strict=True))
+    names = dict(zip(files, distinct_names(frame["module_name"].astype(str)), strict=True))
     found: list[ScoreFile] = []
     notes: list[str] = []
     for name in there:
@@ -123,8 +123,8 @@ def _name_of(source: Source) -> str:
         return source.stem
     folder, stem = path.absolute().parent.name, path.stem.removeprefix("best_")
     try:
-        summary = table_in(Source(path.with_name(_SUMMARY))).frame
-        files, modules = summary["filename"], distinct(summary["module_name"].astype(str))
+        summary = read_table(Source(path.with_name(_SUMMARY))).frame
+        files, modules = summary["filename"], distinct_names(summary["module_name"].astype(str))
     except (RagevalError, KeyError):
         return f"{folder}/{path.stem}"
     names = dict(zip(files.astype(str), modules, strict=True))
@@ -138,7 +138,7 @@ def _of_module(source: Source, name: str) -> ScoreFile:
     header = frozenset(header_of(source))
     if not header & (_QUESTIONS | frozenset().union(*_MODULES, *_WITHOUT_SCORES)):
         raise source.error(f"expected a file of AutoRAG; {_FILES_TO_PICK}")
-    frame = table_in(source).frame
+    frame = read_table(source).frame
     names = [str(column) for column in frame]
     metrics = [name for name in names if pd.api.types.is_numeric_dtype(frame[name].dtype)]
     if not metrics:
@@ -185,7 +185,7 @@ def _questions_of(source: Source, n_rows: int) -> tuple[pd.DataFrame, str]:
     """The ids and questions of a module's rows, from a file that goes with it."""
     path = source.plain_path
     for candidate in [] if path is None else _files_of_questions(path.absolute()):
-        frame = table_in(Source(candidate)).frame
+        frame = read_table(Source(candidate)).frame
         if "qid" in frame and len(frame) == n_rows:
             kept = [column for column in _DETAILS if column in frame and column in _QUESTIONS]
             told = f"the ids are those of {candidate.name}, row by row, as AutoRAG aligns them"

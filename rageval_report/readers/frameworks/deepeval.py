@@ -11,14 +11,12 @@ from typing import Any, NamedTuple
 from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json, replace_lone_surrogates
-from rageval_report.readers._columns import columns_of, frame_of, score_columns
-from rageval_report.readers._shapes import ShapeError, mapping, records
-from rageval_report.readers.base import Reader, ScoreFile, distinct
+from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile, distinct_names
+from rageval_report.readers.json_shapes import ShapeError, check_object, check_records
+from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
 from rageval_report.scores.metric import Override
 from rageval_report.scores.table import id_column_of
-
-Json = Mapping[str, Any]
-Columns = dict[str, list[Any]]
+from rageval_report.types import JsonObject
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -123,7 +121,7 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
     entries = [{one.name: one for one in _entries(case)} for case in cases]
     metrics = list(dict.fromkeys(name for case in entries for name in case))
     scores = {name: [case.get(name) for case in entries] for name in metrics}
-    columns: Columns = {}
+    columns: CellsByColumn = {}
     for name in metrics:
         columns |= _columns(name, scores[name])
     spent = _filled(columns_of(_spent(case) for case in cases))
@@ -135,7 +133,7 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
             metrics=_directions(scores),
             metric_columns=(*metrics, *spent),
             notes=(*_of_cache(run), *notes, *_notes(scores)),
-            config=mapping(run.get("hyperparameters"), "hyperparameters"),
+            config=check_object(run.get("hyperparameters"), "hyperparameters"),
         )
     ]
 
@@ -143,12 +141,12 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
 # -- the document
 
 
-def _snake(record: Json) -> dict[str, Any]:
+def _snake(record: JsonObject) -> dict[str, Any]:
     """The record with its keys in snake case, as newer dumps have them and older files do not."""
     return {_HUMP.sub("_", key).lower(): value for key, value in record.items()}
 
 
-def _run(document: object) -> Json:
+def _run(document: object) -> JsonObject:
     """The part of a document that describes the run."""
     found = _snake(document) if isinstance(document, dict) else {}
     inner = found.get("test_run_data")
@@ -157,14 +155,14 @@ def _run(document: object) -> Json:
 
 def _cases(document: object) -> list[dict[str, Any]]:
     if isinstance(document, list):
-        return [_snake(case) for case in records(document, "the test results")]
+        return [_snake(case) for case in check_records(document, "the test results")]
     run = _run(document)
     if _CACHE in run:
-        return _cached(mapping(run[_CACHE], _CACHE))
-    return [_snake(case) for key in _CASES for case in records(run.get(key), key)]
+        return _cached(check_object(run[_CACHE], _CACHE))
+    return [_snake(case) for key in _CASES for case in check_records(run.get(key), key)]
 
 
-def _cached(lookup: Json) -> list[dict[str, Any]]:
+def _cached(lookup: JsonObject) -> list[dict[str, Any]]:
     """The cases of the cache, whose keys are the cases themselves, written as JSON."""
     cases = []
     for key, value in lookup.items():
@@ -172,30 +170,34 @@ def _cached(lookup: Json) -> list[dict[str, Any]]:
             case = parse_json(replace_lone_surrogates(key)[0])
         except NotJSONError as exc:
             raise ShapeError(f"a key of {_CACHE} is broken: {exc}") from exc
-        kept = records(mapping(value, "a cached test case").get("cached_metrics_data"), "its data")
-        cases.append(_snake(mapping(case, f"a key of {_CACHE}")))
-        cases[-1]["metrics_data"] = [mapping(one.get("metric_data"), "metric_data") for one in kept]
+        kept = check_records(
+            check_object(value, "a cached test case").get("cached_metrics_data"), "its data"
+        )
+        cases.append(_snake(check_object(case, f"a key of {_CACHE}")))
+        cases[-1]["metrics_data"] = [
+            check_object(one.get("metric_data"), "metric_data") for one in kept
+        ]
     return cases
 
 
-def _of_cache(run: Json) -> Iterable[str]:
+def _of_cache(run: JsonObject) -> Iterable[str]:
     if _CACHE in run:
         yield "the cache may hold cases of several runs, and keeps no score that failed"
 
 
-def _metrics_key(case: Json) -> str | None:
+def _metrics_key(case: JsonObject) -> str | None:
     return next((key for key in _METRICS if key in case), None)
 
 
-def _entries(case: Json) -> list[_Entry]:
+def _entries(case: JsonObject) -> list[_Entry]:
     """The metrics of a case; a second one of the same name gets a visible "#2"."""
     key = _metrics_key(case)
-    given = [_snake(one) for one in records(case.get(key) if key else None, str(key))]
-    names = distinct(str(one.get("name", one.get("metric"))) for one in given)
+    given = [_snake(one) for one in check_records(case.get(key) if key else None, str(key))]
+    names = distinct_names(str(one.get("name", one.get("metric"))) for one in given)
     return [_entry(name, one) for name, one in zip(names, given, strict=True)]
 
 
-def _entry(name: str, given: Json) -> _Entry:
+def _entry(name: str, given: JsonObject) -> _Entry:
     error, success = given.get("error"), given.get("success")
     score = None if error else given.get("score")
     is_missing = score is None or (isinstance(score, float) and math.isnan(score))
@@ -220,7 +222,7 @@ def _number(value: object) -> float | None:
 # -- metrics
 
 
-def _columns(name: str, scores: list[_Entry | None]) -> Columns:
+def _columns(name: str, scores: list[_Entry | None]) -> CellsByColumn:
     found = score_columns(
         name,
         [one and one.score for one in scores],
@@ -271,10 +273,10 @@ def _thresholds(scores: Iterable[_Entry | None]) -> str:
 # -- details
 
 
-def _details(cases: list[dict[str, Any]], taken: set[str]) -> tuple[Columns, list[str]]:
+def _details(cases: list[dict[str, Any]], taken: set[str]) -> tuple[CellsByColumn, list[str]]:
     own = _filled(columns_of(_texts(case) for case in cases))
     metadata = columns_of(
-        mapping(case.get("metadata") or case.get("additional_metadata"), "metadata")
+        check_object(case.get("metadata") or case.get("additional_metadata"), "metadata")
         for case in cases
     )
     ids, notes = _ids(cases, own)
@@ -282,24 +284,26 @@ def _details(cases: list[dict[str, Any]], taken: set[str]) -> tuple[Columns, lis
     return own | _metadata(metadata, taken | set(own)), notes
 
 
-def _texts(case: Json) -> dict[str, Any]:
+def _texts(case: JsonObject) -> dict[str, Any]:
     row = {"question": _question(case)}
     row |= {ours: case.get(theirs) for theirs, ours in _TEXTS.items()}
     return row | {"conversation": case.get("turns") or None} | {key: case.get(key) for key in _KEPT}
 
 
-def _question(case: Json) -> str | None:
+def _question(case: JsonObject) -> str | None:
     """The input; of a conversation its scenario, or what the user said first."""
     asked = case.get("input")
     if isinstance(asked, list):  # texts and pictures
         asked = " ".join(part for part in asked if isinstance(part, str))
     if asked is None:
-        turns = [turn for turn in records(case.get("turns"), "turns") if turn.get("role") == "user"]
+        turns = [
+            turn for turn in check_records(case.get("turns"), "turns") if turn.get("role") == "user"
+        ]
         asked = case.get("scenario") or (turns[0].get("content") if turns else None)
     return None if asked is None else str(asked)
 
 
-def _ids(cases: list[dict[str, Any]], own: Columns) -> tuple[Columns, list[str]]:
+def _ids(cases: list[dict[str, Any]], own: CellsByColumn) -> tuple[CellsByColumn, list[str]]:
     """The names of the cases as ids, unless they are positions or those of one test function."""
     names = [str(case.get("name") or "") for case in cases]
     is_asked = all(str(one or "").strip() for one in own.get("question", [None]))
@@ -313,10 +317,12 @@ def _ids(cases: list[dict[str, Any]], own: Columns) -> tuple[Columns, list[str]]
         return {"query_id": names}, ["query ids are the names of the test cases"]
     if is_asked:
         return {"name": names}, [f"the names of the test cases {why} and are no query ids"]
-    return {"query_id": distinct(names)}, [f"query ids are the names of the cases, which {why}"]
+    return {"query_id": distinct_names(names)}, [
+        f"query ids are the names of the cases, which {why}"
+    ]
 
 
-def _metadata(columns: Columns, taken: set[str]) -> Columns:
+def _metadata(columns: CellsByColumn, taken: set[str]) -> CellsByColumn:
     """The metadata under their own names, unless these are taken or would be poor ids."""
     ids = id_column_of(columns)
     told = [str(cell) for cell in columns.get(ids or "", []) if cell is not None]
@@ -329,7 +335,7 @@ def _metadata(columns: Columns, taken: set[str]) -> Columns:
     }
 
 
-def _spent(case: Json) -> dict[str, float | None]:
+def _spent(case: JsonObject) -> dict[str, float | None]:
     found = {}
     for theirs, (ours, factor) in _SPENT.items():
         number = _number(case.get(theirs))
@@ -337,7 +343,7 @@ def _spent(case: Json) -> dict[str, float | None]:
     return found
 
 
-def _filled(columns: Columns) -> Columns:
+def _filled(columns: CellsByColumn) -> CellsByColumn:
     """The columns that hold anything."""
     return {
         name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)

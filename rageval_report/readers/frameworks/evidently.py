@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from rageval_report.files.source import Source
-from rageval_report.readers._shapes import is_records
 from rageval_report.readers.base import Reader, ScoreFile
-from rageval_report.readers.frameworks._told import plain_of, reason_of
-from rageval_report.readers.tables import header_of, table_in
+from rageval_report.readers.cell_values import none_if_nan, text_or_none
+from rageval_report.readers.json_shapes import is_records
+from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.metric import Override
 from rageval_report.scores.states import REASON
 
@@ -43,8 +43,7 @@ def _recognise(source: Source) -> float:
 def _is_report(document: object) -> bool:
     metrics = document.get("metrics") if isinstance(document, dict) else None
     return is_records(metrics) and all(
-        {"id", "metric_name", "value"} <= set(one)
-        for one in metrics  # type: ignore[union-attr]
+        {"id", "metric_name", "value"} <= set(metric) for metric in metrics
     )
 
 
@@ -80,7 +79,7 @@ def read_evidently(source: Source) -> list[ScoreFile]:
             "this is an Evidently report, which holds aggregates and no rows; save the rows of "
             "its data set: dataset.as_dataframe().to_csv(...)"
         )
-    table = table_in(source)
+    table = read_table(source)
     frame = table.frame
     tests = _tests_in(map(str, frame))
     summaries = _summaries(frame, tests)
@@ -110,8 +109,8 @@ def _reasons(frame: pd.DataFrame, name: str, tests: Sequence[_Test]) -> list[str
     verdicts = [frame[test.name].tolist() for test in own]
     found = []
     for row, score in enumerate(scores):
-        parts = [reason_of(said[row])]
-        if plain_of(score) is not None:
+        parts = [text_or_none(said[row])]
+        if none_if_nan(score) is not None:
             parts += [_verdict(test, given[row]) for test, given in zip(own, verdicts, strict=True)]
         found.append("; ".join(part for part in parts if part) or None)
     return found

@@ -10,15 +10,14 @@ import pandas as pd
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import frame_of, score_columns
-from rageval_report.readers._shapes import ShapeError, is_records, mapping
-from rageval_report.readers.base import Reader, ScoreFile, distinct, id_columns
-from rageval_report.readers.frameworks._failures import with_failures
-from rageval_report.readers.frameworks._texts import names_in, with_lists
-from rageval_report.readers.tables import table_in
+from rageval_report.readers.base import Reader, ScoreFile, distinct_names, id_columns
+from rageval_report.readers.cell_values import parse_list_columns
+from rageval_report.readers.frameworks.blank_scores import mark_blank_scores
+from rageval_report.readers.json_shapes import ShapeError, check_object, is_records
+from rageval_report.readers.record_columns import frame_of, score_columns
+from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.metric import Catalogue
-
-Json = Mapping[str, Any]
+from rageval_report.types import JsonObject
 
 # How Haystack's evaluators name what they are given: plurals, as no other framework's columns are.
 _INPUTS = frozenset(
@@ -46,7 +45,7 @@ def _recognise(source: Source) -> float:
     document = source.document_or_none()
     if _runs(document) or _is_results(document):
         return 0.95
-    header = names_in(source)
+    header = header_of(source)
     if _is_aggregated(header):
         return 0.95
     if "questions" not in header and "question" not in header:
@@ -102,14 +101,14 @@ def read_haystack(
     document = source.document_or_none()
     runs = _runs(document)
     if runs:
-        names = distinct(str(run.get("run_name") or source.stem) for run in runs)
+        names = distinct_names(str(run.get("run_name") or source.stem) for run in runs)
         return [_of_run(name, run, query_id) for name, run in zip(names, runs, strict=True)]
     if _is_results(document):
         raise source.error(_NO_INPUTS)
-    header = names_in(source)
+    header = header_of(source)
     if _is_aggregated(header):
         raise source.error(_AGGREGATES)
-    table = table_in(source, columns=columns, query_id=query_id)
+    table = read_table(source, columns=columns, query_id=query_id)
     pairs = _pairs(tuple(map(str, table.frame)))
     if pairs:
         return _of_two(table, pairs[0], query_id)
@@ -119,7 +118,7 @@ def read_haystack(
 # -- results dumped as JSON
 
 
-def _runs(document: object) -> list[Json]:
+def _runs(document: object) -> list[JsonObject]:
     """The dumped runs: one, or a list of them."""
     found: list[Any] = document if isinstance(document, list) else [document]
     are_runs = is_records(found) and all(
@@ -137,11 +136,13 @@ def _is_results(document: object) -> bool:
     )
 
 
-def _of_run(name: str, run: Json, query_id: str | None) -> ScoreFile:
+def _of_run(name: str, run: JsonObject, query_id: str | None) -> ScoreFile:
     inputs = {key: _list(cells, f"inputs.{key}") for key, cells in run["inputs"].items()}
-    results = mapping(run["results"], "results")
+    results = check_object(run["results"], "results")
     scores = {
-        metric: _list(mapping(one, metric).get("individual_scores"), f"{metric}.individual_scores")
+        metric: _list(
+            check_object(one, metric).get("individual_scores"), f"{metric}.individual_scores"
+        )
         for metric, one in results.items()
     }
     lengths = {len(cells) for cells in (*inputs.values(), *scores.values())}
@@ -153,7 +154,7 @@ def _of_run(name: str, run: Json, query_id: str | None) -> ScoreFile:
     columns = {(f"inputs.{key}" if key in scores else key): cells for key, cells in inputs.items()}
     for metric, cells in scores.items():
         columns |= score_columns(metric, cells)
-        told = mapping(results[metric], metric).get("results")
+        told = check_object(results[metric], metric).get("results")
         if isinstance(told, list) and len(told) == len(cells):
             columns[f"{metric}_details"] = told
     table = ScoreFile(frame_of(columns, query_id), name, metric_columns=tuple(scores))
@@ -256,8 +257,8 @@ def _checked(table: ScoreFile, frame: pd.DataFrame, query_id: str | None) -> Sco
     """The run with lists as lists, and failed scores told."""
     if not len(frame):
         raise ShapeError("it names columns, but holds no row")
-    frame, of_lists = with_lists(frame, _LISTS)
-    frame, n_failed = with_failures(frame, {*_INPUTS, *id_columns(map(str, frame), query_id)})
+    frame, of_lists = parse_list_columns(frame, _LISTS)
+    frame, n_failed = mark_blank_scores(frame, {*_INPUTS, *id_columns(map(str, frame), query_id)})
     of_failures = [
         f"{n} scores of {metric!r} are NaN or blank: Haystack's evaluator failed there"
         for metric, n in n_failed.items()

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from rageval_report.errors import ReaderError, named
 from rageval_report.files.archives import Archive, is_archive
 from rageval_report.files.source import Source
-from rageval_report.readers._shapes import mapping, records
 from rageval_report.readers.base import Reader, ScoreFile
-from rageval_report.readers.frameworks._inspect_frames import frame_mark, read_frame
-from rageval_report.readers.frameworks._inspect_samples import score_file
-
-Json = Mapping[str, Any]
+from rageval_report.readers.frameworks.inspect_frames import frame_mark, read_frame
+from rageval_report.readers.frameworks.inspect_samples import score_file
+from rageval_report.readers.json_shapes import check_object, check_records
+from rageval_report.types import JsonObject
 
 _HEADER, _START = "header.json", "_journal/start.json"
 _SUMMARIES, _REDUCTIONS = "summaries.json", "reductions.json"
@@ -83,27 +82,27 @@ def read_inspect_ai(source: Source) -> list[ScoreFile]:
 # -- where the parts of a log stand
 
 
-def _parts_of_document(log: Json) -> tuple[Json, list[Json], list[Json]]:
-    samples = records(log.get("samples"), "samples")
-    return log, samples, records(log.get("reductions"), "reductions")
+def _parts_of_document(log: JsonObject) -> tuple[JsonObject, list[JsonObject], list[JsonObject]]:
+    samples = check_records(log.get("samples"), "samples")
+    return log, samples, check_records(log.get("reductions"), "reductions")
 
 
-def _parts_of_archive(source: Source) -> tuple[Json, list[Json], list[Json]]:
+def _parts_of_archive(source: Source) -> tuple[JsonObject, list[JsonObject], list[JsonObject]]:
     archive = Archive(source)
     first = next((name for name in (_HEADER, _START) if name in archive.names), None)
     if first is None:
         raise source.error(f"expected a log of Inspect: no {_HEADER} in the archive")
-    header = mapping(archive.document(first), first)
+    header = check_object(archive.document(first), first)
     reductions = _records_in(archive, _REDUCTIONS)
     samples = list(_samples_in(archive)) or _records_in(archive, _SUMMARIES)
     return ({"status": "started", **header}, samples, reductions)
 
 
-def _records_in(archive: Archive, name: str) -> list[Json]:
-    return records(archive.document(name), name) if name in archive.names else []
+def _records_in(archive: Archive, name: str) -> list[JsonObject]:
+    return check_records(archive.document(name), name) if name in archive.names else []
 
 
-def _samples_in(archive: Archive) -> Iterator[Json]:
+def _samples_in(archive: Archive) -> Iterator[JsonObject]:
     """The samples one by one, so that the events of one alone are in memory; those in chunks too.
 
     Events and the like make up most of a sample and say nothing of its scores.
@@ -112,7 +111,7 @@ def _samples_in(archive: Archive) -> Iterator[Json]:
         found = _SAMPLE.fullmatch(name)
         if found is None:
             continue
-        sample = dict(mapping(archive.document(name), name))
+        sample = dict(check_object(archive.document(name), name))
         beside = name.removesuffix("sample.json") + "metadata.json"
         if found["shell"] and beside in archive.names:
             sample["metadata"] = archive.document(beside)
@@ -125,7 +124,9 @@ _LONG_PARTS = frozenset(("events", "events_data", "messages", "store", "timeline
 # -- one log
 
 
-def _of_log(source: Source, header: Json, samples: list[Json], reductions: list[Json]) -> ScoreFile:
+def _of_log(
+    source: Source, header: JsonObject, samples: list[JsonObject], reductions: list[JsonObject]
+) -> ScoreFile:
     notes = list(_notes_of_run(header))
     if not samples:
         samples = list(_samples_of_reductions(reductions))
@@ -135,25 +136,27 @@ def _of_log(source: Source, header: Json, samples: list[Json], reductions: list[
     return score_file(header, samples, notes)
 
 
-def _samples_of_reductions(reductions: list[Json]) -> Iterator[Json]:
+def _samples_of_reductions(reductions: list[JsonObject]) -> Iterator[JsonObject]:
     """Scores by query, as the log reduced them, in the shape of samples."""
     scorers = [str(one.get("scorer")) for one in reductions]
     by_query: dict[str, dict[str, Any]] = {}
     for scorer, reduction in zip(scorers, reductions, strict=True):
         is_reduced_twice = scorers.count(scorer) > 1
         name = f"{scorer}_{reduction.get('reducer')}" if is_reduced_twice else scorer
-        for sample in records(reduction.get("samples"), "the samples of a reduction"):
+        for sample in check_records(reduction.get("samples"), "the samples of a reduction"):
             by_query.setdefault(str(sample.get("sample_id")), {})[name] = sample
     for query_id, scores in by_query.items():
         yield {"id": query_id, "epoch": 1, "scores": scores}
 
 
-def _without_samples(header: Json) -> str:
-    scores = records(mapping(header.get("results"), "results").get("scores"), "results.scores")
+def _without_samples(header: JsonObject) -> str:
+    scores = check_records(
+        check_object(header.get("results"), "results").get("scores"), "results.scores"
+    )
     told = [
         f"{score.get('name')} {name}"
         for score in scores
-        for name in mapping(score.get("metrics"), "metrics")
+        for name in check_object(score.get("metrics"), "metrics")
     ]
     aggregates = f" only aggregates ({named(told)})" if told else " no sample"
     return (
@@ -162,10 +165,10 @@ def _without_samples(header: Json) -> str:
     )
 
 
-def _notes_of_run(header: Json) -> Iterator[str]:
+def _notes_of_run(header: JsonObject) -> Iterator[str]:
     status = header.get("status")
     if status != "success":
-        error = mapping(header.get("error"), "error").get("message")
+        error = check_object(header.get("error"), "error").get("message")
         yield f"the log is of status {status!r}, not 'success'" + (f": {error}" if error else "")
     if header.get("invalidated"):
         yield "the log is marked as invalidated"

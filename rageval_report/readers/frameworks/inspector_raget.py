@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of, score_columns
-from rageval_report.readers._shapes import is_records, mapping, records
 from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.json_shapes import check_object, check_records, is_records
+from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
 from rageval_report.scores.metric import Catalogue, Override, normalised
-
-Json = Mapping[str, Any]
+from rageval_report.types import JsonObject
 
 # What annotators leave where they judge nothing, and where there is nothing to judge.
 _NOT_GIVEN = (None, "")
@@ -40,7 +39,7 @@ def _recognise(source: Source) -> float:
     return 0.95 if all(map(is_records, tables)) else 0.0
 
 
-def _evaluations(document: Json) -> Any:
+def _evaluations(document: JsonObject) -> Any:
     """The second schema calls them results."""
     return document.get("evaluations") or document.get("results")
 
@@ -70,13 +69,13 @@ def read_inspector_raget(source: Source) -> list[ScoreFile]:
             "expected models, metrics, tasks and evaluations, each a list of objects"
         )
     reading = _Reading(document)
-    by_model: dict[str, list[Json]] = {}
+    by_model: dict[str, list[JsonObject]] = {}
     for evaluation in _evaluations(document):
         by_model.setdefault(str(_field(evaluation, "model_id")), []).append(evaluation)
     return [reading.score_file(model, evaluations) for model, evaluations in by_model.items()]
 
 
-def _field(record: Json, name: str) -> Any:
+def _field(record: JsonObject, name: str) -> Any:
     """What stands under a name in snake case, or in the camel case of the tool's own memory."""
     first, *rest = name.split("_")
     return record.get(name, record.get(first + "".join(word.title() for word in rest)))
@@ -93,11 +92,11 @@ class _Judged(NamedTuple):
 class _Reading:
     """What the evaluations of all models share: tasks, texts of documents, scales."""
 
-    def __init__(self, document: Json):
+    def __init__(self, document: JsonObject):
         self._tasks = {
             str(_field(task, "task_id")): _task_details(task) for task in document["tasks"]
         }
-        documents = records(document.get("documents"), "documents")
+        documents = check_records(document.get("documents"), "documents")
         self._texts = {str(_field(one, "document_id")): one.get("text") for one in documents}
         evaluations = [_annotations(one) for one in _evaluations(document)]
         declared = {str(metric.get("name")): metric for metric in document["metrics"]}
@@ -110,7 +109,7 @@ class _Reading:
             name for judged in evaluations for name, said in judged.items() if len(said) > 1
         }
 
-    def score_file(self, model: str, evaluations: list[Json]) -> ScoreFile:
+    def score_file(self, model: str, evaluations: list[JsonObject]) -> ScoreFile:
         """One model's rows."""
         annotations = [_annotations(evaluation) for evaluation in evaluations]
         columns = columns_of(map(self._row, evaluations, annotations))
@@ -134,7 +133,7 @@ class _Reading:
             notes=tuple(notes),
         )
 
-    def _row(self, evaluation: Json, annotations: Mapping[str, Json]) -> dict[str, Any]:
+    def _row(self, evaluation: JsonObject, annotations: Mapping[str, JsonObject]) -> dict[str, Any]:
         task_id = _field(evaluation, "task_id")
         task = self._tasks.get(str(task_id), {})
         contexts = evaluation.get("contexts") or task.get("contexts")
@@ -156,7 +155,7 @@ class _Reading:
         return text or self._texts.get(_document_id(context))
 
     def _notes(
-        self, evaluations: Iterable[Json], annotations: Iterable[Mapping[str, Json]]
+        self, evaluations: Iterable[JsonObject], annotations: Iterable[Mapping[str, JsonObject]]
     ) -> Iterable[str]:
         several = {name for said in annotations for name in said} & self._judged_by_several
         if several & set(self._scales):
@@ -168,24 +167,24 @@ class _Reading:
             yield f"{len(unknown)} evaluations are of tasks that are not listed: {named(unknown)}"
 
 
-def _annotations(evaluation: Json) -> dict[str, dict[str, Any]]:
+def _annotations(evaluation: JsonObject) -> dict[str, dict[str, Any]]:
     """Metric to annotator to what they said; the second schema calls them scores."""
-    found = mapping(evaluation.get("annotations") or evaluation.get("scores"), "annotations")
+    found = check_object(evaluation.get("annotations") or evaluation.get("scores"), "annotations")
     return {
         metric: {
-            who: mapping(said, f"what {who!r} says of {metric!r}").get("value")
-            for who, said in mapping(judged, f"the annotations of {metric!r}").items()
+            who: check_object(said, f"what {who!r} says of {metric!r}").get("value")
+            for who, said in check_object(judged, f"the annotations of {metric!r}").items()
         }
         for metric, judged in found.items()
     }
 
 
-def _said(evaluations: Iterable[Mapping[str, Json]], name: str) -> list[Any]:
+def _said(evaluations: Iterable[Mapping[str, JsonObject]], name: str) -> list[Any]:
     """All that anybody said of a metric."""
     return [value for judged in evaluations for value in judged.get(name, {}).values()]
 
 
-def _written(said: Json) -> Any:
+def _written(said: JsonObject) -> Any:
     """What annotators wrote, as one text; who wrote it only where there are several."""
     texts = {who: text for who, text in said.items() if text not in _NOT_GIVEN}
     if len(texts) <= 1:
@@ -196,7 +195,7 @@ def _written(said: Json) -> Any:
 # -- judgements
 
 
-def _judgement(scale: Json, said: Json) -> _Judged:
+def _judgement(scale: JsonObject, said: JsonObject) -> _Judged:
     """The mean of what can be read; else why there is none."""
     given = [value for value in said.values() if value not in _NOT_GIVEN]
     numbers = [_number(scale, value) for value in given if value != _NOT_APPLICABLE]
@@ -211,7 +210,7 @@ def _judgement(scale: Json, said: Json) -> _Judged:
     return _Judged("n/a" if given else None)
 
 
-def _number(scale: Json, value: object) -> float | None:
+def _number(scale: JsonObject, value: object) -> float | None:
     """The number that a judgement stands for; None where it stands for none."""
     number = next((step for at, step in _steps(scale) if at == value), value)
     if not isinstance(number, int | float | str):
@@ -223,7 +222,7 @@ def _number(scale: Json, value: object) -> float | None:
 
 
 def _notes_of_metric(
-    scale: Json, judged: Iterable[_Judged], scores: Sequence[float]
+    scale: JsonObject, judged: Iterable[_Judged], scores: Sequence[float]
 ) -> Iterable[str]:
     name, bounds = scale.get("name"), _bounds(scale)
     n_unread = sum(one.n_unread for one in judged)
@@ -240,7 +239,7 @@ def _notes_of_metric(
 # -- scales
 
 
-def _declared(scale: Json, is_within: bool) -> Override:
+def _declared(scale: JsonObject, is_within: bool) -> Override:
     """What the file says of a metric; its bounds where all scores are within them."""
     found: dict[str, Any] = {"greater_is_better": scale.get("order") != "descending"}
     bounds = _bounds(scale)
@@ -256,16 +255,16 @@ def _declared(scale: Json, is_within: bool) -> Override:
     return found
 
 
-def _steps(scale: Json) -> list[tuple[Any, float]]:
+def _steps(scale: JsonObject) -> list[tuple[Any, float]]:
     """The values of a categorical scale that stand for numbers."""
     return [
         (step.get("value"), float(_field(step, "numeric_value")))
-        for step in records(scale.get("values"), f"the values of {scale.get('name')!r}")
+        for step in check_records(scale.get("values"), f"the values of {scale.get('name')!r}")
         if isinstance(_field(step, "numeric_value"), int | float)
     ]
 
 
-def _is_of_labels(scale: Json, said: Iterable[object]) -> bool:
+def _is_of_labels(scale: JsonObject, said: Iterable[object]) -> bool:
     """Whether the values of a scale are names that stand for no numbers."""
     given = [value for value in said if value not in (*_NOT_GIVEN, _NOT_APPLICABLE)]
     if scale.get("type") != "categorical" or _steps(scale):
@@ -273,7 +272,7 @@ def _is_of_labels(scale: Json, said: Iterable[object]) -> bool:
     return bool(given) and all(_number(scale, value) is None for value in given)
 
 
-def _bounds(scale: Json) -> tuple[float, float] | None:
+def _bounds(scale: JsonObject) -> tuple[float, float] | None:
     """The ends of the scale; the third number of a range is its step."""
     numbers = [number for _, number in _steps(scale)] or scale.get("range")
     if not isinstance(numbers, list) or not all(isinstance(end, int | float) for end in numbers):
@@ -299,7 +298,7 @@ def _without_rounding(score: float, bounds: tuple[float, float] | None) -> float
 # -- tasks
 
 
-def _task_details(task: Json) -> dict[str, Any]:
+def _task_details(task: JsonObject) -> dict[str, Any]:
     turns, targets = task.get("input"), task.get("targets")
     found: dict[str, Any] = {"question": _last_text(turns)}
     if isinstance(turns, list) and len(turns) > 1:
@@ -329,7 +328,7 @@ def _label(value: object) -> Any:
     return value
 
 
-def _output(evaluation: Json) -> Any:
+def _output(evaluation: JsonObject) -> Any:
     """The answer: a text in the first schema, messages or a typed value in the second."""
     output = evaluation.get("model_response", evaluation.get("output"))
     if isinstance(output, list):

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import frame_of
-from rageval_report.readers.base import ScoreFile
-from rageval_report.readers.frameworks._judgements import (
-    Columns,
+from rageval_report.readers.base import CellsByColumn, ScoreFile
+from rageval_report.readers.cell_values import parse_objects
+from rageval_report.readers.frameworks.judgements import (
     Judgement,
-    beside,
-    judged,
-    mean_of_repeats,
-    without_empty,
+    average_repeats,
+    drop_empty,
+    judgement_columns,
+    rename_clashes,
 )
-from rageval_report.readers.frameworks._told import details_of, objects_in
-from rageval_report.readers.tables import dialect
+from rageval_report.readers.frameworks.row_parts import collect_details
+from rageval_report.readers.record_columns import frame_of
+from rageval_report.readers.table_files import dialect
 from rageval_report.scores.query_ids import QUERY_ID
 
 _FEEDBACK = "feedback."
 _PARTS = {"inputs": "question", "outputs": "answer", "reference": "reference"}
 _SECONDS = 1000.0  # LangSmith's execution_time, in milliseconds
 _OWN = ("error", "execution_time", "example_id", "id")
-
-Cells = Mapping[str, list[Any]]
 
 
 def _recognise(names: frozenset[str]) -> float:
@@ -49,18 +46,18 @@ def read_langsmith(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     frame : DataFrame
         The table in it.
     """
-    cells = {str(name): objects_in(frame[name].tolist()) for name in frame}
+    cells = {str(name): parse_objects(frame[name].tolist()) for name in frame}
     scores, metrics, notes = _scores(cells)
-    details = beside(_details(cells), scores, "run")
+    details = rename_clashes(_details(cells), scores, "run")
     made = frame_of({**_ids(cells), **details, **scores})
     if QUERY_ID in made:
         notes = ["query ids are taken from column 'example_id'", *notes]
-        made, repeats = mean_of_repeats(made, QUERY_ID, metrics)
+        made, repeats = average_repeats(made, QUERY_ID, metrics)
         notes = [*notes, *repeats]
     return [ScoreFile(made, source.stem, metric_columns=metrics, notes=tuple(notes))]
 
 
-def _scores(cells: Cells) -> tuple[Columns, tuple[str, ...], list[str]]:
+def _scores(cells: CellsByColumn) -> tuple[CellsByColumn, tuple[str, ...], list[str]]:
     """The feedback and the time it took."""
     names = [name for name in cells if name.startswith(_FEEDBACK)]
     rows = zip(*(cells[name] for name in names), strict=True)
@@ -68,7 +65,7 @@ def _scores(cells: Cells) -> tuple[Columns, tuple[str, ...], list[str]]:
     judgements = [
         {name: Judgement(one) for name, one in zip(metrics, row, strict=True)} for row in rows
     ]
-    found = judged(judgements, cells.get("error"))
+    found = judgement_columns(judgements, cells.get("error"))
     notes = list(found.notes)
     times = [
         one * _SECONDS if isinstance(one, int | float) else None
@@ -81,14 +78,14 @@ def _scores(cells: Cells) -> tuple[Columns, tuple[str, ...], list[str]]:
     return {**found.columns, "latency_ms": latency}, (*found.metrics, "latency_ms"), notes
 
 
-def _ids(cells: Cells) -> Columns:
+def _ids(cells: CellsByColumn) -> CellsByColumn:
     ids = cells.get("example_id")
     if ids is None or any(one is None for one in ids):
         return {}
     return {QUERY_ID: [str(one) for one in ids]}
 
 
-def _objects(cells: Cells, origin: str) -> list[dict[str, Any]]:
+def _objects(cells: CellsByColumn, origin: str) -> list[dict[str, Any]]:
     """What stands in the columns of an origin, an object a row."""
     starts = f"{origin}."
     names = [name for name in cells if name.startswith(starts)]
@@ -98,8 +95,8 @@ def _objects(cells: Cells, origin: str) -> list[dict[str, Any]]:
     ]
 
 
-def _details(cells: Cells) -> Columns:
-    found = details_of(
+def _details(cells: CellsByColumn) -> CellsByColumn:
+    found = collect_details(
         *((origin, role, _objects(cells, origin)) for origin, role in _PARTS.items())
     )
     used = (*_PARTS, "feedback")
@@ -109,7 +106,7 @@ def _details(cells: Cells) -> Columns:
         if name not in _OWN and name.split(".", 1)[0] not in used and name not in found
     }
     run = {"error": cells.get("error", []), "run_id": cells.get("id", [])}
-    return without_empty({**found, **others, **{name: list(one) for name, one in run.items()}})
+    return drop_empty({**found, **others, **{name: list(one) for name, one in run.items()}})
 
 
 LANGSMITH = dialect(

@@ -10,13 +10,19 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of
-from rageval_report.readers._shapes import is_records
 from rageval_report.readers.base import Reader, ScoreFile
-from rageval_report.readers.frameworks._judgements import Judgement, beside, judged, without_empty
-from rageval_report.readers.frameworks._told import objects_in, plain_of, reason_of, text_of
-from rageval_report.readers.tables import header_of, table_in
+from rageval_report.readers.cell_values import json_text, none_if_nan, parse_objects, text_or_none
+from rageval_report.readers.frameworks.judgements import (
+    Judgement,
+    drop_empty,
+    judgement_columns,
+    rename_clashes,
+)
+from rageval_report.readers.json_shapes import is_records
+from rageval_report.readers.record_columns import columns_of, frame_of
+from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.metric import Override, normalised
+from rageval_report.types import JsonObject
 
 _FRAME = frozenset(("rag", "query", "scores", "feedbacks"))
 _RESULT = frozenset(("query", "response", "passing", "feedback", "score"))
@@ -24,8 +30,6 @@ _PASSING: Override = {"kind": "binary", "description": "Whether LlamaIndex let i
 _GRADED: Override = {"kind": "real", "bounds": (1.0, 5.0)}
 _TEXTS = {"query": "question", "response": "answer", "contexts": "contexts"}
 _USED = {*_TEXTS, "score", "feedback", "passing", "invalid_result", "invalid_reason"}
-
-Json = Mapping[str, Any]
 
 
 def _recognise(source: Source) -> float:
@@ -35,7 +39,7 @@ def _recognise(source: Source) -> float:
     return 0.95 if names >= _FRAME or names >= _RESULT else 0.0
 
 
-def _lists_in(document: object) -> dict[str, list[Json]]:
+def _lists_in(document: object) -> dict[str, list[JsonObject]]:
     """The results of each evaluator, as `BatchEvalRunner` groups them; none where it is another."""
     if not isinstance(document, dict):
         return {}
@@ -65,7 +69,7 @@ def read_llama_index(source: Source) -> list[ScoreFile]:
     grouped = _lists_in(source.document_or_none())
     if grouped:
         return [_of_evaluators(source.stem, grouped)]
-    table = table_in(source)
+    table = read_table(source)
     names = set(map(str, table.frame))
     rows = _rows_of(table.frame)
     if names >= _RESULT:
@@ -81,14 +85,14 @@ def read_llama_index(source: Source) -> list[ScoreFile]:
                       (*table.notes, *one.notes)) for one in found]  # fmt: skip
 
 
-def _rows_of(frame: pd.DataFrame) -> list[Json]:
-    cells = {str(name): objects_in(frame[name].tolist()) for name in frame}
+def _rows_of(frame: pd.DataFrame) -> list[JsonObject]:
+    cells = {str(name): parse_objects(frame[name].tolist()) for name in frame}
     rows = zip(*cells.values(), strict=True)
-    return [dict(zip(cells, map(plain_of, row), strict=True)) for row in rows]
+    return [dict(zip(cells, map(none_if_nan, row), strict=True)) for row in rows]
 
 
-def _of_frame(stem: str, rows: list[Json]) -> list[ScoreFile]:
-    groups: dict[str, list[Json]] = {}
+def _of_frame(stem: str, rows: list[JsonObject]) -> list[ScoreFile]:
+    groups: dict[str, list[JsonObject]] = {}
     for row in rows:
         name = stem if row["rag"] is None else str(row["rag"])
         result = {key: cell for key, cell in row.items() if key not in ("rag", *_RENAMED)}
@@ -103,7 +107,7 @@ _RENAMED = {"answer": "response", "scores": "score", "feedbacks": "feedback"}
 # -- lists of results
 
 
-def _of_evaluators(pipeline: str, grouped: Mapping[str, Iterable[Json]]) -> ScoreFile:
+def _of_evaluators(pipeline: str, grouped: Mapping[str, Iterable[JsonObject]]) -> ScoreFile:
     """The results of all evaluators, put together by their questions."""
     judgements: dict[tuple[str | None, int], dict[str, Judgement]] = {}
     details: dict[tuple[str | None, int], dict[str, Any]] = {}
@@ -115,15 +119,15 @@ def _of_evaluators(pipeline: str, grouped: Mapping[str, Iterable[Json]]) -> Scor
             metrics[name] = _PASSING
         seen: Counter[str | None] = Counter()
         for one in given:
-            question = text_of(one.get("query"))
+            question = json_text(one.get("query"))
             key = question, seen[question]
             seen[question] += 1
             judgements.setdefault(key, {})[name] = _judgement(one, scored_by)
             told = details.setdefault(key, {"question": question})
             _add_details(told, one, "" if name == "score" else f"{name}.")
-    found = judged(judgements.values())
-    others = without_empty(columns_of(details.values()))
-    frame = frame_of(beside(others, found.columns, "result") | found.columns)
+    found = judgement_columns(judgements.values())
+    others = drop_empty(columns_of(details.values()))
+    frame = frame_of(rename_clashes(others, found.columns, "result") | found.columns)
     metrics |= {name: _GRADED for name in found.metrics if _is_graded(name, found.columns[name])}
     told_metrics = {name: one for name, one in metrics.items() if name in found.metrics}
     notes = (*found.notes, *_notes(grouped, told_metrics))
@@ -138,14 +142,14 @@ def _is_graded(name: str, scores: Iterable[float]) -> bool:
     return normalised(name) == "correctness" and is_within and any(score > low for score in given)
 
 
-def _judgement(result: Json, scored_by: str) -> Judgement:
+def _judgement(result: JsonObject, scored_by: str) -> Judgement:
     if result.get("invalid_result") is True:
-        reasons = (reason_of(result.get(key)) for key in ("invalid_reason", "feedback"))
+        reasons = (text_or_none(result.get(key)) for key in ("invalid_reason", "feedback"))
         return Judgement(None, next((one for one in reasons if one), None), is_failed=True)
-    return Judgement(result.get(scored_by), reason_of(result.get("feedback")))
+    return Judgement(result.get(scored_by), text_or_none(result.get("feedback")))
 
 
-def _add_details(told: dict[str, Any], result: Json, prefix: str) -> None:
+def _add_details(told: dict[str, Any], result: JsonObject, prefix: str) -> None:
     """What of a result is no score; the answer of the first evaluator that has one."""
     for key, ours in _TEXTS.items():
         if told.get(ours) is None:

@@ -9,27 +9,26 @@ import pandas as pd
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of
-from rageval_report.readers._shapes import ShapeError, mapping
-from rageval_report.readers.base import ScoreFile, distinct
-from rageval_report.readers.frameworks._judgements import (
-    Columns,
-    Judged,
+from rageval_report.readers.base import CellsByColumn, ScoreFile, distinct_names
+from rageval_report.readers.cell_values import parse_objects
+from rageval_report.readers.frameworks.judgements import (
     Judgement,
-    beside,
-    judged,
-    without_empty,
+    JudgementColumns,
+    drop_empty,
+    judgement_columns,
+    rename_clashes,
 )
-from rageval_report.readers.frameworks._lm_eval_results import Results, results_beside
-from rageval_report.readers.frameworks._written import values_in
-from rageval_report.readers.tables import dialect
+from rageval_report.readers.frameworks.lm_eval_results import Results, results_beside
+from rageval_report.readers.json_shapes import ShapeError, check_object
+from rageval_report.readers.record_columns import columns_of, frame_of
+from rageval_report.readers.table_files import dialect
 from rageval_report.scores.metric import Catalogue, Override
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of
 from rageval_report.scores.texts import QUESTION
+from rageval_report.types import JsonObject
 
-Json = Mapping[str, Any]
 # The rows of one document, by the filter that its answer went through before it was scored.
-Rows = Mapping[str, Json]
+Rows = Mapping[str, JsonObject]
 
 _LINE = frozenset(("doc_id", "doc", "target", "resps", "filtered_resps"))
 _OBJECTS = ("doc", "arguments", "resps", "filtered_resps", "metrics")
@@ -77,12 +76,12 @@ def read_lm_eval(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
             f"the metrics {named(names)} hold no score a document; was the run made with "
             "--predict_only, or is the metric one over all documents?"
         )
-    found = judged(_judgements(document, scored, filters) for document in documents)
+    found = judgement_columns(_judgements(document, scored, filters) for document in documents)
     results, notes = results_beside(source, scored)
     details, id_notes = _details(documents)
     return [
         ScoreFile(
-            frame_of({**beside(details, found.columns, "doc"), **found.columns}),
+            frame_of({**rename_clashes(details, found.columns, "doc"), **found.columns}),
             results.pipeline or source.stem,
             metrics=_told(found, filters, scored, results),
             metric_columns=found.metrics,
@@ -98,10 +97,10 @@ def read_lm_eval(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     ]
 
 
-def _rows_of(frame: pd.DataFrame) -> list[Json]:
+def _rows_of(frame: pd.DataFrame) -> list[JsonObject]:
     """The lines again; in a CSV their objects are texts."""
     columns = {str(name): frame[name].tolist() for name in frame}
-    columns |= {name: values_in(columns[name]) for name in _OBJECTS if name in columns}
+    columns |= {name: parse_objects(columns[name]) for name in _OBJECTS if name in columns}
     names = list(columns)
     return [
         {name: cell for name, cell in zip(names, row, strict=True) if not _is_nothing(cell)}
@@ -113,13 +112,13 @@ def _is_nothing(cell: object) -> bool:
     return cell is None or (isinstance(cell, float) and cell != cell)
 
 
-def _filter_of(row: Json) -> str:
+def _filter_of(row: JsonObject) -> str:
     return str(row.get("filter", _NO_FILTER))
 
 
-def _by_document(rows: Iterable[Json]) -> list[dict[str, Json]]:
+def _by_document(rows: Iterable[JsonObject]) -> list[dict[str, JsonObject]]:
     """The rows of each document, by filter; a document is what has the same number in the task."""
-    documents: dict[str, dict[str, Json]] = {}
+    documents: dict[str, dict[str, JsonObject]] = {}
     for row in rows:
         doc_id, filtered = str(row.get("doc_id")), _filter_of(row)
         seen = documents.setdefault(doc_id, {})
@@ -135,7 +134,7 @@ def _by_document(rows: Iterable[Json]) -> list[dict[str, Json]]:
 # -- metrics
 
 
-def _metrics_of(rows: Iterable[Json]) -> dict[str, bool]:
+def _metrics_of(rows: Iterable[JsonObject]) -> dict[str, bool]:
     """The metrics, and whether each has scores of documents.
 
     Lines name their metrics; of older ones, which do not, all other numbers are taken. A metric
@@ -151,7 +150,7 @@ def _metrics_of(rows: Iterable[Json]) -> dict[str, bool]:
     return found
 
 
-def _numbers_in(row: Json) -> list[str]:
+def _numbers_in(row: JsonObject) -> list[str]:
     return [
         name
         for name, cell in row.items()
@@ -172,7 +171,7 @@ def _column(metric: str, filtered: str, filters: list[str]) -> str:
 
 
 def _told(
-    found: Judged, filters: list[str], metrics: Iterable[str], results: Results
+    found: JudgementColumns, filters: list[str], metrics: Iterable[str], results: Results
 ) -> dict[str, Override]:
     """What the catalogue says of each metric under its own name, and the results file before it."""
     catalogue = Catalogue()
@@ -220,10 +219,11 @@ def _notes_of_unscored(names: Mapping[str, bool]) -> Iterator[str]:
 # -- details
 
 
-def _details(documents: list[dict[str, Json]]) -> tuple[Columns, tuple[str, ...]]:
+def _details(documents: list[dict[str, JsonObject]]) -> tuple[CellsByColumn, tuple[str, ...]]:
     firsts = [next(iter(document.values())) for document in documents]
     docs = [
-        mapping(row.get("doc"), "doc") if isinstance(row.get("doc"), dict) else {} for row in firsts
+        check_object(row.get("doc"), "doc") if isinstance(row.get("doc"), dict) else {}
+        for row in firsts
     ]
     fields = columns_of({str(key): cell for key, cell in doc.items()} for doc in docs)
     own = {
@@ -237,12 +237,14 @@ def _details(documents: list[dict[str, Json]]) -> tuple[Columns, tuple[str, ...]
     fields = {name: cells for name, cells in fields.items() if name not in used}
     filtered = columns_of(map(_filtered, documents))
     rest = columns_of(_rest(row) for row in firsts)
-    found = without_empty({**own, **filtered})
-    found |= beside(rest, {*found, *_TAKEN}, "line")
-    return ids | found | beside(fields, {*found, *_TAKEN}, "doc"), notes
+    found = drop_empty({**own, **filtered})
+    found |= rename_clashes(rest, {*found, *_TAKEN}, "line")
+    return ids | found | rename_clashes(fields, {*found, *_TAKEN}, "doc"), notes
 
 
-def _ids(rows: list[Json], fields: Columns) -> tuple[Columns, tuple[str, ...], set[str]]:
+def _ids(
+    rows: list[JsonObject], fields: CellsByColumn
+) -> tuple[CellsByColumn, tuple[str, ...], set[str]]:
     """An id that stands in each document, else the document's hash, else its number.
 
     With it what there is to say, and which field of the documents it is.
@@ -256,7 +258,7 @@ def _ids(rows: list[Json], fields: Columns) -> tuple[Columns, tuple[str, ...], s
     hashes = [row.get("doc_hash") for row in rows]
     if all(isinstance(one, str) and one for one in hashes):
         note = "query ids are the hashes of documents"
-        return {QUERY_ID: distinct(map(str, hashes))}, (note,), set()
+        return {QUERY_ID: distinct_names(map(str, hashes))}, (note,), set()
     numbers = [str(row.get("doc_id")) for row in rows]
     note = (
         "query ids are the documents' numbers in the task: the lines are of an older lm-eval and "
@@ -265,7 +267,7 @@ def _ids(rows: list[Json], fields: Columns) -> tuple[Columns, tuple[str, ...], s
     return {QUERY_ID: numbers}, (note,), set()
 
 
-def _questions(rows: list[Json], fields: Columns) -> list[str | None]:
+def _questions(rows: list[JsonObject], fields: CellsByColumn) -> list[str | None]:
     """The question in the document, else the prompt."""
     name = first_named(fields, _QUESTIONS)
     in_documents = fields.get(name or "", [None] * len(rows))
@@ -291,7 +293,7 @@ def _filtered(document: Rows) -> dict[str, Any]:
     }
 
 
-def _rest(row: Json) -> dict[str, Any]:
+def _rest(row: JsonObject) -> dict[str, Any]:
     """What a task writes beside its metrics, as labels."""
     told = row.get("metrics")
     metrics = set(map(str, told)) if isinstance(told, list) else set(_numbers_in(row))

@@ -12,25 +12,21 @@ import pandas as pd
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of
-from rageval_report.readers.base import ScoreFile
-from rageval_report.readers.frameworks._judgements import (
-    Columns,
+from rageval_report.readers.base import CellsByColumn, ScoreFile
+from rageval_report.readers.cell_values import json_text, parse_objects
+from rageval_report.readers.frameworks.judgements import (
     Judgement,
-    beside,
-    judged,
-    mean_of_repeats,
-    without_empty,
+    average_repeats,
+    drop_empty,
+    judgement_columns,
+    rename_clashes,
 )
-from rageval_report.readers.frameworks._texts import with_our_names
-from rageval_report.readers.frameworks._told import parts_of, text_of
-from rageval_report.readers.frameworks._written import values_in
-from rageval_report.readers.tables import dialect
+from rageval_report.readers.frameworks.row_parts import split_parts
+from rageval_report.readers.record_columns import columns_of, frame_of, rows_of
+from rageval_report.readers.table_files import dialect
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.metric import Override
 from rageval_report.scores.query_ids import QUERY_ID, id_column_of
-
-Cells = Mapping[str, list[Any]]
 
 _SCORE = re.compile(r"(?P<stem>(?P<name>.+?)(?:/v\d+)?)/score")
 _VERSIONED = re.compile(r".+/v\d+/score")
@@ -39,7 +35,7 @@ _JUSTIFICATION = "/justification"
 
 # Whatever is an expectation where the assessments, which tell, are not in the table.
 _EXPECTED = re.compile(r"expected_.*|guidelines")
-_OUR_NAMES = {
+_USUAL_NAMES = {
     "question": ("inputs",),
     "answer": ("outputs", "predictions"),
     "reference": ("targets", "ground_truth"),
@@ -100,7 +96,7 @@ def _cells(column: pd.Series) -> list[Any]:
 # -- eval_results_table.json
 
 
-def _of_metrics(source: Source, cells: Cells) -> ScoreFile:
+def _of_metrics(source: Source, cells: CellsByColumn) -> ScoreFile:
     stems = {match["stem"]: match["name"] for name in cells if (match := _SCORE.fullmatch(name))}
     versions = Counter(stems.values())
     names = {stem: name if versions[name] == 1 else stem for stem, name in stems.items()}
@@ -108,16 +104,15 @@ def _of_metrics(source: Source, cells: Cells) -> ScoreFile:
         name: _judgements(cells[f"{stem}/score"], cells.get(stem + _JUSTIFICATION))
         for stem, name in names.items()
     }
-    found = judged(_rows(judgements))
+    found = judgement_columns(rows_of(judgements))
     parts = {f"{stem}{end}" for stem in stems for end in ("/score", _JUSTIFICATION)}
     latency = {"latency_ms": _milliseconds(cells["latency"])} if "latency" in cells else {}
     others = {name: cells[name] for name in cells if name not in parts and name != "latency"}
-    details = with_our_names(frame_of(_readable(others)), _OUR_NAMES)
-    told = beside({str(name): details[name].tolist() for name in details}, found.columns, "data")
+    details = rename_clashes(_usual_details(others), found.columns, "data")
     judges = {names[stem] for stem in stems if stem + _JUSTIFICATION in cells}
     scales = _scales(found.columns, judges & set(found.metrics), stems, names)
     return ScoreFile(
-        frame_of({**told, **found.columns, **latency}),
+        frame_of({**details, **found.columns, **latency}),
         source.stem,
         metrics=scales,
         metric_columns=(*found.metrics, *latency),
@@ -133,16 +128,17 @@ def _judgements(scores: list[Any], reasons: list[Any] | None) -> list[Judgement]
     ]
 
 
-def _rows(judgements: Mapping[str, list[Judgement]]) -> list[dict[str, Judgement]]:
-    return [
-        dict(zip(judgements, row, strict=True)) for row in zip(*judgements.values(), strict=True)
-    ]
-
-
-def _readable(columns: Cells) -> Columns:
-    """Inputs that are objects as texts, because questions are."""
+def _usual_details(columns: CellsByColumn) -> CellsByColumn:
+    """The inputs, outputs and targets under this library's names; inputs as texts."""
+    usual_names: dict[str, str] = {}
+    for usual, names in _USUAL_NAMES.items():
+        present = [name for name in names if name in columns]
+        if present and usual not in columns:
+            usual_names[present[0]] = usual
     return {
-        name: [text_of(cell) for cell in cells] if name in _OUR_NAMES["question"] else list(cells)
+        usual_names.get(name, name): (
+            [json_text(cell) for cell in cells] if name in _USUAL_NAMES["question"] else cells
+        )
         for name, cells in columns.items()
     }
 
@@ -152,7 +148,10 @@ def _milliseconds(seconds: Iterable[object]) -> list[float]:
 
 
 def _scales(
-    columns: Columns, judges: Iterable[str], stems: Mapping[str, str], names: Mapping[str, str]
+    columns: CellsByColumn,
+    judges: Iterable[str],
+    stems: Mapping[str, str],
+    names: Mapping[str, str],
 ) -> dict[str, Override]:
     """The judges that give marks from 1 to 5: MLflow's own, and others whose scores say so."""
     own = {names[stem] for stem in stems if stem.endswith("/v1") and stems[stem] in _JUDGES}
@@ -172,7 +171,7 @@ def _notes_of_scales(scales: Mapping[str, Override]) -> Iterator[str]:
         yield f"read as marks from 1 to 5, as MLflow's judges give them: {named(scales)}"
 
 
-def _notes_of_latency(latency: Columns) -> Iterator[str]:
+def _notes_of_latency(latency: CellsByColumn) -> Iterator[str]:
     if latency:
         yield "'latency', in seconds, is read as 'latency_ms'"
 
@@ -180,28 +179,28 @@ def _notes_of_latency(latency: Columns) -> Iterator[str]:
 # -- result_df
 
 
-def _of_scorers(source: Source, cells: Cells) -> ScoreFile:
-    told = {name: values_in(cells.get(name, [])) for name in ("tags", "assessments")}
+def _of_scorers(source: Source, cells: CellsByColumn) -> ScoreFile:
+    told = {name: parse_objects(cells.get(name, [])) for name in ("tags", "assessments")}
     scorers = [name.removesuffix(_VALUE) for name in cells if name.endswith(_VALUE)]
     expected = _expectations(scorers, told["assessments"])
     labels = [name for name in scorers if name not in expected and _are_labels(name, cells)]
     scored = [name for name in scorers if name not in expected and name not in labels]
     if not scored:
         raise source.error(f"none of {named(scorers)} holds a score")
-    found = judged(_rows({name: _feedback(name, cells) for name in scored}))
+    found = judgement_columns(rows_of({name: _feedback(name, cells) for name in scored}))
     others = {name: cells[f"{name}{_VALUE}"] for name in labels}
     others |= {
         ("reference" if one == "expected_response" else one): cells[one + _VALUE]
         for one in expected
     }
-    measures = without_empty({"latency_ms": _durations(cells)})
+    measures = drop_empty({"latency_ms": _durations(cells)})
     details, notes = _details(cells, told["tags"])
-    columns = details | beside(others, {*details, *found.columns}, "expectations")
-    columns = beside(columns, {*found.columns, *measures}, "trace")
+    columns = details | rename_clashes(others, {*details, *found.columns}, "expectations")
+    columns = rename_clashes(columns, {*found.columns, *measures}, "trace")
     frame = frame_of({**columns, **found.columns, **measures})
     metrics = (*found.metrics, *measures)
     if QUERY_ID in frame:
-        frame, repeats = mean_of_repeats(frame, QUERY_ID, metrics)
+        frame, repeats = average_repeats(frame, QUERY_ID, metrics)
         notes += repeats
     if labels:
         notes += (f"labels, not scores, and so details: {named(labels)}",)
@@ -218,38 +217,38 @@ def _expectations(names: Iterable[str], assessments: Iterable[object]) -> list[s
     return [name for name in names if name in said]
 
 
-def _are_labels(name: str, cells: Cells) -> bool:
+def _are_labels(name: str, cells: CellsByColumn) -> bool:
     read = read_cells(cells[name + _VALUE])
     return bool(read.unread) and bool(np.isnan(read.numbers).all())
 
 
-def _feedback(name: str, cells: Cells) -> list[Judgement]:
+def _feedback(name: str, cells: CellsByColumn) -> list[Judgement]:
     n_rows = len(cells[name + _VALUE])
     faults = cells.get(name + _FAULT, [None] * n_rows)
     reasons = cells.get(name + _RATIONALE, [None] * n_rows)
     return [
-        Judgement(value, text_of(fault) or text_of(reason), bool(fault))
+        Judgement(value, json_text(fault) or json_text(reason), bool(fault))
         for value, fault, reason in zip(cells[name + _VALUE], faults, reasons, strict=True)
     ]
 
 
-def _durations(cells: Cells) -> list[Any]:
+def _durations(cells: CellsByColumn) -> list[Any]:
     """How long each trace took: milliseconds, or what pandas keeps for a time span."""
     spans = cells.get("execution_duration", [])
     return [one.total_seconds() * 1000 if isinstance(one, pd.Timedelta) else one for one in spans]
 
 
-def _details(cells: Cells, tags: list[Any]) -> tuple[Columns, tuple[str, ...]]:
-    found: Columns = {}
+def _details(cells: CellsByColumn, tags: list[Any]) -> tuple[CellsByColumn, tuple[str, ...]]:
+    found: CellsByColumn = {}
     for column, role, origin in (
         ("request", "question", "inputs"),
         ("response", "answer", "outputs"),
     ):
-        parts = parts_of(values_in(cells[column]), role, origin) if column in cells else {}
+        parts = split_parts(parse_objects(cells[column]), role, origin) if column in cells else {}
         found |= {name: parts[name] for name in parts if name not in found}
     own = columns_of(_own_tags(one) for one in tags)
-    found |= beside(own, {*found, QUERY_ID}, "tags")
-    found |= without_empty({name: list(cells[name]) for name in _OF_TRACES if name in cells})
+    found |= rename_clashes(own, {*found, QUERY_ID}, "tags")
+    found |= drop_empty({name: list(cells[name]) for name in _OF_TRACES if name in cells})
     if "ERROR" in cells.get("state", []):
         told = "the trace ended in an error"
         found["error"] = [told if state == "ERROR" else None for state in cells["state"]]
@@ -263,7 +262,7 @@ def _own_tags(tags: object) -> dict[str, Any]:
     return {str(key): tag for key, tag in tags.items() if not str(key).startswith("mlflow.")}
 
 
-def _with_ids(details: Columns, tags: Columns) -> tuple[Columns, tuple[str, ...]]:
+def _with_ids(details: CellsByColumn, tags: CellsByColumn) -> tuple[CellsByColumn, tuple[str, ...]]:
     """The details with ids, where a tag, an input or the client's request id is one."""
     inputs = {name.removeprefix("inputs."): name for name in details if name.startswith("inputs.")}
     in_tags, in_inputs = id_column_of(tags), id_column_of(inputs)

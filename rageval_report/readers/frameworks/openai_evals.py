@@ -12,23 +12,22 @@ import pandas as pd
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of
-from rageval_report.readers._shapes import ShapeError, mapping
-from rageval_report.readers.base import ScoreFile, distinct
-from rageval_report.readers.frameworks._judgements import (
-    Judged,
+from rageval_report.readers.base import ScoreFile, distinct_names
+from rageval_report.readers.cell_values import parse_objects
+from rageval_report.readers.frameworks.judgements import (
     Judgement,
-    beside,
-    judged,
-    mean_of_repeats,
-    without_empty,
+    JudgementColumns,
+    average_repeats,
+    drop_empty,
+    judgement_columns,
+    rename_clashes,
 )
-from rageval_report.readers.frameworks._written import values_in
-from rageval_report.readers.tables import dialect
+from rageval_report.readers.json_shapes import ShapeError, check_object
+from rageval_report.readers.record_columns import columns_of, frame_of
+from rageval_report.readers.table_files import dialect
 from rageval_report.scores.metric import Override
 from rageval_report.scores.query_ids import QUERY_ID
-
-Json = Mapping[str, Any]
+from rageval_report.types import JsonObject
 
 _EVENT = frozenset(("run_id", "event_id", "sample_id", "type", "data"))
 _OBJECTS = ("data", "spec", "final_report")
@@ -76,7 +75,7 @@ def read_openai_evals(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     scored = [run for run in runs.values() if run.samples]
     if not scored:
         raise source.error("the file holds no event of a sample; did the run end at once?")
-    names = distinct(run.name or source.stem for run in scored)
+    names = distinct_names(run.name or source.stem for run in scored)
     return [_score_file(name, run) for name, run in zip(names, scored, strict=True)]
 
 
@@ -87,9 +86,9 @@ def read_openai_evals(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
 class _Sample:
     """The events of one sample, by type."""
 
-    events: dict[str, list[Json]] = field(default_factory=dict)
+    events: dict[str, list[JsonObject]] = field(default_factory=dict)
 
-    def of(self, kind: str) -> list[Json]:
+    def of(self, kind: str) -> list[JsonObject]:
         return self.events.get(kind, [])
 
 
@@ -97,7 +96,7 @@ class _Sample:
 class _Run:
     """A run: its specification, its samples, its final report."""
 
-    spec: Json = field(default_factory=dict)
+    spec: JsonObject = field(default_factory=dict)
     report: object = None
     samples: dict[str, _Sample] = field(default_factory=dict)
 
@@ -131,11 +130,11 @@ def _objects(frame: pd.DataFrame, name: str) -> list[Any]:
         return [None] * len(frame)
     is_there = frame[name].notna().tolist()
     cells = frame[name].tolist()
-    cells = values_in(cells) if name in _OBJECTS else cells
+    cells = parse_objects(cells) if name in _OBJECTS else cells
     return [cell if there else None for cell, there in zip(cells, is_there, strict=True)]
 
 
-def _add(runs: dict[str, _Run], event: Json, place: int) -> None:
+def _add(runs: dict[str, _Run], event: JsonObject, place: int) -> None:
     if "sample_id" not in event or "type" not in event:
         raise ShapeError(
             f"record {place} is no event: it lacks {'sample_id' if 'type' in event else 'type'}"
@@ -159,15 +158,15 @@ def _score_file(name: str, run: _Run) -> ScoreFile:
             "of the types match or metrics"
         )
     rows = [row for item in samples.items() for row in _rows(*item, numbers)]
-    found = judged(scores for _, scores, _ in rows)
-    details = without_empty(columns_of(texts for _, _, texts in rows))
+    found = judgement_columns(scores for _, scores, _ in rows)
+    details = drop_empty(columns_of(texts for _, _, texts in rows))
     measures = {key: details.pop(key) for key in _TOKENS if key in details}
     ids = {QUERY_ID: [query_id for query_id, _, _ in rows]}
     frame = frame_of(
-        {**ids, **beside(details, found.columns, "metrics"), **found.columns, **measures}
+        {**ids, **rename_clashes(details, found.columns, "metrics"), **found.columns, **measures}
     )
     metrics = (*found.metrics, *measures)
-    frame, repeats = mean_of_repeats(frame, QUERY_ID, metrics)
+    frame, repeats = average_repeats(frame, QUERY_ID, metrics)
     return ScoreFile(
         frame,
         name,
@@ -216,7 +215,7 @@ def _rows(
         yield sample_id, scores, {**labels, **texts}
 
 
-def _judgement(told: Sequence[Json], name: str, error: str | None) -> Judgement:
+def _judgement(told: Sequence[JsonObject], name: str, error: str | None) -> Judgement:
     data = told[0] if told else {}
     score = data.get(name)
     if score is None and data.get("choice") == _INVALID:
@@ -240,7 +239,9 @@ def _texts(sample: _Sample, error: str | None) -> dict[str, Any]:
     sampled = (sample.of("sampling") or [{}])[0]
     match = (sample.of(_MATCH) or [{}])[0]
     usages = (
-        [mapping(sampled.get("usage"), "usage")] if isinstance(sampled.get("usage"), dict) else []
+        [check_object(sampled.get("usage"), "usage")]
+        if isinstance(sampled.get("usage"), dict)
+        else []
     )
     return {
         "question": _prompt(sampled.get("prompt", match.get("prompt"))),
@@ -269,7 +270,7 @@ def _prompt(prompt: object) -> str | None:
 # -- notes
 
 
-def _notes(run: _Run, frame: pd.DataFrame, found: Judged) -> Iterator[str]:
+def _notes(run: _Run, frame: pd.DataFrame, found: JudgementColumns) -> Iterator[str]:
     errors = Counter(_error(sample) is not None for sample in run.samples.values())[True]
     if errors:
         yield f"{errors} of {len(run.samples)} samples recorded an error"
@@ -283,7 +284,7 @@ def _notes(run: _Run, frame: pd.DataFrame, found: Judged) -> Iterator[str]:
     yield from _disagreements(run.report, frame, found)
 
 
-def _disagreements(report: object, frame: pd.DataFrame, found: Judged) -> Iterator[str]:
+def _disagreements(report: object, frame: pd.DataFrame, found: JudgementColumns) -> Iterator[str]:
     """Where the run's own report says something else than the mean of its samples."""
     told = report if isinstance(report, dict) else {}
     names = {"accuracy" if name == _MATCH else name: name for name in found.metrics}

@@ -8,27 +8,28 @@ from typing import Any
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import frame_of
-from rageval_report.readers._shapes import mapping, records
-from rageval_report.readers.base import Reader, ScoreFile
-from rageval_report.readers.frameworks._documents import Json, fields_in, records_in
-from rageval_report.readers.frameworks._judgements import (
-    Columns,
+from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile
+from rageval_report.readers.cell_values import none_if_nan, text_or_none
+from rageval_report.readers.frameworks.json_rows import first_fields, read_rows
+from rageval_report.readers.frameworks.judgements import (
     Judgement,
-    beside,
-    judged,
-    mean_of_repeats,
-    without_empty,
+    average_repeats,
+    drop_empty,
+    judgement_columns,
+    rename_clashes,
 )
-from rageval_report.readers.frameworks._told import details_of, plain_of, reason_of
+from rageval_report.readers.frameworks.row_parts import collect_details
+from rageval_report.readers.json_shapes import check_object, check_records
+from rageval_report.readers.record_columns import frame_of
 from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.types import JsonObject
 
 _RESULTS = "test_results"
 _SECONDS = 1000.0  # task_execution_time, in milliseconds
 
 
 def _recognise(source: Source) -> float:
-    return 0.95 if fields_in(source, _RESULTS) >= {"test_case", "score_results"} else 0.0
+    return 0.95 if first_fields(source, _RESULTS) >= {"test_case", "score_results"} else 0.0
 
 
 def read_opik(source: Source) -> list[ScoreFile]:
@@ -49,21 +50,21 @@ def read_opik(source: Source) -> list[ScoreFile]:
     ShapeError
         If a field holds something else than Opik writes there.
     """
-    rows = records_in(source, _RESULTS)
+    rows = read_rows(source, _RESULTS)
     if not all({"test_case", "score_results"} <= set(row) for row in rows):
         raise source.error("expected test results of Opik, each with test_case and score_results")
-    scores = [records(row["score_results"], "score_results") for row in rows]
-    found = judged(map(_judgements, scores))
-    cases = [mapping(row["test_case"], "test_case") for row in rows]
-    times = without_empty({"latency_ms": [_milliseconds(row) for row in rows]})
+    scores = [check_records(row["score_results"], "score_results") for row in rows]
+    found = judgement_columns(map(_judgements, scores))
+    cases = [check_object(row["test_case"], "test_case") for row in rows]
+    times = drop_empty({"latency_ms": [_milliseconds(row) for row in rows]})
     measures = {name: cells for name, cells in times.items() if name not in found.columns}
     columns = {**measures, **found.columns}
     metrics = (*measures, *found.metrics)
-    details = beside(_details(cases), (*columns, QUERY_ID), "test_case")
+    details = rename_clashes(_details(cases), (*columns, QUERY_ID), "test_case")
     frame = frame_of({**_ids(cases), **details, **columns})
     notes = [*_several_note(scores), *found.notes]
     if QUERY_ID in frame:
-        frame, repeats = mean_of_repeats(frame, QUERY_ID, metrics)
+        frame, repeats = average_repeats(frame, QUERY_ID, metrics)
         notes = ["query ids are taken from 'dataset_item_id'", *notes, *repeats]
     return [ScoreFile(frame, _name(source), metric_columns=metrics, notes=tuple(notes))]
 
@@ -71,33 +72,33 @@ def read_opik(source: Source) -> list[ScoreFile]:
 def _name(source: Source) -> str:
     document = source.document_or_none()
     name = document.get("experiment_name") if isinstance(document, dict) else None
-    return reason_of(name) or source.stem
+    return text_or_none(name) or source.stem
 
 
 # -- scores
 
 
-def _judgements(scores: Iterable[Json]) -> dict[str, Judgement]:
+def _judgements(scores: Iterable[JsonObject]) -> dict[str, Judgement]:
     """What the metrics say of a test case; of several scores of one name the mean is taken."""
-    by_name: dict[str, list[Json]] = {}
+    by_name: dict[str, list[JsonObject]] = {}
     for one in scores:
         by_name.setdefault(str(one.get("name")), []).append(one)
     return {name: _judgement(given) for name, given in by_name.items()}
 
 
-def _judgement(given: list[Json]) -> Judgement:
+def _judgement(given: list[JsonObject]) -> Judgement:
     scored = [one for one in given if one.get("scoring_failed") is not True]
-    told = [reason_of(one.get("reason")) for one in scored or given]
+    told = [text_or_none(one.get("reason")) for one in scored or given]
     reason = "; ".join(dict.fromkeys(one for one in told if one)) or None
     if not scored:
         return Judgement(None, reason, is_failed=True)
-    values = [plain_of(one.get("value")) for one in scored]
+    values = [none_if_nan(one.get("value")) for one in scored]
     numbers = [float(one) for one in values if isinstance(one, int | float)]
     several = len(values) > 1 and len(numbers) == len(values)
     return Judgement(math.fsum(numbers) / len(numbers) if several else values[0], reason)
 
 
-def _several_note(scores: Iterable[list[Json]]) -> list[str]:
+def _several_note(scores: Iterable[list[JsonObject]]) -> list[str]:
     several = {
         str(one.get("name"))
         for given in scores
@@ -109,31 +110,31 @@ def _several_note(scores: Iterable[list[Json]]) -> list[str]:
     return [f"several scores of a test case under one name, averaged: {named(sorted(several))}"]
 
 
-def _milliseconds(row: Json) -> float | None:
-    seconds = plain_of(row.get("task_execution_time"))
+def _milliseconds(row: JsonObject) -> float | None:
+    seconds = none_if_nan(row.get("task_execution_time"))
     return seconds * _SECONDS if isinstance(seconds, int | float) else None
 
 
 # -- details
 
 
-def _ids(cases: list[Json]) -> Columns:
+def _ids(cases: list[JsonObject]) -> CellsByColumn:
     ids = [case.get("dataset_item_id") for case in cases]
     return {} if any(one is None for one in ids) else {QUERY_ID: [str(one) for one in ids]}
 
 
-def _details(cases: list[Json]) -> Columns:
+def _details(cases: list[JsonObject]) -> CellsByColumn:
     """The texts of the dataset item and of the answer."""
     items = [_content(case) for case in cases]
     outputs = [case.get("task_output") for case in cases]
     questions = [("dataset_item", "question", items)] if any(items) else []
-    found = details_of(*questions, ("task_output", "answer", outputs))
-    return without_empty(found | {"trace_id": [case.get("trace_id") for case in cases]})
+    found = collect_details(*questions, ("task_output", "answer", outputs))
+    return drop_empty(found | {"trace_id": [case.get("trace_id") for case in cases]})
 
 
-def _content(case: Json) -> Mapping[str, Any]:
+def _content(case: JsonObject) -> Mapping[str, Any]:
     content = case.get("dataset_item_content") or case.get("scoring_inputs")
-    return mapping(content, "test_case.dataset_item_content")
+    return check_object(content, "test_case.dataset_item_content")
 
 
 OPIK = Reader(

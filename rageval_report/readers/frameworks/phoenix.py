@@ -10,19 +10,19 @@ import pandas as pd
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of
-from rageval_report.readers._shapes import mapping, records
-from rageval_report.readers.base import ScoreFile
-from rageval_report.readers.frameworks._judgements import (
-    Columns,
+from rageval_report.readers.base import CellsByColumn, ScoreFile
+from rageval_report.readers.cell_values import none_if_nan, parse_objects, text_or_none
+from rageval_report.readers.frameworks.judgements import (
     Judgement,
-    beside,
-    judged,
-    mean_of_repeats,
-    without_empty,
+    average_repeats,
+    drop_empty,
+    judgement_columns,
+    rename_clashes,
 )
-from rageval_report.readers.frameworks._told import details_of, objects_in, plain_of, reason_of
-from rageval_report.readers.tables import dialect
+from rageval_report.readers.frameworks.row_parts import collect_details
+from rageval_report.readers.json_shapes import check_object, check_records
+from rageval_report.readers.record_columns import columns_of, frame_of
+from rageval_report.readers.table_files import dialect
 from rageval_report.scores.metric import Override
 from rageval_report.scores.query_ids import QUERY_ID
 
@@ -39,8 +39,6 @@ _MEASURES = {
     "completion_token_count": "completion_tokens",
 }
 _PARTS = {"input": "question", "output": "answer", "reference_output": "reference"}
-
-Cells = Mapping[str, list[Any]]
 
 
 def _recognise(names: frozenset[str]) -> float:
@@ -77,7 +75,7 @@ def read_phoenix(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     ShapeError
         If a cell holds something else than Phoenix writes there; `read` tells of which file.
     """
-    cells = {str(name): objects_in(frame[name].tolist()) for name in frame}
+    cells = {str(name): parse_objects(frame[name].tolist()) for name in frame}
     if set(cells) >= _RUN:
         return [_experiment(source, cells)]
     if _is_annotations(cells):
@@ -88,7 +86,7 @@ def read_phoenix(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
 # -- frames of evaluate_dataframe
 
 
-def _evaluated(source: Source, cells: Cells) -> ScoreFile:
+def _evaluated(source: Source, cells: CellsByColumn) -> ScoreFile:
     scores = [name for name in cells if name.endswith(_SCORE)]
     executions = {name: cells[name] for name in cells if name.endswith(_DETAILS)}
     objects = {name.removesuffix(_SCORE): _score_objects(name, cells[name]) for name in scores}
@@ -98,12 +96,12 @@ def _evaluated(source: Source, cells: Cells) -> ScoreFile:
             for metric, given in objects.items()
         }
     )
-    found = judged(rows)
+    found = judgement_columns(rows)
     labels = {f"{metric}{_LABEL}": _parts(given, "label") for metric, given in objects.items()}
     others = {
         name: list(cells[name]) for name in cells if name not in executions and name not in scores
     }
-    details = beside(others, found.columns, "input") | without_empty(labels)
+    details = rename_clashes(others, found.columns, "input") | drop_empty(labels)
     directions, notes = _directions(
         {metric: _parts(objects[metric], "direction") for metric in found.metrics}
     )
@@ -117,7 +115,7 @@ def _evaluated(source: Source, cells: Cells) -> ScoreFile:
 
 
 def _score_objects(name: str, cells: list[Any]) -> list[Mapping[str, Any]]:
-    return [mapping(cell, f"a cell of {name!r}") for cell in cells]
+    return [check_object(cell, f"a cell of {name!r}") for cell in cells]
 
 
 def _parts(objects: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
@@ -125,13 +123,15 @@ def _parts(objects: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
 
 
 def _executions_of(
-    metric: str, executions: Cells, objects: Mapping[str, object]
+    metric: str, executions: CellsByColumn, objects: Mapping[str, object]
 ) -> list[list[Mapping[str, Any]]]:
     """How the evaluator fared, row by row; one that gives several scores bears another name."""
     own = f"{metric}{_DETAILS}"
     strangers = [name for name in executions if name.removesuffix(_DETAILS) not in objects]
     names = [own] if own in executions else strangers
-    told = [[mapping(cell, f"a cell of {name!r}") for cell in executions[name]] for name in names]
+    told = [
+        [check_object(cell, f"a cell of {name!r}") for cell in executions[name]] for name in names
+    ]
     return [list(row) for row in zip(*told, strict=True)]
 
 
@@ -140,7 +140,7 @@ def _evaluated_cells(
 ) -> list[Judgement]:
     executions = executions or [[] for _ in objects]
     return [
-        Judgement(score.get("score"), reason_of(score.get("explanation")))
+        Judgement(score.get("score"), text_or_none(score.get("explanation")))
         if score
         else _unscored(execution)
         for score, execution in zip(objects, executions, strict=True)
@@ -154,7 +154,7 @@ def _unscored(execution: list[Mapping[str, Any]]) -> Judgement:
     return Judgement(None, "; ".join(dict.fromkeys(told)) or None, bool(failed))
 
 
-def _not_run(executions: Cells) -> Iterator[str]:
+def _not_run(executions: CellsByColumn) -> Iterator[str]:
     for name, cells in executions.items():
         n = sum(isinstance(one, dict) and one.get("status") == "DID NOT RUN" for one in cells)
         if n:
@@ -177,7 +177,7 @@ def _directions(told: Mapping[str, list[Any]]) -> tuple[dict[str, Override], lis
 # -- annotation frames
 
 
-def _annotations(source: Source, cells: Cells) -> ScoreFile:
+def _annotations(source: Source, cells: CellsByColumn) -> ScoreFile:
     """A row an annotation becomes a row a span; of several of one name the mean is taken."""
     span = str(_span_column(cells))
     rows: dict[tuple[str, int], dict[str, Judgement]] = {}
@@ -188,10 +188,10 @@ def _annotations(source: Source, cells: Cells) -> ScoreFile:
         place = 0
         while name in rows.setdefault((str(span_id), place), {}):
             place += 1
-        rows[str(span_id), place][name] = Judgement(plain_of(score), reason_of(reason))
-    found = judged(rows.values())
+        rows[str(span_id), place][name] = Judgement(none_if_nan(score), text_or_none(reason))
+    found = judgement_columns(rows.values())
     frame = frame_of({QUERY_ID: [span_id for span_id, _ in rows], **found.columns})
-    frame, notes = mean_of_repeats(frame, QUERY_ID, found.metrics)
+    frame, notes = average_repeats(frame, QUERY_ID, found.metrics)
     told = _directions(_directions_of_annotations(names, cells))
     return ScoreFile(
         frame,
@@ -202,7 +202,7 @@ def _annotations(source: Source, cells: Cells) -> ScoreFile:
     )
 
 
-def _directions_of_annotations(names: list[str], cells: Cells) -> dict[str, list[Any]]:
+def _directions_of_annotations(names: list[str], cells: CellsByColumn) -> dict[str, list[Any]]:
     told: dict[str, list[Any]] = {}
     for name, meta in zip(names, cells.get("metadata") or [None] * len(names), strict=True):
         told.setdefault(name, []).append(meta.get("direction") if isinstance(meta, dict) else None)
@@ -212,19 +212,19 @@ def _directions_of_annotations(names: list[str], cells: Cells) -> dict[str, list
 # -- experiments
 
 
-def _experiment(source: Source, cells: Cells) -> ScoreFile:
+def _experiment(source: Source, cells: CellsByColumn) -> ScoreFile:
     ids = [str(one) for one in cells["example_id"]]
-    found = judged(_annotations_of_runs(cells), cells.get("error"))
-    measures = without_empty(
+    found = judgement_columns(_annotations_of_runs(cells), cells.get("error"))
+    measures = drop_empty(
         {ours: list(cells[theirs]) for theirs, ours in _MEASURES.items() if theirs in cells}
     )
     scores = {**measures, **found.columns}
-    details = beside(_details(cells), scores, "metadata")
+    details = rename_clashes(_details(cells), scores, "metadata")
     metrics = (*measures, *found.metrics)
     frame = frame_of({QUERY_ID: ids, **details, **scores})
     for name in measures:
         frame[name] = pd.to_numeric(frame[name], errors="coerce")
-    frame, notes = mean_of_repeats(frame, QUERY_ID, metrics)
+    frame, notes = average_repeats(frame, QUERY_ID, metrics)
     return ScoreFile(
         frame,
         source.stem,
@@ -233,29 +233,29 @@ def _experiment(source: Source, cells: Cells) -> ScoreFile:
     )
 
 
-def _details(cells: Cells) -> Columns:
+def _details(cells: CellsByColumn) -> CellsByColumn:
     """The texts, what is known of the example, and the error of the run."""
     metadata = columns_of(_keyed(cell) for cell in cells.get("metadata", []))
-    found = details_of(*((name, role, cells[name]) for name, role in _PARTS.items()))
-    found |= beside(metadata, (*found, QUERY_ID), "metadata")
-    return found | without_empty({"error": list(cells.get("error", []))})
+    found = collect_details(*((name, role, cells[name]) for name, role in _PARTS.items()))
+    found |= rename_clashes(metadata, (*found, QUERY_ID), "metadata")
+    return found | drop_empty({"error": list(cells.get("error", []))})
 
 
 def _keyed(cell: object) -> dict[str, Any]:
     return {str(key): value for key, value in cell.items()} if isinstance(cell, dict) else {}
 
 
-def _annotations_of_runs(cells: Cells) -> Iterable[dict[str, Judgement]]:
+def _annotations_of_runs(cells: CellsByColumn) -> Iterable[dict[str, Judgement]]:
     if "annotations" in cells:
         return [
-            {str(one.get("name")): _annotation(one) for one in records(cell, "annotations")}
+            {str(one.get("name")): _annotation(one) for one in check_records(cell, "annotations")}
             for cell in cells["annotations"]
         ]
     names = [match[1] for name in cells if (match := _ANNOTATED.fullmatch(name))]
     return _rows_of({name: _flattened(name, cells) for name in names}, len(cells["example_id"]))
 
 
-def _flattened(name: str, cells: Cells) -> list[Judgement]:
+def _flattened(name: str, cells: CellsByColumn) -> list[Judgement]:
     told = {
         part: cells.get(f"annotation_{name}_{part}") for part in ("score", "explanation", "error")
     }
@@ -266,9 +266,9 @@ def _flattened(name: str, cells: Cells) -> list[Judgement]:
 
 
 def _annotation(one: Mapping[str, Any]) -> Judgement:
-    error = reason_of(one.get("error"))
+    error = text_or_none(one.get("error"))
     return Judgement(
-        plain_of(one.get("score")), error or reason_of(one.get("explanation")), bool(error)
+        none_if_nan(one.get("score")), error or text_or_none(one.get("explanation")), bool(error)
     )
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of
-from rageval_report.readers._shapes import is_records, mapping, records
-from rageval_report.readers.base import Reader, ScoreFile, distinct
-from rageval_report.readers.frameworks._documents import fields_in, records_in
-from rageval_report.readers.frameworks._judgements import beside
+from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile, distinct_names
+from rageval_report.readers.frameworks.json_rows import first_fields, read_rows
+from rageval_report.readers.frameworks.judgements import rename_clashes
 from rageval_report.readers.frameworks.promptfoo_csv import (
     PASSED,
     is_promptfoo_csv,
@@ -19,7 +17,10 @@ from rageval_report.readers.frameworks.promptfoo_csv import (
     read_promptfoo_csv,
     with_question,
 )
+from rageval_report.readers.json_shapes import check_object, check_records, is_records
+from rageval_report.readers.record_columns import columns_of, frame_of
 from rageval_report.scores.states import FAILED, MISSING, SCORED, with_states
+from rageval_report.types import JsonObject
 
 _ERROR = 2  # failureReason: 0 none, 1 an assertion, 2 an error
 
@@ -33,9 +34,6 @@ _TOKENS = {
 _PASSED_REASON = "Assertion passed"  # says no more than the score does
 _FIELDS = frozenset(("provider", "vars", "success"))
 
-Json = Mapping[str, Any]
-Columns = dict[str, list[Any]]
-
 
 def _recognise(source: Source) -> float:
     if not source.starts_like_json:
@@ -43,10 +41,10 @@ def _recognise(source: Source) -> float:
     rows = _summary(source.document_or_none()).get("results")
     if isinstance(rows, list) and is_records(rows):
         return 0.95 if all(set(row) >= _FIELDS for row in rows) else 0.0
-    return 0.95 if fields_in(source) >= {*_FIELDS, "score"} else 0.0
+    return 0.95 if first_fields(source) >= {*_FIELDS, "score"} else 0.0
 
 
-def _summary(document: object) -> Json:
+def _summary(document: object) -> JsonObject:
     """The part of the file that holds the results, in whichever version."""
     found = document if isinstance(document, dict) else {}
     inner = found.get("results")
@@ -75,18 +73,18 @@ def read_promptfoo(source: Source) -> list[ScoreFile]:
     if is_promptfoo_csv(source):
         return read_promptfoo_csv(source)
     summary = _summary(source.document_or_none())
-    rows = records(summary.get("results"), "results") or _lines(source)
+    rows = check_records(summary.get("results"), "results") or _lines(source)
     if not rows:
         raise source.error("expected a promptfoo output: results.results, a list of objects")
     groups = _in_order_of_prompts(_by_pipeline(rows), summary)
-    names = distinct(pipeline_names(list(groups)))
+    names = distinct_names(pipeline_names(list(groups)))
     return [_score_file(name, group) for name, group in zip(names, groups.values(), strict=True)]
 
 
-def _lines(source: Source) -> list[Json]:
+def _lines(source: Source) -> list[JsonObject]:
     """The results of JSON Lines, or of a list."""
-    if source.starts_like_json and fields_in(source) >= _FIELDS:
-        return records_in(source)
+    if source.starts_like_json and first_fields(source) >= _FIELDS:
+        return read_rows(source)
     source.document  # noqa: B018  what is no text, or broken, is said to be so
     return []
 
@@ -94,45 +92,47 @@ def _lines(source: Source) -> list[Json]:
 # -- pipelines
 
 
-def _by_pipeline(rows: list[Json]) -> dict[tuple[str, str], list[Json]]:
+def _by_pipeline(rows: list[JsonObject]) -> dict[tuple[str, str], list[JsonObject]]:
     """The rows of each provider and prompt, in the order of the tests where they are numbered."""
-    groups: dict[tuple[str, str], list[Json]] = {}
+    groups: dict[tuple[str, str], list[JsonObject]] = {}
     for row in rows:
         groups.setdefault((_provider(row), _prompt(row)), []).append(row)
     return {key: sorted(group, key=_test_number) for key, group in groups.items()}
 
 
 def _in_order_of_prompts(
-    groups: dict[tuple[str, str], list[Json]], summary: Json
-) -> dict[tuple[str, str], list[Json]]:
+    groups: dict[tuple[str, str], list[JsonObject]], summary: JsonObject
+) -> dict[tuple[str, str], list[JsonObject]]:
     """The pipelines as the file lists them; the rows stand in the order in which they ended."""
-    table = mapping(summary.get("table"), "results.table")
-    head = mapping(table.get("head"), "results.table.head") or summary
-    listed = [str(prompt.get("provider")) for prompt in records(head.get("prompts"), "prompts")]
+    table = check_object(summary.get("table"), "results.table")
+    head = check_object(table.get("head"), "results.table.head") or summary
+    listed = [
+        str(prompt.get("provider")) for prompt in check_records(head.get("prompts"), "prompts")
+    ]
     places = {provider: place for place, provider in reversed(list(enumerate(listed)))}
     return dict(sorted(groups.items(), key=lambda item: places.get(item[0][0], len(listed))))
 
 
-def _test_number(row: Json) -> float:
+def _test_number(row: JsonObject) -> float:
     number = row.get("testIdx")
     return number if isinstance(number, int) else 0  # sorting is stable: unnumbered rows stay
 
 
-def _provider(row: Json) -> str:
+def _provider(row: JsonObject) -> str:
     provider = row.get("provider")
     if isinstance(provider, dict):
         return str(provider.get("label") or provider.get("id"))
     return str(provider)
 
 
-def _prompt(row: Json) -> str:
+def _prompt(row: JsonObject) -> str:
     """What tells a provider's prompts apart: the template, as the rendered text differs by row."""
     prompt = row.get("prompt")
     label = prompt.get("label") if isinstance(prompt, dict) else None
     return str(label if row.get("promptIdx") is None else row["promptIdx"])
 
 
-def _score_file(name: str, rows: list[Json]) -> ScoreFile:
+def _score_file(name: str, rows: list[JsonObject]) -> ScoreFile:
     failures = [_failures(row) for row in rows]
     told = {metric for failed in failures for metric in failed}
     scores = {
@@ -141,9 +141,9 @@ def _score_file(name: str, rows: list[Json]) -> ScoreFile:
         if metric in told or any(one is not None for one in cells)
     }
     columns = scores | _state_columns(rows, scores, failures)
-    own = beside(columns_of(_details(row) for row in rows), columns, "promptfoo")
+    own = rename_clashes(columns_of(_details(row) for row in rows), columns, "promptfoo")
     variables = columns_of(_variables(row) for row in rows)
-    details = beside(variables, {*own, *columns}, "vars") | own
+    details = rename_clashes(variables, {*own, *columns}, "vars") | own
     n_errors = sum(map(_is_error, rows))
     note = f"{n_errors} of {len(rows)} rows ended in an error and are unscored"
     return ScoreFile(
@@ -155,10 +155,12 @@ def _score_file(name: str, rows: list[Json]) -> ScoreFile:
     )
 
 
-def _state_columns(rows: list[Json], scores: Columns, failures: list[dict[str, str]]) -> Columns:
+def _state_columns(
+    rows: list[JsonObject], scores: CellsByColumn, failures: list[dict[str, str]]
+) -> CellsByColumn:
     """Which graders failed, and what graders said."""
     said = [_reasons(row) for row in rows]
-    found: Columns = {}
+    found: CellsByColumn = {}
     for name, cells in scores.items():
         reasons = [
             failed.get(name) or told.get(name) for failed, told in zip(failures, said, strict=True)
@@ -175,7 +177,7 @@ def _state_columns(rows: list[Json], scores: Columns, failures: list[dict[str, s
 # -- one row
 
 
-def _is_error(row: Json) -> bool:
+def _is_error(row: JsonObject) -> bool:
     """Whether there was no answer to grade; old versions tell it by what they leave out."""
     reason = row.get("failureReason")
     if reason is None:
@@ -183,15 +185,15 @@ def _is_error(row: Json) -> bool:
     return bool(reason == _ERROR)
 
 
-def _variables(row: Json) -> Json:
+def _variables(row: JsonObject) -> JsonObject:
     """The test's variables, with a question that tells tests apart where none is named like one."""
-    variables = mapping(row.get("vars"), "vars")
+    variables = check_object(row.get("vars"), "vars")
     prompt = row.get("prompt")
     rendered = prompt.get("raw") if isinstance(prompt, dict) else prompt
     return with_question(variables, rendered)
 
 
-def _details(row: Json) -> dict[str, Any]:
+def _details(row: JsonObject) -> dict[str, Any]:
     """The answer, and the reason that promptfoo gives."""
     found = {"answer": _response(row).get("output"), "reason": _grading(row).get("reason")}
     if _is_error(row) or _failed_judges(row):
@@ -199,11 +201,11 @@ def _details(row: Json) -> dict[str, Any]:
     return found
 
 
-def _reasons(row: Json) -> dict[str, str]:
+def _reasons(row: JsonObject) -> dict[str, str]:
     """What was said of each metric, where a part of the grading is about one alone."""
     found: dict[str, str] = {}
     for part in _components(_grading(row)):
-        metric = mapping(part.get("assertion"), "assertion").get("metric")
+        metric = check_object(part.get("assertion"), "assertion").get("metric")
         named: list[Any] = list(_named_scores(part)) or [metric]
         reason = part.get("reason")
         is_about_one = len(named) == 1 and isinstance(named[0], str)
@@ -212,10 +214,10 @@ def _reasons(row: Json) -> dict[str, str]:
     return found
 
 
-def _scores(row: Json) -> dict[str, float | None]:
+def _scores(row: JsonObject) -> dict[str, float | None]:
     """The row's metrics; all unscored where the row ended in an error."""
     found = {ours: _number(row.get(theirs)) for theirs, ours in _MEASURES.items()}
-    usage = mapping(_response(row).get("tokenUsage"), "response.tokenUsage")
+    usage = check_object(_response(row).get("tokenUsage"), "response.tokenUsage")
     for theirs, ours in _TOKENS.items():
         found[ours] = _number(usage.get(theirs)) or None  # providers that do not count write 0
     for part in (row, *_components(_grading(row))):
@@ -227,40 +229,40 @@ def _scores(row: Json) -> dict[str, float | None]:
     return {name: None if name in failed else value for name, value in (found | failed).items()}  # type: ignore[misc]
 
 
-def _response(row: Json) -> Json:
+def _response(row: JsonObject) -> JsonObject:
     response = row.get("response")
-    return {"output": response} if isinstance(response, str) else mapping(response, "response")
+    return {"output": response} if isinstance(response, str) else check_object(response, "response")
 
 
-def _grading(row: Json) -> Json:
-    return mapping(row.get("gradingResult"), "gradingResult")
+def _grading(row: JsonObject) -> JsonObject:
+    return check_object(row.get("gradingResult"), "gradingResult")
 
 
-def _components(grading: Json) -> Iterator[Json]:
+def _components(grading: JsonObject) -> Iterator[JsonObject]:
     """A grading and all the gradings that it is made of."""
     yield grading
-    for part in records(grading.get("componentResults"), "componentResults"):
+    for part in check_records(grading.get("componentResults"), "componentResults"):
         yield from _components(part)
 
 
-def _named_scores(grading: Json) -> Json:
+def _named_scores(grading: JsonObject) -> JsonObject:
     """Python assertions of older versions write them in snake case."""
     found = grading.get("namedScores") or grading.get("named_scores")
-    return mapping(found, "namedScores")
+    return check_object(found, "namedScores")
 
 
-def _failed_judges(row: Json) -> dict[str, str]:
+def _failed_judges(row: JsonObject) -> dict[str, str]:
     """The metrics whose grader failed, which promptfoo counts as 0, and the reason."""
     failed = {}
     for part in _components(_grading(row)):
-        if mapping(part.get("metadata"), "metadata").get("graderError"):
-            assertion = mapping(part.get("assertion"), "assertion")
+        if check_object(part.get("metadata"), "metadata").get("graderError"):
+            assertion = check_object(part.get("assertion"), "assertion")
             name = assertion.get("metric") or assertion.get("type") or "score"
             failed[str(name)] = str(part.get("reason") or "the grader failed")
     return failed
 
 
-def _failures(row: Json) -> dict[str, str]:
+def _failures(row: JsonObject) -> dict[str, str]:
     """The metrics that have no score because a grader failed; the whole score is one of them."""
     failed = _failed_judges(row)
     whole = "; ".join(dict.fromkeys(failed.values()))

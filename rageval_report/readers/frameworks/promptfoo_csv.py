@@ -11,11 +11,15 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import frame_of
-from rageval_report.readers._fields import cell_text, line_ends, rows
-from rageval_report.readers.base import ScoreFile, distinct
-from rageval_report.readers.frameworks._judgements import Columns, Judgement, beside, judged
-from rageval_report.readers.frameworks._told import objects_in
+from rageval_report.readers.base import CellsByColumn, ScoreFile, distinct_names
+from rageval_report.readers.cell_values import parse_objects
+from rageval_report.readers.delimited_rows import cell_text, line_ends, rows
+from rageval_report.readers.frameworks.judgements import (
+    Judgement,
+    judgement_columns,
+    rename_clashes,
+)
+from rageval_report.readers.record_columns import frame_of
 from rageval_report.scores.metric import Override
 from rageval_report.scores.table import id_column_of, question_text
 
@@ -92,7 +96,7 @@ def read_promptfoo_csv(source: Source) -> list[ScoreFile]:
         raise source.error("it names columns, but holds no row")
     columns = [list(cells) for cells in zip(*table, strict=True)]
     keys = [_key(header[block.output]) for block in blocks]
-    names = distinct(pipeline_names(keys))
+    names = distinct_names(pipeline_names(keys))
     shared = _shared(header, columns, blocks)
     return [
         _score_file(name, shared, {key: columns[at] for key, at in block.places.items()},
@@ -143,11 +147,11 @@ def pipeline_names(keys: Sequence[tuple[str, str]]) -> list[str]:
 
 def _shared(
     header: Sequence[str], columns: Sequence[list[str]], blocks: Sequence[_Block]
-) -> Columns:
+) -> CellsByColumn:
     """The description, the variables with a question among them, and what stands after all."""
     before, after = range(blocks[0].output), range(blocks[-1].stop, len(header))
     places = [*before, *after]
-    names = distinct(header[place] for place in places)
+    names = distinct_names(header[place] for place in places)
     found = {name: list(columns[place]) for name, place in zip(names, places, strict=True)}
     told = {name: found[name] for name in found if name != _DESCRIPTION}
     questions = with_question(dict.fromkeys(told), None)
@@ -180,15 +184,15 @@ def with_question(variables: Mapping[str, Any], rendered: object) -> Mapping[str
 
 
 def _score_file(
-    name: str, shared: Columns, block: Mapping[str, list[str]], outputs: list[str]
+    name: str, shared: CellsByColumn, block: Mapping[str, list[str]], outputs: list[str]
 ) -> ScoreFile:
     statuses = block["Status"]
     errors = [
         _error(status, reason) for status, reason in zip(statuses, block[_REASON], strict=True)
     ]
-    found = judged(_judgements(block), errors)
-    details = {**beside(shared, {*found.columns, "answer", "reason", "error"}, "vars")}
-    own: Columns = {
+    found = judgement_columns(_judgements(block), errors)
+    details = {**rename_clashes(shared, {*found.columns, "answer", "reason", "error"}, "vars")}
+    own: CellsByColumn = {
         "answer": [
             None if error else output for error, output in zip(errors, outputs, strict=True)
         ],
@@ -198,7 +202,7 @@ def _score_file(
         own["comment"] = [one or None for one in block[_COMMENT]]
     if any(errors):
         own["error"] = errors
-    details |= beside(own, {*found.columns, *details}, "promptfoo")
+    details |= rename_clashes(own, {*found.columns, *details}, "promptfoo")
     n_errors = sum(error is not None for error in errors)
     notes = [f"{n_errors} of {len(errors)} rows ended in an error and are unscored"]
     rounded = "promptfoo's CSV rounds scores to two places; its JSON has them in full"
@@ -217,7 +221,7 @@ def _error(status: str, reason: str) -> str | None:
 
 def _judgements(block: Mapping[str, list[str]]) -> list[dict[str, Judgement]]:
     metrics = [name for name in block if name.startswith(_METRIC)]
-    nested = objects_in(block["Named Scores"])
+    nested = parse_objects(block["Named Scores"])
     found = []
     for row, status in enumerate(block["Status"]):
         one = {key: cells[row] for key, cells in block.items()}

@@ -11,16 +11,11 @@ import pandas as pd
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import score_columns
 from rageval_report.readers.base import Reader, ScoreFile, id_columns
-from rageval_report.readers.frameworks._failures import with_failures
-from rageval_report.readers.frameworks._texts import (
-    names_in,
-    read_list,
-    read_literal,
-    with_lists,
-)
-from rageval_report.readers.tables import table_in
+from rageval_report.readers.cell_values import parse_list, parse_list_columns, parse_literal
+from rageval_report.readers.frameworks.blank_scores import mark_blank_scores
+from rageval_report.readers.record_columns import score_columns
+from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.query_ids import question_text
 
@@ -60,7 +55,7 @@ _RESULT = re.compile(
 
 
 def _recognise(source: Source) -> float:
-    header = frozenset(names_in(source))
+    header = frozenset(header_of(source))
     if "user_input" in header and len(header & _SAMPLE) > 1:
         return 0.95
     if {"question", "answer", "contexts"} <= header and header & _OLD_METRICS:
@@ -105,12 +100,12 @@ def read_ragas(
     >>> list(found.frame), found.frame["faithfulness_state"].tolist()
     (['user_input', 'response', 'faithfulness', 'faithfulness_state'], ['scored', 'failed'])
     """
-    table = table_in(source, columns=columns, query_id=query_id)
-    frame, of_lists = with_lists(table.frame.rename(columns=str), _LISTS)
+    table = read_table(source, columns=columns, query_id=query_id)
+    frame, of_lists = parse_list_columns(table.frame.rename(columns=str), _LISTS)
     frame, of_talks = _with_last_questions(frame)
     frame, of_results = _with_results(frame)
     ids = id_columns(map(str, frame), query_id)
-    frame, n_failed = with_failures(frame, {*_SAMPLE, *_OLD_SAMPLE, *ids})
+    frame, n_failed = mark_blank_scores(frame, {*_SAMPLE, *_OLD_SAMPLE, *ids})
     of_failures = [
         f"{n} blank scores of {metric!r} count as failed: Ragas leaves a blank where a metric "
         "raised an error or could not use its judge's answer, and gives no reason"
@@ -140,7 +135,7 @@ def _with_last_questions(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _messages(cell: object) -> list[Any] | None:
-    found = read_list(cell)
+    found = parse_list(cell)
     if not isinstance(found, list) or not found:
         return None
     return found if all(isinstance(one, dict) and "content" in one for one in found) else None
@@ -180,7 +175,7 @@ def _result(cell: object) -> tuple[Any, str | None]:
     if match is None:
         return cell, None
     reason = match["reason"]
-    return match["value"], None if reason is None else str(read_literal(reason))
+    return match["value"], None if reason is None else str(parse_literal(reason))
 
 
 RAGAS = Reader(

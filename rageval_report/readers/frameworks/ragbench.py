@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rageval_report.errors import ReaderError, named
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of, score_columns
-from rageval_report.readers._shapes import ShapeError, is_records, mapping, records
 from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.json_shapes import ShapeError, check_object, check_records, is_records
+from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
 from rageval_report.scores.metric import Catalogue, Override
-
-Json = Mapping[str, Any]
+from rageval_report.types import JsonObject
 
 _SURE = 0.95
 _SAMPLES = "_samples.json"  # the end of the name of a run's samples
@@ -27,7 +26,7 @@ def _recognise(source: Source) -> float:
     return _SURE if _is_run(document) or _is_samples(document) else 0.0
 
 
-def _is_run(document: Json) -> bool:
+def _is_run(document: JsonObject) -> bool:
     card = document.get("scorecard")
     metrics = card.get("metrics") if isinstance(card, dict) else None
     if not isinstance(metrics, list) or not is_records(metrics) or "config" not in document:
@@ -35,7 +34,7 @@ def _is_run(document: Json) -> bool:
     return all({"name", "value", "group", "sample_size"} <= set(metric) for metric in metrics)
 
 
-def _is_samples(document: Json) -> bool:
+def _is_samples(document: JsonObject) -> bool:
     samples = document.get("samples")
     if "run_id" not in document or not isinstance(samples, list) or not is_records(samples):
         return False
@@ -60,7 +59,7 @@ def read_ragbench(source: Source) -> list[ScoreFile]:
     ShapeError
         If a part of it is of another shape; `read` tells of which file.
     """
-    document = mapping(source.document, "the document")
+    document = check_object(source.document, "the document")
     if _is_samples(document):
         return [_of_samples(source, document)]
     if not _is_run(document):
@@ -71,8 +70,10 @@ def read_ragbench(source: Source) -> list[ScoreFile]:
 # -- runs
 
 
-def _of_run(source: Source, run: Json) -> ScoreFile:
-    metrics = records(mapping(run.get("scorecard"), "scorecard").get("metrics"), "metrics")
+def _of_run(source: Source, run: JsonObject) -> ScoreFile:
+    metrics = check_records(
+        check_object(run.get("scorecard"), "scorecard").get("metrics"), "metrics"
+    )
     by_question = {
         str(metric["name"]): _per_question(metric) for metric in metrics if _has_ids(metric)
     }
@@ -97,9 +98,9 @@ def _of_run(source: Source, run: Json) -> ScoreFile:
 
 def _score_file(
     source: Source,
-    run: Json,
+    run: JsonObject,
     columns: dict[str, list[Any]],
-    metrics: list[Json],
+    metrics: list[JsonObject],
     notes: Iterable[str],
 ) -> ScoreFile:
     names = [str(metric["name"]) for metric in metrics if str(metric["name"]) in columns]
@@ -122,27 +123,29 @@ def _told(name: str, group: object) -> Override | None:
     return told or None
 
 
-def _has_ids(metric: Json) -> bool:
+def _has_ids(metric: JsonObject) -> bool:
     return bool(_per_question(metric))
 
 
-def _per_question(metric: Json) -> Json:
+def _per_question(metric: JsonObject) -> JsonObject:
     name = metric.get("name")
-    details = mapping(metric.get("details"), f"the details of {name!r}")
-    return mapping(details.get("per_question"), f"the scores of {name!r} by question")
+    details = check_object(metric.get("details"), f"the details of {name!r}")
+    return check_object(details.get("per_question"), f"the scores of {name!r} by question")
 
 
-def _scored(name: str, metric: Json, cells: Json, ids: list[str]) -> dict[str, list[Any]]:
+def _scored(
+    name: str, metric: JsonObject, cells: JsonObject, ids: list[str]
+) -> dict[str, list[Any]]:
     """The columns of a metric; where it has no score it failed, did not apply, or is missing."""
     absent = [query for query in ids if cells.get(query) is None]
-    n_undefined = mapping(metric.get("details"), "details").get("not_applicable_count")
+    n_undefined = check_object(metric.get("details"), "details").get("not_applicable_count")
     all_undefined = isinstance(n_undefined, int) and n_undefined >= len(absent) > 0
     undefined = {query for query in absent if all_undefined or query in cells}
     told = ["n/a" if query in undefined else cells.get(query) for query in ids]
     return score_columns(name, told, [_UNDEFINED if query in undefined else None for query in ids])
 
 
-def _notes_of_run(run: Json) -> Iterator[str]:
+def _notes_of_run(run: JsonObject) -> Iterator[str]:
     n_errors = run.get("error_count")
     if isinstance(n_errors, int) and n_errors > 0:
         yield (
@@ -151,7 +154,7 @@ def _notes_of_run(run: Json) -> Iterator[str]:
         )
 
 
-def _of_places(source: Source, run: Json, metrics: list[Json]) -> ScoreFile:
+def _of_places(source: Source, run: JsonObject, metrics: list[JsonObject]) -> ScoreFile:
     """A run of an earlier version: scores in the order of the questions, and no ids."""
     lists = {str(metric["name"]): _individual_scores(metric) for metric in metrics}
     n = max(map(len, lists.values()), default=0)
@@ -174,15 +177,15 @@ def _of_places(source: Source, run: Json, metrics: list[Json]) -> ScoreFile:
     return _score_file(source, run, columns, metrics, notes)
 
 
-def _individual_scores(metric: Json) -> list[Any]:
+def _individual_scores(metric: JsonObject) -> list[Any]:
     name = metric.get("name")
-    found = mapping(metric.get("details"), f"the details of {name!r}").get("individual_scores")
+    found = check_object(metric.get("details"), f"the details of {name!r}").get("individual_scores")
     if found is not None and not isinstance(found, list):
         raise ShapeError(f"the individual scores of {name!r} must be a list")
     return found or []
 
 
-def _means_alone(source: Source, metrics: list[Json]) -> ReaderError:
+def _means_alone(source: Source, metrics: list[JsonObject]) -> ReaderError:
     means = ", ".join(f"{metric['name']} {metric['value']}" for metric in metrics[:6])
     return source.error(
         f"this run keeps means and no scores question by question ({means}); there is nothing to "
@@ -200,7 +203,7 @@ def _texts_beside(source: Source, ids: list[str]) -> tuple[dict[str, list[Any]],
     if beside is None or not beside.is_file():
         return {}, []
     try:
-        rows = _rows_of_samples(mapping(Source(beside).document, "the document"))
+        rows = _rows_of_samples(check_object(Source(beside).document, "the document"))
     except (ReaderError, ShapeError) as exc:
         return {}, [f"the samples beside it cannot be read: {exc}"]
     by_id = {str(row["query_id"]): row for row in rows}
@@ -209,7 +212,7 @@ def _texts_beside(source: Source, ids: list[str]) -> tuple[dict[str, list[Any]],
     return found, [f"the texts are those of {beside.name}"]
 
 
-def _of_samples(source: Source, document: Json) -> ScoreFile:
+def _of_samples(source: Source, document: JsonObject) -> ScoreFile:
     columns = columns_of(_rows_of_samples(document))
     measured = [
         name
@@ -230,10 +233,13 @@ def _of_samples(source: Source, document: Json) -> ScoreFile:
     )
 
 
-def _rows_of_samples(document: Json) -> list[dict[str, Any]]:
-    samples = records(document.get("samples"), "samples")
+def _rows_of_samples(document: JsonObject) -> list[dict[str, Any]]:
+    samples = check_records(document.get("samples"), "samples")
     return [
-        _row(mapping(one.get("question"), "question"), mapping(one.get("response"), "response"))
+        _row(
+            check_object(one.get("question"), "question"),
+            check_object(one.get("response"), "response"),
+        )
         for one in samples
     ]
 
@@ -242,10 +248,10 @@ _OF_QUESTION = ("query_type", "difficulty", "domain")
 _OF_RESPONSE = ("latency_ms", "time_to_first_token_ms", "session_id")
 
 
-def _row(question: Json, response: Json) -> dict[str, Any]:
-    chunks = records(response.get("retrieved_chunks"), "retrieved_chunks")
-    gold = records(question.get("gold_passages"), "gold_passages")
-    usage = mapping(response.get("token_usage"), "token_usage")
+def _row(question: JsonObject, response: JsonObject) -> dict[str, Any]:
+    chunks = check_records(response.get("retrieved_chunks"), "retrieved_chunks")
+    gold = check_records(question.get("gold_passages"), "gold_passages")
+    usage = check_object(response.get("token_usage"), "token_usage")
     return {
         "query_id": question.get("id"),
         "question": question.get("question"),
@@ -255,7 +261,7 @@ def _row(question: Json, response: Json) -> dict[str, Any]:
         "retrieved": [chunk.get("chunk_id") for chunk in chunks],
         "relevant": {str(one.get("chunk_id")): one.get("relevance_score") for one in gold},
         "citations": [
-            one.get("chunk_id") for one in records(response.get("citations"), "citations")
+            one.get("chunk_id") for one in check_records(response.get("citations"), "citations")
         ],
         "answerable": not question.get("is_unanswerable"),
         **{key: question.get(key) for key in _OF_QUESTION},

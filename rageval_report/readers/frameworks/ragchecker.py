@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of, score_columns
-from rageval_report.readers._shapes import is_records, mapping, records
 from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.json_shapes import check_object, check_records, is_records
+from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
 from rageval_report.scores.metric import Metric
-
-Json = Mapping[str, Any]
+from rageval_report.types import JsonObject
 
 _MARKS = {"query_id", "query", "gt_answer", "response"}
 _DETAILS = {
@@ -109,7 +108,7 @@ def read_ragchecker(source: Source) -> list[ScoreFile]:
     ShapeError
         If a part of it is of another shape; `read` tells of which file.
     """
-    rows = records(mapping(source.document, "the document").get("results"), "results")
+    rows = check_records(check_object(source.document, "the document").get("results"), "results")
     if not rows:
         raise source.error("expected RAGChecker's results: a list of objects")
     names = list(dict.fromkeys(name for row in rows for name in _metrics(row)))
@@ -143,11 +142,11 @@ def _notes(n_empty: Mapping[str, int]) -> Iterable[str]:
         )
 
 
-def _metrics(row: Json) -> Json:
-    return mapping(row.get("metrics"), f"the metrics of query {row.get('query_id')!r}")
+def _metrics(row: JsonObject) -> JsonObject:
+    return check_object(row.get("metrics"), f"the metrics of query {row.get('query_id')!r}")
 
 
-def _details(row: Json) -> dict[str, Any]:
+def _details(row: JsonObject) -> dict[str, Any]:
     found: dict[str, Any] = {ours: row.get(theirs) for theirs, ours in _DETAILS.items()}
     contexts = row.get("retrieved_context")
     docs = contexts if isinstance(contexts, list) else []
@@ -167,7 +166,7 @@ def _details(row: Json) -> dict[str, Any]:
 # -- what there was to score
 
 
-def _scored(name: str, rows: list[Json]) -> tuple[dict[str, list[Any]], int]:
+def _scored(name: str, rows: list[JsonObject]) -> tuple[dict[str, list[Any]], int]:
     """The columns of a metric, 0 of nothing being not applicable, and how many of those there are.
 
     "n/a" is the cell that says so.
@@ -185,21 +184,21 @@ def _is_zero(cell: object) -> bool:
     return isinstance(cell, int | float) and not isinstance(cell, bool) and cell == 0
 
 
-def _lacking(name: str, row: Json) -> str | None:
+def _lacking(name: str, row: JsonObject) -> str | None:
     """What a metric of this query had nothing to count over; None where it had something."""
     return next((said for is_lacking, said in _NEEDS.get(name, ()) if is_lacking(row)), None)
 
 
-def _is_empty(*keys: str) -> Callable[[Json], bool]:
+def _is_empty(*keys: str) -> Callable[[JsonObject], bool]:
     """Whether one of the lists is there, and empty."""
     return lambda row: any(row.get(key) == [] for key in keys)
 
 
-def _nothing_retrieved(row: Json) -> bool:
+def _nothing_retrieved(row: JsonObject) -> bool:
     return row.get("retrieved_context") == []
 
 
-def _nothing_recalled(row: Json) -> bool:
+def _nothing_recalled(row: JsonObject) -> bool:
     """Whether no claim of the reference is in any context: there was nothing to make use of."""
     found = row.get("retrieved2answer")
     if not isinstance(found, list) or not found:
@@ -213,7 +212,7 @@ _NO_REFERENCE = (_is_empty("gt_answer_claims", "response2answer"), "the referenc
 _NO_CONTEXT = (_nothing_retrieved, "nothing was retrieved")
 _NO_USE = (_nothing_recalled, "no claim of the reference was retrieved")
 
-_NEEDS: dict[str, tuple[tuple[Callable[[Json], bool], str], ...]] = {
+_NEEDS: dict[str, tuple[tuple[Callable[[JsonObject], bool], str], ...]] = {
     "precision": (_NO_ANSWER,),
     "recall": (_NO_REFERENCE,),
     "f1": (_NO_ANSWER, _NO_REFERENCE),

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of, score_columns
-from rageval_report.readers._shapes import is_records, mapping
 from rageval_report.readers.base import Reader, ScoreFile
-from rageval_report.readers.tables import header_of, table_in
+from rageval_report.readers.json_shapes import check_object, is_records
+from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
+from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.metric import Kind, Metric
-
-Json = Mapping[str, Any]
+from rageval_report.types import JsonObject
 
 _SURE = 0.95
 # What a row must hold; a run's row has its scores in an object, a table's row in columns.
@@ -114,7 +113,7 @@ def _recognise(source: Source) -> float:
     return _SURE if set(header_of(source)) >= {*_MARKS, "reference_answer"} else 0.0
 
 
-def _rows_of(document: object) -> list[Json]:
+def _rows_of(document: object) -> list[JsonObject]:
     """The rows of a run: alone, as the run holds them, or as they are uploaded."""
     if isinstance(document, dict):
         document = document.get("run_data", document.get("data"))
@@ -155,11 +154,11 @@ def read_tonic_validate(
 # -- JSON
 
 
-def _of_run(source: Source, rows: list[Json]) -> ScoreFile:
+def _of_run(source: Source, rows: list[JsonObject]) -> ScoreFile:
     document = source.document
     run = document if isinstance(document, dict) else {}
     names = dict.fromkeys(name for row in rows for name in _scores(row))
-    asked = (*mapping(run.get("overall_scores"), "overall_scores"), *names)
+    asked = (*check_object(run.get("overall_scores"), "overall_scores"), *names)
     found = columns_of(_details(row) for row in rows)
     for name in dict.fromkeys(asked):
         cells = [_scores(row).get(name) for row in rows]
@@ -174,17 +173,17 @@ def _of_run(source: Source, rows: list[Json]) -> ScoreFile:
     )
 
 
-def _scores(row: Json) -> Json:
-    return mapping(row.get("scores"), "scores")
+def _scores(row: JsonObject) -> JsonObject:
+    return check_object(row.get("scores"), "scores")
 
 
-def _details(row: Json) -> dict[str, Any]:
+def _details(row: JsonObject) -> dict[str, Any]:
     return {ours: row.get(theirs) for theirs, ours in _DETAILS.items()} | {
         key: value for key, value in row.items() if key not in (*_DETAILS, "scores")
     }
 
 
-def _notes(run: Json) -> Iterable[str]:
+def _notes(run: JsonObject) -> Iterable[str]:
     if run.get("llm_evaluator"):
         yield f"judged by {run['llm_evaluator']}"
 
@@ -198,7 +197,7 @@ def _of_table(source: Source, columns: Iterable[str] | None, query_id: str | Non
             "expected a run of Tonic Validate: JSON with run_data, or a table with the columns "
             "reference_question and llm_answer"
         )
-    table = table_in(source, columns=columns, query_id=query_id)
+    table = read_table(source, columns=columns, query_id=query_id)
     frame = table.frame.rename(columns=_DETAILS)
     if "contexts" in frame:
         frame = frame.assign(contexts=pd.Series(map(_list_of, frame["contexts"]), dtype=object))

@@ -15,10 +15,10 @@ from typing import Any
 from rageval_report.errors import ReaderError, named
 from rageval_report.files.encoding import head_text
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import columns_of, frame_of
-from rageval_report.readers._shapes import mapping
 from rageval_report.readers.base import Reader, ScoreFile
-from rageval_report.readers.tables import header_of
+from rageval_report.readers.json_shapes import check_object
+from rageval_report.readers.record_columns import columns_of, frame_of
+from rageval_report.readers.table_files import header_of
 from rageval_report.scores.metric import normalised
 
 _SURE = 0.95
@@ -200,7 +200,7 @@ def read_pytrec_eval(source: Source) -> list[ScoreFile]:
     ShapeError
         If it is no object; `read` tells of which file.
     """
-    document = mapping(source.document, "the document")
+    document = check_object(source.document, "the document")
     rows = _rows_of_numbers(document)
     if not rows:
         raise source.error("expected {query: {measure: value}}, the values numbers")

@@ -9,17 +9,15 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.files.source import Source
-from rageval_report.readers.base import Reader, ScoreFile, distinct
-from rageval_report.readers.frameworks._texts import names_in
-from rageval_report.readers.frameworks._trulens_results import (
+from rageval_report.readers.base import Reader, ScoreFile, distinct_names
+from rageval_report.readers.cell_values import json_text
+from rageval_report.readers.frameworks.trulens_results import (
     DIRECTION,
     METRIC_NAMES,
-    explained,
-    is_blank,
-    records_of,
-    text_of,
+    judge_explanation,
+    pivot_results,
 )
-from rageval_report.readers.tables import table_in
+from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.metric import Override
 from rageval_report.scores.states import (
@@ -52,7 +50,7 @@ _NOT_READ = "the judge's answer could not be read; TruLens writes -1"
 
 
 def _recognise(source: Source) -> float:
-    header = frozenset(names_in(source))
+    header = frozenset(header_of(source))
     is_wide = header >= _RECORD and not header.isdisjoint(_APP)
     return 0.95 if is_wide or _is_long(header) or header >= _EVENTS else 0.0
 
@@ -105,7 +103,7 @@ def read_trulens(
     >>> [one.pipeline for one in found], found[0].metrics
     (['v1', 'v2'], {'bias': {'greater_is_better': False}})
     """
-    header = frozenset(names_in(source))
+    header = frozenset(header_of(source))
     if header >= _EVENTS:
         raise source.error(
             "these are TruLens's events, one a span; expected one row a record. Write what "
@@ -113,9 +111,9 @@ def read_trulens(
         )
     is_long = _is_long(header)
     kept = None if is_long else _with_companions(header, columns)
-    table = table_in(source, columns=kept, query_id=query_id)
+    table = read_table(source, columns=kept, query_id=query_id)
     frame = _with_texts_of_versions(source, table.frame.rename(columns=str))
-    rows = records_of(frame) if is_long else frame
+    rows = pivot_results(frame) if is_long else frame
     found = []
     for name, row_numbers in _pipelines(rows, source.stem):
         one = _score_file(name, rows.iloc[row_numbers].reset_index(drop=True), query_id)
@@ -138,7 +136,7 @@ def _with_companions(
 def _with_texts_of_versions(source: Source, frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with names of apps as they are written: the versions 1.1 and 1.10 differ."""
     texts = {
-        name: table_in(source, columns=[name], query_id=name).frame[name]
+        name: read_table(source, columns=[name], query_id=name).frame[name]
         for name in _APP
         if name in frame and pd.api.types.is_numeric_dtype(frame[name].dtype)
     }
@@ -158,14 +156,16 @@ def _pipelines(frame: pd.DataFrame, otherwise: str) -> list[tuple[str, list[int]
         keys.setdefault(key, []).append(row)
     n_apps = len({key[0] for key in keys})
     names = [key[-1] if n_apps == 1 else " ".join(part for part in key if part) for key in keys]
-    return list(zip(distinct(name or otherwise for name in names), keys.values(), strict=True))
+    return list(
+        zip(distinct_names(name or otherwise for name in names), keys.values(), strict=True)
+    )
 
 
 def _texts_of(frame: pd.DataFrame, name: str) -> list[str]:
     """The cells as texts, "" where there is none."""
     if name not in frame:
         return [""] * len(frame)
-    return ["" if is_blank(cell) else text_of(cell) for cell in frame[name].tolist()]
+    return [json_text(cell) or "" for cell in frame[name].tolist()]
 
 
 def _score_file(name: str, rows: pd.DataFrame, query_id: str | None) -> ScoreFile:
@@ -278,7 +278,7 @@ def _of_metric(rows: pd.DataFrame, metric: str) -> dict[str, Any]:
         is_missing = read.states[row] == MISSING or is_unreadable[row]
         states.append(unscored if is_missing else read.states[row])
         why = _NOT_READ if is_unreadable[row] else read.reasons[row] or reason
-        reasons.append(why or explained(calls))
+        reasons.append(why or judge_explanation(calls))
     return {metric: numbers, **with_states(metric, states, reasons)}
 
 

@@ -58,7 +58,7 @@ def test_a_broken_pipeline_leaves_its_error(name):
 def test_feedback_in_words_is_a_label(name):
     [found] = read(FILES / name)
     assert found.frame["tone_label"].tolist() == ["polite"] * 3
-    assert "words and no scores, and so no metrics: 'tone'" in found.notes
+    assert "kept as labels, because they are words and not scores: 'tone'" in found.notes
 
 
 def test_seconds_become_milliseconds(frame_text):

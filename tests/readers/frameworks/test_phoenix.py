@@ -54,7 +54,7 @@ def test_labels_without_scores_are_details():
     [found] = read(FILES / "evaluated.csv")
     assert found.frame["tone_label"].tolist() == ["polite"] * 4
     assert found.metric_columns == ("faithfulness", "hallucination")
-    assert "without a single score, and so no metrics: 'tone'" in found.notes
+    assert "left out, because they have no score: 'tone'" in found.notes
 
 
 @pytest.mark.parametrize("name", ["experiment.json", "experiment.csv"])

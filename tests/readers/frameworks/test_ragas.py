@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import RagevalError, ReaderError
 from rageval_report.readers import READERS, Source, read, recognise
-from rageval_report.readers.frameworks._texts import read_list, read_literal
+from rageval_report.readers.cell_values import parse_list, parse_literal
 from rageval_report.readers.frameworks.ragas import RAGAS
 from rageval_report.scores import score_table
 from rageval_report.scores.query_ids import first_named
@@ -149,12 +149,12 @@ def test_a_document_that_ends_in_the_middle_is_refused_with_its_line(write, shar
 
 @given(st.lists(st.text(max_size=20), max_size=6))
 def test_any_list_of_texts_comes_back_from_what_python_writes(texts):
-    assert read_list(repr(texts)) == texts
+    assert parse_list(repr(texts)) == texts
 
 
 @given(st.lists(st.text(max_size=20), max_size=6))
 def test_any_list_of_texts_comes_back_from_json(texts):
-    assert read_list(json.dumps(texts)) == texts
+    assert parse_list(json.dumps(texts)) == texts
 
 
 @given(
@@ -164,7 +164,7 @@ def test_any_list_of_texts_comes_back_from_json(texts):
 )
 def test_any_array_of_texts_comes_back_from_what_numpy_writes(texts):
     with np.printoptions(threshold=100):
-        assert read_list(str(np.array(texts, dtype=object))) == texts
+        assert parse_list(str(np.array(texts, dtype=object))) == texts
 
 
 @pytest.mark.parametrize(
@@ -184,12 +184,12 @@ def test_any_array_of_texts_comes_back_from_what_numpy_writes(texts):
     ],
 )
 def test_what_is_no_list_of_literals_stays_a_text(text):
-    assert read_list(text) is text
+    assert parse_list(text) is text
 
 
 def test_a_long_literal_is_not_parsed():
     text = "[" + "1," * 60_000 + "]"
-    assert read_literal(text) is text
+    assert parse_literal(text) is text
 
 
 # -- files that nobody on the project wrote

@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import ReaderError
 from rageval_report.readers import Source, read, recognise
-from rageval_report.readers.frameworks.trec_eval import (
-    PYTREC_EVAL,
-    RANKINGS,
-    TREC_EVAL,
-    is_measure,
-)
+from rageval_report.readers.frameworks.trec_eval import PYTREC_EVAL, RANKINGS, TREC_EVAL, is_measure
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 DUMP = json.loads((GOLDEN / "trec_eval" / "pytrec_eval.json").read_text())

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.errors import RagevalError, ReaderError
 from rageval_report.readers import READERS, Source, read, recognise
-from rageval_report.readers.frameworks._trulens_results import explained
 from rageval_report.readers.frameworks.trulens import TRULENS
+from rageval_report.readers.frameworks.trulens_results import judge_explanation
 from rageval_report.scores import score_table
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "trulens"
@@ -193,7 +193,7 @@ def test_several_results_of_a_metric_on_a_record_are_averaged(write):
     ],
 )
 def test_explanations_are_found_in_calls_of_any_kind(calls, told):
-    assert explained(calls) == told
+    assert judge_explanation(calls) == told
 
 
 @pytest.mark.parametrize("record", ["{'main_input': '\\ud800'}", '{"main_input": "\\ud800"}'])

@@ -9,11 +9,11 @@ import pandas as pd
 
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.files.source import Source
-from rageval_report.readers._shapes import ShapeError
 from rageval_report.readers.base import Reader
-from rageval_report.readers.delimited import misfit
-from rageval_report.readers.frameworks._texts import read_list, read_literal
-from rageval_report.readers.tables import CONTAINERS, container_of
+from rageval_report.readers.cell_values import parse_list, parse_literal
+from rageval_report.readers.delimited import find_misfit
+from rageval_report.readers.json_shapes import ShapeError
+from rageval_report.readers.table_files import CONTAINERS, container_of
 from rageval_report.records import FIELDS, record_table
 
 # Fields whose cells are texts even where they begin with a bracket.
@@ -82,7 +82,7 @@ def _container(source: Source, reader: str | None) -> Reader:
         return by_name[reader]
     container = container_of(source)
     if container is None:
-        raise misfit(source) or source.error(
+        raise find_misfit(source) or source.error(
             f"expected a table of records; this looks like {source.looks_like}. Choose with "
             f"reader=..., one of {', '.join(by_name)}"
         )
@@ -104,6 +104,6 @@ def _with_values(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _value(cell: object) -> object:
     if isinstance(cell, str) and cell.lstrip().startswith("{"):
-        found = read_literal(cell.strip())
+        found = parse_literal(cell.strip())
         return found if isinstance(found, dict) else cell
-    return read_list(cell)
+    return parse_list(cell)

@@ -24,7 +24,7 @@ class _Column(NamedTuple):
     example: str
 
 
-def with_decimal_points(
+def parse_decimal_commas(
     source: Source, frame: pd.DataFrame, *, delimiter: str, decimal: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
     """The frame with the numbers that have commas read as numbers, and a note that names them.

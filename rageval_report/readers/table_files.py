@@ -15,10 +15,10 @@ import pandas as pd
 
 from rageval_report.errors import RagevalError
 from rageval_report.files.source import Source
-from rageval_report.readers._shapes import ShapeError
 from rageval_report.readers.base import ACCEPTED, Reader, ScoreFile
 from rageval_report.readers.delimited import CSV, TSV
 from rageval_report.readers.excel import EXCEL
+from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.json_table import JSON
 from rageval_report.readers.jsonl import JSONL
 from rageval_report.readers.parquet import PARQUET
@@ -59,7 +59,7 @@ def header_of(source: Source) -> tuple[str, ...]:
     return _HEADERS[source]
 
 
-def table_in(source: Source, **options: Any) -> ScoreFile:
+def read_table(source: Source, **options: Any) -> ScoreFile:
     """The table that stands in a file.
 
     Parameters
@@ -107,7 +107,7 @@ def dialect(
         return recognise(frozenset(header)) if header else 0.0
 
     def read_frame(source: Source, **options: Any) -> list[ScoreFile]:
-        table = table_in(source, **options)
+        table = read_table(source, **options)
         found = read(source, table.frame)
         return [replace(one, notes=(*table.notes, *one.notes)) for one in found]
 

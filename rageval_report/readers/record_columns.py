@@ -1,23 +1,25 @@
-"""Columns of Python values become a frame in which nothing changed its meaning."""
+"""Records become columns, and columns a frame in which no value changes its meaning."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
-from rageval_report.readers.base import id_columns
+from rageval_report.readers.base import CellsByColumn, id_columns
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.states import FAILED, MISSING, with_states
 
-# Where frameworks keep the scores of a row one level down.
+T = TypeVar("T")
+
+# The columns in which frameworks keep the scores of a row one level down.
 NESTS = ("metrics", "scores")
 _SCORE_KEYS = ("score", "value")
 
 
 def frame_of(columns: Mapping[str, Sequence[Any]], query_id: str | None = None) -> pd.DataFrame:
-    """A frame of the columns; ids that are no texts stay as they are, because 1 and "1" may differ.
+    """A frame of the columns; ids that are not texts stay as they are: 1 and "1" may differ.
 
     Examples
     --------
@@ -30,7 +32,7 @@ def frame_of(columns: Mapping[str, Sequence[Any]], query_id: str | None = None) 
 def series_of(
     columns: Mapping[str, Sequence[Any]], query_id: str | None = None
 ) -> dict[str, pd.Series]:
-    """The columns of `frame_of`, each by itself.
+    """The columns of `frame_of` as separate series.
 
     Examples
     --------
@@ -48,15 +50,15 @@ def _are_texts(cells: Sequence[Any]) -> bool:
     return all(isinstance(cell, str) for cell in cells)
 
 
-def columns_of(records: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """The records turned into columns, in the order in which their keys first appear.
+def columns_of(records: Iterable[Mapping[str, Any]]) -> CellsByColumn:
+    """The columns of some records, in the order in which their keys first appear.
 
     Examples
     --------
     >>> columns_of([{"a": 1}, {"b": 2}])
     {'a': [1, None], 'b': [None, 2]}
     """
-    columns: dict[str, list[Any]] = {}
+    columns: CellsByColumn = {}
     for n_before, record in enumerate(records):
         for key, value in record.items():
             if key not in columns:
@@ -69,30 +71,41 @@ def columns_of(records: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return columns
 
 
-def with_nested_scores(columns: Mapping[str, list[Any]]) -> tuple[dict[str, list[Any]], list[str]]:
-    """The columns with scores that were one level down as columns of their own, and a note.
-
-    ``{"metrics": {"f1": {"score": 0.5, "reason": "..."}}}`` becomes ``f1`` and ``f1_reason``, and
-    ``{"scores": {"f1": 0.5}}`` becomes ``f1``. What else stands beside a score is kept as a dict
-    in ``f1_details``.
+def rows_of(columns: Mapping[str, Sequence[T]]) -> list[dict[str, T]]:
+    """The rows of some columns, each a dict of all columns.
 
     Examples
     --------
-    >>> with_nested_scores({"scores": [{"f1": 0.5}, None]})[0]
+    >>> rows_of({"a": [1, 2], "b": [3, 4]})
+    [{'a': 1, 'b': 3}, {'a': 2, 'b': 4}]
+    """
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def lift_nested_scores(columns: CellsByColumn) -> tuple[CellsByColumn, list[str]]:
+    """The columns, with scores from one level down as columns of their own, and a note.
+
+    ``{"metrics": {"f1": {"score": 0.5, "reason": "..."}}}`` becomes ``f1`` and ``f1_reason``, and
+    ``{"scores": {"f1": 0.5}}`` becomes ``f1``. Other fields beside a score are kept as a dict in
+    ``f1_details``.
+
+    Examples
+    --------
+    >>> lift_nested_scores({"scores": [{"f1": 0.5}, None]})[0]
     {'f1': [0.5, None]}
     """
-    found: dict[str, list[Any]] = {}
+    lifted: CellsByColumn = {}
     notes = []
     for name, cells in columns.items():
         if name not in NESTS or not _are_scores(cells):
-            found[name] = cells
+            lifted[name] = cells
             continue
-        flat = columns_of(_flat(cell or {}) for cell in cells)
+        flat = columns_of(_flatten_scores(cell or {}) for cell in cells)
         taken = [column for column in flat if column in columns]
         flat = {f"{name}.{column}" if column in taken else column: flat[column] for column in flat}
-        found |= flat
+        lifted |= flat
         notes.append(f"the scores within {name!r} became columns: {', '.join(flat)}")
-    return found, notes
+    return lifted, notes
 
 
 def _are_scores(cells: list[Any]) -> bool:
@@ -108,7 +121,7 @@ def _may_be_score(value: object) -> bool:
     return not isinstance(value, list)
 
 
-def _flat(nest: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten_scores(nest: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for metric, value in nest.items():
         if not isinstance(value, dict):
@@ -126,18 +139,18 @@ def _flat(nest: Mapping[str, Any]) -> dict[str, Any]:
 
 def score_columns(
     name: str, cells: Iterable[object], reasons: Iterable[str | None] | None = None
-) -> dict[str, list[Any]]:
-    """The columns of one metric: its numbers, and where they are known states and reasons.
+) -> CellsByColumn:
+    """The columns of one metric: its numbers, and states and reasons if they are known.
 
     Parameters
     ----------
     name : str
-        The metric's.
+        The name of the metric.
     cells : iterable
-        As the framework wrote them; `rageval_report.scores.cells.read_cells` reads them.
+        The cells as the framework wrote them; `rageval_report.scores.cells.read_cells` reads them.
     reasons : iterable of str or None, optional
-        What a judge said, or why there is no score, where that stands elsewhere; a score that is
-        missing for a reason failed.
+        The explanation of a judge, or why there is no score, if the file keeps them elsewhere; a
+        score that is missing for a reason has failed.
 
     Examples
     --------
@@ -146,10 +159,13 @@ def score_columns(
     (['scored', 'failed'], ['all but one', 'timeout'])
     """
     read = read_cells(cells)
-    told = list(reasons) if reasons is not None else [None] * len(read.numbers)
-    why = [one or other for one, other in zip(told, read.reasons, strict=True)]
+    explanations = [None] * len(read.numbers) if reasons is None else list(reasons)
+    final_reasons = [
+        explanation or reason
+        for explanation, reason in zip(explanations, read.reasons, strict=True)
+    ]
     states = [
         FAILED if state == MISSING and reason else state
-        for state, reason in zip(read.states, why, strict=True)
+        for state, reason in zip(read.states, final_reasons, strict=True)
     ]
-    return {name: read.numbers.tolist(), **with_states(name, states, why)}
+    return {name: read.numbers.tolist(), **with_states(name, states, final_reasons)}

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import UnknownNameError
-from rageval_report.readers import _chunks, read
-from rageval_report.readers._chunks import frame_in_pieces
-from rageval_report.readers._columns import columns_of, frame_of, with_nested_scores
+from rageval_report.readers import frame_pieces, read
+from rageval_report.readers.frame_pieces import frame_in_pieces
+from rageval_report.readers.record_columns import columns_of, frame_of, lift_nested_scores
 
 VALUES = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(0, 1) | st.text(max_size=2)
 NESTS = st.dictionaries(st.sampled_from(["f1", "mrr"]), st.none() | st.floats(0, 1), max_size=2)
@@ -27,19 +27,19 @@ RECORDS = st.lists(
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(_chunks, "_RECORDS", 2)
+    monkeypatch.setattr(frame_pieces, "_RECORDS", 2)
 
 
 @given(records=RECORDS)
 @settings(max_examples=200, deadline=None)
 def test_pieces_give_the_frame_of_the_whole(records):
-    flat, told = with_nested_scores(columns_of(records))
+    flat, told = lift_nested_scores(columns_of(records))
     whole = frame_of(flat)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_chunks, "_RECORDS", 2)
+        patched.setattr(frame_pieces, "_RECORDS", 2)
         try:
             frame, notes = frame_in_pieces(records)
-        except _chunks.MixedShapeError:
+        except frame_pieces.MixedShapeError:
             return
     assert sorted(frame) == sorted(whole)  # what stands one level down may come later
     for name in whole:

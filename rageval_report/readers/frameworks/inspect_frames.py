@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
 from rageval_report.files.source import Source
-from rageval_report.readers.base import ScoreFile, distinct
-from rageval_report.readers.frameworks._inspect_samples import score_file
-from rageval_report.readers.frameworks._written import values_in
-from rageval_report.readers.tables import header_of, table_in
-
-Cells = Mapping[str, list[Any]]
+from rageval_report.readers.base import CellsByColumn, ScoreFile, distinct_names
+from rageval_report.readers.cell_values import parse_objects
+from rageval_report.readers.frameworks.inspect_samples import score_file
+from rageval_report.readers.table_files import header_of, read_table
 
 _SAMPLES = frozenset(("eval_id", "sample_id", "id", "epoch"))
 _EVALS = frozenset(("eval_id", "run_id", "task_name", "model", "total_samples"))
@@ -42,8 +40,8 @@ def read_frame(source: Source) -> list[ScoreFile]:
             "this frame has a row an evaluation (evals_df); expected one a sample: export "
             "samples_df, or pass the log itself"
         )
-    table = table_in(source, query_id="id")
-    cells = {str(name): values_in(table.frame[name].tolist()) for name in table.frame}
+    table = read_table(source, query_id="id")
+    cells = {str(name): parse_objects(table.frame[name].tolist()) for name in table.frame}
     cells = {name: [_present(one) for one in column] for name, column in cells.items()}
     scorers = _scorers(cells)
     if not scorers:
@@ -52,7 +50,7 @@ def read_frame(source: Source) -> list[ScoreFile]:
     for place, eval_id in enumerate(cells["eval_id"]):
         places.setdefault(str(eval_id), []).append(place)
     headers = [_header(cells, rows[0]) for rows in places.values()]
-    names = distinct(_name(cells, rows[0], source) for rows in places.values())
+    names = distinct_names(_name(cells, rows[0], source) for rows in places.values())
     found = []
     for name, header, rows in zip(names, headers, places.values(), strict=True):
         samples = [_sample(cells, scorers, row) for row in rows]
@@ -66,18 +64,18 @@ def _present(cell: object) -> object:
     return None if type(cell).__name__ in ("NAType", "NaTType") else cell
 
 
-def _scorers(cells: Cells) -> list[str]:
+def _scorers(cells: CellsByColumn) -> list[str]:
     names = [name.removeprefix(_SCORE) for name in cells if name.startswith(_SCORE)]
     said = {f"{name}_{part}" for name in names for part in _SAID}
     return [name for name in names if name not in said]
 
 
-def _header(cells: Cells, row: int) -> dict[str, Any]:
+def _header(cells: CellsByColumn, row: int) -> dict[str, Any]:
     told = {"task": _cell(cells, "task_name", row), "model": _cell(cells, "model", row)}
     return {"eval": told}
 
 
-def _name(cells: Cells, row: int, source: Source) -> str:
+def _name(cells: CellsByColumn, row: int, source: Source) -> str:
     """The task and the model where the frame has them, else the log's name."""
     told = _header(cells, row)["eval"]
     if told["task"] and told["model"]:
@@ -86,11 +84,11 @@ def _name(cells: Cells, row: int, source: Source) -> str:
     return PurePath(log).stem if isinstance(log, str) and log else source.stem
 
 
-def _cell(cells: Cells, name: str, row: int) -> Any:
+def _cell(cells: CellsByColumn, name: str, row: int) -> Any:
     return cells[name][row] if name in cells else None
 
 
-def _sample(cells: Cells, scorers: Iterable[str], row: int) -> dict[str, Any]:
+def _sample(cells: CellsByColumn, scorers: Iterable[str], row: int) -> dict[str, Any]:
     """A row in the shape that the sample has in the log."""
     names = ("id", "epoch", "choices", "target", "error", "total_time", "working_time")
     scores = {scorer: _score(cells, scorer, row) for scorer in scorers}
@@ -109,7 +107,7 @@ def _sample(cells: Cells, scorers: Iterable[str], row: int) -> dict[str, Any]:
     }
 
 
-def _score(cells: Cells, scorer: str, row: int) -> dict[str, Any]:
+def _score(cells: CellsByColumn, scorer: str, row: int) -> dict[str, Any]:
     said = {part: _cell(cells, f"{_SCORE}{scorer}_{part}", row) for part in _SAID}
     found = {"value": _cell(cells, f"{_SCORE}{scorer}", row), **said}
     return found if any(_is_told(one) for one in found.values()) else {}

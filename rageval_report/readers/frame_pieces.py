@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from rageval_report.readers._columns import NESTS, columns_of, series_of, with_nested_scores
-from rageval_report.readers.base import kept_columns
+from rageval_report.readers.base import select_columns
+from rageval_report.readers.record_columns import NESTS, columns_of, lift_nested_scores, series_of
 from rageval_report.scores.query_ids import first_named, id_column_of
 from rageval_report.scores.texts import QUESTION
 
@@ -124,7 +124,7 @@ def frame_in_pieces(
     bar = tqdm(records, total=total, desc="records", unit="", leave=False, delay=2, disable=None)
     for piece in _pieces(bar):
         kept = piece if wanted is None else _with_columns(piece, wanted, query_id, seen)
-        flat, told = with_nested_scores(columns_of(kept))
+        flat, told = lift_nested_scores(columns_of(kept))
         notes |= dict.fromkeys(told)
         seen |= dict.fromkeys(flat)
         _check_one_shape(flat, nests)
@@ -134,7 +134,7 @@ def frame_in_pieces(
         for column in grown.values():
             if column.n < n:
                 column.add(_nothing(n - column.n))
-    chosen = list(grown) if wanted is None else kept_columns(seen, wanted, query_id)
+    chosen = list(grown) if wanted is None else select_columns(seen, wanted, query_id)
     names = [name for name in grown if name in chosen]
     return pd.DataFrame({name: grown.pop(name).whole() for name in names}, copy=False), list(notes)
 

@@ -6,12 +6,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rageval_report.errors import RagevalError
 from rageval_report.files.source import Source
-
-Json = Mapping[str, Any]
+from rageval_report.types import JsonObject
 
 # The time of the run closes the names of all the files that it wrote.
 _TIME = re.compile(r"_(?P<time>\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?)$")
@@ -85,7 +83,7 @@ def _candidates(source: Source) -> list[Path]:
         return []
 
 
-def _document(path: Path) -> Json | None:
+def _document(path: Path) -> JsonObject | None:
     """The results in a file; None where it holds anything else."""
     try:
         document = Source(path).document_or_none()
@@ -100,7 +98,7 @@ def _document(path: Path) -> Json | None:
     return document if are_told else None
 
 
-def _task(source: Source, directions: Json, metrics: Collection[str]) -> str | None:
+def _task(source: Source, directions: JsonObject, metrics: Collection[str]) -> str | None:
     """The task of the samples: the one that their name says, else the only one that fits."""
     named = f"{source.stem}_".removeprefix("samples_")
     fitting = [task for task in directions if set(metrics) <= set(directions[task])]
@@ -110,7 +108,7 @@ def _task(source: Source, directions: Json, metrics: Collection[str]) -> str | N
     return str(fitting[0]) if len(fitting) == 1 else None
 
 
-def _n_samples(document: Json, task: str) -> int | None:
+def _n_samples(document: JsonObject, task: str) -> int | None:
     counts = document.get("n-samples")
     told = counts.get(task) if isinstance(counts, dict) else None
     number = told.get("effective") if isinstance(told, dict) else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rageval_report.errors import DataError
 from rageval_report.files.source import Source
-from rageval_report.readers._columns import frame_of
 from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.record_columns import frame_of
 from rageval_report.scores.run_file import FORMAT, run_of
 
 

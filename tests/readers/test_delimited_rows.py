@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from rageval_report.readers import _fields
-from rageval_report.readers._fields import FieldCountError, cell_text, count_rows, rows
+from rageval_report.readers import delimited_rows
+from rageval_report.readers.delimited_rows import FieldCountError, cell_text, count_rows, rows
 
 # Texts of the characters that matter, so that quotes, delimiters and line ends meet often.
 RAW = st.text(st.sampled_from('ab,"\n\r7é'), max_size=40)
@@ -38,7 +38,7 @@ def test_cells_are_those_of_the_csv_module(text):
 def test_rows_are_counted_as_the_csv_module_counts_them(text, n_fields, chunk):
     expected = by_the_csv_module(text)
     is_closed = all(row.is_closed for row in rows(text.encode(), ","))
-    kept, _fields._CHUNK = _fields._CHUNK, chunk
+    kept, delimited_rows._CHUNK = delimited_rows._CHUNK, chunk
     try:
         found = count_rows(text.encode(), ",", n_fields, 0).n_rows
     except FieldCountError:
@@ -48,18 +48,21 @@ def test_rows_are_counted_as_the_csv_module_counts_them(text, n_fields, chunk):
         assert all(len(row) == n_fields for row in expected)
         assert found == len(expected)
     finally:
-        _fields._CHUNK = kept
+        delimited_rows._CHUNK = kept
 
 
 def test_arrays_and_the_walk_agree_on_a_large_table():
     cells = np.random.default_rng(0).choice(['"a\n,b"', "c", '""', '"d ""e"" f"'], (3000, 4))
     text = "\n".join(",".join(row) for row in cells).encode()
     assert count_rows(text, ",", 4, 0).n_rows == len(by_the_csv_module(text.decode())) == 3000
-    assert _fields._counted_one_by_one(rows(text, ","), 4) == 3000
+    assert delimited_rows._counted_one_by_one(rows(text, ","), 4) == 3000
 
 
 def test_arrays_give_up_on_quotes_within_unquoted_cells():
-    assert _fields._record_ends(b'5" disk,1\n6" disk,2\n', ord(","), 0, has_returns=True) is None
+    assert (
+        delimited_rows._record_ends(b'5" disk,1\n6" disk,2\n', ord(","), 0, has_returns=True)
+        is None
+    )
     assert count_rows(b'5" disk,1\n6" disk,2\n', ",", 2, 0).n_rows == 2
 
 
@@ -102,4 +105,4 @@ def test_any_delimiter_splits(delimiter):
     ],
 )
 def test_a_carriage_return_is_part_of_a_cell_only_where_all_lines_end_otherwise(text, ends):
-    assert _fields.line_ends(text, ",") == ends
+    assert delimited_rows.line_ends(text, ",") == ends

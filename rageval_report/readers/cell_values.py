@@ -1,0 +1,268 @@
+"""Cells of tables that hold lists, objects or nothing: parsed, tested, turned into text."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import named
+from rageval_report.files.strict_json import NotJSONError, parse_json, replace_lone_surrogates
+from rageval_report.readers.base import CellsByColumn
+from rageval_report.readers.record_columns import rows_of
+
+# Longer cells stay texts, so that one huge cell cannot stop a reader. Python's parser needs about a
+# hundred times the memory of its text, so the limit for literals is lower.
+_LONGEST = 1_000_000
+_LONGEST_LITERAL = 100_000
+
+_TEXT = r"""(?:'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+")"""
+# A list of texts as Python writes it, and an array of texts as NumPy writes it, without commas.
+# Python would read the latter as one text.
+_TEXTS = re.compile(rf"\[\s*+(?:{_TEXT}(?:(?:\s*+,\s*+|\s++){_TEXT})*+\s*+,?+)?+\s*+\]", re.DOTALL)
+_ONE_TEXT = re.compile(_TEXT, re.DOTALL)
+
+
+# -- blanks, numbers and texts
+
+
+def is_blank(cell: object) -> bool:
+    """Whether a cell holds nothing: None, NA or NaN.
+
+    Examples
+    --------
+    >>> is_blank(None), is_blank(float("nan")), is_blank("")
+    (True, True, False)
+    """
+    return cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell))
+
+
+def none_if_nan(value: object) -> object:
+    """The value; None if it is NaN.
+
+    Examples
+    --------
+    >>> none_if_nan(float("nan")), none_if_nan(0.5)
+    (None, 0.5)
+    """
+    return None if isinstance(value, float) and value != value else value
+
+
+def number_or_none(value: object, *, with_booleans: bool = False) -> float | None:
+    """A number as a float; None for anything else, NaN, and what does not fit into a float.
+
+    Parameters
+    ----------
+    value : object
+        A cell, or a value of a JSON document.
+    with_booleans : bool
+        Whether True counts as 1 and False as 0; they are no numbers otherwise.
+
+    Examples
+    --------
+    >>> number_or_none(3), number_or_none("3"), number_or_none(10**400), number_or_none(True)
+    (3.0, None, None, None)
+    """
+    if not isinstance(value, int | float) or value != value:
+        return None
+    if isinstance(value, bool) and not with_booleans:
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def text_or_none(value: object) -> str | None:
+    """A text that is not blank; None for anything else.
+
+    Examples
+    --------
+    >>> text_or_none("too short"), text_or_none(" "), text_or_none(float("nan"))
+    ('too short', None, None)
+    """
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def json_text(value: object) -> str | None:
+    """A text as it is, None for None and NaN, anything else as JSON.
+
+    Examples
+    --------
+    >>> json_text("why?"), json_text(None), json_text({"k": 5}), json_text(True)
+    ('why?', None, '{"k": 5}', 'true')
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, float) and value != value:
+        return None
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+# -- lists and objects
+
+
+def parse_columns(frame: pd.DataFrame) -> CellsByColumn:
+    """The columns of a frame, with `parse_objects` applied to the cells."""
+    return {str(name): parse_objects(frame[name].tolist()) for name in frame}
+
+
+def parse_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame, with `parse_objects` applied to the cells."""
+    return rows_of(parse_columns(frame))
+
+
+def parse_objects(cells: Iterable[object]) -> list[Any]:
+    r"""The cells of a column, with objects and lists that are written as text parsed.
+
+    The text is JSON or a Python literal. Half characters in escapes, which no file can hold, become
+    the replacement character.
+
+    Examples
+    --------
+    >>> parse_objects(['{"a": 1}', "{'a': None}", r'["\ud800"]', "plain", None])
+    [{'a': 1}, {'a': None}, ['�'], 'plain', None]
+    """
+    return [_parse_object(cell) for cell in cells]
+
+
+def _parse_object(cell: object) -> object:
+    if isinstance(cell, np.ndarray | dict | list):
+        return _without_arrays(cell)
+    if not isinstance(cell, str) or len(cell) > _LONGEST:
+        return none_if_nan(cell)
+    text = replace_lone_surrogates(cell.strip())[0]
+    if (text[:1], text[-1:]) not in (("{", "}"), ("[", "]")):
+        return cell
+    try:
+        return parse_json(text)
+    except NotJSONError:
+        value = parse_literal(text)
+        return cell if value is text else value
+
+
+def _without_arrays(value: object) -> object:
+    """Lists in place of the arrays that Parquet gives."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {key: _without_arrays(part) for key, part in value.items()}
+    return [_without_arrays(part) for part in value] if isinstance(value, list) else value
+
+
+def parse_list(cell: object) -> object:
+    r"""The list that a cell holds, or that its text is in JSON, Python or NumPy; else the cell.
+
+    Parameters
+    ----------
+    cell : object
+        A cell of a table.
+
+    Examples
+    --------
+    >>> parse_list("['a', \"b's\"]"), parse_list("['a' 'b']"), parse_list('["a"]')
+    (['a', "b's"], ['a', 'b'], ['a'])
+    >>> parse_list("[see above]"), parse_list("[__import__('os')]")
+    ('[see above]', "[__import__('os')]")
+    """
+    if isinstance(cell, np.ndarray):
+        return cell.tolist()
+    if not isinstance(cell, str) or len(cell) > _LONGEST:
+        return cell
+    text = cell.strip()
+    if not (text.startswith("[") and text.endswith("]")):
+        return cell
+    value = _parse_texts(text) if _TEXTS.fullmatch(text) else parse_literal(text)
+    return value if isinstance(value, list) else cell
+
+
+def _parse_texts(text: str) -> object:
+    """A list of texts, with commas put in where NumPy writes none."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return parse_literal(f"[{', '.join(_ONE_TEXT.findall(text))}]", 2 * _LONGEST)
+    return value if _is_writable(value) else text
+
+
+def parse_literal(text: str, longest: int = _LONGEST_LITERAL) -> object:
+    """The value of a Python literal; the text itself if it is not one, or is too long.
+
+    Parameters
+    ----------
+    text : str
+        The text of a cell.
+    longest : int
+        The most characters that are parsed.
+
+    Examples
+    --------
+    >>> parse_literal("{'a': [1]}"), parse_literal("open('x')")
+    ({'a': [1]}, "open('x')")
+    """
+    if len(text) > longest:
+        return text
+    try:
+        with warnings.catch_warnings():  # about escapes like "\\d", which stay as they are
+            warnings.simplefilter("ignore")
+            value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return text
+    return value if _is_writable(value) else text
+
+
+def _is_writable(value: object) -> bool:
+    """Whether no text in the value holds half a character, which no file can."""
+    try:
+        json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return True
+
+
+# -- frames
+
+
+def parse_list_columns(
+    frame: pd.DataFrame, columns: Iterable[str]
+) -> tuple[pd.DataFrame, list[str]]:
+    """The frame with the lists of these columns parsed, and a note about those that were text.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    columns : iterable of str
+        The columns that should hold lists.
+
+    Examples
+    --------
+    >>> frame, notes = parse_list_columns(pd.DataFrame({"contexts": ["['a', 'b']"]}), ["contexts"])
+    >>> frame["contexts"].tolist(), notes
+    ([['a', 'b']], ["lists written as text are read as lists: 'contexts'"])
+    """
+    lists, parsed_columns = {}, []
+    for name in columns:
+        if name not in frame or pd.api.types.is_numeric_dtype(frame[name].dtype):
+            continue
+        cells = frame[name].tolist()
+        values = [parse_list(cell) for cell in cells]
+        lists[name] = pd.Series(values, index=frame.index, dtype=object)
+        if any(
+            isinstance(cell, str) and cell is not value
+            for cell, value in zip(cells, values, strict=True)
+        ):
+            parsed_columns.append(name)
+    if not parsed_columns:
+        return (frame.assign(**lists) if lists else frame), []
+    note = f"lists written as text are read as lists: {named(parsed_columns, 12)}"
+    return frame.assign(**lists), [note]
