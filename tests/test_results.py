@@ -63,7 +63,7 @@ def test_an_unknown_suffix_is_told(result, tmp_path):
 def test_a_file_that_is_there_is_replaced_or_kept(result, tmp_path):
     path = tmp_path / "means.csv"
     path.write_text("mine")
-    with pytest.raises(DataError, match=r"is kept; replace it with force=True"):
+    with pytest.raises(DataError, match=r"exists already; replace it with force=True"):
         result.save(path, force=False)
     assert path.read_text() == "mine"
     assert result.save(path).read_text() == result.to_csv()

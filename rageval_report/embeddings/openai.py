@@ -20,7 +20,7 @@ from rageval_report.errors import DataError
 from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.client import Client, Headers, HttpResponse
 from rageval_report.http.keys import check_key_variable, key_from_environment
-from rageval_report.http.retries import Sleep
+from rageval_report.types import Sleep
 
 _OPENAI = "https://api.openai.com/v1"
 _STAND_IN = "."  # sent where all texts are blank, to learn how long a vector is

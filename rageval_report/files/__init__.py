@@ -1,1 +1,1 @@
-"""Files as bytes, texts and JSON: told apart, opened with care, written whole or not at all."""
+"""Files as bytes, text and JSON: recognised, read safely, and written atomically."""

@@ -1,4 +1,4 @@
-"""Zip archives, read member by member: no name escapes, no member swells without limit."""
+"""Zip archives, read member by member; names that escape and zip bombs are refused."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import struct
 import sys
 import zipfile
 import zlib
+from contextlib import AbstractContextManager
 from io import BytesIO
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol, cast
 
 from rageval_report._registry import load
 from rageval_report.errors import MissingDependencyError, ReaderError, named
@@ -19,19 +20,20 @@ _MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
 _ENCRYPTED = 0x1
 
-# Python's own reader of zstd; below 3.14 its backport, which the extra brings.
+# Python's own reader of zstd; below 3.14 its backport, which the extra installs.
 _ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 _ZSTD_EXTRA = "inspect"
 
-# An archive that swells more than this, beyond a size that is harmless anyway, is a bomb.
-_LARGEST_SWELLING = 300
+# An archive that expands to more than 300 times its size is refused as a zip bomb: scores and logs
+# compress 10 to 50 times, a bomb 1,000 times. Up to 256 MB it is harmless at any ratio.
+_MAX_EXPANSION = 300
 _HARMLESS = 1 << 28
 
-# Of a local header the fixed part, and where the lengths of the parts behind it stand.
+# The fixed part of a local header; it ends with the lengths of the file name and the extra field.
 _LOCAL_HEADER = struct.Struct("<26xHH")
 
-# What the directory of a damaged archive makes Python raise.
-_FAULTS = (
+# What Python raises for a damaged directory of an archive.
+_DAMAGE_ERRORS = (
     zipfile.BadZipFile,
     NotImplementedError,
     OSError,
@@ -41,8 +43,17 @@ _FAULTS = (
 )
 
 
+class _Zstd(Protocol):
+    """What is used of the module that reads zstd."""
+
+    ZstdError: type[Exception]
+
+    def ZstdFile(self, file: BytesIO) -> AbstractContextManager[BinaryIO]:  # noqa: N802
+        """Open compressed bytes."""
+
+
 def is_archive(source: Source) -> bool:
-    """Whether a file begins like a zip archive.
+    """Whether a file starts with the signature of a zip archive.
 
     Parameters
     ----------
@@ -53,7 +64,7 @@ def is_archive(source: Source) -> bool:
 
 
 class Archive:
-    r"""A zip archive whose members are stored, deflated or zstd.
+    r"""A zip archive whose members are stored, deflated, or compressed with zstd.
 
     Parameters
     ----------
@@ -63,8 +74,8 @@ class Archive:
     Raises
     ------
     ReaderError
-        If it is no zip archive, damaged or cut, a member's name is absolute or leads out of the
-        archive, or the members would swell to more than 300 times its size.
+        If the file is not a zip archive, is damaged or cut, has a member outside its root, or
+        would expand to more than 300 times its size.
 
     Examples
     --------
@@ -81,13 +92,13 @@ class Archive:
 
     def __init__(self, source: Source):
         self._source = source
-        self._size, self._members = self._directory()
+        self._size, self._members = self._read_directory()
         self._check_names()
         self._check_sizes()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The members, in the order of the archive; folders are none."""
+        """The names of the members, in the order of the archive, without folders."""
         return tuple(name for name in self._members if not name.endswith("/"))
 
     def read(self, name: str) -> bytes:
@@ -96,75 +107,77 @@ class Archive:
         Raises
         ------
         ReaderError
-            If there is no such member, or it is encrypted, damaged, or compressed in another way.
+            If there is no such member, or it is encrypted, damaged, or compressed otherwise.
         MissingDependencyError
-            If it is zstd, and no package that reads it is installed.
+            If it is compressed with zstd, and no package that reads zstd is installed.
         """
         if name not in self._members:
             raise self._source.error(f"the archive has no member {name!r}")
         member = self._members[name]
         if member.flag_bits & _ENCRYPTED:
-            raise self._fault(name, "is encrypted; unpack the archive and pack it without password")
-        content = self._inflated(member)
+            raise self._error(
+                name, "is encrypted; unpack the archive and pack it again without a password"
+            )
+        content = self._decompress(member)
         if len(content) != member.file_size or zlib.crc32(content) != member.CRC:
-            raise self._fault(name, "is damaged; copy or download the archive again")
+            raise self._error(name, "is damaged; copy or download the archive again")
         return content
 
     def document(self, name: str) -> Any:
-        """The JSON document that a member holds.
+        """The JSON document in a member.
 
         Raises
         ------
         ReaderError
-            As `read`, and if it is no JSON in UTF-8.
+            As for `read`, and if the member is not JSON in UTF-8.
         """
         try:
             text, _ = replace_lone_surrogates(self.read(name).decode("utf-8-sig"))
             return parse_json(text)
         except UnicodeDecodeError as exc:
-            raise self._fault(name, "is no text in UTF-8") from exc
+            raise self._error(name, "is not text in UTF-8") from exc
         except NotJSONError as exc:
             place = "" if exc.line is None else f", line {exc.line}"
-            raise self._fault(name, f"cannot be read{place}: {exc}") from exc
+            raise self._error(name, f"cannot be read{place}: {exc}") from exc
 
     # -- the directory
 
-    def _directory(self) -> tuple[int, dict[str, zipfile.ZipInfo]]:
-        """The size of the archive, and its members; of two of one name the last one counts."""
+    def _read_directory(self) -> tuple[int, dict[str, zipfile.ZipInfo]]:
+        """The size of the archive, and its members; of two with the same name the last counts."""
         try:
-            with self._opened() as file, zipfile.ZipFile(file) as archive:
+            with self._open() as file, zipfile.ZipFile(file) as archive:
                 members = {member.filename: member for member in archive.infolist()}
                 return file.seek(0, os.SEEK_END), members
-        except _FAULTS as exc:
+        except _DAMAGE_ERRORS as exc:
             raise self._source.error(
-                f"this zip archive cannot be opened; is it cut? Copy it again ({exc})"
+                f"this zip archive cannot be opened; it may be cut: copy it again ({exc})"
             ) from exc
 
-    def _opened(self) -> BinaryIO:
-        opened = self._source.path_or_buffer()
-        return opened if isinstance(opened, BytesIO) else opened.open("rb")
+    def _open(self) -> BinaryIO:
+        source = self._source.path_or_buffer()
+        return source if isinstance(source, BytesIO) else source.open("rb")
 
     def _check_names(self) -> None:
         escaping = [name for name in self._members if _escapes(name)]
         if escaping:
             raise self._source.error(
-                f"members of the archive lead out of it: {named(escaping)}; it is not read"
+                f"the archive contains paths outside its root: {named(escaping)}; it is not read"
             )
 
     def _check_sizes(self) -> None:
         total = sum(member.file_size for member in self._members.values())
-        if total > max(_HARMLESS, _LARGEST_SWELLING * self._size):
+        if total > max(_HARMLESS, _MAX_EXPANSION * self._size):
             raise self._source.error(
-                f"the archive of {self._size:,} bytes swells to {total:,}, more than "
-                f"{_LARGEST_SWELLING} times its size; unpack it first if that is meant"
+                f"the archive of {self._size:,} bytes expands to {total:,} bytes, more than "
+                f"{_MAX_EXPANSION} times its size; unpack it first if this is intended"
             )
 
     # -- one member
 
-    def _inflated(self, member: zipfile.ZipInfo) -> bytes:
-        """The content, and at most one byte more than the directory says there is."""
-        packed = self._packed(member)
-        limit = member.file_size + 1
+    def _decompress(self, member: zipfile.ZipInfo) -> bytes:
+        """The content of a member, at most one byte longer than the directory states."""
+        packed = self._read_packed(member)
+        limit = member.file_size + 1  # the byte too many shows that the stated size is wrong
         method = member.compress_type
         try:
             if method == _STORED:
@@ -172,43 +185,43 @@ class Archive:
             if method == _DEFLATED:
                 return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, limit)
             if method == _ZSTANDARD:
-                return _from_zstd(packed, limit)
+                return _decompress_zstd(packed, limit)
         except (zlib.error, EOFError, OSError, ValueError) as exc:
-            raise self._fault(member.filename, f"is damaged ({exc}); copy it again") from exc
-        raise self._fault(
+            raise self._error(member.filename, f"is damaged ({exc}); copy it again") from exc
+        raise self._error(
             member.filename,
-            f"is compressed by method {method}; stored, deflated and zstd members can be read",
+            f"is compressed by method {method}; only stored, deflated and zstd members can be read",
         )
 
-    def _packed(self, member: zipfile.ZipInfo) -> bytes:
-        """The bytes of a member as they stand in the file."""
+    def _read_packed(self, member: zipfile.ZipInfo) -> bytes:
+        """The bytes of a member as they are in the file, still compressed."""
         try:
-            with self._opened() as file:
+            with self._open() as file:
                 file.seek(member.header_offset)
                 n_name, n_extra = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
                 file.seek(n_name + n_extra, os.SEEK_CUR)
                 return file.read(member.compress_size)
         except (struct.error, OSError, ValueError, OverflowError) as exc:
-            raise self._fault(member.filename, "is cut off; copy the archive again") from exc
+            raise self._error(member.filename, "is cut off; copy the archive again") from exc
 
-    def _fault(self, name: str, told: str) -> ReaderError:
-        return self._source.error(f"the member {name!r} of the archive {told}")
+    def _error(self, name: str, problem: str) -> ReaderError:
+        return self._source.error(f"the member {name!r} of the archive {problem}")
 
 
 def _escapes(name: str) -> bool:
-    """Whether a member would land outside the folder that the archive is unpacked in."""
-    plain = name.replace("\\", "/")
+    """Whether a member would be unpacked outside the target folder."""
+    plain = name.replace("\\", "/")  # an archive made on Windows may have either
     return plain.startswith("/") or plain[1:2] == ":" or ".." in plain.split("/")
 
 
-def _from_zstd(packed: bytes, limit: int) -> bytes:
-    """The first bytes of one or several frames."""
+def _decompress_zstd(packed: bytes, limit: int) -> bytes:
+    """Decompress the first `limit` bytes of one or several frames."""
     try:
-        zstd = load(_ZSTD)
+        zstd = cast("_Zstd", load(_ZSTD))
     except MissingDependencyError as exc:
         raise MissingDependencyError(_ZSTD, _ZSTD_EXTRA) from exc
     try:
         with zstd.ZstdFile(BytesIO(packed)) as file:
-            return bytes(file.read(limit))
+            return file.read(limit)
     except zstd.ZstdError as exc:
         raise ValueError(str(exc)) from exc

@@ -1,4 +1,4 @@
-"""What bytes are: text in which encoding, or a binary format of which kind."""
+"""Recognise bytes: text in some encoding, or a binary format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 _CHUNK = 1 << 20
 
-# The longer mark first: UTF-32's begins with UTF-16's.
+# Byte order marks. UTF-32 comes first, because its little-endian mark starts with that of UTF-16.
 _MARKS: tuple[tuple[bytes, str], ...] = (
     (b"\xff\xfe\x00\x00", "utf-32-le"),
     (b"\x00\x00\xfe\xff", "utf-32-be"),
@@ -32,16 +32,16 @@ _BINARY: tuple[tuple[bytes, str], ...] = (
     (b"Obj\x01", "an Avro file"),
     (b"\x89HDF", "an HDF5 file"),
     (b"\x93NUMPY", "a NumPy array file"),
-    (b"\x80\x02", "a Python pickle, which is code and is not read"),
-    (b"\x80\x03", "a Python pickle, which is code and is not read"),
-    (b"\x80\x04", "a Python pickle, which is code and is not read"),
-    (b"\x80\x05", "a Python pickle, which is code and is not read"),
+    (b"\x80\x02", "a Python pickle, which can contain code and is not read"),
+    (b"\x80\x03", "a Python pickle, which can contain code and is not read"),
+    (b"\x80\x04", "a Python pickle, which can contain code and is not read"),
+    (b"\x80\x05", "a Python pickle, which can contain code and is not read"),
     (b"%PDF", "a PDF"),
     (b"\x89PNG", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"\x7fELF", "a program"),
 )
-# Control characters that no table of scores holds; tab, line ends and form feed are none of them.
+# Control characters that do not occur in text; tab, line ends and form feed do.
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x19\x1b-\x1f\x7f]")
 
 
@@ -51,7 +51,7 @@ class NotTextError(ValueError):
     Parameters
     ----------
     message : str
-        Why not.
+        The reason.
     line : int, optional
         The line, counted from 1.
     """
@@ -62,14 +62,14 @@ class NotTextError(ValueError):
 
 
 class DecodedText(NamedTuple):
-    """A text as UTF-8, and what was guessed."""
+    """A text as UTF-8, with a note if its encoding was guessed."""
 
     utf8: bytes
     note: str | None = None
 
 
 def binary_kind(head: bytes, encoding: str | None = None) -> str | None:
-    """The binary format of a file that begins with `head`; None where it may be text.
+    """The binary format of a file that starts with `head`; None if it may be text.
 
     Examples
     --------
@@ -79,49 +79,49 @@ def binary_kind(head: bytes, encoding: str | None = None) -> str | None:
     for magic, kind in _BINARY:
         if head.startswith(magic) and not (magic.isascii() and magic.isalnum() and _is_text(head)):
             return kind
-    if b"\x00" in head and encoding is None and _mark(head) is None:
-        return "binary data, or UTF-16 without a byte order mark (then pass encoding='utf-16-le')"
+    if b"\x00" in head and encoding is None and _byte_order_mark(head) is None:
+        return "binary data, or UTF-16 without a byte order mark (if so, pass encoding='utf-16-le')"
     return None
 
 
 def _is_text(head: bytes) -> bool:
-    """Whether bytes that open like a magic word are text all the same, as "ORCID,recall" is."""
+    """Whether bytes that start like a signature are text nevertheless, such as "ORCID,recall"."""
     return _CONTROLS.search(head) is None and head.isascii()
 
 
 def text_kind(head: bytes) -> str:
-    """What a text seems to be, in words."""
+    """What a text looks like, in words for an error message."""
     text = head_text(head).lstrip()
     if text.startswith("<"):
         return "HTML or XML"
     if text.startswith(("{", "[")):
         return "JSON"
     line = text.splitlines()[0][:60] if text else ""
-    return f"text that begins {line!r}" if line else "text without anything in it"
+    return f"text that starts with {line!r}" if line else "an empty text"
 
 
 def head_text(head: bytes) -> str:
-    """The first bytes as text, where a cut character does not matter."""
-    mark = _mark(head)
+    """The first bytes as text; a character that is cut at the end is replaced."""
+    mark = _byte_order_mark(head)
     if mark is None:
         return head.decode("utf-8", "replace")
     magic, encoding = mark
     return head[len(magic) :].decode(encoding, "replace")
 
 
-def _mark(data: bytes) -> tuple[bytes, str] | None:
+def _byte_order_mark(data: bytes) -> tuple[bytes, str] | None:
     return next((mark for mark in _MARKS if data.startswith(mark[0])), None)
 
 
 def decode_text(data: bytes, encoding: str | None = None) -> DecodedText:
-    """The text of a file.
+    """Decode the bytes of a file.
 
     Parameters
     ----------
     data : bytes
         The whole file.
     encoding : str, optional
-        Without it: the byte order mark decides, then UTF-8, then Windows-1252 with a note.
+        If omitted: the byte order mark decides, then UTF-8, then Windows-1252 with a note.
 
     Raises
     ------
@@ -134,28 +134,30 @@ def decode_text(data: bytes, encoding: str | None = None) -> DecodedText:
     'é'
     """
     if encoding is not None:
-        return DecodedText(_without_nul(_recoded(data, encoding)))
-    mark = _mark(data)
+        return DecodedText(_check_no_nul(_to_utf8(data, encoding)))
+    mark = _byte_order_mark(data)
     if mark is not None:
-        magic, marked = mark
+        magic, mark_encoding = mark
         rest = data[len(magic) :]
         return DecodedText(
-            _without_nul(rest if _is_valid_utf8(rest, marked) else _recoded(rest, marked))
+            _check_no_nul(
+                rest if _is_valid_utf8(rest, mark_encoding) else _to_utf8(rest, mark_encoding)
+            )
         )
-    fault = _utf8_fault(data)
-    if fault is None:
-        return DecodedText(_without_nul(data))
-    if fault.reason == "unexpected end of data":
-        raise NotTextError("the file ends in the middle of a character; is it cut?")
-    return _in_windows_encoding(data)
+    problem = _utf8_error(data)
+    if problem is None:
+        return DecodedText(_check_no_nul(data))
+    if problem.reason == "unexpected end of data":
+        raise NotTextError("the file ends in the middle of a character; it may be cut")
+    return _decode_windows(data)
 
 
 def _is_valid_utf8(data: bytes, encoding: str) -> bool:
-    return encoding == "utf-8" and _utf8_fault(data) is None
+    return encoding == "utf-8" and _utf8_error(data) is None
 
 
-def _utf8_fault(data: bytes) -> UnicodeDecodeError | None:
-    """What is wrong with the UTF-8, found in steps so that the text is never there twice."""
+def _utf8_error(data: bytes) -> UnicodeDecodeError | None:
+    """The first error in the UTF-8, if any; decoded in steps, so that no second copy is held."""
     if data.isascii():
         return None
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -167,40 +169,40 @@ def _utf8_fault(data: bytes) -> UnicodeDecodeError | None:
     return None
 
 
-def _recoded(data: bytes, encoding: str) -> bytes:
+def _to_utf8(data: bytes, encoding: str) -> bytes:
     try:
         text = data.decode(encoding)
     except LookupError as exc:
         raise NotTextError(
-            f"no encoding is named {encoding!r}; usual ones are utf-8, cp1252"
+            f"no encoding is named {encoding!r}; common ones are utf-8 and cp1252"
         ) from exc
     except UnicodeDecodeError as exc:
         if exc.reason in ("truncated data", "unexpected end of data"):
-            raise NotTextError("the file ends in the middle of a character; is it cut?") from exc
+            raise NotTextError("the file ends in the middle of a character; it may be cut") from exc
         line = 1 + data[: exc.start].count(b"\n")
         raise NotTextError(f"this is not {encoding}: {exc.reason}", line) from exc
     return text.removeprefix("\ufeff").encode("utf-8", "surrogatepass")
 
 
-def _in_windows_encoding(data: bytes) -> DecodedText:
+def _decode_windows(data: bytes) -> DecodedText:
     control = _CONTROLS.search(data)
     if control is not None:
         raise NotTextError("expected text; this looks like binary data")
-    encoding = "cp1252"
+    encoding = "cp1252"  # leaves five bytes undefined; Latin-1 accepts any byte
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
         encoding = "latin-1"
         text = data.decode(encoding)
     note = (
-        f"the file is not UTF-8; it was read as {encoding} (pass encoding= if letters look wrong)"
+        f"the file is not UTF-8; it was read as {encoding} (if letters look wrong, pass encoding=)"
     )
     return DecodedText(text.encode("utf-8"), note)
 
 
-def _without_nul(utf8: bytes) -> bytes:
+def _check_no_nul(utf8: bytes) -> bytes:
     place = utf8.find(b"\x00")
     if place >= 0:
         line = 1 + utf8[:place].count(b"\n")
-        raise NotTextError("expected text; a NUL character says that this is binary", line)
+        raise NotTextError("expected text; this contains a NUL character, so it is binary", line)
     return utf8

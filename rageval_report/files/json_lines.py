@@ -1,4 +1,4 @@
-"""JSON Lines: an object a line, every fault with its file and line."""
+"""JSON Lines: one object per line; every error names the file and the line."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
 
-_SHOWN = 60
+_LONGEST_QUOTE = 60
 
 
 def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers; only line ends part them.
+    """The lines that are not blank, with their numbers.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    r"""The objects of a file, with the numbers of their lines.
+    r"""The objects of a JSON Lines file, with their line numbers.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises
     ------
     ReaderError
-        If a line is broken or no object: the file and the line.
+        If a line is not a JSON object; the error names the file and the line.
 
     Examples
     --------
@@ -49,11 +49,11 @@ def json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     for number, line in numbered_lines(source):
         try:
-            found = parse_json(line)
+            document = parse_json(line)
         except NotJSONError as exc:
-            reason = f"the record is cut: {line[:_SHOWN]!r}" if exc.is_cut else str(exc)
+            reason = f"the record is cut: {line[:_LONGEST_QUOTE]!r}" if exc.is_cut else str(exc)
             raise source.error(reason, line=number) from exc
-        if not isinstance(found, dict):
-            shown = line.strip()[:_SHOWN]
-            raise source.error(f"expected one JSON object a line; got {shown!r}", line=number)
-        yield number, found
+        if not isinstance(document, dict):
+            quoted = line.strip()[:_LONGEST_QUOTE]
+            raise source.error(f"expected one JSON object per line; got {quoted!r}", line=number)
+        yield number, document

@@ -1,4 +1,4 @@
-"""A file, or standard input, as bytes, as text, or as a JSON document, each made when asked for."""
+"""A file, or standard input, as bytes, as text, or as a JSON document, each computed on demand."""
 
 from __future__ import annotations
 
@@ -28,28 +28,29 @@ _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
 _STEP = 1 << 20
 
-# From this size on, what can be read in parts is, and shows how far it is.
+# A file of at least 32 MB is read in parts wherever possible, with a progress bar.
 LARGE = 1 << 25
 
-# A file that swells more than this, beyond a size that is harmless anyway, is a bomb, not scores.
-_LARGEST_SWELLING = 300
+# A gzip file that expands to more than 300 times its size is refused as a decompression bomb:
+# tables compress 10 to 50 times, a bomb 1,000 times. Up to 256 MB it is harmless at any ratio.
+_MAX_EXPANSION = 300
 _HARMLESS = 1 << 28
 
 
 class Source:
-    r"""What a reader reads: the content of a file, without gzip, in any encoding.
+    r"""The content of a file, unpacked if it is gzipped, in any encoding.
 
     Parameters
     ----------
     path : str or Path
         The file; "-" is standard input.
     encoding : str, optional
-        The encoding of its text; recognised where not given.
+        The encoding of its text; recognised if omitted.
 
     Raises
     ------
     ReaderError
-        If there is no such file, or it is a folder, empty, or may not be read.
+        If the file does not exist, is a folder, is empty, or cannot be read.
 
     Examples
     --------
@@ -71,12 +72,12 @@ class Source:
             raise self.error("the file is empty")
 
     def error(self, message: str, line: int | None = None) -> ReaderError:
-        """The error to raise: the message with the file's name and the line."""
+        """An error with the file's name and the line in front of the message."""
         return ReaderError(message, path=self.name, line=line)
 
     @property
     def stem(self) -> str:
-        """The file's name without folder and suffixes: the pipeline's, if nothing else names it."""
+        """The file's name without folder and suffix; names the pipeline if nothing else does."""
         if self.is_standard_input:
             return "stdin"
         name = self._path.name
@@ -86,7 +87,7 @@ class Source:
 
     @property
     def plain_path(self) -> Path | None:
-        """The file, for who opens it himself; None where it is gzipped or standard input."""
+        """The path, for callers that open the file; None for a gzipped file or standard input."""
         return None if self.is_standard_input or self._is_gzipped else self._path
 
     @cached_property
@@ -97,21 +98,21 @@ class Source:
         try:
             return zlib.decompressobj(wbits=31).decompress(self._raw_head, _HEAD)
         except zlib.error as exc:
-            raise self._damaged(exc) from exc
+            raise self._damage_error(exc) from exc
 
     @cached_property
     def data(self) -> bytes:
-        """The whole content, held in memory."""
+        """The whole content, in memory."""
         raw = self._raw_standard_input if self.is_standard_input else self._read_from_disk()
-        return self._unzipped(raw) if self._is_gzipped else raw
+        return self._unzip(raw) if self._is_gzipped else raw
 
     def path_or_buffer(self) -> Path | BytesIO:
-        """The content for a library that wants to seek in it."""
+        """The content in a form in which a library can seek."""
         return self.plain_path or BytesIO(self.data)
 
     @cached_property
     def _raw_head(self) -> bytes:
-        return self._raw_standard_input[:_HEAD] if self.is_standard_input else self._peeked()
+        return self._raw_standard_input[:_HEAD] if self.is_standard_input else self._read_head()
 
     @cached_property
     def _raw_standard_input(self) -> bytes:
@@ -121,75 +122,75 @@ class Source:
     def _is_gzipped(self) -> bool:
         return self._raw_head.startswith(_GZIP)
 
-    def _peeked(self) -> bytes:
+    def _read_head(self) -> bytes:
         if self._path.is_dir():
-            raise self.error("expected a file; this is a folder: name a file in it")
+            raise self.error("expected a file; this is a folder: give the path of a file in it")
         try:
             with self._path.open("rb") as file:
                 return file.read(_HEAD)
         except OSError as exc:
-            raise self._unreadable(exc) from exc
+            raise self._access_error(exc) from exc
 
     def _read_from_disk(self) -> bytes:
         try:
             return self._path.read_bytes()
         except OSError as exc:
-            raise self._unreadable(exc) from exc
+            raise self._access_error(exc) from exc
 
-    def _unreadable(self, exc: OSError) -> ReaderError:
+    def _access_error(self, exc: OSError) -> ReaderError:
         if isinstance(exc, FileNotFoundError):
             return self.error("there is no such file")
         return self.error(f"the file cannot be read: {exc.strerror or exc}")
 
-    def _unzipped(self, raw: bytes) -> bytes:
-        limit = max(_HARMLESS, _LARGEST_SWELLING * len(raw))
+    def _unzip(self, raw: bytes) -> bytes:
+        limit = max(_HARMLESS, _MAX_EXPANSION * len(raw))
         try:
             with gzip.GzipFile(fileobj=BytesIO(raw)) as file:
                 content = file.read(limit + 1)
         except EOFError as exc:
-            raise self.error("the gzip file ends in the middle; copy or download it again") from exc
+            raise self.error("the gzip file is cut; copy or download it again") from exc
         except (OSError, zlib.error) as exc:
-            raise self._damaged(exc) from exc
+            raise self._damage_error(exc) from exc
         if len(content) > limit:
             raise self.error(
-                f"the gzip file swells to more than {_LARGEST_SWELLING} times its size; "
-                "unpack it first if that is meant"
+                f"the gzip file expands to more than {_MAX_EXPANSION} times its size; "
+                "unpack it first if this is intended"
             )
         if not content:
             raise self.error("the file is empty")
         return content
 
-    def _damaged(self, exc: Exception) -> ReaderError:
+    def _damage_error(self, exc: Exception) -> ReaderError:
         return self.error(f"the gzip file is damaged ({exc}); copy or download it again")
 
     # -- text
 
     @cached_property
     def is_text(self) -> bool:
-        """Whether the first bytes may be text at all."""
+        """Whether the first bytes can be text."""
         return binary_kind(self.head, self.encoding) is None
 
     @property
     def looks_like(self) -> str:
-        """What the content seems to be, for an error message."""
+        """What the content looks like, for an error message."""
         return binary_kind(self.head, self.encoding) or text_kind(self.head)
 
     @cached_property
     def utf8(self) -> bytes:
-        """The content as UTF-8 without a byte order mark; the very bytes of `data` where it is."""
+        """The content as UTF-8 without a byte order mark; `data` itself if it is that already."""
         if not self.is_text:
             raise self.error(f"expected text; this looks like {self.looks_like}")
         try:
-            found = decode_text(self.data, self.encoding)
+            decoded = decode_text(self.data, self.encoding)
         except NotTextError as exc:
             raise self.error(str(exc), line=exc.line) from exc
-        if found.note is not None:
-            self._notes.append(found.note)
-        return found.utf8
+        if decoded.note is not None:
+            self._notes.append(decoded.note)
+        return decoded.utf8
 
     @cached_property
     def sample(self) -> bytes:
-        """As `utf8`, but of a large file only the first lines: enough to tell its format."""
+        """As `utf8`, but only the first lines of a large file: enough to recognise its format."""
         if self.size < LARGE or self.encoding is not None or not self.is_text:
             return self.utf8
         lines, end, _ = head_text(self.head).rpartition("\n")
@@ -197,35 +198,35 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """The content as text, line ends as they are."""
+        """The content as text, line ends unchanged."""
         return self.utf8.decode("utf-8")
 
     def lines(self) -> Iterator[str]:
-        """The lines of a JSON text one by one, their ends as line feeds; no large file is held.
+        """The lines of a JSON text, each ending in a line feed; a large file is streamed.
 
-        A file that is not UTF-8 is read whole, because its encoding is told by all of it.
+        A file that is not UTF-8 is read whole, because recognising its encoding needs all of it.
         """
         if self.plain_path is None or self.size < LARGE or not self._is_plain_utf8:
             yield from StringIO(self.json_text, newline=None)
             return
-        n_mended = 0
+        n_replaced = 0
         with self._path.open(encoding="utf-8-sig", newline=None) as file:
             for line in file:
-                mended, n = strict_json.replace_lone_surrogates(line)
-                n_mended += n
-                yield mended
-        self._note_half_characters(n_mended)
+                text, n = strict_json.replace_lone_surrogates(line)
+                n_replaced += n
+                yield text
+        self._note_lone_surrogates(n_replaced)
 
     @cached_property
     def size(self) -> int:
-        """The bytes of the file as it lies on the disk; those of standard input."""
+        """The size in bytes of the file on the disk, or of standard input."""
         if self.is_standard_input:
             return len(self._raw_standard_input)
         return self._path.stat().st_size
 
     @cached_property
     def _is_plain_utf8(self) -> bool:
-        """Whether the file is UTF-8 without NUL, looked at in steps."""
+        """Whether the file is UTF-8 without NUL characters, checked in steps."""
         if not self.is_text or self.encoding not in (None, "utf-8", "utf-8-sig"):
             return False
         decoder = codecs.getincrementaldecoder("utf-8")()
@@ -239,17 +240,17 @@ class Source:
             return False
         return True
 
-    def _note_half_characters(self, n_mended: int) -> None:
-        if n_mended:
-            self._notes.append(f"{n_mended} half characters in the JSON are shown as U+FFFD")
+    def _note_lone_surrogates(self, n_replaced: int) -> None:
+        if n_replaced:
+            self._notes.append(f"{n_replaced} half characters in the JSON are replaced by U+FFFD")
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was guessed or mended in the text that was asked for."""
+        """What was guessed or corrected in the text so far."""
         return tuple(self._notes)
 
     def line_of(self, offset: int) -> int:
-        """The line, counted from 1, of a byte of `utf8`; a lone carriage return ends one too."""
+        """The line, counted from 1, of a byte in `utf8`; a lone carriage return ends a line too."""
         before = self.utf8[:offset]
         return 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")
 
@@ -257,14 +258,14 @@ class Source:
 
     @cached_property
     def starts_like_json(self) -> bool:
-        """Whether the text opens with a JSON object or array."""
+        """Whether the text starts with a JSON object or array."""
         return self.is_text and strict_json.starts_like_json(head_text(self.head))
 
     @cached_property
     def json_text(self) -> str:
-        """The text, with whole characters in its escapes."""
-        text, n_mended = strict_json.replace_lone_surrogates(self.text)
-        self._note_half_characters(n_mended)
+        """The text, with lone surrogates in its escapes replaced."""
+        text, n_replaced = strict_json.replace_lone_surrogates(self.text)
+        self._note_lone_surrogates(n_replaced)
         return text
 
     @cached_property
@@ -274,7 +275,7 @@ class Source:
         Raises
         ------
         ReaderError
-            If it is none: the line, and whether the file ends in the middle.
+            If it is not JSON; the error names the line and says whether the file is cut.
         """
         try:
             return strict_json.parse_json(self.json_text)
@@ -282,7 +283,7 @@ class Source:
             raise self.error(str(exc), line=exc.line) from exc
 
     def document_or_none(self) -> Any:
-        """The JSON document; None where the content is none."""
+        """The JSON document; None if the content is not one."""
         return self._document_or_none
 
     @cached_property
@@ -296,9 +297,9 @@ class Source:
 
     @cached_property
     def _is_large_file_of_lines(self) -> bool:
-        """Whether the first line is a document by itself, so that the large rest need not be read.
+        """Whether the first line is a document by itself, so that the rest need not be read.
 
-        A line longer than the head says nothing.
+        If the first line is longer than the head, this is unknown and counts as no.
         """
         first, end, rest = head_text(self.head).partition("\n")
         if self.size < LARGE or not (end and rest.strip()):

@@ -1,4 +1,4 @@
-"""JSON texts, parse_json so that nothing is lost in silence and each fault has its line."""
+"""JSON, parsed strictly: nothing is lost silently, and every error names its line."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from collections import Counter
 from typing import Any
 
-# "[" opens an array only if a value follows: a CSV's first column may be named "[label] prompt".
+# "[" starts an array only if a value follows: the first column of a CSV may be "[label] prompt".
 _OPENING = re.compile(r"""\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|$|-?\d))""")
 _UNFINISHED_WORD = re.compile(r"[-+.\w]*\s*")
-# One half of a character beyond U+FFFF, as programs leave that cut texts by length.
-_HALF_CHARACTER = re.compile(
+# One half of a character beyond U+FFFF; programs that cut texts by length leave it behind.
+_LONE_SURROGATE = re.compile(
     r"""(?<!\\)((?:\\\\)*)                                          # an even number of backslashes
     (?: \\u[dD][89abAB][0-9a-fA-F]{2} (?!\\u[dD][c-fC-F][0-9a-fA-F]{2})
       | (?<!\\u[dD][89abAB][0-9a-fA-F]{2}) \\u[dD][c-fC-F][0-9a-fA-F]{2} )""",
@@ -25,7 +25,7 @@ class NotJSONError(ValueError):
     Parameters
     ----------
     message : str
-        What is wrong.
+        The problem.
     line : int, optional
         The line of the text, counted from 1.
     is_cut : bool
@@ -39,7 +39,7 @@ class NotJSONError(ValueError):
 
 
 def starts_like_json(text: str) -> bool:
-    """Whether a text opens with a JSON object or array.
+    """Whether a text starts with a JSON object or array.
 
     Examples
     --------
@@ -50,9 +50,9 @@ def starts_like_json(text: str) -> bool:
 
 
 def replace_lone_surrogates(text: str) -> tuple[str, int]:
-    r"""A JSON text whose escapes are all whole characters, and how many were not.
+    r"""Replace half characters in the escapes of a JSON text, and count them.
 
-    Half of one cannot be written to any file; it becomes U+FFFD, the sign for what is lost.
+    A lone surrogate cannot be encoded; it becomes U+FFFD, the replacement character.
 
     Examples
     --------
@@ -61,16 +61,16 @@ def replace_lone_surrogates(text: str) -> tuple[str, int]:
     """
     if "\\ud" not in text and "\\uD" not in text:
         return text, 0
-    return _HALF_CHARACTER.subn(r"\1\\ufffd", text)
+    return _LONE_SURROGATE.subn(r"\1\\ufffd", text)
 
 
 def parse_json(text: str) -> Any:
-    """The document; NaN and Infinity are read as Python writes them.
+    """Parse a JSON document; NaN and Infinity are accepted, as Python writes them.
 
     Raises
     ------
     NotJSONError
-        If the text is not JSON, is cut, or an object has a key twice.
+        If the text is not JSON, is cut, or has an object with a repeated key.
 
     Examples
     --------
@@ -80,29 +80,29 @@ def parse_json(text: str) -> Any:
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as exc:
-        raise _explained(text, exc) from exc
+        raise _to_not_json_error(text, exc) from exc
     except RecursionError as exc:
         raise NotJSONError("objects are nested too deeply") from exc
     except ValueError as exc:
         raise exc if isinstance(exc, NotJSONError) else NotJSONError(str(exc)) from exc
 
 
-def _explained(text: str, exc: json.JSONDecodeError) -> NotJSONError:
+def _to_not_json_error(text: str, exc: json.JSONDecodeError) -> NotJSONError:
     is_string = exc.msg.startswith("Unterminated string")
     if is_string or _UNFINISHED_WORD.fullmatch(text, exc.pos):
         return NotJSONError(
-            "the JSON ends in the middle; is the file cut?", exc.lineno, is_cut=True
+            "the JSON ends in the middle; the file may be cut", exc.lineno, is_cut=True
         )
     return NotJSONError(f"this is not JSON: {exc.msg}, at character {exc.colno}", exc.lineno)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Python would keep the last of two equal keys and say nothing."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
-        raise NotJSONError(f"an object has the key {twice!r} twice")
-    return found
+    """An object without repeated keys; Python would silently keep the last value."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        [(repeated, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise NotJSONError(f"an object has the key {repeated!r} more than once")
+    return members
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object)

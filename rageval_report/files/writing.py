@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Write files atomically: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from rageval_report.errors import DataError
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> Path:
-    """Write a file under a temporary name beside it, then rename it.
+    """Write to a temporary file in the same folder, then rename it.
 
     Parameters
     ----------
     path : str or Path
-        Where the file is to be; what stands there stays until the new one is whole.
+        The target; a file that exists there is replaced only when the new one is complete.
     content : str or bytes
-        Texts are written as UTF-8, line ends as they are.
+        A text is written as UTF-8, line ends unchanged.
 
     Raises
     ------
     DataError
-        If the folder cannot be made or may not be written to, or the disk is full.
+        If the folder cannot be created or written to, or the disk is full.
     """
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     return write_with(path, lambda temporary: Path(temporary).write_bytes(data))
 
 
 def write_with(path: str | Path, write: Callable[[str], object]) -> Path:
-    """Let `write` fill a temporary file beside `path`, then rename it.
+    """Let `write` fill a temporary file in the folder of `path`, then rename it.
 
-    Folders that are not there are made. The temporary name keeps the suffix, because some writers
-    choose the format by it.
+    Missing folders are created. The temporary name keeps the suffix, because some writers choose
+    the format by it.
     """
     target = Path(path)
     try:
-        if not target.parent.exists():  # where a file stands, the next line says it better
+        if not target.parent.exists():  # if it is a file, mkstemp gives the clearer error
             target.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix
@@ -57,19 +57,19 @@ def write_with(path: str | Path, write: Callable[[str], object]) -> Path:
 
 
 def check_free(path: str | Path, *, force: bool = False) -> None:
-    """Refuse to write over what is there.
+    """Check that a path can be written to without losing a file.
 
     Parameters
     ----------
     path : str or Path
-        Where a file is to be.
+        The target.
     force : bool
-        Whether a file that is there may be replaced.
+        Whether an existing file may be replaced.
 
     Raises
     ------
     DataError
-        If the path is a folder, or a file and `force` is not given.
+        If the path is a folder, or if the file exists and `force` is false.
 
     Examples
     --------
@@ -77,13 +77,13 @@ def check_free(path: str | Path, *, force: bool = False) -> None:
     >>> check_free(Path(__file__))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    rageval_report.errors.DataError: ... is there already, and is kept; replace it with force=True
+    rageval_report.errors.DataError: ... exists already; replace it with force=True
     """
     target = Path(path)
     if target.is_dir():
-        raise DataError(f"{path} is a folder; name a file in it")
+        raise DataError(f"{path} is a folder; give the path of a file in it")
     if target.exists() and not force:
-        raise DataError(f"{path} is there already, and is kept; replace it with force=True")
+        raise DataError(f"{path} exists already; replace it with force=True")
 
 
 def _umask() -> int:

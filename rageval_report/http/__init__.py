@@ -1,6 +1,6 @@
-"""The one way to the network: a request, its retries, and what may go wrong, told in words.
+"""The one way to the network: requests, their retries, and errors in plain words.
 
-Whatever asks a server stands on it: embeddings, judges, the runner. Needs the extra ``http``.
+Everything that calls a server uses it: embeddings, judges, the runner. Needs the extra ``http``.
 """
 
 from __future__ import annotations

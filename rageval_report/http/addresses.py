@@ -1,4 +1,4 @@
-"""Addresses of servers: checked once, and shown without what may be secret in them."""
+"""Addresses of servers: checked once, and printed without their secret parts."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from rageval_report.errors import DataError
 
 
 def check_address(url: str) -> str:
-    """The address, if one can ask there.
+    """Check an address, and return it.
 
     Raises
     ------
     DataError
-        If it is no address of HTTP, or holds a user or password.
+        If it is not an HTTP address, or contains a user or password.
 
     Examples
     --------
     >>> check_address("http://localhost:11434/v1")
     'http://localhost:11434/v1'
     """
-    parts = _parts(url)
+    parts = _split_url(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise DataError(f"expected an address as 'https://host/path', got {redact_url(url)!r}")
+        raise DataError(f"expected an address such as 'https://host/path'; got {redact_url(url)!r}")
     if parts.username is not None or parts.password is not None:
         raise DataError(
             f"{redact_url(url)}: do not put credentials in a URL: they end up in logs. Send a "
@@ -32,7 +32,7 @@ def check_address(url: str) -> str:
 
 
 def redact_url(url: str) -> str:
-    """The address without user, password, query and fragment, any of which may be a key.
+    """The address without user, password, query and fragment, which may contain a key.
 
     Examples
     --------
@@ -45,13 +45,13 @@ def redact_url(url: str) -> str:
     return front + slashes + host.rpartition("@")[2] + slash + path
 
 
-def _parts(url: str) -> SplitResult | None:
-    """The parts of an address; None where it has none, as with a port that is no number."""
+def _split_url(url: str) -> SplitResult | None:
+    """The parts of an address; None if it is malformed, e.g. if the port is not a number."""
     if not url.isprintable() or " " in url:
         return None
     try:
         parts = urlsplit(url)
-        _ = parts.port
+        _ = parts.port  # raises if it is not a number
     except ValueError:
         return None
     return parts

@@ -1,4 +1,4 @@
-"""A client for servers that are asked over HTTP and mostly speak JSON."""
+"""A client for servers that accept HTTP requests and mostly answer in JSON."""
 
 from __future__ import annotations
 
@@ -15,41 +15,42 @@ import httpx2
 
 from rageval_report.errors import DataError
 from rageval_report.http.addresses import check_address, redact_url
-from rageval_report.http.deadlines import Deadline, client_within
+from rageval_report.http.deadlines import Deadline, make_client
 from rageval_report.http.keys import Key
 from rageval_report.http.request_errors import Failure, RequestError
-from rageval_report.http.retries import Sleep, retry_after_seconds, retrying
+from rageval_report.http.retries import make_retrier, retry_after_seconds
 from rageval_report.http.server_messages import quote_beginning, redact_keys, server_message
+from rageval_report.types import Sleep
 
 Headers = Mapping[str, str | Key]
 
 _MEGABYTE = 1 << 20
 _OK = range(200, 300)
 _REDIRECTS = range(300, 400)
-_ANSWERS_HELD_BACK = (401, 403)
+_UNAUTHORISED = (401, 403)
 _NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """What a server answered, whole.
+    """The complete answer of a server.
 
     Parameters
     ----------
     url : str
-        The address that was asked, without its query.
+        The address of the request, without its query.
     status : int
         The HTTP status.
     headers : dict of str to str
         Names in lower case.
     body : bytes
-        The content, unpacked.
+        The content, decompressed.
     seconds : float
-        From asking to the last byte, of the attempt that succeeded.
+        From sending the request to the last byte, of the attempt that succeeded.
     attempts : int
-        How often it was tried.
+        The number of attempts.
     keys : tuple of Key
-        What was sent, so that no error repeats it.
+        The keys that were sent, so that no error repeats them.
     """
 
     url: str
@@ -61,24 +62,24 @@ class HttpResponse:
     keys: tuple[Key, ...] = field(default=(), repr=False)
 
     def json(self) -> Any:
-        """The document in the body.
+        """The JSON document in the body.
 
         Raises
         ------
         RequestError
-            If it is not JSON.
+            If the body is not JSON.
         """
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as exc:
             kind = self.headers.get("content-type", "no content type")
             raise self.error(
-                f"expected JSON, got {kind} that begins {quote_beginning(self.body, self.keys)!r}: "
-                "is this the address of the service itself?"
+                f"expected JSON; got {kind} that starts with "
+                f"{quote_beginning(self.body, self.keys)!r}; is this the address of the service?"
             ) from exc
 
     def error(self, message: str) -> RequestError:
-        """The error to raise where the content is not as it should be."""
+        """An error about the content of this answer."""
         return RequestError(
             redact_keys(self.keys, message),
             url=self.url,
@@ -89,8 +90,8 @@ class HttpResponse:
 
 
 @dataclass(frozen=True)
-class _Question:
-    """One request; what is printed of it holds no key."""
+class _Request:
+    """One request; its repr contains no key."""
 
     method: str
     url: str
@@ -99,39 +100,38 @@ class _Question:
     keys: tuple[Key, ...]
 
     def error(self, message: str, failure: Failure, **fields: Any) -> RequestError:
-        told = redact_keys(self.keys, message)
-        return RequestError(told, url=redact_url(self.url), failure=failure, **fields)
+        text = redact_keys(self.keys, message)
+        return RequestError(text, url=redact_url(self.url), failure=failure, **fields)
 
 
 class Client:
-    """Asks servers, again where a failure may pass, and tells the others in words.
+    """Sends requests to servers, with retries after failures that may pass.
 
-    A refused or broken connection, a time-out, a status 429 or 5xx are tried again, after the time
-    that the server asks for in ``Retry-After``, else after 1, 2, 4 ... seconds and a random part.
-    Where nobody takes the connection and nobody ever answered this client, it is told at once: most
-    likely no server runs there.
-    Any other status is an error at once. Redirects are not followed: a key goes nowhere else.
-    It may be shared by threads; close it, or use it in a ``with`` block.
+    A refused or broken connection, a time-out, and a status 429 or 5xx are retried, after the time
+    that the server states in ``Retry-After``, or else after 1, 2, 4 ... seconds plus a random part.
+    If the connection is refused and no server has answered this client before, the error is raised
+    at once: most likely no server runs there. Any other status is an error at once. Redirects are
+    not followed, so that a key is sent nowhere else.
+    A client can be shared by threads; close it, or use it in a ``with`` block.
 
     Parameters
     ----------
     timeout : float, default 60
-        Seconds that one attempt may take, from the first byte sent to the last byte read, however
-        the server spreads its headers and its answer over them.
+        Seconds that one attempt may take in total, from the first byte sent to the last byte read.
     max_attempts : int, default 5
-        How often a request is tried.
+        The largest number of attempts for one request.
     max_wait : float, default 60
-        The longest wait between two attempts in seconds; a server that asks for more is not asked
-        again.
+        The longest wait between two attempts in seconds; if a server asks for more, there is no
+        further attempt.
     max_bytes : int, default 64 MB
-        An answer that is larger is not read to its end.
+        A larger answer is an error, and is not read to its end.
     sleep : callable, default time.sleep
-        Waits that many seconds.
+        Waits the given number of seconds.
 
     Raises
     ------
     DataError
-        If a limit makes no sense.
+        If a limit is not a positive finite number.
 
     Examples
     --------
@@ -139,8 +139,8 @@ class Client:
     ...     client.request("POST", "localhost:8000/answer", json={"question": "Why?"})
     Traceback (most recent call last):
     ...
-    rageval_report.errors.DataError: expected an address as 'https://host/path', got \
-'localhost:8000/answer'
+    rageval_report.errors.DataError: expected an address such as \
+'https://host/path'; got 'localhost:8000/answer'
     """
 
     def __init__(
@@ -154,15 +154,18 @@ class Client:
     ):
         _check_limits(timeout=timeout, max_attempts=max_attempts, max_bytes=max_bytes)
         if not max_wait >= 0:
-            raise DataError(f"max_wait must not be below 0; got {max_wait!r}")
+            raise DataError(f"max_wait must be a number >= 0; got {max_wait!r}")
         self._timeout = timeout
         self._max_bytes = max_bytes
-        self._has_met = False  # whether any server ever answered
-        self._retrying = retrying(
-            max_attempts=max_attempts, max_wait=max_wait, sleep=sleep, again=self._may_pass
+        self._has_been_answered = False  # by any server
+        self._retrier = make_retrier(
+            max_attempts=max_attempts,
+            max_wait=max_wait,
+            sleep=sleep,
+            should_retry=self._should_retry,
         )
         self._deadline = Deadline()
-        self._http = client_within(self._deadline, timeout=timeout)
+        self._http = make_client(self._deadline, timeout=timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -176,85 +179,85 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connections that are kept open."""
+        """Close the open connections."""
         self._http.close()
 
     def request(
         self, method: str, url: str, *, json: object = None, headers: Headers | None = None
     ) -> HttpResponse:
-        """Ask a server.
+        """Send a request.
 
         Parameters
         ----------
         method : str
-            As "GET" or "POST".
+            Such as "GET" or "POST".
         url : str
-            The address. No keys here, which the HTTP library may log: they belong in headers.
+            The address. Keys belong in headers, not here: the HTTP library may log the address.
         json : object, optional
-            What is sent, as JSON.
+            The body, sent as JSON.
         headers : mapping of str to str or Key, optional
-            Further headers.
+            Additional headers.
 
         Returns
         -------
         HttpResponse
-            With a status from 200 to 299.
+            An answer with a status from 200 to 299.
 
         Raises
         ------
         RequestError
-            If the server cannot be reached, refuses, or its answer is cut, late or too large.
+            If the server cannot be reached or refuses, or its answer is cut, late or too large.
         DataError
-            If there is no such address, or `json` cannot be written as JSON.
+            If the address is malformed, or `json` cannot be written as JSON.
         """
-        question = _question(method, url, json, headers or {})
+        request = _build_request(method, url, json, headers or {})
         attempts = 0
 
-        def ask() -> HttpResponse:
+        def send() -> HttpResponse:
             nonlocal attempts
             attempts += 1
-            return self._asked_once(question, attempts)
+            return self._send_once(request, attempts)
 
-        answer: HttpResponse = self._retrying(ask)
-        return answer
+        response: HttpResponse = self._retrier(send)
+        return response
 
-    def _may_pass(self, failure: RequestError) -> bool:
-        return failure.is_passing and (self._has_met or not failure.is_unreachable)
+    def _should_retry(self, failure: RequestError) -> bool:
+        return failure.is_temporary and (self._has_been_answered or not failure.is_unreachable)
 
-    def _asked_once(self, question: _Question, attempt: int) -> HttpResponse:
-        started, url = time.monotonic(), question.url
-        asked = self._http.stream(
-            question.method, url, content=question.content, headers=question.headers
+    def _send_once(self, request: _Request, attempt: int) -> HttpResponse:
+        started, url = time.monotonic(), request.url
+        stream = self._http.stream(
+            request.method, url, content=request.content, headers=request.headers
         )
         try:
-            with self._deadline.within(self._timeout), asked as response:
-                self._has_met = True
-                body = self._body(response, question)
+            with self._deadline.within(self._timeout), stream as response:
+                self._has_been_answered = True
+                body = self._read_body(response, request)
         except httpx2.TimeoutException as exc:
-            late = f"no whole answer within timeout={self._timeout:g} seconds"
-            raise question.error(late, "timeout") from exc
+            message = f"no complete answer within timeout={self._timeout:g} seconds"
+            raise request.error(message, "timeout") from exc
         except (httpx2.InvalidURL, httpx2.LocalProtocolError, UnicodeError) as exc:
             raise DataError(f"{redact_url(url)}: the request cannot be sent: {exc}") from exc
         except httpx2.RequestError as exc:
-            raise _broken(question, exc) from exc
+            raise _transport_error(request, exc) from exc
         headers = {name.lower(): value for name, value in response.headers.items()}
         if response.status_code not in _OK:
-            raise _refused(question, response.status_code, headers, body)
+            raise _status_error(request, response.status_code, headers, body)
         seconds = time.monotonic() - started
         return HttpResponse(
-            redact_url(url), response.status_code, headers, body, seconds, attempt, question.keys
+            redact_url(url), response.status_code, headers, body, seconds, attempt, request.keys
         )
 
-    def _body(self, response: httpx2.Response, question: _Question) -> bytes:
-        """The content, if it is not too large; read in pieces for that."""
+    def _read_body(self, response: httpx2.Response, request: _Request) -> bytes:
+        """Read the body in pieces, so that one that is too large is not held."""
         pieces, size = [], 0
         for piece in response.iter_bytes():
             pieces.append(piece)
             size += len(piece)
             if size > self._max_bytes:
-                raise question.error(
-                    f"the answer is larger than max_bytes={self._max_bytes:,} bytes: raise it, "
-                    "or ask for less at a time",
+                raise request.error(
+                    f"the answer is larger than max_bytes={self._max_bytes:,} bytes; raise "
+                    "max_bytes, or ask for less at a time",
                     "size",
                     status=response.status_code,
                 )
@@ -264,45 +267,45 @@ class Client:
 def _check_limits(**limits: float) -> None:
     for name, value in limits.items():
         if not 0 < value < math.inf:
-            raise DataError(f"{name} must be above 0 and finite; got {value!r}")
+            raise DataError(f"{name} must be a finite number > 0; got {value!r}")
 
 
-def _question(method: str, url: str, body: object, headers: Headers) -> _Question:
+def _build_request(method: str, url: str, body: object, headers: Headers) -> _Request:
     try:
         content = None if body is None else json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as exc:
-        raise DataError(f"what is sent must be JSON: {exc}") from exc
+        raise DataError(f"the body of the request cannot be written as JSON: {exc}") from exc
     sent = {"content-type": "application/json"} if content is not None else {}
     for name, value in headers.items():
-        sent[name] = value.header() if isinstance(value, Key) else _plain(name, value)
+        sent[name] = value.header() if isinstance(value, Key) else _check_header(name, value)
     keys = tuple(value for value in headers.values() if isinstance(value, Key))
-    return _Question(method, check_address(url), content, sent, keys)
+    return _Request(method, check_address(url), content, sent, keys)
 
 
-def _plain(name: str, value: str) -> str:
-    """A header's value, if it can be sent; the HTTP library would print one that it refuses."""
+def _check_header(name: str, value: str) -> str:
+    """Check a header's value here: the HTTP library would print one that it refuses."""
     if not (value.isascii() and value.isprintable() and value == value.strip()):
-        raise DataError(f"the header {name!r} holds what no header can carry")
+        raise DataError(f"the header {name!r} contains characters that cannot be sent in a header")
     return value
 
 
-def _broken(question: _Question, exc: httpx2.RequestError) -> RequestError:
+def _transport_error(request: _Request, exc: httpx2.RequestError) -> RequestError:
     if isinstance(exc, httpx2.DecodingError):
-        return question.error(f"the answer cannot be unpacked: {exc}", "content")
+        return request.error(f"the answer cannot be decompressed: {exc}", "content")
     if _is_about_trust(exc):
-        return question.error(
-            f"the server's certificate is not trusted ({exc}); if it is your own, let the "
-            "environment variable SSL_CERT_FILE name the file of its authority",
+        return request.error(
+            f"the server's certificate is not trusted ({exc}); if it is your own, set the "
+            "environment variable SSL_CERT_FILE to the file of its certificate authority",
             "certificate",
         )
     if isinstance(exc, httpx2.ConnectError):
-        told = f"cannot be reached ({exc}); does the server run?"
-        return question.error(told, "connection", is_unreachable=True)
-    return question.error(f"the connection broke off: {exc}", "connection")
+        message = f"cannot be reached ({exc}); is the server running?"
+        return request.error(message, "connection", is_unreachable=True)
+    return request.error(f"the connection broke off: {exc}", "connection")
 
 
 def _is_about_trust(exc: BaseException | None) -> bool:
-    """Whether a certificate is behind it; the HTTP library keeps that as the cause of a cause."""
+    """Whether a certificate caused it; the HTTP library hides that in a chain of causes."""
     while exc is not None:
         if isinstance(exc, ssl.SSLCertVerificationError):
             return True
@@ -310,21 +313,23 @@ def _is_about_trust(exc: BaseException | None) -> bool:
     return False
 
 
-def _refused(
-    question: _Question, status: int, headers: dict[str, str], body: bytes
+def _status_error(
+    request: _Request, status: int, headers: dict[str, str], body: bytes
 ) -> RequestError:
-    told = server_message(body, question.keys)
-    return question.error(
-        f"answered {status}" + (f": {told}" if told else "") + _advice(question, status, headers),
+    message = server_message(body, request.keys)
+    return request.error(
+        f"answered {status}"
+        + (f": {message}" if message else "")
+        + _advice(request, status, headers),
         "status",
         status=status,
         retry_after=retry_after_seconds(headers),
     )
 
 
-def _advice(question: _Question, status: int, headers: dict[str, str]) -> str:
+def _advice(request: _Request, status: int, headers: dict[str, str]) -> str:
     if status in _REDIRECTS and "location" in headers:
-        return f" (it has moved to {redact_url(headers['location'])}: give that address)"
-    if status in _ANSWERS_HELD_BACK:
-        return " (the key was refused)" if question.keys else " (no key was sent)"
+        return f" (it has moved to {redact_url(headers['location'])}: use that address)"
+    if status in _UNAUTHORISED:
+        return " (the key was refused)" if request.keys else " (no key was sent)"
     return " (is the address right?)" if status == _NOT_FOUND else ""

@@ -1,7 +1,7 @@
-"""The end of a request's time, kept wherever its bytes are sent and read.
+"""A deadline for a whole request, checked wherever its bytes are sent and read.
 
-The HTTP library limits the silence between two bytes. A server that sends one now and then, in its
-headers or in what follows them, is never silent for long and may take for ever.
+The timeout of the HTTP library limits only the pause between two bytes. A server that sends a byte
+now and then, in its headers or its body, never pauses for long and may take for ever.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 import httpcore2
 import httpx2
 
-_PIECE = 1 << 16  # bytes after which a server that reads slowly is looked at
-_USUAL = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
+_PIECE = 1 << 16  # bytes; the deadline is checked after each, in case the server reads slowly
+_DEFAULT_LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
 
 
 class Deadline:
-    """Until when the request of this thread may go on; each thread has its own.
+    """The time by which the request of this thread must end; each thread has its own.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Deadline:
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Give what this thread asks in the block so many seconds."""
+        """Limit the request that this thread makes in the block to so many seconds."""
         self._here.end = time.monotonic() + seconds
         try:
             yield
@@ -46,7 +46,7 @@ class Deadline:
             self._here.end = None
 
     def left(self, timeout: float | None) -> float | None:
-        """How long the next step may wait; 0 where the time is up."""
+        """How long the next step may wait; 0 if the time is up."""
         end: float | None = getattr(self._here, "end", None)
         if end is None:
             return timeout
@@ -54,32 +54,32 @@ class Deadline:
         return left if timeout is None else min(left, timeout)
 
 
-def client_within(
-    deadline: Deadline, *, timeout: float, limits: httpx2.Limits = _USUAL
+def make_client(
+    deadline: Deadline, *, timeout: float, limits: httpx2.Limits = _DEFAULT_LIMITS
 ) -> httpx2.Client:
-    """A client that leaves a server alone once the deadline of the thread that asks is over.
+    """A client whose requests end when the deadline of the calling thread is over.
 
     Parameters
     ----------
     deadline : Deadline
-        Set for each request.
+        The deadline, set for each request.
     timeout : float
-        Seconds that a connection may take, or a server be silent.
+        Seconds for opening a connection, and for each pause between bytes.
     limits : httpx2.Limits, optional
-        How many connections there are.
+        How many connections are kept.
     """
     client = httpx2.Client(timeout=timeout, follow_redirects=False, limits=limits)
-    # The HTTP library has no argument for the network below it, and its one way to hand in another
-    # transport turns the proxies of the environment off.
+    # The HTTP library has no argument for its network backend, and passing a transport of one's own
+    # would switch off the proxies of the environment.
     for transport in (client._transport, *client._mounts.values()):
         if isinstance(transport, httpx2.HTTPTransport):
             pool = transport._pool
-            pool._network_backend = _Network(pool._network_backend, deadline)
+            pool._network_backend = _DeadlineNetwork(pool._network_backend, deadline)
     return client
 
 
-class _Network(httpcore2.NetworkBackend):
-    """A network whose connections know of a deadline."""
+class _DeadlineNetwork(httpcore2.NetworkBackend):
+    """A network backend whose connections observe a deadline."""
 
     def __init__(self, network: httpcore2.NetworkBackend, deadline: Deadline):
         self._network, self._deadline = network, deadline
@@ -92,24 +92,24 @@ class _Network(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        timeout = _some(self._deadline.left(timeout), httpcore2.ConnectTimeout)
+        timeout = _require_time(self._deadline.left(timeout), httpcore2.ConnectTimeout)
         stream = self._network.connect_tcp(host, port, timeout, local_address, socket_options)
-        return _Stream(stream, self._deadline)
+        return _DeadlineStream(stream, self._deadline)
 
 
-class _Stream(httpcore2.NetworkStream):
+class _DeadlineStream(httpcore2.NetworkStream):
     """A connection that is not waited for beyond a deadline."""
 
     def __init__(self, stream: httpcore2.NetworkStream, deadline: Deadline):
         self._stream, self._deadline = stream, deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        left = _some(self._deadline.left(timeout), httpcore2.ReadTimeout)
+        left = _require_time(self._deadline.left(timeout), httpcore2.ReadTimeout)
         return self._stream.read(max_bytes, left)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         for place in range(0, len(buffer), _PIECE):
-            left = _some(self._deadline.left(timeout), httpcore2.WriteTimeout)
+            left = _require_time(self._deadline.left(timeout), httpcore2.WriteTimeout)
             self._stream.write(buffer[place : place + _PIECE], left)
 
     def close(self) -> None:
@@ -121,15 +121,17 @@ class _Stream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
-        left = _some(self._deadline.left(timeout), httpcore2.ConnectTimeout)
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, left), self._deadline)
+        left = _require_time(self._deadline.left(timeout), httpcore2.ConnectTimeout)
+        return _DeadlineStream(
+            self._stream.start_tls(ssl_context, server_hostname, left), self._deadline
+        )
 
-    def get_extra_info(self, info: str) -> Any:
+    def get_extra_info(self, info: str) -> object:
         return self._stream.get_extra_info(info)
 
 
-def _some(left: float | None, late: type[Exception]) -> float | None:
-    """The time, if any is left: a socket takes 0 for "do not wait", not for "too late"."""
+def _require_time(left: float | None, error: type[Exception]) -> float | None:
+    """The time that is left, if any: a socket takes 0 for "do not wait", not for "too late"."""
     if left is not None and left <= 0:
-        raise late("the time is up")
+        raise error("the time is up")
     return left

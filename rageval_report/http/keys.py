@@ -1,4 +1,4 @@
-"""Keys: out of the environment, into one header, and nowhere else."""
+"""API keys: from the environment, into one header, and nowhere else."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from typing import NoReturn
 from rageval_report.errors import DataError
 
 _HIDDEN = "***"
-# What may stand in a header. The HTTP library prints a header that it refuses, key and all.
+# What a header can contain. It is checked here because the HTTP library prints a header that it
+# refuses, including the key.
 _SENDABLE = re.compile(r"[!-~]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Key:
-    """A key for a server; it shows itself to nobody but the header that carries it.
+    """A key for a server; only the header that carries it can read it.
 
     Parameters
     ----------
     value : str
-        The key; blanks and line ends around it are dropped.
+        The key; blanks and line ends around it are removed.
     scheme : str, default "Bearer"
-        What stands before it in the header; nothing where a header holds the key alone.
+        The word before the key in the header; "" if the header contains the key alone.
     name : str, default "the key"
-        What it is called in an error.
+        What an error calls it.
 
     Raises
     ------
     DataError
-        If it is empty, or holds what no header can carry.
+        If it is empty, or contains characters that cannot be sent in a header.
 
     Examples
     --------
@@ -45,41 +46,43 @@ class Key:
         stripped = value.strip()
         if not _SENDABLE.fullmatch(stripped):
             raise DataError(
-                f"{name} is empty, or holds blanks, line ends or letters beyond ASCII, which no "
-                "header can carry: copy it again"
+                f"{name} is empty, or contains blanks, line ends or characters beyond ASCII, which "
+                "cannot be sent in a header: copy it again"
             )
         self._value = stripped
         self._scheme = scheme
 
     def header(self) -> str:
-        """What the header holds: the only way to the key."""
+        """The value of the header: the only way to read the key."""
         return f"{self._scheme} {self._value}" if self._scheme else self._value
 
     def redact(self, text: str) -> str:
-        """The text with stars where the key stood."""
+        """The text with the key replaced by stars."""
         return text.replace(self._value, _HIDDEN)
 
     def __repr__(self) -> str:
         return "<a key>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a key is not written anywhere: keep the name of its variable")
+        raise TypeError(
+            "a key cannot be pickled: pass the name of its environment variable instead"
+        )
 
 
 def key_from_environment(variable: str, *, scheme: str = "Bearer") -> Key:
-    """The key that an environment variable holds.
+    """The key in an environment variable.
 
     Parameters
     ----------
     variable : str
-        Its name, as "OPENAI_API_KEY".
+        The name of the variable, e.g. "OPENAI_API_KEY".
     scheme : str, default "Bearer"
         As in `Key`.
 
     Raises
     ------
     DataError
-        If the variable is not set, or holds no usable key.
+        If the variable is not set, or does not contain a usable key.
 
     Examples
     --------
@@ -94,28 +97,29 @@ def key_from_environment(variable: str, *, scheme: str = "Bearer") -> Key:
     return Key(value, scheme=scheme, name=f"the environment variable {variable}")
 
 
-def check_key_variable(told: str) -> str:
-    """The name of a variable, unless it looks as if the key itself stood there: nobody sees that.
+def check_key_variable(name: str) -> str:
+    """Check that a text is the name of a variable, not the key itself, and return it.
 
     Parameters
     ----------
-    told : str
-        What was given as the name of the environment variable that holds the key.
+    name : str
+        The value of the parameter that should name the environment variable.
 
     Raises
     ------
     DataError
-        If no variable of that name is set, and it is not written in capitals as such names are.
+        If no variable of that name is set, and it is not in capitals, as such names are. The
+        message does not repeat the value, because it may be the key.
 
     Examples
     --------
     >>> check_key_variable("MY_KEY")
     'MY_KEY'
     """
-    is_a_name = isinstance(told, str) and _VARIABLE.fullmatch(told) is not None
-    if is_a_name and (told in os.environ or told == told.upper()):
-        return told
+    is_a_name = isinstance(name, str) and _VARIABLE.fullmatch(name) is not None
+    if is_a_name and (name in os.environ or name == name.upper()):
+        return name
     raise DataError(
-        "api_key_env names the environment variable that holds the key, as MY_KEY; what was given "
-        "is the name of none that is set, and is not shown, for it may be the key"
+        "api_key_env must be the name of the environment variable with the key, e.g. MY_KEY; no "
+        "variable of the given name is set. The value is not shown because it may be the key"
     )

@@ -1,4 +1,4 @@
-"""When to ask again: after what the server says, else after a time that doubles, never in step."""
+"""When to retry a request: when the server says, or else after times that double, with jitter."""
 
 from __future__ import annotations
 
@@ -6,46 +6,44 @@ import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import tenacity
 
 from rageval_report.http.request_errors import RequestError
+from rageval_report.types import Sleep
 
-Sleep = Callable[[float], None]
+_FIRST_WAIT = 1.0  # seconds; each further wait is twice as long
+_JITTER = 1.0  # at most so many seconds are added, so that failed requests do not return together
 
-_FIRST_WAIT = 1.0  # seconds; the second is twice as long, and so on
-_JITTER = 1.0  # seconds at most by which requests that failed together are drawn apart
-
-
-Again = Callable[[RequestError], bool]
+ShouldRetry = Callable[[RequestError], bool]
 
 
-def is_passing(failure: RequestError) -> bool:
+def is_temporary(failure: RequestError) -> bool:
     """Whether the same request may succeed later."""
-    return failure.is_passing
+    return failure.is_temporary
 
 
-def retrying(
-    *, max_attempts: int, max_wait: float, sleep: Sleep, again: Again = is_passing
+def make_retrier(
+    *, max_attempts: int, max_wait: float, sleep: Sleep, should_retry: ShouldRetry = is_temporary
 ) -> tenacity.Retrying:
-    """What calls a function again while its failures are passing ones.
+    """An object that calls a function again while its failures are temporary.
 
     Parameters
     ----------
     max_attempts : int
-        How often it is called at most.
+        The largest number of calls.
     max_wait : float
-        The longest wait in seconds; a server that asks for more is not asked again.
+        The longest wait in seconds; if a server asks for more, there is no further call.
     sleep : callable
-        Waits that many seconds.
-    again : callable, optional
-        Whether a failure is one to try again after; every passing one where not given.
+        Waits the given number of seconds.
+    should_retry : callable, optional
+        Whether to call again after a failure; after every temporary one if omitted.
     """
 
     def give_up(state: tenacity.RetryCallState) -> NoReturn:
         failure = _failure_of(state)
-        raise failure.given_up(state.attempt_number, max_wait) from failure
+        raise failure.after_last_attempt(state.attempt_number, max_wait) from failure
 
     attempts = tenacity.stop_after_attempt(max_attempts)
 
@@ -56,34 +54,36 @@ def retrying(
     jitter = tenacity.wait_random(0.0, _JITTER)
 
     def wait(state: tenacity.RetryCallState) -> float:
-        asked = _failure_of(state).retry_after
-        return backoff(state) if asked is None else asked + jitter(state)
+        requested = _failure_of(state).retry_after
+        return backoff(state) if requested is None else requested + jitter(state)
 
     return tenacity.Retrying(
-        retry=tenacity.retry_if_exception(lambda exc: isinstance(exc, RequestError) and again(exc)),
+        retry=tenacity.retry_if_exception(
+            lambda exc: isinstance(exc, RequestError) and should_retry(exc)
+        ),
         stop=stop,
         wait=wait,
-        sleep=sleep,
+        sleep=cast("Callable[[float], None]", sleep),
         retry_error_callback=give_up,
     )
 
 
 def _failure_of(state: tenacity.RetryCallState) -> RequestError:
-    """What the last call failed with; nothing else is ever called again."""
+    """The failure of the last call; only a `RequestError` is ever retried."""
     failure = state.outcome.exception() if state.outcome else None
     if not isinstance(failure, RequestError):
-        raise TypeError(f"only a failed request is tried again; got {failure!r}")
+        raise TypeError(f"expected a RequestError; got {failure!r}")
     return failure
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """How many seconds the server asks to wait; None where it does not say.
+    """The seconds that the server asks to wait; None if it does not say.
 
     Parameters
     ----------
     headers : mapping of str to str
-        The answer's, names in lower case. A date in ``retry-after`` counts from the server's own
-        ``date``, so that clocks need not agree.
+        The headers of the answer, names in lower case. A date in ``retry-after`` counts from the
+        server's own ``date``, so that clocks need not agree.
 
     References
     ----------
@@ -97,21 +97,21 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     >>> retry_after_seconds({"retry-after": then, "date": now})
     23.0
     """
-    asked = headers.get("retry-after", "").strip()
+    text = headers.get("retry-after", "").strip()
     try:
-        seconds = float(asked)
+        seconds = float(text)
     except ValueError:
-        then = _moment(asked)
+        then = _parse_date(text)
         if then is None:
             return None
-        now = _moment(headers.get("date", "")) or datetime.now(UTC)
+        now = _parse_date(headers.get("date", "")) or datetime.now(UTC)
         seconds = (then - now).total_seconds()
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_date(text: str) -> datetime | None:
     try:
-        found = parsedate_to_datetime(text)
+        moment = parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,28 +1,27 @@
-"""What a server said, short enough for a line, safe to print, and without keys."""
+"""Messages of servers, shortened to one line, safe to print, and without keys."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from rageval_report.http.keys import Key
 
-_LONGEST = 300
+_LONGEST_MESSAGE = 300
 _LONGEST_BEGINNING = 60
-_LOOKED_AT = 4096  # characters, or bytes of them
-_PLACES = ("error", "message", "detail", "error_description", "msg")  # where servers put it
+_MOST_READ = 4096  # characters, or bytes
+_MESSAGE_KEYS = ("error", "message", "detail", "error_description", "msg")
 
 
 def server_message(body: bytes, keys: Iterable[Key] = ()) -> str:
-    """What the server says of a failure, in one line.
+    """The message of a server about a failure, in one line.
 
     Parameters
     ----------
     body : bytes
-        Its answer: JSON with a message somewhere, or any text.
+        The answer: JSON with a message somewhere in it, or any text.
     keys : iterable of Key
-        The keys that were sent; some servers repeat them.
+        The keys that were sent, which some servers repeat.
 
     Examples
     --------
@@ -33,38 +32,38 @@ def server_message(body: bytes, keys: Iterable[Key] = ()) -> str:
     """
     text = body.decode("utf-8", "replace")
     try:
-        said = _message_in(json.loads(text)) or text
+        message = _message_in(json.loads(text)) or text
     except (ValueError, RecursionError):
-        said = text
-    return _line(redact_keys(keys, said), _LONGEST)
+        message = text
+    return _to_line(redact_keys(keys, message), _LONGEST_MESSAGE)
 
 
 def quote_beginning(body: bytes, keys: Iterable[Key] = ()) -> str:
-    r"""How an answer begins, in one line.
+    r"""The beginning of an answer, in one line.
 
     Examples
     --------
     >>> quote_beginning(b"<!doctype html>\n<title>Hello</title>")
     '<!doctype html> <title>Hello</title>'
     """
-    text = body[:_LOOKED_AT].decode("utf-8", "replace")
-    return _line(redact_keys(keys, text), _LONGEST_BEGINNING)
+    text = body[:_MOST_READ].decode("utf-8", "replace")
+    return _to_line(redact_keys(keys, text), _LONGEST_BEGINNING)
 
 
-def _message_in(document: Any) -> str:
-    """The first text under a name that servers use, however deep; "" where there is none."""
+def _message_in(document: object) -> str:
+    """The first text under a key that servers use, at any depth; "" if there is none."""
     if isinstance(document, str):
         return document
     if isinstance(document, list):
         return "; ".join(filter(None, map(_message_in, document)))
     if isinstance(document, dict):
-        found = (_message_in(document[name]) for name in _PLACES if name in document)
-        return next(filter(None, found), "")
+        messages = (_message_in(document[key]) for key in _MESSAGE_KEYS if key in document)
+        return next(filter(None, messages), "")
     return ""
 
 
 def redact_keys(keys: Iterable[Key], text: str) -> str:
-    """The text with stars where keys stood; to be cut only afterwards, lest half a key remains.
+    """Replace keys in a text by stars. Shorten a text only afterwards, or half a key may remain.
 
     Examples
     --------
@@ -76,8 +75,8 @@ def redact_keys(keys: Iterable[Key], text: str) -> str:
     return text
 
 
-def _line(text: str, longest: int) -> str:
-    """The text with single blanks and nothing that moves a cursor."""
-    printable = (c if c.isprintable() else " " for c in text[:_LOOKED_AT])
+def _to_line(text: str, longest: int) -> str:
+    """The text with single blanks and without control characters."""
+    printable = (c if c.isprintable() else " " for c in text[:_MOST_READ])
     line = " ".join("".join(printable).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"

@@ -1,4 +1,4 @@
-"""A request whose answer is timed piece by piece, for those who measure how fast a server is."""
+"""Requests whose answers are timed piece by piece, to measure how fast a server is."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import cast
 
 import httpx2
 
-from rageval_report.http.client import Client, Headers, HttpResponse, _Question, _question
-from rageval_report.http.deadlines import client_within
+from rageval_report.http.client import Client, Headers, HttpResponse, _build_request, _Request
+from rageval_report.http.deadlines import make_client
 
 
 @dataclass(frozen=True)
 class TimedResponse:
-    """An answer, and when its pieces came.
+    """An answer, and when its pieces arrived.
 
     Parameters
     ----------
     answer : HttpResponse
-        The whole of it.
+        The complete answer.
     moments : tuple of (int, float)
-        For each piece of the body: how many bytes had come by then, and after how many seconds.
+        For each piece of the body: the number of bytes so far, and the seconds after the request.
     """
 
     answer: HttpResponse
@@ -32,11 +32,11 @@ class TimedResponse:
 
     @property
     def first_byte_seconds(self) -> float | None:
-        """From asking to the first byte of the body; None where the body is empty."""
+        """Seconds from the request to the first byte of the body; None if the body is empty."""
         return self.moments[0][1] if self.moments else None
 
     def seconds_at(self, place: int) -> float:
-        """From asking to the byte at `place`, counted from 0.
+        """Seconds from the request to the byte at `place`, counted from 0.
 
         Examples
         --------
@@ -49,20 +49,20 @@ class TimedResponse:
 
 
 class TimedClient(Client):
-    """Asks once, and notes when each piece of the answer came; whether to ask again is not its own.
+    """Sends each request once, and notes when the pieces of the answer arrive.
 
-    It may be shared by threads.
+    Retries are left to the caller. A client can be shared by threads.
 
     Parameters
     ----------
     timeout : float, default 60
         Seconds that a request may take.
     max_bytes : int, default 64 MB
-        An answer that is larger is not read to its end.
+        A larger answer is an error, and is not read to its end.
     connections : int, default 20
-        How many connections are kept open.
+        The number of connections that are kept open.
     clock : callable, default time.monotonic
-        The time in seconds.
+        Returns the time in seconds.
 
     Examples
     --------
@@ -70,8 +70,8 @@ class TimedClient(Client):
     ...     client.ask("POST", "localhost:8000/answer", json={"question": "Why?"})
     Traceback (most recent call last):
     ...
-    rageval_report.errors.DataError: expected an address as 'https://host/path', got \
-'localhost:8000/answer'
+    rageval_report.errors.DataError: expected an address such as \
+'https://host/path'; got 'localhost:8000/answer'
     """
 
     def __init__(
@@ -87,47 +87,47 @@ class TimedClient(Client):
         self._here = threading.local()
         self._http.close()
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
-        self._http = client_within(self._deadline, timeout=timeout, limits=limits)
+        self._http = make_client(self._deadline, timeout=timeout, limits=limits)
 
     def ask(
         self, method: str, url: str, *, json: object = None, headers: Headers | None = None
     ) -> TimedResponse:
-        """Ask a server once.
+        """Send a request once.
 
         Parameters
         ----------
         method, url, json, headers
-            As `Client.request` takes them.
+            As for `Client.request`.
 
         Raises
         ------
         RequestError
-            If the server cannot be reached, refuses, or its answer is cut, late or too large.
+            If the server cannot be reached or refuses, or its answer is cut, late or too large.
         DataError
-            If there is no such address, or `json` cannot be written as JSON.
+            If the address is malformed, or `json` cannot be written as JSON.
         """
-        question = _question(method, url, json, headers or {})
-        with self._timing() as moments:
-            answer = self._asked_once(question, 1)
+        request = _build_request(method, url, json, headers or {})
+        with self._record_moments() as moments:
+            answer = self._send_once(request, 1)
         return TimedResponse(answer, tuple(moments))
 
     @contextmanager
-    def _timing(self) -> Iterator[list[tuple[int, float]]]:
-        """The moments of this thread's request, filled while its body is read."""
+    def _record_moments(self) -> Iterator[list[tuple[int, float]]]:
+        """The moments of this thread's request; the list is filled while the body is read."""
         self._here.started, self._here.moments = self._clock(), []
         yield self._here.moments
 
-    def _body(self, response: httpx2.Response, question: _Question) -> bytes:
-        heard = cast("httpx2.Response", _Heard(response, self._note))
-        return super()._body(heard, question)
+    def _read_body(self, response: httpx2.Response, request: _Request) -> bytes:
+        observed = cast("httpx2.Response", _ObservedResponse(response, self._note))
+        return super()._read_body(observed, request)
 
     def _note(self, n: int) -> None:
         self._here.moments.append((n, self._clock() - self._here.started))
 
 
 @dataclass(frozen=True)
-class _Heard:
-    """A response as far as its body is read, which tells how many bytes have come."""
+class _ObservedResponse:
+    """The part of a response that reading its body needs; reports how many bytes have come."""
 
     response: httpx2.Response
     note: Callable[[int], None]

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from rageval_report.errors import DataError, RagevalError
-from rageval_report.http.retries import Sleep
 from rageval_report.judges.cache import Cache, reply_key
 from rageval_report.judges.chats.base import Ask, Chat, Message, Reply
 from rageval_report.judges.parsing.objects import UnreadableError
 from rageval_report.judges.rubric import Rubric
 from rageval_report.judges.spending import Budget, Meter, at_most_tokens, cost_of
+from rageval_report.types import Sleep
 
 T = TypeVar("T")
 

@@ -1,14 +1,22 @@
-"""The type aliases that every room shares: arrays by element, and objects of JSON files."""
+"""The type aliases that every room shares: arrays by element, objects of JSON files, waiting."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "ComplexArray", "FloatArray", "IndexArray", "IntArray", "JsonObject"]
+__all__ = [
+    "BoolArray",
+    "ComplexArray",
+    "FloatArray",
+    "IndexArray",
+    "IntArray",
+    "JsonObject",
+    "Sleep",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -20,3 +28,6 @@ IndexArray = npt.NDArray[np.intp]
 
 # A parsed JSON object: its values are checked one by one where they are read.
 JsonObject = Mapping[str, Any]
+
+# Waits the given number of seconds; tests pass one that only notes them.
+Sleep = Callable[[float], object]

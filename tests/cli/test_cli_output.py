@@ -91,7 +91,7 @@ def test_a_failed_write_keeps_the_old_file_whole(folder, refused, monkeypatch):
 
 def test_the_check_comes_before_the_work(folder):
     Path("out.csv").write_text("mine")
-    with pytest.raises(DataError, match="is there already"):
+    with pytest.raises(DataError, match="exists already"):
         Output.to(Path("out.csv"), None)
 
 

@@ -186,7 +186,7 @@ def test_the_queries_of_several_runs_go_to_no_single_file(rankings):
 
 
 def test_a_file_of_queries_that_is_there_is_kept(rankings):
-    assert "is there already" in told_by(score_run("--queries", "qrels.txt"))
+    assert "exists already" in told_by(score_run("--queries", "qrels.txt"))
 
 
 def test_a_broken_run_is_told_by_file_and_line(rankings):

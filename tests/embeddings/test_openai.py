@@ -181,7 +181,7 @@ def test_a_missing_key_names_its_variable(embed):
 
 
 def test_a_key_where_its_variable_should_stand_is_not_printed(embed):
-    with pytest.raises(DataError, match="names the environment variable") as caught:
+    with pytest.raises(DataError, match="must be the name of the environment variable") as caught:
         embed(api_key_env=SECRET)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
@@ -239,7 +239,7 @@ FAULTS = {
     "no data": (lambda d: {"embeddings": []}, 'expected {"data": [{"index"'),
     "a list": (lambda d: json.dumps([d]).encode(), 'expected {"data": [{"index"'),
     "bare rows": (lambda d: {"data": [[1.0], [2.0]]}, 'expected {"data": [{"index"'),
-    "a page": (lambda d: b"<html>", "expected JSON, got no content type that begins '<html>'"),
+    "a page": (lambda d: b"<html>", "expected JSON; got no content type that starts with '<html>'"),
 }
 
 
@@ -276,7 +276,7 @@ def test_a_refusal_carries_what_the_server_says(model):
 
 
 def test_limits_of_the_client_are_handed_on(embed):
-    with pytest.raises(DataError, match="timeout must be above 0"):
+    with pytest.raises(DataError, match="timeout must be a finite number > 0"):
         embed(timeout=0)
 
 
@@ -299,7 +299,7 @@ def test_what_is_no_text_is_refused(model, embed, texts):
         ({"batch_size": 2.5}, "batch_size must be a whole number"),
         ({"dimensions": 0}, "dimensions must be a whole number from 1 on; got 0"),
         ({"encoding_format": "int8"}, "encoding_format is 'float' or 'base64'; got 'int8'"),
-        ({"base_url": "localhost:11434"}, "expected an address as 'https://host/path'"),
+        ({"base_url": "localhost:11434"}, "expected an address such as 'https://host/path'"),
         ({"base_url": "http://h/v1?key=SECRET"}, r"base_url ends before any '\?' or '#'"),
         ({"base_url": "http://me:SECRET@h/v1"}, "do not put credentials in a URL"),
     ],

@@ -153,7 +153,7 @@ def test_what_is_saved_is_read_back(evaluation, tmp_path, suffix):
 def test_scores_that_are_saved_already_are_replaced_or_kept(evaluation, tmp_path, suffix):
     path = evaluation.save(tmp_path / "runs" / f"a{suffix}")  # the folder is made
     before = path.read_bytes()
-    with pytest.raises(DataError, match=r"is kept; replace it with force=True"):
+    with pytest.raises(DataError, match=r"exists already; replace it with force=True"):
         evaluation.renamed("b").save(path, force=False)
     assert path.read_bytes() == before
     evaluation.noting("later").save(path)

@@ -78,7 +78,7 @@ def test_folders_are_no_members(archive):
     "name", ["../up.json", "a/../../up.json", "/etc/passwd", "C:/up.json", "..\\up", "\\\\host\\up"]
 )
 def test_a_name_that_leads_out_of_the_archive_is_refused(archive, name):
-    with pytest.raises(ReaderError, match="members of the archive lead out of it"):
+    with pytest.raises(ReaderError, match="the archive contains paths outside its root"):
         archive(zipped({"header.json": "{}", name: "{}"}))
 
 
@@ -90,7 +90,9 @@ def test_an_archive_that_says_it_swells_beyond_limits_is_refused(archive, monkey
     monkeypatch.setattr(archives, "_HARMLESS", 1 << 20)
     content = zipped({"a": bytes(1 << 21)})
     assert len(content) * 300 < 1 << 21
-    with pytest.raises(ReaderError, match="swells to 2,097,152, more than 300 times its size"):
+    with pytest.raises(
+        ReaderError, match="expands to 2,097,152 bytes, more than 300 times its size"
+    ):
         archive(content)
 
 
@@ -109,7 +111,7 @@ def test_a_member_that_hides_its_size_is_not_inflated_further_than_it_says(archi
         packer = zlib.compressobj(wbits=-15)
         packed = packer.compress(content) + packer.flush()
     found = archive(packed_by_hand("a", packed, 10, zlib.crc32(bytes(10)), method))
-    assert len(found._inflated(found._members["a"])) == 11
+    assert len(found._decompress(found._members["a"])) == 11
     with pytest.raises(ReaderError, match="the member 'a' of the archive is damaged"):
         found.read("a")
 
@@ -128,7 +130,7 @@ def test_an_encrypted_member_is_told(archive):
 
 def test_another_compression_is_told_with_those_that_can_be_read(archive):
     found = archive(zipped({"a": "abc"}, zipfile.ZIP_BZIP2))
-    with pytest.raises(ReaderError, match="method 12; stored, deflated and zstd"):
+    with pytest.raises(ReaderError, match="method 12; only stored, deflated and zstd"):
         found.read("a")
 
 
@@ -141,8 +143,8 @@ def test_a_member_that_is_not_there_is_told(archive):
     ("content", "told"),
     [
         (b'{"a": 1', "'a' of the archive cannot be read, line 1: the JSON ends in the middle"),
-        (b'{"a": 1,\n "a": 2}', "an object has the key 'a' twice"),
-        (b"\xff\xfe{}", "is no text in UTF-8"),
+        (b'{"a": 1,\n "a": 2}', "an object has the key 'a' more than once"),
+        (b"\xff\xfe{}", "is not text in UTF-8"),
     ],
 )
 def test_a_member_that_is_no_json_is_told_with_its_name(archive, content, told):
@@ -151,7 +153,7 @@ def test_a_member_that_is_no_json_is_told_with_its_name(archive, content, told):
 
 
 def test_a_cut_archive_is_told(archive):
-    with pytest.raises(ReaderError, match="cannot be opened; is it cut"):
+    with pytest.raises(ReaderError, match="cannot be opened; it may be cut"):
         archive(zipped({"a": "1" * 500})[:-30])
 
 

@@ -85,7 +85,7 @@ def test_control_characters_in_no_known_encoding_are_binary():
     [
         (b"%PDF-1.7", "a PDF"),
         (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
-        (b"\x80\x04\x95", "a Python pickle, which is code and is not read"),
+        (b"\x80\x04\x95", "a Python pickle, which can contain code and is not read"),
         (b"PAR1\x15\x04\x00", "a Parquet file"),
         (b"SQLite format 3\x00", "an SQLite database"),
         (b"\x01\x00\x02", "binary data, or UTF-16 without a byte order mark"),
@@ -102,7 +102,7 @@ def test_a_text_that_opens_like_a_magic_word_is_text(head):
 
 @pytest.mark.parametrize(
     ("head", "kind"),
-    [(b"<html>", "HTML or XML"), (b' {"a": 1}', "JSON"), (b"Dear all", "text that begins")],
+    [(b"<html>", "HTML or XML"), (b' {"a": 1}', "JSON"), (b"Dear all", "text that starts with")],
 )
 def test_texts_are_described(head, kind):
     assert encoding.text_kind(head).startswith(kind)

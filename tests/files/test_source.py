@@ -53,7 +53,7 @@ def test_a_pipeline_is_named_after_its_file(write, name, stem):
 
 @pytest.mark.parametrize("kept", [15, 25, -1])
 def test_a_cut_gzip_file_is_called_cut(write, kept):
-    with pytest.raises(ReaderError, match=r"gzip file (ends in the middle|is damaged)"):
+    with pytest.raises(ReaderError, match=r"gzip file is (cut|damaged)"):
         read(write(gzip.compress(TABLE * 10)[:kept]))
 
 
@@ -66,7 +66,7 @@ def test_a_damaged_gzip_file_is_refused(write):
 
 def test_a_gzip_bomb_is_refused(write, monkeypatch):
     monkeypatch.setattr("rageval_report.files.source._HARMLESS", 1 << 16)
-    with pytest.raises(ReaderError, match=r"swells to more than 300 times"):
+    with pytest.raises(ReaderError, match=r"expands to more than 300 times"):
         read(write(gzip.compress(b"0" * (1 << 22))))
 
 

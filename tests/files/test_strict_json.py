@@ -47,7 +47,7 @@ def test_nan_is_read_as_nan():
 
 
 def test_a_key_that_is_there_twice_is_refused():
-    with pytest.raises(NotJSONError, match=r"the key 'recall' twice"):
+    with pytest.raises(NotJSONError, match=r"the key 'recall' more than once"):
         parse_json('{"recall": 1, "mrr": 1, "recall": 0}')
 
 

@@ -80,7 +80,7 @@ def test_a_file_in_the_place_of_a_folder_is_told(tmp_path):
 def test_what_is_there_is_not_free_unless_forced(tmp_path):
     check_free(tmp_path / "a.txt")
     (tmp_path / "a.txt").write_text("mine")
-    with pytest.raises(DataError, match=r"is there already, and is kept; .* force=True"):
+    with pytest.raises(DataError, match=r"exists already; .* force=True"):
         check_free(tmp_path / "a.txt")
     check_free(tmp_path / "a.txt", force=True)
     with pytest.raises(DataError, match="is a folder"):

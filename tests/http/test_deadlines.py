@@ -76,7 +76,7 @@ INTERIM = b"HTTP/1.1 102 Processing\r\n\r\n"
 WHOLE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 
 
-LATE = r"no whole answer within timeout=0\.2 seconds"
+LATE = r"no complete answer within timeout=0\.2 seconds"
 
 
 @pytest.fixture

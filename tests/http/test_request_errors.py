@@ -18,7 +18,7 @@ def test_an_error_travels_between_processes_whole():
 
 def test_that_nobody_listens_is_known_after_a_journey_too():
     error = RequestError("no", url="http://host", failure="connection", is_unreachable=True)
-    again = pickle.loads(pickle.dumps(error.given_up(2, 60.0)))
+    again = pickle.loads(pickle.dumps(error.after_last_attempt(2, 60.0)))
     assert (again.is_unreachable, again.attempts) == (True, 2)
 
 
@@ -33,4 +33,4 @@ def test_that_nobody_listens_is_known_after_a_journey_too():
 )
 def test_some_failures_pass_and_others_do_not(failure, status, passes):
     error = RequestError("no", url="http://host", failure=failure, status=status)
-    assert error.is_passing is passes
+    assert error.is_temporary is passes

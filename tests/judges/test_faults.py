@@ -113,7 +113,7 @@ def test_the_key_is_in_no_cache_and_no_result(
 def test_a_server_that_is_down_ends_the_run_at_once(chat_of, rows):
     waits = []
     chat = chat_of(base_url="http://127.0.0.1:9/v1", max_attempts=5, sleep=waits.append)
-    with pytest.raises(JudgeError, match=r"cannot be reached.*does the server run\?"):
+    with pytest.raises(JudgeError, match=r"cannot be reached.*is the server running\?"):
         judge(rows, TONE, chat)
     assert waits == []
 
@@ -253,7 +253,7 @@ def test_a_late_server_is_a_failure(provider, chat_of, rows):
     provider.will(lambda prompt: provider.released.wait(10) and "")
     judged = judge(rows[:1], TONE, chat_of(timeout=0.1), give_up_after=9)
     provider.released.set()
-    assert "no whole answer within timeout=0.1 seconds" in told(judged)
+    assert "no complete answer within timeout=0.1 seconds" in told(judged)
 
 
 def test_a_callable_that_raises_fails_its_query_only(rows):

@@ -381,7 +381,7 @@ GOOD = json.dumps(gold("a"))
     [
         ('{"qid": "b", "answerable"', "the record is cut"),
         ('{"qid" "b"}', "this is not JSON: .* at character"),
-        ('"b"', "expected one JSON object a line; got '\"b\"'"),
+        ('"b"', "expected one JSON object per line; got '\"b\"'"),
         ('{"answerable": true}', "field 'qid' is missing"),
         (
             '{"qid": 1.5, "answerable": true}',

@@ -29,7 +29,7 @@ def test_the_same_picture_is_the_same_file(bm25, tmp_path, suffix):
 def test_a_picture_that_is_there_is_replaced_or_kept(bm25, tmp_path):
     path = tmp_path / "a.svg"
     path.write_text("mine")
-    with pytest.raises(DataError, match=r"is kept; replace it with force=True"):
+    with pytest.raises(DataError, match=r"exists already; replace it with force=True"):
         save_plot(bm25, "box", path, force=False)
     assert path.read_text() == "mine"
     assert save_plot(bm25, "box", path).read_bytes().startswith(BEGINNINGS[".svg"])

@@ -182,7 +182,7 @@ def test_json_and_json_lines_are_told_apart(write, text, reader):
         ('{"columns": ["f1"], "data": [[1]], "index": [1, 2]}', "'index' must be a list of 1"),
         ('{"columns": "f1", "data": []}', "must be lists"),
         ('{"columns": ["f1"], "data": []}', "holds no row"),
-        ('[{"id": 1, "id": 2}]', "the key 'id' twice"),
+        ('[{"id": 1, "id": 2}]', "the key 'id' more than once"),
         ('"text"', "expected a list of one object a query.*got a text"),
         ("null", "got null"),
     ],
@@ -193,7 +193,7 @@ def test_a_document_that_is_no_table_is_refused_with_the_reason(read_text, text,
 
 
 def test_a_document_that_ends_early_is_called_cut_with_its_line(read_text):
-    with pytest.raises(ReaderError, match=r"ends in the middle; is the file cut") as caught:
+    with pytest.raises(ReaderError, match=r"ends in the middle; the file may be cut") as caught:
         read_text(json.dumps(ROWS, indent=1)[:-30])
     assert caught.value.line == 9
 
@@ -201,7 +201,7 @@ def test_a_document_that_ends_early_is_called_cut_with_its_line(read_text):
 def test_half_characters_are_shown_as_lost_with_a_note(read_text):
     found = read_text(r'[{"id": "a", "answer": "cut \ud83d", "recall": 1}]')
     assert found.frame["answer"].tolist() == ["cut \ufffd"]
-    assert found.notes == ("1 half characters in the JSON are shown as U+FFFD",)
+    assert found.notes == ("1 half characters in the JSON are replaced by U+FFFD",)
 
 
 def test_only_the_columns_asked_for_are_kept(frame_text):

@@ -38,13 +38,13 @@ def test_a_file_cut_in_a_record_is_told_with_the_line(read_text):
 
 @pytest.mark.parametrize("line", ["[1, 2]", "5", '"text"', "null"])
 def test_a_line_that_is_no_object_is_told(read_text, line):
-    with pytest.raises(ReaderError, match=r"line 2: expected one JSON object a line; got") as e:
+    with pytest.raises(ReaderError, match=r"line 2: expected one JSON object per line; got") as e:
         read_text("\n".join([LINES[0], line, LINES[1]]))
     assert line in str(e.value)
 
 
 def test_a_key_that_is_there_twice_is_told_with_its_line(read_text):
-    with pytest.raises(ReaderError, match=r"line 2: an object has the key 'recall' twice"):
+    with pytest.raises(ReaderError, match=r"line 2: an object has the key 'recall' more than once"):
         read_text("\n".join([LINES[0], '{"query_id": "q", "recall": 1, "recall": 0}']))
 
 

@@ -37,7 +37,7 @@ def test_another_suffix_is_refused(report, tmp_path):
 def test_a_file_that_is_there_is_replaced_or_kept(report, tmp_path):
     path = tmp_path / "report.txt"
     path.write_text("mine")
-    with pytest.raises(DataError, match="is there already, and is kept; replace it with force"):
+    with pytest.raises(DataError, match="exists already; replace it with force"):
         report.save(path, force=False)
     assert path.read_text() == "mine"
     report.save(path)

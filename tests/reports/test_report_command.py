@@ -40,7 +40,7 @@ def test_a_file_that_is_there_is_kept_unless_forced(files):
     (files / "report.html").write_text("mine")
     result = run("report bm25.csv -o report.html")
     assert result.exit_code == 2
-    assert "is there already, and is kept; replace it with --force" in result.stderr
+    assert "exists already; replace it with --force" in result.stderr
     assert (files / "report.html").read_text() == "mine"
     assert run("report bm25.csv -o report.html --force").exit_code == 0
 

@@ -79,7 +79,10 @@ def test_a_server_that_goes_down_in_between_stops_the_run_which_then_goes_on(
 
 @pytest.mark.parametrize(
     ("url", "told"),
-    [(None, "does the server run"), ("http://no-such-host.invalid/answer", "no-such-host.invalid")],
+    [
+        (None, "is the server running"),
+        ("http://no-such-host.invalid/answer", "no-such-host.invalid"),
+    ],
 )
 def test_a_folder_is_not_taken_by_a_run_that_could_not_begin(
     tmp_path, queries, target, closed_port, url, told

@@ -162,7 +162,7 @@ def test_events_that_are_no_answer_are_a_failure_of_content(says, target, body, 
         ("_500", "server", "answered 500: an internal error"),
         ("_429", "busy", "answered 429: too many requests"),
         ("garbage", "content", "expected JSON"),
-        ("html", "content", "expected JSON, got text/html that begins '<!doctype html>"),
+        ("html", "content", "expected JSON; got text/html that starts with '<!doctype html>"),
         ("empty", "content", "expected JSON"),
         ("drop", "connection", "broke off"),
         ("hang_up", "connection", "broke off"),
@@ -199,7 +199,7 @@ def test_a_refusal_is_an_answer(serve, target):
 def test_a_server_that_is_down_is_told_before_anything_is_asked(closed_port, target):
     asked = target(closed_port)
     assert failure_of(asked).kind == "connection"
-    with pytest.raises(PipelineError, match=r"cannot be asked: .* does the server run\?"):
+    with pytest.raises(PipelineError, match=r"cannot be asked: .* is the server running\?"):
         asked.check()
 
 

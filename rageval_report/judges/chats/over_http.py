@@ -14,8 +14,8 @@ from rageval_report.errors import DataError, JudgeError
 from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.client import Client, Headers, HttpResponse
 from rageval_report.http.keys import check_key_variable, key_from_environment
-from rageval_report.http.retries import Sleep
 from rageval_report.judges.chats.base import MAX_TOKENS, Ask, Ending, Message, Reply
+from rageval_report.types import Sleep
 
 Body = dict[str, Any]
 TIMEOUT = 120.0

@@ -123,7 +123,7 @@ def test_what_cannot_be_asked_is_told_in_a_line(demo_folder, refused, words, tol
 def test_a_server_that_is_down_is_told_in_a_line(demo_folder, refused):
     told = refused("eval --url http://127.0.0.1:9/answer --records queries.jsonl -o run")
     assert "the pipeline cannot be asked" in told
-    assert "does the server run?" in told
+    assert "is the server running?" in told
 
 
 def test_queries_without_gold_are_answered_and_timed(demo_folder, run):

@@ -102,7 +102,7 @@ def test_where_nobody_listens_it_is_told_at_once_and_whole(refused, words):
     told = refused("judge", "old.jsonl", *words, "--model", "m", "--base-url", "http://127.0.0.1:9")
     assert told == (
         "http://127.0.0.1:9/chat/completions: cannot be reached ([Errno 111] Connection refused); "
-        "does the server run?"
+        "is the server running?"
     )
 
 
@@ -177,7 +177,7 @@ def test_a_missing_key_is_told_by_its_variable_before_anybody_is_asked(judge, se
 def test_a_key_where_its_variable_should_stand_is_not_printed(judge, server):
     result = judge("old.jsonl", "--judge", "coherence", "--api-key-env", SECRET)
     assert result.exit_code == 2
-    assert "names the environment variable" in result.stderr
+    assert "must be the name of the environment variable" in result.stderr
     assert SECRET not in result.output
 
 
@@ -272,7 +272,7 @@ def test_a_cache_that_is_damaged_is_moved_aside_and_it_is_said(judge, server, fo
             "judge old.jsonl --model m --against new.jsonl --dry-run --judge coherence",
             "leave out --judge",
         ),
-        ("judge old.jsonl --model m --queries new.jsonl", "is there already"),
+        ("judge old.jsonl --model m --queries new.jsonl", "exists already"),
     ],
 )
 def test_what_is_wrong_is_one_line(refused, monkeypatch, words, told):

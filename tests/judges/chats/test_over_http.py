@@ -246,7 +246,7 @@ def test_the_key_of_this_tool_goes_before_the_provider_s(monkeypatch, secret):
     [
         ({"max_tokens": 0}, "max_tokens must be a whole number from 1 on; got 0"),
         ({"temperature": -1}, "temperature must be from 0 to 2; got -1"),
-        ({"timeout": 0}, "timeout must be above 0"),
+        ({"timeout": 0}, "timeout must be a finite number > 0"),
         ({"base_url": "localhost:8000"}, "expected an address"),
         (
             {"base_url": "http://me:pw@host/v1"},
@@ -270,7 +270,7 @@ def test_a_model_without_a_name_is_refused():
 
 @pytest.mark.parametrize("key", [SECRET, "AIzaSyA0123456789abcdefghijk", "", "MY KEY"])
 def test_a_key_where_its_variable_should_stand_is_not_shown(chat_of, key):
-    with pytest.raises(DataError, match="names the environment variable") as caught:
+    with pytest.raises(DataError, match="must be the name of the environment variable") as caught:
         chat_of("openai", api_key_env=key)
     assert not key or key not in str(caught.value)
 

@@ -290,13 +290,13 @@ def test_summaries_stand_in_for_samples(write):
 
 def test_a_cut_archive_is_known_and_told(write):
     content = zipped({"_journal/start.json": {}, "header.json": log([])})
-    with pytest.raises(ReaderError, match="cannot be opened; is it cut"):
+    with pytest.raises(ReaderError, match="cannot be opened; it may be cut"):
         read(write(content[:-40]))
 
 
 def test_an_archive_that_leads_out_of_its_folder_is_known_and_refused(write):
     members = {"header.json": log([]), "../samples/a_epoch_1.json": sample("a", {"m": 1})}
-    with pytest.raises(ReaderError, match="members of the archive lead out of it"):
+    with pytest.raises(ReaderError, match="the archive contains paths outside its root"):
         read(write(zipped(members)))
 
 

@@ -139,7 +139,7 @@ def test_columns_may_be_picked(write):
 def test_a_document_that_ends_in_the_middle_is_refused_with_its_line(write, share):
     content = (GOLDEN / "frame.json").read_bytes()
     with pytest.raises(
-        ReaderError, match=r"line \d+: the JSON ends in the middle; is the file cut"
+        ReaderError, match=r"line \d+: the JSON ends in the middle; the file may be cut"
     ):
         read(write(content[: int(share * len(content))]))
 
