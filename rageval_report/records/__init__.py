@@ -1,6 +1,7 @@
-"""Table 1, the records: one row a query, what was asked, expected, retrieved and answered.
+"""Table 1, the records: one row per query with what was asked, expected, retrieved and answered.
 
-The check at the door is `record_table`; past it every cell has one shape, and code trusts it.
+`record_table` checks the data when it enters; after that every cell of a field has one shape, and
+the code relies on it.
 """
 
 from __future__ import annotations

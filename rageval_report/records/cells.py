@@ -1,4 +1,4 @@
-"""The cells of a record: whatever shape they come in, they leave in one."""
+"""Convert the cells of a record: they come in many shapes, and leave in one."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ _DOC_KEYS = ("doc_id", "document_id", "docid", "id", "_id")
 _GRADE_KEYS = ("relevance", "relevance_score", "grade", "score")
 _TEXT_KEYS = ("text", "content", "page_content")
 _FILE_KEYS = ("filename", "file", "path")
-_LARGEST_ID = 10**1000  # Python writes no integers of thousands of digits
+_LONGEST_REPR = 60
+_ID_LIMIT = 10**1000  # Python refuses to write integers of more than 4,300 digits
 
 
 class CellError(ValueError):
-    """A cell that cannot be taken: what was expected and what was found."""
+    """A cell that cannot be converted: what was expected, and what it contains."""
 
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Retrieved:
-    """A ranking: ids in order, and what came with them (empty where nothing did)."""
+class RankingCell:
+    """A ranking: ids in order, with scores, texts and spans (empty lists if there are none)."""
 
     ids: list[str]
     scores: list[float]
@@ -40,8 +41,8 @@ class Retrieved:
 
 
 @dataclass(frozen=True)
-class Gold:
-    """What is relevant: grades by id, spans with their grades, and (document, chunk) pairs."""
+class GoldCell:
+    """What is relevant: grades by id, spans with grades, and (document, chunk) pairs."""
 
     grades: dict[str, float]
     spans: list[tuple[Span, float]]
@@ -49,26 +50,26 @@ class Gold:
 
 
 @dataclass(frozen=True)
-class Cited:
-    """What is cited: ids in order, and (document, chunk) pairs where documents are named."""
+class CitationCell:
+    """What is cited: ids in order, and (document, chunk) pairs if documents are named."""
 
     ids: list[str]
     sections: list[tuple[str | None, str]]
 
 
-def optional(read: Callable[[Any], T]) -> Callable[[Any], T | None]:
-    """The same reading, which gives None for a missing cell.
+def optional(convert: Callable[[Any], T]) -> Callable[[Any], T | None]:
+    """The same conversion, which returns None for a missing cell.
 
     Examples
     --------
     >>> optional(text)(None) is None
     True
     """
-    return lambda cell: None if is_missing(cell) else read(cell)
+    return lambda cell: None if is_missing(cell) else convert(cell)
 
 
 def is_missing(cell: object) -> bool:
-    """Whether a cell holds nothing; an empty text or list is something.
+    """Whether a cell has no value; an empty text or list is a value.
 
     Examples
     --------
@@ -79,67 +80,74 @@ def is_missing(cell: object) -> bool:
         cell is None
         or cell is pd.NA
         or cell is pd.NaT
-        or (isinstance(cell, float) and cell != cell)
+        or (isinstance(cell, float) and cell != cell)  # NaN, ten times faster than math.isnan
     )
 
 
-def _shown(cell: object) -> str:
+def short_repr(value: object) -> str:
+    """The repr of a value, cut to 60 characters for an error message.
+
+    Examples
+    --------
+    >>> len(short_repr("x" * 100))
+    60
+    """
     try:
-        shown = repr(cell)
-    except ValueError:
-        return f"a {type(cell).__name__} with more digits than can be shown"
-    return shown if len(shown) <= 60 else shown[:57] + "..."
+        text = repr(value)
+    except ValueError:  # an integer of more than 4,300 digits
+        return "a value with too many digits to print"
+    return text if len(text) <= _LONGEST_REPR else text[: _LONGEST_REPR - 3] + "..."
 
 
 # -- single values
 
 
 def text(cell: object) -> str:
-    """A text as it is."""
+    """A text, unchanged."""
     if isinstance(cell, str):
         return cell
-    raise CellError(f"expected a text; got {_shown(cell)}")
+    raise CellError(f"expected a text; got {short_repr(cell)}")
 
 
 def truth(cell: object) -> bool:
-    """True or false; 0 and 1 will do, the text "false" will not."""
+    """True or false; 0 and 1 are accepted, the text "false" is not."""
     if isinstance(cell, bool | np.bool_) or (isinstance(cell, Real) and cell in (0, 1)):
         return bool(cell)
-    raise CellError(f"expected true or false (a boolean, not a text); got {_shown(cell)}")
+    raise CellError(f"expected true or false (a boolean, not a text); got {short_repr(cell)}")
 
 
 def amount(cell: object) -> float:
-    """A finite number from 0 upwards."""
+    """A finite number >= 0."""
     number = _number(cell)
     if number is not None and math.isfinite(number) and number >= 0.0:
         return number
-    raise CellError(f"expected a number from 0 upwards; got {_shown(cell)}")
+    raise CellError(f"expected a number >= 0; got {short_repr(cell)}")
 
 
 def doc_id(cell: object) -> str:
-    """An id: a text that is not blank, or a whole number."""
+    """An id: a text that is not blank, or an integer."""
     if isinstance(cell, str) and cell.strip():
         return cell
-    if isinstance(cell, Integral) and not isinstance(cell, bool) and abs(int(cell)) < _LARGEST_ID:
+    if isinstance(cell, Integral) and not isinstance(cell, bool) and abs(int(cell)) < _ID_LIMIT:
         return str(int(cell))
-    raise CellError(f"expected an id, a text or a whole number; got {_shown(cell)}")
+    raise CellError(f"expected an id (a text or an integer); got {short_repr(cell)}")
 
 
 def grade(cell: object) -> float:
-    """A relevance grade: any finite number; 0 and below are judged and not relevant."""
+    """A relevance grade: any finite number; 0 and below mean judged but not relevant."""
     number = float(cell) if isinstance(cell, bool | np.bool_) else _number(cell)
     if number is not None and math.isfinite(number):
         return number
-    raise CellError(f"relevance grades must be finite numbers; got {_shown(cell)}")
+    raise CellError(f"relevance grades must be finite numbers; got {short_repr(cell)}")
 
 
 def _number(cell: object) -> float | None:
-    """A number as a float; None where it is none, or too large for one."""
+    """A number as a float; None if it is not a number, or too large for a float."""
     if not isinstance(cell, Real) or isinstance(cell, bool | np.bool_):
         return None
     try:
         return float(cell)
-    except OverflowError:  # JSON and Python know integers of any size
+    except OverflowError:  # integers of JSON and Python have any size
         return None
 
 
@@ -149,16 +157,16 @@ def _number(cell: object) -> float | None:
 def _items(cell: object) -> list[Any]:
     """The items of a cell: a list, an array, a list written as JSON, or one item alone."""
     if isinstance(cell, str):
-        cell = _unpacked(cell)
+        cell = _decode_json(cell)
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     if isinstance(cell, set | frozenset):
-        raise CellError("expected a list: a set has no order")
+        raise CellError("expected a list; got a set, which has no order")
     return list(cell) if isinstance(cell, list | tuple) else [cell]
 
 
-def _unpacked(cell: str) -> Any:
-    """What a CSV file had to write as text; anything that is not JSON is a text after all."""
+def _decode_json(cell: str) -> Any:
+    """A list or object that a CSV file had to write as text; any other text is unchanged."""
     if cell[:1] not in ("[", "{"):
         return cell
     try:
@@ -179,14 +187,14 @@ def texts(cell: object) -> list[str]:
 
 
 def graded_texts(cell: object) -> dict[str, float]:
-    """Exact texts that are relevant, alone or with a grade."""
+    """Texts that are relevant, alone or with a grade."""
     return gold(cell, as_id=text).grades
 
 
 # -- rankings, gold, citations
 
 
-def ranking(cell: object) -> Retrieved:
+def ranking(cell: object) -> RankingCell:
     """A ranking: ids, pairs of id and score, mappings, or one mapping of ids to scores.
 
     Examples
@@ -194,16 +202,18 @@ def ranking(cell: object) -> Retrieved:
     >>> ranking({"d1": 0.5, "d2": 0.75}).ids
     ['d2', 'd1']
     """
-    whole = _unpacked(cell) if isinstance(cell, str) else cell
-    if isinstance(whole, Mapping) and _is_of_numbers(whole):
+    whole = _decode_json(cell) if isinstance(cell, str) else cell
+    if isinstance(whole, Mapping) and _has_only_numbers(whole):
         pairs = [(doc_id(key), grade(value)) for key, value in whole.items()]
         whole = sorted(pairs, key=lambda pair: (pair[1], pair[0]), reverse=True)
     items = _items(whole)
-    if all(type(item) is str and item.strip() for item in items):  # the usual, and the fastest
-        return Retrieved(items, [], [], [])
-    parts = [_retrieved_item(item) for item in items]
+    if all(
+        type(item) is str and item.strip() for item in items
+    ):  # the usual case, and the fastest path
+        return RankingCell(items, [], [], [])
+    parts = [_ranked_item(item) for item in items]
     ids, scores, chunks, spans = (list(part) for part in zip(*parts, strict=True))
-    return Retrieved(
+    return RankingCell(
         ids,
         scores if _all_or_none(scores, "score") else [],
         chunks if _all_or_none(chunks, "text") else [],
@@ -211,19 +221,23 @@ def ranking(cell: object) -> Retrieved:
     )
 
 
-def _all_or_none(found: Sequence[object], what: str) -> bool:
-    n = sum(one is not None for one in found)
-    if n not in (0, len(found)):
-        raise CellError(f"expected a {what} for each result or for none; got {n} of {len(found)}")
+def _all_or_none(values: Sequence[object], what: str) -> bool:
+    n = sum(value is not None for value in values)
+    if n not in (0, len(values)):
+        raise CellError(f"expected a {what} for each result or for none; got {n} of {len(values)}")
     return n > 0
 
 
-def _retrieved_item(item: Any) -> tuple[str, float | None, str | None, Span | None]:
+def _ranked_item(item: Any) -> tuple[str, float | None, str | None, Span | None]:
     if isinstance(item, Mapping):
         span = _span_in(item)
-        name = _named(item, _CHUNK_KEYS) or _named(item, _DOC_KEYS) or (span.name if span else None)
+        name = (
+            _first_id(item, _CHUNK_KEYS)
+            or _first_id(item, _DOC_KEYS)
+            or (span.name if span else None)
+        )
         if name is None:
-            raise CellError(f"expected a result with an id or a span; got {_shown(item)}")
+            raise CellError(f"expected a result with an id or a span; got {short_repr(item)}")
         score = next((_score(item[key]) for key in ("score", "similarity") if key in item), None)
         chunk = next((text(item[key]) for key in _TEXT_KEYS if key in item), None)
         return name, score, chunk, span
@@ -239,10 +253,10 @@ def _score(cell: object) -> float:
     number = _number(cell)
     if number is not None and math.isfinite(number):
         return number
-    raise CellError(f"retrieval scores must be finite numbers; got {_shown(cell)}")
+    raise CellError(f"retrieval scores must be finite numbers; got {short_repr(cell)}")
 
 
-def gold(cell: object, as_id: Callable[[object], str] = doc_id) -> Gold:
+def gold(cell: object, as_id: Callable[[object], str] = doc_id) -> GoldCell:
     """What is relevant: ids with or without grades, or (filename, start, end) spans.
 
     Examples
@@ -252,54 +266,54 @@ def gold(cell: object, as_id: Callable[[object], str] = doc_id) -> Gold:
     >>> gold([("guide.md", 10, 90)]).spans
     [(Span(filename='guide.md', start=10, end=90), 1.0)]
     """
-    whole = _unpacked(cell) if isinstance(cell, str) else cell
-    if isinstance(whole, Mapping) and _is_of_numbers(whole):
+    whole = _decode_json(cell) if isinstance(cell, str) else cell
+    if isinstance(whole, Mapping) and _has_only_numbers(whole):
         whole = list(whole.items())
     if isinstance(whole, set | frozenset):
         whole = sorted(whole)
     if isinstance(whole, tuple) and [type(part) for part in whole] == [str, int, int]:
         whole = [whole]  # one span alone
-    found = Gold({}, [], [])
+    collected = GoldCell({}, [], [])
     for item in _items(whole):
-        _add_gold(found, item, as_id)
-    if found.grades and found.spans:
-        raise CellError("expected ids or spans, not both")
-    return found
+        _add_gold(collected, item, as_id)
+    if collected.grades and collected.spans:
+        raise CellError("expected ids or spans; got both")
+    return collected
 
 
-def _add_gold(found: Gold, item: Any, as_id: Callable[[object], str]) -> None:
+def _add_gold(collected: GoldCell, item: Any, as_id: Callable[[object], str]) -> None:
     if isinstance(item, Mapping):
-        _add_gold_mapping(found, item)
+        _add_gold_mapping(collected, item)
     elif isinstance(item, list | tuple) and len(item) in (3, 4):
-        found.spans.append((_span(*item[:3]), grade(item[3]) if len(item) == 4 else 1.0))
+        collected.spans.append((_span(*item[:3]), grade(item[3]) if len(item) == 4 else 1.0))
     elif isinstance(item, list | tuple) and len(item) == 2:
-        _add_grade(found, as_id(item[0]), grade(item[1]))
+        _add_grade(collected, as_id(item[0]), grade(item[1]))
     else:
-        _add_grade(found, as_id(item), 1.0)
+        _add_grade(collected, as_id(item), 1.0)
 
 
-def _add_gold_mapping(found: Gold, item: Mapping[str, Any]) -> None:
+def _add_gold_mapping(collected: GoldCell, item: Mapping[str, Any]) -> None:
     value = next((grade(item[key]) for key in _GRADE_KEYS if not is_missing(item.get(key))), 1.0)
-    chunk, document = _named(item, _CHUNK_KEYS), _named(item, _DOC_KEYS)
+    chunk, document = _first_id(item, _CHUNK_KEYS), _first_id(item, _DOC_KEYS)
     span = _span_in(item)
     if chunk is not None:  # documents may number their chunks alike
-        found.grades[chunk] = max(value, found.grades.get(chunk, value))
-        found.sections.extend([(document, chunk)] if value > 0 else [])
+        collected.grades[chunk] = max(value, collected.grades.get(chunk, value))
+        collected.sections.extend([(document, chunk)] if value > 0 else [])
     elif document is not None:
-        _add_grade(found, document, value)
+        _add_grade(collected, document, value)
     elif span is not None:
-        found.spans.append((span, value))
+        collected.spans.append((span, value))
     else:
-        raise CellError(f"expected gold with an id or a span; got {_shown(item)}")
+        raise CellError(f"expected gold with an id or a span; got {short_repr(item)}")
 
 
-def _add_grade(found: Gold, name: str, value: float) -> None:
-    if found.grades.setdefault(name, value) != value:
-        raise CellError(f"{name!r} has two grades, {found.grades[name]:g} and {value:g}")
+def _add_grade(collected: GoldCell, name: str, value: float) -> None:
+    if collected.grades.setdefault(name, value) != value:
+        raise CellError(f"{name!r} has two grades, {collected.grades[name]:g} and {value:g}")
 
 
-def citations(cell: object, ranked_ids: Sequence[str]) -> Cited:
-    """What is cited: ids, or mappings with an id or a `source_index`, counted from 1.
+def citations(cell: object, ranked_ids: Sequence[str]) -> CitationCell:
+    """What is cited: ids, or mappings with an id or a `source_index` (counted from 1).
 
     Examples
     --------
@@ -307,28 +321,27 @@ def citations(cell: object, ranked_ids: Sequence[str]) -> Cited:
     ['d2', 'd9']
     """
     parts = [_citation(item, ranked_ids) for item in _items(cell)]
-    pairs = [(document, name) for document, name in parts]
-    known = any(document is not None for document, _ in pairs)
-    return Cited([name for _, name in parts], pairs if known else [])
+    names_documents = any(document is not None for document, _ in parts)
+    return CitationCell([name for _, name in parts], parts if names_documents else [])
 
 
 def _citation(item: Any, ranked_ids: Sequence[str]) -> tuple[str | None, str]:
     if not isinstance(item, Mapping):
         return None, doc_id(item)
-    chunk, document = _named(item, _CHUNK_KEYS), _named(item, _DOC_KEYS)
+    chunk, document = _first_id(item, _CHUNK_KEYS), _first_id(item, _DOC_KEYS)
     if chunk is not None or document is not None:
         return (document, chunk) if chunk is not None else (None, str(document))
     place = item.get("source_index")
     if not isinstance(place, int) or isinstance(place, bool):
-        raise CellError(f"expected a citation with an id or a source_index; got {_shown(item)}")
+        raise CellError(f"expected a citation with an id or a source_index; got {short_repr(item)}")
     return None, ranked_ids[place - 1] if 0 < place <= len(ranked_ids) else f"source {place}"
 
 
-def _is_of_numbers(cell: Mapping[Any, Any]) -> bool:
+def _has_only_numbers(cell: Mapping[Any, Any]) -> bool:
     return all(isinstance(value, Real | np.bool_) for value in cell.values())
 
 
-def _named(item: Mapping[str, Any], keys: Sequence[str]) -> str | None:
+def _first_id(item: Mapping[str, Any], keys: Sequence[str]) -> str | None:
     return next((doc_id(item[key]) for key in keys if not is_missing(item.get(key))), None)
 
 
@@ -340,17 +353,17 @@ def _span_in(item: Mapping[str, Any]) -> Span | None:
 
 
 def _span(file: object, start: object, end: object) -> Span:
-    whole = isinstance(start, Integral) and isinstance(end, Integral)
-    if isinstance(file, str) and file and whole and 0 <= start < end:  # type: ignore[operator]
+    are_integers = isinstance(start, Integral) and isinstance(end, Integral)
+    if isinstance(file, str) and file and are_integers and 0 <= start < end:  # type: ignore[operator]
         return Span(file, int(start), int(end))  # type: ignore[call-overload]
     raise CellError(
-        "expected a span of filename, start and end, the start before the end; "
-        f"got {_shown((file, start, end))}"
+        "expected a span of filename, start and end, with start < end; "
+        f"got {short_repr((file, start, end))}"
     )
 
 
 def spans(cell: object) -> list[Span | None]:
-    """Where each retrieved chunk stands; None where that is not known."""
+    """The place of each retrieved chunk; None where it is unknown."""
     return [None if is_missing(item) else _span(*item) for item in _items(cell)]
 
 
@@ -358,12 +371,12 @@ def sections(cell: object) -> list[tuple[str | None, str]]:
     """Pairs of document and chunk; the document may be unknown."""
     pairs = [tuple(item) if isinstance(item, list | tuple) else () for item in _items(cell)]
     if any(len(pair) != 2 for pair in pairs):
-        raise CellError(f"expected pairs of document and chunk; got {_shown(cell)}")
+        raise CellError(f"expected pairs of document and chunk; got {short_repr(cell)}")
     return [(None if is_missing(doc) else doc_id(doc), doc_id(chunk)) for doc, chunk in pairs]
 
 
 def numbers(cell: object) -> list[float]:
-    """One finite number a result."""
+    """One finite number per result."""
     items = _items(cell)
     if all(type(item) is float and math.isfinite(item) for item in items):
         return items

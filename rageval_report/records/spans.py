@@ -1,4 +1,4 @@
-"""Gold that is a place in a file, or a text: which retrieved chunk holds it."""
+"""Gold that is a place in a file: find the retrieved chunk that contains it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Span(NamedTuple):
 
     @property
     def name(self) -> str:
-        """An id for who has no other."""
+        """An id for a chunk that has no other."""
         return f"{self.filename}:{self.start}-{self.end}"
 
 
 def first_holders(chunks: Sequence[Span | None], gold: Sequence[Span], overlap: float) -> list[int]:
-    """For each gold span the rank, from 0, of the first chunk that holds enough of it; -1 for none.
+    """For each gold span the rank, from 0, of the first chunk that contains it; -1 if none does.
 
-    Enough is `overlap` times the length of the shorter of the two: a chunk inside long evidence
-    counts as well as short evidence inside a chunk.
+    A chunk contains a span if they share `overlap` times the length of the shorter of the two: a
+    chunk inside long evidence counts as well as short evidence inside a chunk.
 
     Examples
     --------
@@ -36,8 +36,8 @@ def first_holders(chunks: Sequence[Span | None], gold: Sequence[Span], overlap: 
     ranks = [rank for rank, chunk in enumerate(chunks) if chunk is not None]
     if not ranks or not gold:
         return [-1] * len(gold)
-    placed = [chunk for chunk in chunks if chunk is not None]
-    files, starts, ends = (np.array(part)[:, None] for part in zip(*placed, strict=True))
+    known = [chunk for chunk in chunks if chunk is not None]
+    files, starts, ends = (np.array(part)[:, None] for part in zip(*known, strict=True))
     gold_files, gold_starts, gold_ends = (np.array(part) for part in zip(*gold, strict=True))
     common = np.minimum(ends, gold_ends) - np.maximum(starts, gold_starts)
     shorter = np.minimum(ends - starts, gold_ends - gold_starts)
@@ -49,9 +49,9 @@ def first_holders(chunks: Sequence[Span | None], gold: Sequence[Span], overlap: 
 def map_gold_to_chunks(
     grades: Mapping[str, float], holders: Sequence[int], retrieved: Sequence[str]
 ) -> dict[str, float]:
-    """Gold by the id of the chunk that holds it, by its own name where none does.
+    """Replace the id of each gold item by that of the chunk that contains it, if one does.
 
-    A truth is credited once, to the first chunk that holds it. Truths that one chunk holds
+    A gold item is credited once, to the first chunk that contains it. Several items in one chunk
     become one, with the highest of their grades.
 
     Examples
@@ -59,8 +59,8 @@ def map_gold_to_chunks(
     >>> map_gold_to_chunks({"x": 1.0, "y": 2.0, "z": 1.0}, [0, 0, -1], ["chunk 7", "chunk 9"])
     {'chunk 7': 2.0, 'z': 1.0}
     """
-    found: dict[str, float] = {}
+    credited: dict[str, float] = {}
     for (name, grade), rank in zip(grades.items(), holders, strict=True):
         key = name if rank < 0 else retrieved[rank]
-        found[key] = max(grade, found.get(key, grade))
-    return found
+        credited[key] = max(grade, credited.get(key, grade))
+    return credited

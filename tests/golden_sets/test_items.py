@@ -136,7 +136,7 @@ def test_keys_of_no_field_become_metadata():
         ('{"question": "Q?", "metadata": [1]}', "line 2: metadata: expected an object"),
         ('{"query_id": "a", "question": "Q?"}', "the id 'a' stands in lines 1 and 2"),
         ('{"question": ', "line 2: the record is cut"),
-        ("[1]", "line 2: expected one JSON object a line"),
+        ("[1]", "line 2: expected one JSON object per line"),
     ],
 )
 def test_a_fault_is_named_by_its_line(tmp_path, line, told):

@@ -104,7 +104,7 @@ def test_a_file_without_ids_has_them_derived_from_its_questions(write):
         ('{"query_id": "b", "question": " "}', "expected a question, a text; got ' '"),
         ('{"query_id": "b", "question": 3}', "expected a question, a text; got 3"),
         ('{"query_id": 1.5, "question": "b"}', "expected an id, a text or a whole number"),
-        ("[]", "expected one JSON object a line"),
+        ("[]", "expected one JSON object per line"),
     ],
 )
 def test_a_wrong_line_is_told_by_its_number(write, line, told):

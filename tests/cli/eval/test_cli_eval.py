@@ -181,7 +181,10 @@ def gold_texts(demo_folder):
 def test_gold_texts_that_no_context_can_be_held_against_cost_no_answer(gold_texts, run):
     result = run(gold_texts)
     assert result.exit_code == 0, result.stderr
-    assert "2 of 2 answers lack ('a', 'b'): what needs the gold is unscored there" in result.stderr
+    assert (
+        "2 of 2 answers do not have ('a', 'b'): metrics that need the gold are unscored there"
+        in result.stderr
+    )
     saved = RAGPipelineEvaluation.load(None, "run/scores.json")
     assert saved.get_aggregated_scores("exact_match") == 1.0
     assert "recall@5" not in saved.metrics

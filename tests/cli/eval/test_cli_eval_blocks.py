@@ -123,7 +123,7 @@ def test_gold_that_cannot_be_placed_is_told_once(demo_folder, run, large):
     large()
     result = run("eval --callable my_rag:answer --records texts.jsonl -o run --metric exact_match")
     assert result.exit_code == 0, result.stderr
-    assert result.stderr.count("what needs the gold is unscored there") == 1
+    assert result.stderr.count("metrics that need the gold are unscored there") == 1
 
 
 def test_the_place_and_the_end_of_a_stream_go_before_the_file_each(demo_folder, run, says):
