@@ -314,7 +314,7 @@ def test_an_empty_table_is_no_table():
 
 def test_citations_of_what_was_not_retrieved_are_said_and_kept():
     rows = [{"query_id": "q1", "retrieved": ["d1"], "citations": ["d1", "d9"]}]
-    with pytest.warns(RagevalWarning, match=r"not retrieved: 'q1' \('d9'\); they are scored"):
+    with pytest.warns(RagevalWarning, match=r"not retrieved: 'q1' \('d9'\); they count as wrong"):
         records = record_table(rows)
     assert records.loc["q1", "citations"] == ["d1", "d9"]
 
