@@ -15,7 +15,7 @@ from rageval_report.analysis.arguments import (
     threshold_value,
 )
 from rageval_report.results import Result
-from rageval_report.scores import Metric, Scored, beside, normalised
+from rageval_report.scores import Metric, Scored, join_details, normalise_name
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
 from rageval_report.stats.means.describe import percentiles_of
 
@@ -107,7 +107,7 @@ def _rows(evaluation: Scored, metric: Metric, wanted: np.ndarray) -> pd.DataFram
     """Scores and details, the metric first, the worst on top; equal scores keep their order."""
     scores = evaluation.scores[wanted]
     first = scores[[metric.name, *(name for name in scores if name != metric.name)]]
-    rows = beside(first, evaluation.details[wanted])
+    rows = join_details(first, evaluation.details[wanted])
     return rows.sort_values(metric.name, ascending=metric.greater_is_better, kind="stable")
 
 
@@ -168,7 +168,7 @@ def _unscored_note(n_unscored: int, metric: Metric) -> str:
 
 def _text_columns(rows: pd.DataFrame, metric: Metric) -> list[str]:
     """Question, answer, reference, and the reasons for this metric's score."""
-    by_name = {normalised(str(column)): column for column in rows.columns}
+    by_name = {normalise_name(str(column)): column for column in rows.columns}
     reasons = [f"{stem}_{word}" for stem in (metric.name, metric.known_as) for word in REASON]
     wanted = dict.fromkeys((*_TEXTS, *reasons, *REASON))
     return [by_name[name] for name in wanted if name in by_name and by_name[name] != metric.name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rageval_report.analysis.comparing.comparison import Comparison
 from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.results import Result
-from rageval_report.scores import Metric, normalised
+from rageval_report.scores import Metric, normalise_name
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON
 
 
@@ -60,5 +60,5 @@ def _texts(columns: list[str], pairing: Pairing, metric: Metric) -> list[str]:
 def _without_prefix(column: str, names: tuple[str, str]) -> str:
     for name in names:
         if column.startswith(f"{name}_"):
-            return normalised(column.removeprefix(f"{name}_"))
-    return normalised(column)
+            return normalise_name(column.removeprefix(f"{name}_"))
+    return normalise_name(column)

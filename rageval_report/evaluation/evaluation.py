@@ -36,7 +36,7 @@ from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.readers import ScoreFile, pick_pipeline, read
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
-from rageval_report.scores.frames_out import frame_for
+from rageval_report.scores.frame_export import FrameLibrary, frame_for
 from rageval_report.scores.run_file import time_of
 from rageval_report.scores.states import states_frame
 from rageval_report.scores.table import Duplicates, MetricsArgument
@@ -222,7 +222,7 @@ class RAGPipelineEvaluation:
             raise ReaderError(str(exc), path) from exc
         return cls.of_table(
             name or found.pipeline,
-            table.noting(*found.notes),
+            table.with_notes(*found.notes),
             correct=correct,
             config=found.config,
             created=found.created,
@@ -270,9 +270,9 @@ class RAGPipelineEvaluation:
         """When the pipeline was run, where anybody said."""
         return self._created
 
-    def noting(self, *notes: str) -> Self:
+    def with_notes(self, *notes: str) -> Self:
         """The same evaluation with more notes for its reports."""
-        return self._like(self.name, self._table.noting(*notes))
+        return self._like(self.name, self._table.with_notes(*notes))
 
     def renamed(self, name: str) -> Self:
         """The same evaluation under another name."""
@@ -314,7 +314,7 @@ class RAGPipelineEvaluation:
 
     # -- in other hands
 
-    def to_frame(self, library: str = "pandas") -> Any:
+    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
         """One row a query, ids and details and metrics, as a frame of pandas, polars or pyarrow."""
         return frame_for(self, library)
 

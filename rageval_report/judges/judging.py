@@ -28,7 +28,7 @@ from rageval_report.judges.running import INTERRUPTED, Progress, run_jobs
 from rageval_report.judges.spending import Usage, usage_rows
 from rageval_report.records import record_table
 from rageval_report.scores import Metric
-from rageval_report.scores.states import FAILED, MISSING, REASON, SCORED, STATE, with_states
+from rageval_report.scores.states import FAILED, MISSING, REASON, SCORED, STATE, state_columns
 
 REPEATS = "_repeats"
 _PAIRS = "preference"
@@ -277,7 +277,7 @@ def _judged(
     states: dict[str, list[Any]] = {}
     for name, rows in found.items():
         said = [_said(one, asking.brake.reason) for one in rows]
-        states |= with_states(name, [one.state for one in said], [one.reason for one in said])
+        states |= state_columns(name, [one.state for one in said], [one.reason for one in said])
         if n_repeats > 1:
             states[name + REPEATS] = [[one.score for one in row] for row in rows]
     usage = {one.name: asking.meter.by_judge.get(one.name, Usage()) for one in rubrics}

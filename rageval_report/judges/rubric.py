@@ -14,7 +14,7 @@ from rageval_report.judges.chats.base import Message
 from rageval_report.judges.forms import FORMS, Form
 from rageval_report.judges.parsing.grades import Scale
 from rageval_report.records.cells import is_missing
-from rageval_report.scores import METRICS, Metric, normalised
+from rageval_report.scores import METRICS, Metric, normalise_name
 
 Procedure = Literal["grade", "yes_no", "claims", "contexts", "preference"]
 PROCEDURES: tuple[Procedure, ...] = ("grade", "yes_no", "claims", "contexts", "preference")
@@ -106,7 +106,7 @@ class Rubric:
             value = getattr(self, attribute)
             if not isinstance(value, str) or not value.strip():
                 raise DataError(f"the {attribute} of a rubric is a text; got {value!r}")
-        object.__setattr__(self, "name", normalised(self.name))
+        object.__setattr__(self, "name", normalise_name(self.name))
         if self.kind not in PROCEDURES:
             raise UnknownNameError("kind of rubric", str(self.kind), PROCEDURES)
         if self.combine not in COMBINATIONS:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from rageval_report.errors import ReaderError, UnknownNameError, named
 from rageval_report.files.source import Source
-from rageval_report.scores.metric import Override, normalised
+from rageval_report.scores.metric import Override, normalise_name
 from rageval_report.scores.table import id_column_of, question_text
 from rageval_report.scores.texts import TEXTS
 
@@ -181,7 +181,7 @@ def text_columns(present: Iterable[str], query_id: str | None) -> list[str]:
     """
     every = list(present)
     ids = id_columns(every, query_id)
-    return [name for name in every if name in ids or normalised(name) in TEXTS]
+    return [name for name in every if name in ids or normalise_name(name) in TEXTS]
 
 
 def check_unique_names(source: Source, names: Iterable[str], line: int | None = None) -> None:

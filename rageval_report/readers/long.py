@@ -16,7 +16,7 @@ from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.record_columns import score_columns
 from rageval_report.readers.table_files import header_of, read_table
-from rageval_report.scores.metric import normalised
+from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import first_named, id_column_of
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
 from rageval_report.scores.texts import QUESTION
@@ -155,7 +155,7 @@ def _check_named(source: Source, frame: pd.DataFrame, column: str) -> None:
 
 def _notes_of(roles: _Roles) -> Iterator[str]:
     yield f"a long table: metrics are named in column {roles.metric!r}, scored in {roles.value!r}"
-    if roles.pipeline is not None and normalised(roles.pipeline) != "pipeline":
+    if roles.pipeline is not None and normalise_name(roles.pipeline) != "pipeline":
         yield f"the pipelines are those of column {roles.pipeline!r}"
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from rageval_report.readers.base import CellsByColumn, id_columns
 from rageval_report.scores.cells import read_cells
-from rageval_report.scores.states import FAILED, MISSING, with_states
+from rageval_report.scores.states import FAILED, MISSING, state_columns
 
 T = TypeVar("T")
 
@@ -168,4 +168,4 @@ def score_columns(
         FAILED if state == MISSING and reason else state
         for state, reason in zip(read.states, final_reasons, strict=True)
     ]
-    return {name: read.numbers.tolist(), **with_states(name, states, final_reasons)}
+    return {name: read.numbers.tolist(), **state_columns(name, states, final_reasons)}

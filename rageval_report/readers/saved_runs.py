@@ -6,7 +6,7 @@ from rageval_report.errors import DataError
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.record_columns import frame_of
-from rageval_report.scores.run_file import FORMAT, run_of
+from rageval_report.scores.run_file import FORMAT, parse_run_document
 
 
 def _recognise(source: Source) -> float:
@@ -31,7 +31,7 @@ def read_run_file(source: Source) -> list[ScoreFile]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise source.error(f'expected a run file: an object with "format": "{FORMAT}"')
     try:
-        run = run_of(document)
+        run = parse_run_document(document)
     except DataError as exc:
         raise source.error(str(exc)) from exc
     frame = frame_of(run.rows, "query_id")

@@ -24,7 +24,7 @@ from rageval_report.reports.columns import (
     score_column,
     text_column,
 )
-from rageval_report.scores import Metric, Scored, normalised
+from rageval_report.scores import Metric, Scored, normalise_name
 from rageval_report.scores.states import (
     FAILED,
     MISSING,
@@ -198,7 +198,7 @@ def _is_grouping(column: pd.Series, most: int) -> bool:
 def _by_role(run: Scored) -> dict[str, str]:
     """The columns of texts that have a part of their own, by that part."""
     found: dict[str, str] = {}
-    by_name = {normalised(str(column)): str(column) for column in reversed(list(run.details))}
+    by_name = {normalise_name(str(column)): str(column) for column in reversed(list(run.details))}
     for role, names in (*_ROLES, _LISTS):
         column = next((by_name[name] for name in names if name in by_name), None)
         if column is not None and column not in found.values():

@@ -24,7 +24,7 @@ from rageval_report.records.cells import CellError, doc_id, is_missing
 from rageval_report.runner.file_lines import LineByLine, version_of
 from rageval_report.runner.templates import field_of
 from rageval_report.scores.frames import to_pandas
-from rageval_report.scores.metric import normalised
+from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of, query_ids
 
 # What a pipeline is never shown: it is what it will be measured against, or tells of it, as the
@@ -151,14 +151,14 @@ def _kept_names(given: tuple[str, ...]) -> dict[str, str]:
 @lru_cache(_MANY)
 def _tells_gold(name: str) -> bool:
     """Whether a pipeline that sees the field knows more than the question."""
-    plain = normalised(name)
+    plain = normalise_name(name)
     return plain in _NAMES_OF_GOLD or plain.startswith(_GOLDEN_BEGINNINGS)
 
 
 @lru_cache(_MANY)
 def _was_said(name: str) -> bool:
     """Whether the field is an earlier answer, by its own name or that under which it is kept."""
-    plain = normalised(name)
+    plain = normalise_name(name)
     return plain in _NAMES_OF_SAID or plain.removesuffix(_AS_KEPT) in _NAMES_OF_SAID
 
 

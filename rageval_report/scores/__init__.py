@@ -1,7 +1,7 @@
-"""Table 2, the scores: one row a query, one float64 column a metric, NaN where unscored.
+"""Table 2, the scores: one row per query, one float64 column per metric, NaN where unscored.
 
-Common ground of both halves: what is known of each metric (`Metric`, `METRICS`), the check at the
-door (`score_table`), and what a correct answer is (`correctness`).
+Both halves of the library use this room: the descriptions of metrics (`Metric`, `METRICS`), the
+check of a table from outside (`score_table`), and the rule for correct answers (`correctness`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from rageval_report.scores import catalogue as _catalogue  # noqa: F401  (fills METRICS)
 from rageval_report.scores.columns import resolver
 from rageval_report.scores.correct import Correct, correctness
-from rageval_report.scores.metric import METRICS, Catalogue, Metric, is_binary, normalised
+from rageval_report.scores.metric import METRICS, Catalogue, Metric, is_binary, normalise_name
 from rageval_report.scores.table import (
     Scored,
     ScoreTable,
-    beside,
+    join_details,
     question_text,
     score_table,
 )
@@ -25,10 +25,10 @@ __all__ = [
     "Metric",
     "ScoreTable",
     "Scored",
-    "beside",
     "correctness",
     "is_binary",
-    "normalised",
+    "join_details",
+    "normalise_name",
     "question_text",
     "resolver",
     "score_table",

@@ -1,4 +1,4 @@
-"""Two runs are paired by query id, never by position."""
+"""Pairs the rows of two tables by query id, never by position."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rageval_report.scores.fingerprints import ABSENT, places
+from rageval_report.scores.fingerprints import ABSENT, find_rows
 
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Which rows of two tables belong to the same query.
+    """The rows of two tables that belong to the same queries.
 
     Parameters
     ----------
     ids : Index
         The common query ids, in the order of the baseline.
     baseline_rows, candidate_rows : ndarray of int, or None
-        Where each of them stands in either table; None where the rows are all common and in
-        the same order, so that nothing needs to be moved.
+        The row of each common query in either table; None if all rows are common and in the same
+        order, so that nothing needs to be moved.
     only_baseline, only_candidate : Index
-        The ids that one table alone has.
+        The ids that occur in one table only.
     """
 
     ids: pd.Index
@@ -32,15 +32,15 @@ class Alignment:
     only_candidate: pd.Index
 
     def baseline(self, column: pd.Series) -> np.ndarray:
-        """The baseline's values of the common queries."""
-        return _taken(column, self.baseline_rows)
+        """The values of the baseline for the common queries."""
+        return _take_rows(column, self.baseline_rows)
 
     def candidate(self, column: pd.Series) -> np.ndarray:
-        """The candidate's values of the common queries, in the order of the baseline."""
-        return _taken(column, self.candidate_rows)
+        """The values of the candidate for the common queries, in the order of the baseline."""
+        return _take_rows(column, self.candidate_rows)
 
 
-def _taken(column: pd.Series, rows: np.ndarray | None) -> np.ndarray:
+def _take_rows(column: pd.Series, rows: np.ndarray | None) -> np.ndarray:
     values = column.to_numpy()
     return values if rows is None else values.take(rows)
 
@@ -56,15 +56,15 @@ def align(baseline: pd.Index, candidate: pd.Index) -> Alignment:
     """
     if baseline.equals(candidate):
         return Alignment(baseline, None, None, baseline[:0], candidate[:0])
-    found = places(candidate, baseline)
-    common = found != ABSENT
-    candidate_rows = found[common]
-    alone = np.ones(len(candidate), dtype=bool)
-    alone[candidate_rows] = False
+    rows = find_rows(candidate, baseline)
+    common = rows != ABSENT
+    candidate_rows = rows[common]
+    only_candidate = np.ones(len(candidate), dtype=bool)
+    only_candidate[candidate_rows] = False
     return Alignment(
         baseline[common],
         np.flatnonzero(common),
         candidate_rows,
         baseline[~common],
-        candidate[alone],
+        candidate[only_candidate],
     )

@@ -1,7 +1,7 @@
-"""What one cell of a metric says: a number, why there is none, or words that are neither.
+"""Reads the cells of a metric: a number, a reason why there is none, or text that is neither.
 
 Frameworks write scores as numbers, shares ("83 %", "4/5"), words ("pass", "C"), steps of a scale
-with its range ("4 (1-5)"), or objects with a reason beside the number.
+with its range ("4 (1-5)"), or objects that hold a reason beside the number.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
 
-# How frameworks write that there is no score, and which of the states that is.
+# How frameworks write that a query is unscored, and the state that each of these words means.
 UNSCORED_WORDS: dict[str, str] = {
     **dict.fromkeys(("", "-", "nan", "none", "null"), MISSING),
     **dict.fromkeys(("(failed)", "error", "failed"), FAILED),
     **dict.fromkeys(("n/a", "na"), NOT_APPLICABLE),
 }
 
-# The visible table of words that are scores; "failed" is one beside "passed", else it is none.
+# The words that are scores. "failed" is one only in a column that also says "passed".
 WORDS: dict[str, float] = {
     "true": 1.0,
     "false": 0.0,
@@ -39,7 +39,7 @@ WORDS: dict[str, float] = {
     "correct": 1.0,
     "incorrect": 0.0,
 }
-# Inspect's letters: correct, partially correct, incorrect, no answer. Capitals only.
+# The letters of Inspect AI: correct, partially correct, incorrect, no answer. Capitals only.
 LETTERS: dict[str, float] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _JUDGED = frozenset(("pass", "passed", "fail", "failed"))
 
@@ -49,7 +49,7 @@ _ON_A_SCALE = re.compile(
     r"\s*(-?\d+(?:\.\d+)?)\s*[(\[]\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)\s*[)\]]\s*"
 )
 
-# Under which keys an object holds the number, the reason, and the range of its scale.
+# The keys under which an object holds the number, the reason, and the range of its scale.
 _NUMBER_KEYS = ("score", "value")
 _REASON_KEYS = ("reason", "explanation", "rationale", "feedback", "justification", "error")
 _SCALE_KEYS = ("range", "scale", "bounds")
@@ -59,10 +59,10 @@ _LONGEST_REASON = 500
 
 
 class Cell(NamedTuple):
-    """What a cell says.
+    """The content of one cell.
 
-    `number` is NaN where it says no score, and then `state` why; `is_read` is whether it was
-    understood at all. `scale` is the range of a step that was written with it.
+    `number` is NaN if the cell holds no score, and `state` says why; `is_read` is False if the cell
+    could not be interpreted. `scale` is the range that was written beside a step of a scale.
     """
 
     number: float
@@ -72,8 +72,8 @@ class Cell(NamedTuple):
     is_read: bool = True
 
 
-class Cells(NamedTuple):
-    """What the cells of a column say, each part in their order.
+class ParsedCells(NamedTuple):
+    """The contents of the cells of one column, in their order.
 
     Parameters
     ----------
@@ -81,13 +81,14 @@ class Cells(NamedTuple):
         NaN where unscored.
     states : ndarray of str of shape (n,)
     reasons : list of str or None
-        Why a score is missing, or what a judge said of it.
+        Why a score is missing, or the reason that a judge gave for it.
     scale : (float, float) or None
-        The range of the scale, where all steps were written with the same one.
+        The range of the scale, if all steps were written with the same range.
     unread : list of int
-        The places of the cells that hold anything else; they are failed, their text the reason.
+        The positions of the cells that hold anything else; they count as failed, with their text
+        as the reason.
     words : dict of str to float
-        The words that were read as scores.
+        The words that were read as scores, with their values.
     """
 
     numbers: NDArray[np.float64]
@@ -98,36 +99,36 @@ class Cells(NamedTuple):
     words: dict[str, float]
 
 
-def read_cells(cells: Iterable[object]) -> Cells:
-    """Read the cells of a metric.
+def read_cells(cells: Iterable[object]) -> ParsedCells:
+    """Read the cells of a metric's column.
 
     Parameters
     ----------
     cells : iterable
-        Numbers, texts, booleans, None, objects with a score.
+        Numbers, texts, booleans, None, or objects with a score.
 
     Examples
     --------
-    >>> read = read_cells([0.5, "83 %", "4/5", "(Failed)", {"score": 1, "reason": "all there"}])
-    >>> read.numbers.tolist(), read.states[3], read.reasons[4]
-    ([0.5, 0.83, 0.8, nan, 1.0], 'failed', 'all there')
+    >>> parsed = read_cells([0.5, "83 %", "4/5", "(Failed)", {"score": 1, "reason": "complete"}])
+    >>> parsed.numbers.tolist(), parsed.states[3], parsed.reasons[4]
+    ([0.5, 0.83, 0.8, nan, 1.0], 'failed', 'complete')
     """
-    given = list(cells)
-    words = _words_of(given)
-    read = [read_cell(cell, words) for cell in given]
-    scales = {cell.scale for cell in read if cell.state == SCORED}
-    used = {
+    values = list(cells)
+    words = _scoring_words(values)
+    parsed = [read_cell(value, words) for value in values]
+    scales = {cell.scale for cell in parsed if cell.state == SCORED}
+    used_words = {
         word: words[word]
-        for cell in given
-        if isinstance(cell, str) and (word := _word(cell, words)) is not None
+        for value in values
+        if isinstance(value, str) and (word := _find_word(value, words)) is not None
     }
-    return Cells(
-        np.array([cell.number for cell in read], dtype=np.float64),
-        np.array([cell.state for cell in read], dtype=object),
-        [cell.reason for cell in read],
+    return ParsedCells(
+        np.array([cell.number for cell in parsed], dtype=np.float64),
+        np.array([cell.state for cell in parsed], dtype=object),
+        [cell.reason for cell in parsed],
         scales.pop() if len(scales) == 1 else None,
-        [place for place, cell in enumerate(read) if not cell.is_read],
-        used,
+        [position for position, cell in enumerate(parsed) if not cell.is_read],
+        used_words,
     )
 
 
@@ -139,7 +140,7 @@ def read_cell(cell: object, words: Mapping[str, float] = WORDS) -> Cell:
     cell : object
         The cell.
     words : mapping of str to float
-        The words that are scores, in lower case or capitals only.
+        The words that are scores, in lower case or all capitals.
 
     Examples
     --------
@@ -147,44 +148,49 @@ def read_cell(cell: object, words: Mapping[str, float] = WORDS) -> Cell:
     ((1.0, 5.0), False)
     """
     if isinstance(cell, str):
-        return _of_text(cell, words)
+        return _read_text(cell, words)
     if cell is None:
         return Cell(math.nan, MISSING)
     if isinstance(cell, Real | Decimal | np.bool_):
-        return _of_real(cell)
+        return _read_real(cell)
     if isinstance(cell, Mapping):
-        return _of_object(cell, words)
+        return _read_object(cell, words)
     if type(cell).__name__ in ("NAType", "NaTType"):
         return Cell(math.nan, MISSING)
-    return _unread(cell)
+    return _unreadable_cell(cell)
 
 
-def _of_real(cell: Real | Decimal | np.bool_) -> Cell:
+def _read_real(cell: Real | Decimal | np.bool_) -> Cell:
     try:
-        return _of_number(float(cell))
-    except (OverflowError, ValueError):  # a whole number beyond all floats, a signalling NaN
-        return _unread(cell)
+        return _number_cell(float(cell))
+    except (OverflowError, ValueError):  # an integer too large for a float, a signalling NaN
+        return _unreadable_cell(cell)
 
 
-def _of_number(number: float) -> Cell:
+def _number_cell(number: float) -> Cell:
     return Cell(number, MISSING if math.isnan(number) else SCORED)
 
 
-def _of_text(text: str, words: Mapping[str, float]) -> Cell:
-    plain = plain_number(text)
-    if plain is not None:
-        return _of_number(plain)
-    known = _word(text, words)
-    if known is not None:
-        return Cell(words[known])
+def _read_text(text: str, words: Mapping[str, float]) -> Cell:
+    number = plain_number(text)
+    if number is not None:
+        return _number_cell(number)
+    word = _find_word(text, words)
+    if word is not None:
+        return Cell(words[word])
     state = UNSCORED_WORDS.get(text.strip().lower())
     if state is not None:
         return Cell(math.nan, state, text.strip() if state == FAILED else None)
-    return _share(text) or _step(text) or _written_object(text, words) or _unread(text)
+    return (
+        _read_share(text)
+        or _read_step(text)
+        or _read_written_object(text, words)
+        or _unreadable_cell(text)
+    )
 
 
 def plain_number(text: str) -> float | None:
-    """The number that a text is; Python's own reading without its underscores.
+    """The number that a text spells, as Python reads it but without underscores; else None.
 
     Examples
     --------
@@ -198,7 +204,7 @@ def plain_number(text: str) -> float | None:
 
 
 def fraction_whole(text: str) -> float | None:
-    """Of how many parts a text like "4/5" is; None for any other.
+    """The denominator of a text such as "4/5"; None for any other text.
 
     Examples
     --------
@@ -209,7 +215,7 @@ def fraction_whole(text: str) -> float | None:
     return None if fraction is None else float(fraction[2])
 
 
-def _share(text: str) -> Cell | None:
+def _read_share(text: str) -> Cell | None:
     percent = _PERCENT.fullmatch(text)
     if percent is not None:
         return Cell(float(Decimal(percent[1]) / 100))
@@ -220,7 +226,7 @@ def _share(text: str) -> Cell | None:
     return Cell(part / whole) if whole > 0 and part <= whole else None
 
 
-def _step(text: str) -> Cell | None:
+def _read_step(text: str) -> Cell | None:
     step = _ON_A_SCALE.fullmatch(text)
     if step is None:
         return None
@@ -228,71 +234,74 @@ def _step(text: str) -> Cell | None:
     return Cell(number, scale=(low, high)) if low < high and low <= number <= high else None
 
 
-def _written_object(text: str, words: Mapping[str, float]) -> Cell | None:
-    """An object with a score that a framework wrote as JSON or as a Python literal."""
+def _read_written_object(text: str, words: Mapping[str, float]) -> Cell | None:
+    """Read an object with a score that was written as JSON or as a Python literal."""
     if not text.lstrip().startswith("{") or len(text) > _LONGEST_LITERAL:
         return None
     for parse in (json.loads, ast.literal_eval):
         try:
-            found = parse(text)
+            value = parse(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-        if isinstance(found, Mapping):
-            cell = _of_object(found, words)
+        if isinstance(value, Mapping):
+            cell = _read_object(value, words)
             return cell if cell.is_read else None
     return None
 
 
-def _of_object(found: Mapping[Any, Any], words: Mapping[str, float]) -> Cell:
-    key = next((key for key in _NUMBER_KEYS if key in found), None)
-    if key is None or isinstance(found[key], Mapping):
-        return _unread(dict(found))
-    cell = read_cell(found[key], words)
+def _read_object(fields: Mapping[Any, Any], words: Mapping[str, float]) -> Cell:
+    key = next((key for key in _NUMBER_KEYS if key in fields), None)
+    if key is None or isinstance(fields[key], Mapping):
+        return _unreadable_cell(dict(fields))
+    cell = read_cell(fields[key], words)
     if not cell.is_read:
-        return _unread(dict(found))
-    reasons = (found.get(key) for key in _REASON_KEYS)
-    reason = next((one for one in reasons if isinstance(one, str) and one.strip()), cell.reason)
-    is_failed = cell.state == MISSING and bool(found.get("error"))
-    state = FAILED if is_failed else cell.state
-    return cell._replace(state=state, reason=reason, scale=cell.scale or _scale_in(found))
+        return _unreadable_cell(dict(fields))
+    reasons = (fields.get(key) for key in _REASON_KEYS)
+    texts = (reason for reason in reasons if isinstance(reason, str) and reason.strip())
+    is_failed = cell.state == MISSING and bool(fields.get("error"))
+    return cell._replace(
+        state=FAILED if is_failed else cell.state,
+        reason=next(texts, cell.reason),
+        scale=cell.scale or _read_scale(fields),
+    )
 
 
-def _scale_in(found: Mapping[Any, Any]) -> tuple[float, float] | None:
-    given = next((found[key] for key in _SCALE_KEYS if key in found), None)
-    pair = given if isinstance(given, list | tuple) else (found.get("min"), found.get("max"))
-    if len(pair) != 2 or not all(isinstance(end, Real) for end in pair):
+def _read_scale(fields: Mapping[Any, Any]) -> tuple[float, float] | None:
+    written = next((fields[key] for key in _SCALE_KEYS if key in fields), None)
+    ends = written if isinstance(written, list | tuple) else (fields.get("min"), fields.get("max"))
+    if len(ends) != 2 or not all(isinstance(end, Real) for end in ends):
         return None
-    low, high = (float(end) for end in pair)
+    low, high = (float(end) for end in ends)
     return (low, high) if low < high else None
 
 
-def _unread(cell: object) -> Cell:
+def _unreadable_cell(cell: object) -> Cell:
     try:
         text = str(cell)
-    except ValueError:  # Python writes out no whole number of thousands of digits
-        text = f"a whole number of {cell.bit_length()} bits" if isinstance(cell, int) else "?"
-    told = text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 3] + "..."
-    return Cell(math.nan, FAILED, told, is_read=False)
+    except ValueError:  # Python does not write an integer of thousands of digits
+        text = f"an integer of {cell.bit_length()} bits" if isinstance(cell, int) else "?"
+    reason = text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 3] + "..."
+    return Cell(math.nan, FAILED, reason, is_read=False)
 
 
 # -- words
 
 
-def _words_of(cells: Iterable[object]) -> dict[str, float]:
-    """The words that are scores in this column: letters and "failed" depend on their company."""
+def _scoring_words(cells: Iterable[object]) -> dict[str, float]:
+    """The words that are scores in this column: letters and "failed" depend on the other cells."""
     texts = {cell.strip() for cell in cells if isinstance(cell, str)}
-    spoken = {text.lower() for text in texts} - {
+    lowered = {text.lower() for text in texts} - {
         word for word, state in UNSCORED_WORDS.items() if word not in _JUDGED
     }
-    found = dict(WORDS)
-    if spoken and spoken <= _JUDGED and spoken & {"pass", "passed", "fail"}:
-        found["failed"] = 0.0
+    words = dict(WORDS)
+    if lowered and lowered <= _JUDGED and lowered & {"pass", "passed", "fail"}:
+        words["failed"] = 0.0
     if texts and all(text in LETTERS for text in texts if text.lower() not in UNSCORED_WORDS):
-        found |= LETTERS
-    return found
+        words |= LETTERS
+    return words
 
 
-def _word(text: str, words: Mapping[str, float]) -> str | None:
+def _find_word(text: str, words: Mapping[str, float]) -> str | None:
     stripped = text.strip()
     if stripped in words:
         return stripped

@@ -1,4 +1,4 @@
-"""Whatever holds rows becomes a pandas frame: other frames, dicts of lists, lists of dicts."""
+"""Converts what holds rows to a pandas frame: other frames, dicts of lists, lists of dicts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pandas as pd
 from rageval_report._registry import load
 from rageval_report.errors import DataError, RagevalWarning, named
 
-# From here through the constructor of an evaluation to the line that calls it.
-_USERS_LINE = 6
+# The number of frames of the stack from a warning here to the line that constructs an evaluation.
+_CALLER_LEVEL = 6
 
 
 def to_pandas(data: object) -> pd.DataFrame:
-    """The rows as a pandas frame; a pandas frame comes back as it is.
+    """The rows as a pandas frame; a pandas frame is returned as it is.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def to_pandas(data: object) -> pd.DataFrame:
     DataError
         If it is none of these, or the columns differ in length.
     MissingDependencyError
-        If a frame of another library is given and the extra ``frames`` is not installed.
+        If it is a frame of another library and the extra ``frames`` is not installed.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def to_pandas(data: object) -> pd.DataFrame:
     if _is_foreign_frame(data):
         return _from_foreign(data)
     raise DataError(
-        "expected a frame (pandas, polars, pyarrow), a dict of lists or a list of dicts; "
+        "data must be a frame (pandas, polars, pyarrow), a dict of lists or a list of dicts; "
         f"got {type(data).__name__}"
     )
 
@@ -60,13 +60,13 @@ def _from_foreign(data: object) -> pd.DataFrame:
     narwhals = load("narwhals")
     frame = narwhals.from_native(data, eager_only=True, pass_through=True)
     if not isinstance(frame, narwhals.DataFrame):
-        frame = narwhals.from_native(_collected(data))
-    columns = {column.name: _values(column, narwhals) for column in frame.iter_columns()}
+        frame = narwhals.from_native(_collect_rows(data))
+    columns = {column.name: _column_values(column, narwhals) for column in frame.iter_columns()}
     return pd.DataFrame(columns, copy=False)
 
 
-def _values(column: Any, narwhals: Any) -> Any:
-    """A column: numbers without a copy where that can be, texts as pandas has them, or a list."""
+def _column_values(column: Any, narwhals: Any) -> Any:
+    """The values of a column: numbers, not copied if possible, pandas strings, or a list."""
     if column.dtype == narwhals.String:
         return column.to_pandas()
     if column.dtype.is_decimal() or (column.dtype.is_numeric() and column.null_count()):
@@ -76,13 +76,13 @@ def _values(column: Any, narwhals: Any) -> Any:
     return column.to_list()
 
 
-def _collected(data: Any) -> Any:
-    """The rows behind a stream or a query that has not run yet, as a pyarrow table."""
+def _collect_rows(data: object) -> Any:
+    """The rows of a stream, or of a query that has not run yet, as a pyarrow table."""
     try:
         return load("pyarrow:table")(data)
     except (TypeError, ValueError) as exc:
         raise DataError(
-            f"expected a frame; got {type(data).__name__}, which does not give its rows. "
+            f"data must be a frame; got {type(data).__name__}, which does not give its rows. "
             "Collect it first"
         ) from exc
 
@@ -90,23 +90,25 @@ def _collected(data: Any) -> Any:
 def _from_columns(data: Mapping[Any, Any]) -> pd.DataFrame:
     columns = {str(name): _as_list(name, values) for name, values in data.items()}
     if not columns:
-        raise DataError("expected columns of scores; got an empty dict")
+        raise DataError("data must hold columns of scores; got an empty dict")
     indexes = [values.index for values in columns.values() if isinstance(values, pd.Series)]
     if not all(index.equals(indexes[0]) for index in indexes):
-        raise DataError("the columns are Series of different indexes; make one DataFrame of them")
+        raise DataError(
+            "data: the columns are Series with different indexes; make one DataFrame of them"
+        )
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         columns = _split_joined_texts(columns, lengths)
-    return _framed(columns)
+    return _make_frame(columns)
 
 
-def _framed(rows: Any) -> pd.DataFrame:
+def _make_frame(rows: Any) -> pd.DataFrame:
     try:
         return pd.DataFrame(rows, copy=False)
     except UnicodeEncodeError as exc:
-        raise DataError(f"texts must be valid; got {exc.object!r}: {exc.reason}") from exc
+        raise DataError(f"data: texts must be valid; got {exc.object!r}: {exc.reason}") from exc
     except (TypeError, ValueError) as exc:
-        raise DataError(f"expected one value a query in each column: {exc}") from exc
+        raise DataError(f"data must hold one value per query in each column: {exc}") from exc
 
 
 def _as_list(name: object, values: object) -> Any:
@@ -115,30 +117,30 @@ def _as_list(name: object, values: object) -> Any:
     is_single = isinstance(values, bytes | Mapping) or getattr(values, "ndim", 1) == 0
     if is_single or not isinstance(values, Iterable):
         raise DataError(
-            f"column {name!r} must be a list of one value a query; got {type(values).__name__}"
+            f"column {name!r} must be a list of one value per query; got {type(values).__name__}"
         )
     return values if isinstance(values, Sized) else list(values)
 
 
 def _split_joined_texts(columns: dict[str, Any], lengths: dict[str, int]) -> dict[str, Any]:
-    """One text that holds all the ids is split, where that makes the lengths agree."""
-    wanted = max(lengths.values())
-    mended = dict(columns)
-    for name in [name for name, length in lengths.items() if length != wanted]:
-        parts = _parts_of_single_text(columns[name])
-        if len(parts) != wanted:
+    """The columns, with one text that lists all ids split if this makes the lengths equal."""
+    n_rows = max(lengths.values())
+    corrected = dict(columns)
+    for name in [name for name, length in lengths.items() if length != n_rows]:
+        parts = _split_single_text(columns[name])
+        if len(parts) != n_rows:
             described = ", ".join(f"{column!r} has {n}" for column, n in lengths.items())
             raise DataError(
                 f"the columns must be of equal length; {described}. "
-                f"Look at {name!r}: it should have {wanted}."
+                f"Check {name!r}: it should have {n_rows}."
             )
-        mended[name] = parts
-        message = f"column {name!r} is one text that holds {wanted} values; it was split at commas"
-        warnings.warn(message, RagevalWarning, stacklevel=_USERS_LINE)
-    return mended
+        corrected[name] = parts
+        message = f"column {name!r} is one text that holds {n_rows} values; it was split at commas"
+        warnings.warn(message, RagevalWarning, stacklevel=_CALLER_LEVEL)
+    return corrected
 
 
-def _parts_of_single_text(values: Any) -> list[str]:
+def _split_single_text(values: Any) -> list[str]:
     if len(values) != 1 or not isinstance(values[0], str):
         return []
     return [part.strip() for part in values[0].split(",")]
@@ -146,11 +148,11 @@ def _parts_of_single_text(values: Any) -> list[str]:
 
 def _from_records(records: Sequence[Any]) -> pd.DataFrame:
     if not len(records):
-        raise DataError("expected a list of one dict a query; got an empty list")
+        raise DataError("data must be a list of one dict per query; got an empty list")
     wrong = [i for i, record in enumerate(records) if not isinstance(record, Mapping)]
     if wrong:
         raise DataError(
-            "expected a list of one dict a query; the entries at positions "
+            "data must be a list of one dict per query; the entries at positions "
             f"{named(wrong)} are not dicts, the first is {type(records[wrong[0]]).__name__}"
         )
-    return _framed([dict(record) for record in records])
+    return _make_frame([dict(record) for record in records])

@@ -1,4 +1,4 @@
-"""What is known of a metric: title, group, kind, direction, bounds; and how names are read."""
+"""Describes metrics: title, group, kind, direction, bounds; and normalises their names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rageval_report._registry import Registry, load
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.types import FloatArray
 
 # A view of the records and a cutoff become one score per query, NaN where unscored.
@@ -31,7 +31,7 @@ _CUTOFF = re.compile(r"^(?P<stem>.+?)(?:@|_at_|_cut_)(?P<k>\d{1,9})$")
 _TREC_CUTOFF = re.compile(r"^(?P<stem>p|recall|success|map|ndcg|relative_p)_(?P<k>\d{1,9})$")
 _SUFFIXES = re.compile(r"_(score|value|metric)$")
 
-# How the words of a title are written that are no plain words.
+# The words of a title that are not written with one capital letter.
 _CAPITALS = "auc bleu gpt id json llm meteor mrr nli qa rag rouge sas sql ter url usd wer".split()
 _WRITTEN = {
     **{word: word.upper() for word in _CAPITALS},
@@ -44,10 +44,10 @@ _WRITTEN = {
     "rougelsum": "ROUGE-Lsum",
 }
 
-# Words in the name of an unknown metric that say that it counts what is spent, so less is better.
+# Words in the name of an unknown metric that say that it measures time or money: less is better.
 _SPENT = frozenset("cost costs duration latency ms price seconds time tokens usd".split())
 
-# Words that say that less is better of something else.
+# Other words that say that less is better.
 _LOWER_IS_BETTER = frozenset(
     "brier cer controversiality criminality distance error errors false hallucinated "
     "hallucination hallucinations harmfulness insensitivity leakage loss maliciousness misogyny "
@@ -56,39 +56,39 @@ _LOWER_IS_BETTER = frozenset(
 )
 
 _UNIT = (0.0, 1.0)
-_OF_THE_UNIT: tuple[Kind, ...] = ("binary", "proportion")
+_UNIT_KINDS: tuple[Kind, ...] = ("binary", "proportion")
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What is known of a metric.
+    """The description of a metric.
 
     Parameters
     ----------
     name : str
-        The name in snake_case, the cutoff at the end: "recall@5".
+        The name in snake_case with the cutoff at the end, such as "recall@5".
     title : str, optional
-        The title in reports; made of the name where none is given.
+        The title in reports; if omitted, it is made from the name.
     group : {"retrieval", "generation", "citation", "abstention", "performance", "other"}
-        Under which heading reports show it.
+        The heading under which reports show the metric.
     kind : {"binary", "proportion", "ordinal", "real"}
         0 or 1; between 0 and 1; steps of a scale; any number.
     greater_is_better : bool
         The direction.
     bounds : (float, float), optional
-        The smallest and largest possible score; None where there is no limit. 0 and 1 where the
-        kind says so.
+        The smallest and largest possible score; None if there is no limit. 0 and 1 for the kinds
+        "binary" and "proportion".
     description : str
         One sentence.
     source : str
-        Where the definition stands.
+        The source of the definition.
     aliases : tuple of str
-        Names under which other frameworks write the same thing.
+        The names that other frameworks use for the same metric.
     known_as : str, optional
-        The name in the catalogue, where `name` is an alias of it.
+        The name in the catalogue, if `name` is an alias of it.
     compute : callable or "module:function", optional
-        The function that computes it from records. It takes the view that the metric needs and
-        the cutoff, and returns an array of one score per query, NaN where unscored.
+        The function that computes the metric from records. It takes the view that the metric needs
+        and the cutoff, and returns an array with one score per query, NaN where unscored.
     needs : str, optional
         The view of the records that `compute` takes, such as "rankings" or "answers".
 
@@ -112,13 +112,11 @@ class Metric:
     needs: str = ""
 
     def __post_init__(self) -> None:
-        if self.group not in GROUPS:
-            raise UnknownNameError("group of metrics", self.group, GROUPS)
-        if self.kind not in KINDS:
-            raise UnknownNameError("kind of metric", self.kind, KINDS)
+        check_choice(f"group of the metric {self.name!r}", self.group, GROUPS)
+        check_choice(f"kind of the metric {self.name!r}", self.kind, KINDS)
         if self.bounds is not None:
-            object.__setattr__(self, "bounds", _checked_bounds(self.name, self.bounds))
-        elif self.kind in _OF_THE_UNIT:
+            object.__setattr__(self, "bounds", _check_bounds(self.name, self.bounds))
+        elif self.kind in _UNIT_KINDS:
             object.__setattr__(self, "bounds", _UNIT)
         if not self.title:
             object.__setattr__(self, "title", title_of(self.name))
@@ -126,7 +124,7 @@ class Metric:
             object.__setattr__(self, "known_as", self.name)
 
     def at(self, k: int) -> Metric:
-        """The same metric with a cutoff after `k` results."""
+        """The same metric with the cutoff `k`."""
         return replace(
             self,
             name=f"{self.name}@{k}",
@@ -142,7 +140,7 @@ class Metric:
         return self.compute
 
 
-def _checked_bounds(name: str, bounds: object) -> tuple[float, float]:
+def _check_bounds(name: str, bounds: object) -> tuple[float, float]:
     try:
         low, high = (float(bound) for bound in bounds)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
@@ -150,31 +148,32 @@ def _checked_bounds(name: str, bounds: object) -> tuple[float, float]:
     if math.isfinite(low) and math.isfinite(high) and low < high:
         return low, high
     raise DataError(
-        f"the bounds of {name!r} must be two numbers, the lower first, as (0, 1); got {bounds!r}"
+        f"bounds of the metric {name!r} must be two numbers, the lower first, such as (0, 1); "
+        f"got {bounds!r}"
     )
 
 
 METRICS: Registry[Metric] = Registry("metric", group="rageval_report.metrics")
 
 
-def normalised(name: str) -> str:
-    """The one spelling of a metric's name: snake_case, the cutoff after an @.
+def normalise_name(name: str) -> str:
+    """The normal form of a metric's name: snake_case, with the cutoff after an @.
 
     Examples
     --------
-    >>> [normalised(name) for name in ("Reciprocal Rank", "reciprocal-rank", "reciprocalRank")]
+    >>> [normalise_name(name) for name in ("Reciprocal Rank", "reciprocal-rank", "reciprocalRank")]
     ['reciprocal_rank', 'reciprocal_rank', 'reciprocal_rank']
-    >>> [normalised(name) for name in ("nDCG@10", "recall_at_5", "ndcg_cut_10", "P_5")]
+    >>> [normalise_name(name) for name in ("nDCG@10", "recall_at_5", "ndcg_cut_10", "P_5")]
     ['ndcg@10', 'recall@5', 'ndcg@10', 'p@5']
     """
     spelled = _GAPS.sub("_", _CAMEL.sub("_", str(name).strip())).strip("_").lower()
     spelled = spelled.replace("_@_", "@").replace("@_", "@").replace("_@", "@")
-    cut = _CUTOFF.match(spelled) or _TREC_CUTOFF.match(spelled)
-    return f"{cut['stem']}@{int(cut['k'])}" if cut else spelled
+    match = _CUTOFF.match(spelled) or _TREC_CUTOFF.match(spelled)
+    return f"{match['stem']}@{int(match['k'])}" if match else spelled
 
 
 def title_of(name: str) -> str:
-    """A title made of a name.
+    """A title made from a name.
 
     Examples
     --------
@@ -187,7 +186,7 @@ def title_of(name: str) -> str:
 
 
 class Catalogue:
-    """The metrics known now, found by any of their names.
+    """The metrics that are known at present, to be found by any of their names.
 
     Examples
     --------
@@ -201,9 +200,9 @@ class Catalogue:
         self._by_name = _by_any_name(tuple(METRICS.known().items()))
 
     def find(self, name: str) -> Metric | None:
-        """The metric of that name, named as asked; None where it is not known."""
-        spelled = normalised(name)
-        stem, cutoff = _parted(spelled)
+        """The metric of that name, under the name that was passed; None if it is not known."""
+        spelled = normalise_name(name)
+        stem, cutoff = _split_cutoff(spelled)
         for candidate, k in ((spelled, None), (stem, cutoff), (_SUFFIXES.sub("", stem), cutoff)):
             known = self._by_name.get(candidate)
             if known is not None:
@@ -211,7 +210,7 @@ class Catalogue:
         return None
 
     def search(self, name: str) -> Metric | None:
-        """As `find`; a name that is not known is looked up in other distributions."""
+        """As `find`, but an unknown name is also looked up among the plug-ins."""
         metric = self.find(name)
         if metric is None:
             self._by_name = _by_any_name(tuple(METRICS.loaded().items()))
@@ -219,27 +218,27 @@ class Catalogue:
         return metric
 
 
-def _parted(spelled: str) -> tuple[str, int | None]:
+def _split_cutoff(spelled: str) -> tuple[str, int | None]:
     """A normalised name as its stem and its cutoff."""
-    cut = _CUTOFF.match(spelled)
-    return (cut["stem"], int(cut["k"])) if cut else (spelled, None)
+    match = _CUTOFF.match(spelled)
+    return (match["stem"], int(match["k"])) if match else (spelled, None)
 
 
 @lru_cache(maxsize=4)
 def _by_any_name(known: tuple[tuple[str, Metric], ...]) -> dict[str, Metric]:
-    """The metrics by name, alias and title; a name of one goes before an alias of another."""
+    """The metrics by name, alias and title; the name of one wins over the alias of another."""
     for name, metric in known:
         if not isinstance(metric, Metric):
             raise DataError(f"METRICS[{name!r}] must be a Metric; got {metric!r}")
-    by_name = {normalised(name): metric for name, metric in known}
+    by_name = {normalise_name(name): metric for name, metric in known}
     for _, metric in known:
         for alias in (metric.name, *metric.aliases, metric.title):
-            by_name.setdefault(normalised(alias), metric)
+            by_name.setdefault(normalise_name(alias), metric)
     return by_name
 
 
-def inferred(name: str, values: np.ndarray) -> Metric:
-    """What the values and the name of an unknown metric say about it.
+def infer_metric(name: str, values: np.ndarray) -> Metric:
+    """The description of an unknown metric, inferred from its name and its values.
 
     Parameters
     ----------
@@ -250,18 +249,18 @@ def inferred(name: str, values: np.ndarray) -> Metric:
 
     Examples
     --------
-    >>> rate = inferred("word_error_rate", np.array([0.25, np.nan, 0.5]))
+    >>> rate = infer_metric("word_error_rate", np.array([0.25, np.nan, 0.5]))
     >>> rate.kind, rate.bounds, rate.greater_is_better
     ('proportion', (0.0, 1.0), False)
     """
     words = set(re.split(r"[^a-z0-9]+", name))
-    if words & _SPENT:  # 0.3 seconds are no share, and 3 of them no grade
+    if words & _SPENT:  # 0.3 seconds are not a proportion, and 3 seconds are not a grade
         return Metric(name, group="performance", greater_is_better=False)
-    kind, bounds = _kind_of(values)
+    kind, bounds = _infer_kind(values)
     return Metric(name, kind=kind, bounds=bounds, greater_is_better=not words & _LOWER_IS_BETTER)
 
 
-def _kind_of(values: np.ndarray) -> tuple[Kind, tuple[float, float] | None]:
+def _infer_kind(values: np.ndarray) -> tuple[Kind, tuple[float, float] | None]:
     if np.isnan(values).all():
         return "real", None
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
@@ -273,7 +272,7 @@ def _kind_of(values: np.ndarray) -> tuple[Kind, tuple[float, float] | None]:
 
 
 def is_binary(values: np.ndarray) -> bool:
-    """Whether every score that is there is 0 or 1.
+    """Whether every score is 0, 1 or NaN.
 
     Examples
     --------
@@ -291,13 +290,13 @@ def _all_whole(values: np.ndarray) -> bool:
 Override = Metric | Mapping[str, Any] | Literal["higher", "lower"]
 
 
-def overridden(metric: Metric, change: Override) -> Metric:
-    """The metric with what the caller knows better.
+def override_metric(metric: Metric, change: Override) -> Metric:
+    """The metric with the changes of a caller.
 
     Parameters
     ----------
     metric : Metric
-        What is known or inferred.
+        The known or inferred description.
     change : Metric, mapping of fields, or {"higher", "lower"}
         A whole metric, some of its fields, or only the direction.
 
@@ -310,7 +309,7 @@ def overridden(metric: Metric, change: Override) -> Metric:
 
     Examples
     --------
-    >>> stars = overridden(Metric("stars"), {"bounds": (1, 5), "title": "Stars of 5"})
+    >>> stars = override_metric(Metric("stars"), {"bounds": (1, 5), "title": "Stars of 5"})
     >>> stars.bounds, stars.title
     ((1.0, 5.0), 'Stars of 5')
     """
@@ -320,7 +319,7 @@ def overridden(metric: Metric, change: Override) -> Metric:
         return replace(metric, greater_is_better=change == "higher")
     if not isinstance(change, Mapping):
         raise DataError(
-            f"what is known of {metric.name!r} must be a Metric, a dict of its fields, "
+            f"metrics: the description of {metric.name!r} must be a Metric, a dict of its fields, "
             f'"higher" or "lower"; got {change!r}'
         )
     known = {field.name for field in fields(Metric)} - {"name", "known_as"}
@@ -328,7 +327,7 @@ def overridden(metric: Metric, change: Override) -> Metric:
         if field not in known:
             raise UnknownNameError("field of a metric", field, known)
     changed = dict(change)
-    if "bounds" in changed and metric.kind in _OF_THE_UNIT:
+    if "bounds" in changed and metric.kind in _UNIT_KINDS:
         changed.setdefault("kind", metric.kind if _is_unit(changed["bounds"]) else "real")
     return replace(metric, **changed)
 

@@ -1,4 +1,4 @@
-"""Query ids: where they stand in a table, and as which texts they are taken."""
+"""Finds the query ids of a table and converts them to texts."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, named
-from rageval_report.scores.metric import normalised
+from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.texts import QUESTION
 
 QUERY_ID = "query_id"
 
 _ID_NAMES = ("query_id", "queryid", "qid", "question_id", "sample_id", "example_id", "id", "_id")
 
-# Every whole number up to this one is a float.
+# Every integer up to this one can be represented exactly as a float.
 _MOST_EXACT = 2.0**53
 
 
 def question_text(frame: pd.DataFrame) -> str | None:
-    """The column that holds the question's text, if there is one.
+    """The column that holds the text of the question, if there is one.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def question_text(frame: pd.DataFrame) -> str | None:
 
 
 def id_column_of(columns: Iterable[str]) -> str | None:
-    """The column that holds the query ids, by its name; None where no name says so.
+    """The column that holds the query ids, judged by its name; None if there is none.
 
     Examples
     --------
@@ -44,31 +44,35 @@ def id_column_of(columns: Iterable[str]) -> str | None:
 
 
 def first_named(columns: Iterable[str], names: Iterable[str]) -> str | None:
-    """The first column that has one of the names, by any spelling; the names in order.
+    """The column that has the first of these names that occurs, in any spelling.
 
     Examples
     --------
     >>> first_named(["Response", "answer"], ("answer", "response"))
     'answer'
     """
-    by_name = {normalised(str(column)): column for column in reversed(list(columns))}
+    by_name = {normalise_name(str(column)): column for column in reversed(list(columns))}
     return next((by_name[name] for name in names if name in by_name), None)
 
 
 def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None, tuple[str, ...]]:
-    """The ids as text, the column they came from, and what was guessed.
+    """The ids as texts, the column that they came from, and notes on guesses.
 
     Raises
     ------
     DataError
-        If there are none, one is missing or blank, or they are neither texts nor whole numbers.
+        If there are none, one is missing or blank, or they are neither texts nor integers.
     """
-    column = query_id if query_id in frame else first_named(frame.columns, (normalised(query_id),))
+    column = (
+        query_id if query_id in frame else first_named(frame.columns, (normalise_name(query_id),))
+    )
     if column is not None:
         return _as_text(frame[column]), column, ()
     if query_id != QUERY_ID:
-        raise DataError(f"no column is named {query_id!r}; columns: {named(frame.columns, 12)}")
-    if normalised(str(frame.index.name)) in _ID_NAMES:
+        raise DataError(
+            f"query_id: no column is named {query_id!r}; columns: {named(frame.columns, 12)}"
+        )
+    if normalise_name(str(frame.index.name)) in _ID_NAMES:
         return _ids_of_index(frame.index), None, ()
     column = id_column_of(frame.columns)
     if column is not None:
@@ -82,70 +86,71 @@ def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None
     if not isinstance(frame.index, pd.RangeIndex):
         return _ids_of_index(frame.index), None, ("query ids are the numbers of the index",)
     raise DataError(
-        "no column of query ids: expected 'query_id' (or query_id=... naming one), an index of "
-        f"ids, or a column of questions; columns: {named(frame.columns, 12)}"
+        "no column holds query ids: expected a column 'query_id' (or pass its name: "
+        "query_id=...), an index of ids, or a column of questions; columns: "
+        f"{named(frame.columns, 12)}"
     )
 
 
 def _ids_of_index(index: pd.Index) -> pd.Series:
     if index.nlevels > 1:
         raise DataError(
-            f"expected one id a query; the index has {index.nlevels} levels. Make columns of them "
-            "with reset_index(), and name the one that holds the ids: query_id=..."
+            f"expected one id per query; the index has {index.nlevels} levels. Make columns of "
+            "them with reset_index(), and name the one that holds the ids: query_id=..."
         )
     return _as_text(index.to_series())
 
 
 def _as_text(column: pd.Series) -> pd.Series:
-    _refuse_rows(column.isna(), "have none")
-    text = _text_of(column)
-    _refuse_rows((text == "") | text.str.isspace(), "have a blank one")
+    _check_no_row(column.isna(), "have none")
+    text = _convert_ids(column)
+    _check_no_row((text == "") | text.str.isspace(), "have a blank one")
     return text
 
 
-def _refuse_rows(wrong: pd.Series, what: str) -> None:
-    rows = np.flatnonzero(wrong.to_numpy(dtype=bool))
+def _check_no_row(is_wrong: pd.Series, problem: str) -> None:
+    rows = np.flatnonzero(is_wrong.to_numpy(dtype=bool))
     if rows.size:
         raise DataError(
-            f"every row needs a query id; rows {named(rows.tolist())}, counted from 0, {what}"
+            f"every row needs a query id; rows {named(rows.tolist())}, counted from 0, {problem}"
         )
 
 
-def _text_of(column: pd.Series) -> pd.Series:
+def _convert_ids(column: pd.Series) -> pd.Series:
     if pd.api.types.is_float_dtype(column.dtype):
-        return _text_of_floats(column)
+        return _convert_floats(column)
     kind = pd.api.types.infer_dtype(column, skipna=False)
     if kind == "bytes" or (kind == "mixed" and not column.map(pd.api.types.is_hashable).all()):
-        raise DataError(f"query ids must be texts or whole numbers; got {column.iloc[0]!r}")
-    text = _valid_text(column)
+        raise DataError(f"query ids must be texts or integers; got {column.iloc[0]!r}")
+    text = _to_valid_text(column)
     if kind != "string" and text.nunique() < column.nunique():
-        twice = sorted(set(text[text.duplicated()]))
+        repeated = sorted(set(text[text.duplicated()]))
         raise DataError(
-            f"query ids of different types that read alike, as 1 and '1': {named(twice)}; "
-            "make them all texts"
+            "query ids of different types must not look the same, as 1 and '1' do: "
+            f"{named(repeated)}; make them all texts"
         )
     return text
 
 
-def _valid_text(column: pd.Series) -> pd.Series:
+def _to_valid_text(column: pd.Series) -> pd.Series:
     try:
         return column.astype(str)
     except UnicodeEncodeError as exc:
         raise DataError(f"query ids must be valid texts; got {exc.object!r}: {exc.reason}") from exc
 
 
-def _text_of_floats(column: pd.Series) -> pd.Series:
-    """Whole numbers that an empty cell, since dropped, has turned into floats."""
+def _convert_floats(column: pd.Series) -> pd.Series:
+    """Integers as texts; an empty cell, dropped since, made pandas read them as floats."""
     whole = (column == column.round()) & (column.abs() <= _MOST_EXACT)
     if not whole.all():
         raise DataError(
-            f"query ids must be texts or whole numbers; got {named(column[~whole].tolist())}"
+            f"query ids must be texts or integers; got {named(column[~whole].tolist())}"
         )
     return column.astype("int64").astype(str)
 
 
 def _ids_of_questions(questions: pd.Series) -> pd.Series:
-    """A stable id a question: equal texts get a visible "#2", "#3", ..."""
+    """One stable id per question; equal texts get a visible "#2", "#3", ..."""
     missing = questions.isna() | (questions.astype(str).str.strip() == "")
     rows = np.flatnonzero(missing.to_numpy(dtype=bool))
     if rows.size:
@@ -154,8 +159,8 @@ def _ids_of_questions(questions: pd.Series) -> pd.Series:
             "question to derive them from"
         )
     ids = pd.Series([_id_of_question(str(text)) for text in questions])
-    seen = ids.groupby(ids).cumcount()
-    return ids.where(seen == 0, ids + "#" + (seen + 1).astype(str))
+    n_before = ids.groupby(ids).cumcount()
+    return ids.where(n_before == 0, ids + "#" + (n_before + 1).astype(str))
 
 
 def _id_of_question(text: str) -> str:
@@ -164,7 +169,7 @@ def _id_of_question(text: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    r"""A text in which blanks and Unicode forms make no difference.
+    r"""A text in its Unicode normal form NFKC, with single spaces and no blanks at the ends.
 
     Examples
     --------

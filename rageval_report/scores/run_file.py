@@ -1,8 +1,8 @@
-"""A run as one JSON document: what it was, how it scored, and every query with its states.
+"""Converts an evaluation to a run file, one JSON document, and back.
 
-It holds all that an evaluation holds, so that it reads back equal, and what a colleague or another
-program wants first: the configuration and the scorecard. ``format_version`` counts up when older
-readers could misread a newer file.
+The document holds everything that an evaluation holds, so that it reads back equal, and at its top
+what a colleague or another program looks for first: the configuration and the scorecard.
+``format_version`` increases when older readers could misread a newer file.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from rageval_report.scores.texts import REFERENCE
 FORMAT = "rageval_report run"
 FORMAT_VERSION = 1
 
-# What the file says of a metric; how it is computed is code, and stays out.
-_CODE = ("name", "known_as", "aliases", "compute", "needs")
-_TOLD = tuple(one.name for one in fields(Metric) if one.name not in _CODE)
+# The fields of a metric that the file holds. Its names are keys, and its function is code.
+_OMITTED_FIELDS = ("name", "known_as", "aliases", "compute", "needs")
+_METRIC_FIELDS = tuple(field.name for field in fields(Metric) if field.name not in _OMITTED_FIELDS)
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """What a run file says, as `score_table` takes it.
+class RunFile:
+    """The content of a run file, as `score_table` takes it.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class Run:
     rows : dict of str to list
         ``query_id``, the details, the metrics.
     metrics : dict of str to dict
-        What is known of each metric.
+        The description of each metric.
     config : dict
-        How the pipeline was set up.
+        The configuration of the pipeline.
     notes : tuple of str
     created : datetime, optional
-        When the pipeline was run, where the file says it.
+        When the pipeline was run, if the file says so.
     """
 
     name: str
@@ -67,27 +67,26 @@ def run_document(
     notes: Iterable[str] = (),
     created: datetime | None = None,
 ) -> dict[str, Any]:
-    """The document of a run.
+    """The document of a run file.
 
     Parameters
     ----------
     evaluation : Scored
-        The run.
+        The evaluation to keep.
     config : mapping, optional
-        How the pipeline was set up; what is not known is left out, never invented.
+        The configuration of the pipeline; settings that are not known are left out.
     notes : iterable of str
-        What was guessed or mended when the rows were read.
+        Guesses and corrections that were made when the rows were read.
     created : datetime, optional
-        When the pipeline was run; the field is left out where nobody said.
+        When the pipeline was run; if omitted, the document has no such field.
 
     Returns
     -------
     dict
-        ``format``, ``format_version``, ``version``, ``name``, ``created`` (ISO 8601, where known),
-        ``config``, ``query_set`` (how many,
-        and the hash of ids and references), ``metrics``, ``scorecard`` by group, ``notes``,
-        ``details`` (the names of the columns), ``queries`` (``query_id``, ``scores``, ``states``
-        of what is unscored, ``details``).
+        ``format``, ``format_version``, ``version``, ``name``, ``created`` (ISO 8601, if known),
+        ``config``, ``query_set`` (the number of queries, and a hash of ids and references),
+        ``metrics``, ``scorecard`` by group, ``notes``, ``details`` (the names of the columns),
+        ``queries`` (``query_id``, ``scores``, ``states`` of unscored metrics, ``details``).
 
     Examples
     --------
@@ -108,7 +107,7 @@ def run_document(
         "config": plain_value(dict(config or {})),
         "query_set": {"n": len(evaluation.scores), "hash": query_set_hash(evaluation)},
         "metrics": {
-            name: {key: plain_value(getattr(metric, key)) for key in _TOLD}
+            name: {key: plain_value(getattr(metric, key)) for key in _METRIC_FIELDS}
             for name, metric in evaluation.metrics.items()
         },
         "scorecard": _scorecard(evaluation),
@@ -118,62 +117,65 @@ def run_document(
     }
 
 
-def time_of(told: datetime | date | str) -> datetime:
-    """A moment with its zone; one without is taken as UTC, a day as its first moment.
+def time_of(created: datetime | date | str) -> datetime:
+    """A datetime with a time zone: UTC if it has none, midnight if it is a date.
 
     Parameters
     ----------
-    told : datetime, date or str
-        A text is of ISO 8601.
+    created : datetime, date or str
+        A text must be in the ISO 8601 format.
 
     Raises
     ------
     DataError
-        If a text is of another form, or `told` is something else.
+        If a text has another format, or `created` has another type.
 
     Examples
     --------
     >>> time_of("2026-08-01").isoformat(), time_of("2026-08-01T09:30:00+02:00").isoformat()
     ('2026-08-01T00:00:00+00:00', '2026-08-01T09:30:00+02:00')
     """
-    moment = _read_time(told) if isinstance(told, str) else told
+    moment = _parse_time(created) if isinstance(created, str) else created
     if isinstance(moment, date) and not isinstance(moment, datetime):
         moment = datetime.combine(moment, time())
     if not isinstance(moment, datetime) or pd.isna(moment):
-        raise DataError(f"a time must be a datetime or a text of ISO 8601; {_not_a_time(told)}")
+        raise DataError(_not_a_time_message(created))
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-def _read_time(told: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     try:
-        return datetime.fromisoformat(told.strip())
+        return datetime.fromisoformat(text.strip())
     except ValueError as exc:
-        raise DataError(f"a time must be of ISO 8601; {_not_a_time(told)}") from exc
+        raise DataError(_not_a_time_message(text)) from exc
 
 
-def _not_a_time(told: object) -> str:
-    return f"as 2026-08-01T09:30:00+00:00; got {told!r:.60}"
+def _not_a_time_message(value: object) -> str:
+    return (
+        "created must be a datetime or a text in the ISO 8601 format, such as "
+        f"2026-08-01T09:30:00+00:00; got {value!r:.60}"
+    )
 
 
 def query_set_hash(evaluation: Scored) -> str:
-    """A hash of the query ids and, where they are there, the references; the order plays no part.
+    """A hash of the query ids and, if there are any, the references, in any order of the rows.
 
     Parameters
     ----------
     evaluation : Scored
-        The run. Two runs of equal hash were asked the same and held to the same answers.
+        Two evaluations of equal hash have the same queries with the same references.
     """
     pairs = sorted(query_set(evaluation))
     return blake2b("\n".join(pairs).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def query_set(evaluation: Scored) -> list[str]:
-    """Each query's id and reference as one text, in the order of the rows.
+    """The id and the reference of each query as one text, in the order of the rows.
 
     Parameters
     ----------
     evaluation : Scored
-        The run; a query of two runs was the same question to both where these texts are equal.
+        If a query has equal texts in two evaluations, both were asked the same question.
 
     Examples
     --------
@@ -212,13 +214,13 @@ def _queries(evaluation: Scored) -> list[dict[str, Any]]:
     details, scores = evaluation.details, evaluation.scores
     columns = {str(name): list(map(plain_value, details[name].tolist())) for name in details}
     numbers = {str(name): list(map(plain_value, scores[name].tolist())) for name in scores}
-    told_states = states_frame(scores, details)
-    states = {name: told_states[name].tolist() for name in numbers}
+    all_states = states_frame(scores, details)
+    states = {name: all_states[name].tolist() for name in numbers}
     return [
         {
             "query_id": str(query_id),
             "scores": {name: cells[row] for name, cells in numbers.items()},
-            "states": {name: one[row] for name, one in states.items() if one[row] != SCORED},
+            "states": {name: cells[row] for name, cells in states.items() if cells[row] != SCORED},
             "details": {name: cells[row] for name, cells in columns.items()},
         }
         for row, query_id in enumerate(scores.index)
@@ -226,7 +228,7 @@ def _queries(evaluation: Scored) -> list[dict[str, Any]]:
 
 
 def plain_value(value: object) -> Any:
-    """A value that JSON knows; None for whatever is missing or no finite number.
+    """The value as JSON can hold it; None if it is missing or not a finite number.
 
     Examples
     --------
@@ -249,101 +251,102 @@ def plain_value(value: object) -> Any:
 # -- reading
 
 
-def run_of(document: Mapping[str, Any]) -> Run:
-    """What a document says.
+def parse_run_document(document: Mapping[str, Any]) -> RunFile:
+    """The content of a document that `run_document` made.
 
     Parameters
     ----------
     document : mapping
-        As `run_document` makes it.
+        The parsed JSON of a run file.
 
     Raises
     ------
     DataError
-        If it was written by a newer version, or a part is missing or of another kind.
+        If a newer version wrote the document, or a part is missing or of another type.
 
     Examples
     --------
     >>> from rageval_report import RAGPipelineEvaluation
     >>> run = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
-    >>> run_of(run_document(run)).rows
+    >>> parse_run_document(run_document(run)).rows
     {'query_id': ['a'], 'recall': [0.5]}
     """
     _check_version(document)
-    queries = _part(document, "queries", list)
+    queries = _get_field(document, "queries", list)
     if not all(isinstance(query, Mapping) for query in queries):
         raise DataError("field 'queries' of the run file must be a list of objects")
-    names = _part(document, "metrics", dict)
-    columns = [str(name) for name in _part(document, "details", list)]
+    metrics = _get_field(document, "metrics", dict)
+    columns = [str(name) for name in _get_field(document, "details", list)]
     rows: dict[str, list[Any]] = {"query_id": [query.get("query_id") for query in queries]}
-    for part, listed in (("details", columns), ("scores", names)):
-        cells = [_object(query, part) for query in queries]
-        rows |= {name: [cell.get(name) for cell in cells] for name in listed}
-    states = [_object(query, "states") for query in queries]
-    rows |= _state_columns(rows, names, states)
-    return Run(
+    for field, names in (("details", columns), ("scores", metrics)):
+        objects = [_get_object(query, field) for query in queries]
+        rows |= {name: [cells.get(name) for cells in objects] for name in names}
+    states = [_get_object(query, "states") for query in queries]
+    rows |= _state_cells(rows, metrics, states)
+    return RunFile(
         str(document.get("name") or "run"),
         rows,
-        {name: _told(one) for name, one in names.items()},
-        dict(_object(document, "config")),
-        tuple(str(note) for note in _part(document, "notes", list)),
-        _created(document.get("created")),
+        {name: _metric_fields(metric) for name, metric in metrics.items()},
+        dict(_get_object(document, "config")),
+        tuple(str(note) for note in _get_field(document, "notes", list)),
+        _parse_created(document.get("created")),
     )
 
 
-def _created(told: object) -> datetime | None:
-    if told is None:
+def _parse_created(value: object) -> datetime | None:
+    if value is None:
         return None
-    if not isinstance(told, str):
-        raise DataError(f"field 'created' of the run file must be a text; got {told!r:.60}")
-    return time_of(told)
+    if not isinstance(value, str):
+        raise DataError(f"field 'created' of the run file must be a text; got {value!r:.60}")
+    return time_of(value)
 
 
 def _check_version(document: Mapping[str, Any]) -> None:
     version = document.get("format_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise DataError(f"format_version of the run file must be a whole number; got {version!r}")
+        raise DataError(f"format_version of the run file must be an integer >= 1; got {version!r}")
     if version > FORMAT_VERSION:
         raise DataError(
-            f"this run file is of format version {version}, written by rageval_report "
+            f"this run file has format version {version}, written by rageval_report "
             f"{document.get('version', 'of a later version')}; this is version {__version__}, "
-            f"which reads up to {FORMAT_VERSION}: update rageval_report"
+            f"which reads format versions up to {FORMAT_VERSION}: update rageval_report"
         )
 
 
-def _part(document: Mapping[str, Any], name: str, kind: type) -> Any:
-    found = document.get(name, kind())
-    if not isinstance(found, kind):
-        told = "a list" if kind is list else "an object"
-        raise DataError(f"field {name!r} of the run file must be {told}; got {found!r:.60}")
-    return found
+def _get_field(document: Mapping[str, Any], name: str, kind: type) -> Any:
+    value = document.get(name, kind())
+    if not isinstance(value, kind):
+        expected = "a list" if kind is list else "an object"
+        raise DataError(f"field {name!r} of the run file must be {expected}; got {value!r:.60}")
+    return value
 
 
-def _object(query: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = query.get(name) or {}
-    if not isinstance(found, Mapping):
+def _get_object(query: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = query.get(name) or {}
+    if not isinstance(value, Mapping):
         raise DataError(
             f"field {name!r} of query {query.get('query_id')!r} must be an object; "
-            f"got {found!r:.60}"
+            f"got {value!r:.60}"
         )
-    return found
+    return value
 
 
-def _state_columns(
+def _state_cells(
     rows: Mapping[str, list[Any]], names: Iterable[str], states: list[Mapping[str, Any]]
 ) -> dict[str, list[str]]:
-    """States that the details do not hold already, where some score is not just missing."""
-    found = {}
+    """The states that the details do not hold, for metrics with states other than missing."""
+    columns = {}
     for name in names:
-        told = [str(one.get(name, SCORED)) for one in states]
-        if f"{name}_state" not in rows and "error" not in rows and not {*told} <= {SCORED, MISSING}:
-            found[f"{name}_state"] = told
-    return found
+        cells = [str(by_metric.get(name, SCORED)) for by_metric in states]
+        is_needed = not {*cells} <= {SCORED, MISSING}
+        if is_needed and f"{name}_state" not in rows and "error" not in rows:
+            columns[f"{name}_state"] = cells
+    return columns
 
 
-def _told(metric: object) -> dict[str, Any]:
+def _metric_fields(metric: object) -> dict[str, Any]:
     known = metric if isinstance(metric, Mapping) else {}
-    told = {key: known[key] for key in _TOLD if key in known}
-    if isinstance(told.get("bounds"), list):
-        told["bounds"] = tuple(told["bounds"])
-    return told
+    values = {key: known[key] for key in _METRIC_FIELDS if key in known}
+    if isinstance(values.get("bounds"), list):
+        values["bounds"] = tuple(values["bounds"])
+    return values

@@ -1,7 +1,7 @@
-"""Why a score is not there: failed, not applicable and missing are kept apart.
+"""The reasons why a score is missing: failed, not applicable and missing are different states.
 
-Scores hold NaN for all three. The details say which: the column ``<metric>_state``, where it says
-more than NaN does, and ``<metric>_reason``.
+Scores hold NaN for all three. The details hold the state in the column ``<metric>_state``, if it
+says more than NaN does, and the reason in ``<metric>_reason``.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rageval_report.scores.metric import normalised
+from rageval_report.scores.metric import normalise_name
 
 SCORED, FAILED, NOT_APPLICABLE, MISSING = "scored", "failed", "not applicable", "missing"
 STATES = (SCORED, FAILED, NOT_APPLICABLE, MISSING)
 
-# The endings of the columns of details that belong to a metric, and the column of a whole row.
+# The endings of the detail columns that belong to a metric, and the column for a failed row.
 STATE, REASON, ERROR = "_state", "_reason", "error"
 
 
@@ -32,15 +32,15 @@ def states_of(
     scores : array-like of shape (n_queries,)
         NaN where unscored.
     applies : array-like of bool, optional
-        Whether the metric is about the query at all; all of them where not given.
+        Whether the metric applies to the query; if omitted, it applies to all.
     failed : array-like of bool, optional
-        Whether the pipeline failed on the query; none of them where not given.
+        Whether the pipeline failed on the query; if omitted, on none.
 
     Returns
     -------
     ndarray of str
-        "scored", "failed", "not applicable" or "missing". What the metric is not about is not
-        applicable even if it failed.
+        "scored", "failed", "not applicable" or "missing". A query to which the metric does not
+        apply is "not applicable" even if the pipeline failed on it.
 
     Examples
     --------
@@ -58,36 +58,36 @@ def states_of(
     return states
 
 
-def with_states(
+def state_columns(
     name: str,
     states: Iterable[str],
     reasons: Iterable[str | None] | None = None,
 ) -> dict[str, list[Any]]:
-    """The columns of details that say why scores of a metric are missing; none where none is.
+    """The columns of details that say why scores of a metric are missing; no column if needless.
 
     Parameters
     ----------
     name : str
-        The metric's.
+        The name of the metric.
     states : iterable of str
-        A state a query.
+        One state per query.
     reasons : iterable of str or None, optional
-        Why a score is missing, or what a judge said of it.
+        Why a score is missing, or the reason that a judge gave for it.
 
     Examples
     --------
-    >>> with_states("recall", ["scored", "failed"], [None, "timeout"])
+    >>> state_columns("recall", ["scored", "failed"], [None, "timeout"])
     {'recall_state': ['scored', 'failed'], 'recall_reason': [None, 'timeout']}
-    >>> with_states("recall", ["scored", "missing"])
+    >>> state_columns("recall", ["scored", "missing"])
     {}
     """
-    told, why = list(states), list(reasons or [])
-    found: dict[str, list[Any]] = {}
-    if not {SCORED, MISSING}.issuperset(told):
-        found[f"{name}{STATE}"] = told
-    if any(reason is not None for reason in why):
-        found[f"{name}{REASON}"] = why
-    return found
+    state_list, reason_list = list(states), list(reasons or [])
+    columns: dict[str, list[Any]] = {}
+    if not {SCORED, MISSING}.issuperset(state_list):
+        columns[f"{name}{STATE}"] = state_list
+    if any(reason is not None for reason in reason_list):
+        columns[f"{name}{REASON}"] = reason_list
+    return columns
 
 
 def states_frame(scores: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
@@ -96,10 +96,10 @@ def states_frame(scores: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     scores : DataFrame
-        A column a metric, NaN where unscored.
+        One column per metric, NaN where unscored.
     details : DataFrame
-        The same index; ``<metric>_state`` says it where somebody knew, and where a row has a text
-        in ``error`` its unscored metrics failed.
+        The same index; ``<metric>_state`` holds the states that are known, and in a row with a text
+        in ``error`` the unscored metrics failed.
 
     Returns
     -------
@@ -115,14 +115,16 @@ def states_frame(scores: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
     """
     failed = _errors(details).notna().to_numpy()
     columns = {
-        name: _told(states_of(numbers, failed=failed), _column(details, str(name), STATE), numbers)
+        name: _merge_states(
+            states_of(numbers, failed=failed), _find_column(details, str(name), STATE), numbers
+        )
         for name, numbers in scores.items()
     }
     return pd.DataFrame(columns, index=scores.index)
 
 
 def unscored_reasons(details: pd.DataFrame, name: str) -> pd.Series:
-    """Why each query has no score of a metric, as far as somebody knew; else None.
+    """The reason why each query has no score of a metric; None if it is not known.
 
     Examples
     --------
@@ -130,12 +132,12 @@ def unscored_reasons(details: pd.DataFrame, name: str) -> pd.Series:
     ['timeout', None]
     """
     errors = _errors(details)
-    told = _column(details, name, REASON)
-    return errors if told is None else told.astype(object).where(told.notna(), errors)
+    reasons = _find_column(details, name, REASON)
+    return errors if reasons is None else reasons.astype(object).where(reasons.notna(), errors)
 
 
 def is_state_column(label: str, others: Collection[str]) -> bool:
-    """Whether a column says why scores of another column are missing, or what was said of them.
+    """Whether a column holds the states or the reasons of another column.
 
     Examples
     --------
@@ -151,23 +153,23 @@ def is_state_column(label: str, others: Collection[str]) -> bool:
 def _errors(details: pd.DataFrame) -> pd.Series:
     if ERROR not in details:
         return pd.Series([None] * len(details), index=details.index, dtype=object)
-    errors = details[ERROR]
-    told = [one if isinstance(one, str) and one.strip() else None for one in errors.tolist()]
-    return pd.Series(told, index=details.index, dtype=object)
+    cells = details[ERROR].tolist()
+    errors = [cell if isinstance(cell, str) and cell.strip() else None for cell in cells]
+    return pd.Series(errors, index=details.index, dtype=object)
 
 
-def _column(details: pd.DataFrame, name: str, ending: str) -> pd.Series | None:
+def _find_column(details: pd.DataFrame, name: str, ending: str) -> pd.Series | None:
     for label in details:
-        if str(label).endswith(ending) and normalised(str(label).removesuffix(ending)) == name:
+        if str(label).endswith(ending) and normalise_name(str(label).removesuffix(ending)) == name:
             return details[label]
     return None
 
 
-def _told(
+def _merge_states(
     derived: NDArray[np.object_], column: pd.Series | None, numbers: pd.Series
 ) -> NDArray[np.object_]:
-    """What a column says of unscored cells goes before what was derived; a score is scored."""
+    """The states of a column for unscored cells, and the derived states for all others."""
     if column is None:
         return derived
-    says = column.isin(STATES).to_numpy() & numbers.isna().to_numpy()
-    return np.where(says & (column != SCORED).to_numpy(), column.astype(object), derived)
+    is_stated = column.isin(STATES).to_numpy() & numbers.isna().to_numpy()
+    return np.where(is_stated & (column != SCORED).to_numpy(), column.astype(object), derived)

@@ -1,4 +1,4 @@
-"""The table of scores, checked once: ids that are unique, numbers that are finite or NaN."""
+"""Checks a table of scores once: unique ids, and numbers that are finite or NaN."""
 
 from __future__ import annotations
 
@@ -10,26 +10,32 @@ from typing import Literal, Protocol
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, UnknownNameError, named
-from rageval_report.scores.columns import Columns, Unreadable, classified, numbers_of, resolver
-from rageval_report.scores.company import in_company, with_own_titles
+from rageval_report.errors import MOST_NAMED, DataError, check_choice, named
+from rageval_report.scores.ambiguous_names import decide_f1, with_distinct_titles
+from rageval_report.scores.columns import (
+    ColumnRoles,
+    Unreadable,
+    assign_roles,
+    numbers_of,
+    resolver,
+)
 from rageval_report.scores.fingerprints import all_different
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.metric import (
     Metric,
     Override,
-    inferred,
+    infer_metric,
     is_binary,
-    normalised,
-    overridden,
+    normalise_name,
+    override_metric,
     title_of,
 )
 from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
 
-# A score outside its bounds by this share of their distance is rounding, and is moved to the bound;
-# by this share it is as well, with a note.
+# A score outside its bounds is moved to the bound: silently if its distance is at most _ROUNDING of
+# the width of the bounds, with a note if it is at most _NEAR, as 1.0005 is for an average of marks.
 _ROUNDING = 1e-6
 _NEAR = 1e-3
 
@@ -39,41 +45,41 @@ MetricsArgument = Iterable[str] | Mapping[str, Override] | None
 
 
 class Scored(Protocol):
-    """What the reading half asks of a pipeline's evaluation."""
+    """The attributes of an evaluation that the reading half uses."""
 
     @property
     def name(self) -> str:
-        """The pipeline's name."""
+        """The name of the pipeline."""
 
     @property
     def scores(self) -> pd.DataFrame:
-        """A row a query, a float64 column a metric, NaN where unscored."""
+        """One row per query, one float64 column per metric, NaN where unscored."""
 
     @property
     def details(self) -> pd.DataFrame:
-        """Everything else that is known of the queries, on the same index."""
+        """All other columns of the queries, on the same index."""
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """What is known of each metric, in the order of the columns."""
+        """The description of each metric, in the order of the columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
-    """The checked table: what `RAGPipelineEvaluation` holds.
+    """The checked table that a `RAGPipelineEvaluation` holds.
 
     Parameters
     ----------
     data : DataFrame
-        The rows as they were given.
+        The rows as the caller passed them.
     scores : DataFrame
-        Index ``query_id``, one float64 column a metric.
+        Index ``query_id``, one float64 column per metric.
     details : DataFrame
         The same index, all other columns.
     metrics : dict of str to Metric
         In the order of the columns of `scores`.
     notes : tuple of str
-        What was guessed or mended.
+        Guesses and corrections that were made.
     """
 
     data: pd.DataFrame
@@ -82,8 +88,8 @@ class ScoreTable:
     metrics: dict[str, Metric]
     notes: tuple[str, ...] = ()
 
-    def noting(self, *notes: str) -> ScoreTable:
-        """The same table with more notes."""
+    def with_notes(self, *notes: str) -> ScoreTable:
+        """The same table with more notes, the new ones first."""
         return replace(self, notes=(*notes, *self.notes))
 
 
@@ -98,34 +104,35 @@ def score_table(
     unreadable: Unreadable = "raise",
     strict: bool = False,
 ) -> ScoreTable:
-    """Check the rows and part them into scores and details.
+    """Check the rows and divide them into scores and details.
 
     Parameters
     ----------
     data : frame, dict of lists, or list of dicts
-        One row a query.
+        One row per query.
     query_id : str
-        The column of ids; other usual names are looked for, then an index, then a question's text.
+        The column of ids; if it is missing, other usual names are tried, then an index, then the
+        text of the question.
     metrics : iterable of str, or mapping of str to Metric, dict, "higher" or "lower", optional
-        An iterable names the columns that are metrics; a mapping says what is known of some.
+        An iterable names the columns that are metrics; a mapping describes some metrics.
     duplicates : {"error", "mean"}
-        What to do where a query has several rows: raise, or take the mean of its scores.
+        What to do if a query has several rows: raise an error, or take the mean of its scores.
     known : mapping of str to Metric, dict, "higher" or "lower", optional
-        What the file says of its metrics; what the caller says in `metrics` goes before it.
+        The descriptions of metrics in the file; those of the caller in `metrics` win.
     only : iterable of str, optional
-        The columns that the file says are metrics; a caller's iterable goes before it.
+        The columns that the file says are metrics; an iterable of the caller in `metrics` wins.
     unreadable : {"raise", "failed"}
-        What a metric's cell is that holds neither a score nor a word for none: an error, or a
-        failed score with the cell's text as the reason.
+        What to do with a metric's cell that holds neither a score nor a word for "unscored": raise
+        an error, or make it a failed score with the text of the cell as the reason.
     strict : bool
-        Whether a score a little outside its metric's bounds is an error, too; otherwise it is moved
-        to the bound, with a note.
+        Whether a score slightly outside the bounds of its metric is also an error; otherwise it is
+        moved to the bound, with a note.
 
     Raises
     ------
     DataError
-        If ids are missing or twice there, no column is a metric, a metric holds text, a score is
-        infinite or outside its metric's bounds.
+        If ids are missing or repeated, no column is a metric, a metric holds text, or a score is
+        infinite or outside the bounds of its metric.
 
     Examples
     --------
@@ -133,103 +140,107 @@ def score_table(
     >>> list(table.scores), list(table.details)
     (['recall'], ['question'])
     """
-    if duplicates not in _DUPLICATES:
-        raise UnknownNameError("way with duplicate ids", str(duplicates), _DUPLICATES)
+    check_choice("duplicates", duplicates, _DUPLICATES)
     data = to_pandas(data)
     if not len(data):
-        raise DataError("expected one row a query; the table is empty")
-    frame = _with_names_of_text(data)
-    ids, id_column, notes = query_ids(frame, query_id)
-    told = {name: one for name, one in (known or {}).items() if name in frame}
-    chosen, also = _chosen(metrics, only), (*told, *_named(metrics))
-    columns = classified(
+        raise DataError("data must have one row per query; the table is empty")
+    frame = _with_text_labels(data)
+    ids, id_column, id_notes = query_ids(frame, query_id)
+    described = {name: change for name, change in (known or {}).items() if name in frame}
+    listed = _listed_metrics(metrics, only)
+    columns = assign_roles(
         *(frame, ids),
         id_column=id_column,
-        only=chosen,
-        also=also if chosen is None else (),
+        only=listed,
+        also=(*described, *_described_metrics(metrics)) if listed is None else (),
         unreadable=unreadable,
     )
     block = _score_block(columns, len(frame))
-    of_metrics, kind_notes = _known_metrics(columns, block, metrics, told, by_name=only is None)
-    bound_notes = _check_scores(block, of_metrics, ids, near=_ROUNDING if strict else _NEAR)
+    descriptions, kind_notes = _describe_metrics(
+        columns, block, metrics, described, by_name=only is None
+    )
+    bound_notes = _check_scores(block, descriptions, ids, near=_ROUNDING if strict else _NEAR)
     index = pd.Index(ids, name=QUERY_ID)
-    scores = pd.DataFrame(block, index=index, columns=list(of_metrics), copy=False)
-    details = _details(frame, columns).set_axis(index, axis=0)
-    told_notes = (*notes, *columns.notes, *kind_notes, *bound_notes)
-    table = ScoreTable(data, scores, details, of_metrics, told_notes)
+    scores = pd.DataFrame(block, index=index, columns=list(descriptions), copy=False)
+    details = _make_details(frame, columns).set_axis(index, axis=0)
+    notes = (*id_notes, *columns.notes, *kind_notes, *bound_notes)
+    table = ScoreTable(data, scores, details, descriptions, notes)
     if all_different(index):
         return table
     if duplicates == "error":
-        raise DataError(_seen_twice(index))
-    return _with_means_of_repeats(table)
+        raise DataError(_repeated_ids_message(index))
+    return _average_repeats(table)
 
 
-def beside(scores: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
+def join_details(scores: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
     """Scores and details in one frame; a detail named like a score gets the ending "_detail".
 
     Examples
     --------
-    >>> list(beside(pd.DataFrame({"bleu": [0.5]}), pd.DataFrame({"bleu": ["low"], "n": [1]})))
+    >>> scores = pd.DataFrame({"bleu": [0.5]})
+    >>> list(join_details(scores, pd.DataFrame({"bleu": ["low"], "n": [1]})))
     ['bleu', 'bleu_detail', 'n']
     """
     clash = {column: f"{column}_detail" for column in details if column in scores}
     return pd.concat([scores, details.rename(columns=clash)], axis=1)
 
 
-def _with_names_of_text(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame, its columns named by different texts."""
+def _with_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with unique texts as column names."""
     if not all(isinstance(label, str) for label in frame.columns):
         frame = frame.set_axis([str(label) for label in frame.columns], axis=1)
     if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()].unique().tolist()
-        raise DataError(f"column names must be unique; seen more than once: {named(twice)}")
+        repeated = frame.columns[frame.columns.duplicated()].unique().tolist()
+        raise DataError(
+            f"column names must be unique; these appear more than once: {named(repeated)}"
+        )
     return frame
 
 
-def _details(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
-    """The details, and why cells hold no score, as far as the frame does not say it itself."""
+def _make_details(frame: pd.DataFrame, columns: ColumnRoles) -> pd.DataFrame:
+    """The details, with the reasons why cells hold no score where the frame has none."""
     details = frame[columns.details]
-    told = {
+    states = {
         name: details[name].where(details[name].notna(), pd.Series(cells, index=frame.index))
         if name in details
         else pd.Series(cells, index=frame.index, dtype=object)
         for name, cells in columns.states.items()
     }
-    return details.assign(**told) if told else details
+    return details.assign(**states) if states else details
 
 
-def _chosen(metrics: MetricsArgument, only: Iterable[str] | None) -> tuple[str, ...] | None:
-    """The columns that are metrics where somebody lists them: the caller, else the file."""
+def _listed_metrics(metrics: MetricsArgument, only: Iterable[str] | None) -> tuple[str, ...] | None:
+    """The list of all metrics, if the caller or the file has one; the list of the caller wins."""
     if isinstance(metrics, str):
         return (metrics,)
     if metrics is None or isinstance(metrics, Mapping):
-        return None if only is None else (*only, *_named(metrics))
+        return None if only is None else (*only, *_described_metrics(metrics))
     return tuple(metrics)
 
 
-def _named(metrics: MetricsArgument) -> tuple[str, ...]:
-    """The columns of which the caller says what they are."""
+def _described_metrics(metrics: MetricsArgument) -> tuple[str, ...]:
+    """The columns that the caller describes."""
     return tuple(metrics) if isinstance(metrics, Mapping) else ()
 
 
 # -- repeated ids
 
 
-def _seen_twice(index: pd.Index) -> str:
-    twice = index[index.duplicated()].unique().tolist()
+def _repeated_ids_message(index: pd.Index) -> str:
+    repeated = index[index.duplicated()].unique().tolist()
     return (
-        f"query ids must be unique; seen more than once: {named(twice)}. Repeated runs of "
-        'one pipeline are averaged with duplicates="mean"'
+        f"query ids must be unique; these appear more than once: {named(repeated)}. "
+        'To average repeated runs of one pipeline, pass duplicates="mean"'
     )
 
 
-def _with_means_of_repeats(table: ScoreTable) -> ScoreTable:
+def _average_repeats(table: ScoreTable) -> ScoreTable:
     scores = table.scores.groupby(level=0, sort=False).mean()
     details = table.details[~table.details.index.duplicated()]
-    known = {name: _as_scored(metric, scores[name]) for name, metric in table.metrics.items()}
+    known = {name: _match_kind(metric, scores[name]) for name, metric in table.metrics.items()}
     note = (
-        f"{len(table.scores)} rows of {len(scores)} queries: each query's score is the mean of its "
-        "rows, its details are those of its first row"
+        f"{len(table.scores)} rows of {len(scores)} queries: the score of each query is the mean "
+        "of its rows, and its details are those of its first row"
     )
     return replace(table, scores=scores, details=details, metrics=known, notes=(*table.notes, note))
 
@@ -237,62 +248,65 @@ def _with_means_of_repeats(table: ScoreTable) -> ScoreTable:
 # -- metrics and scores
 
 
-def _score_block(columns: Columns, n_queries: int) -> np.ndarray:
-    """All scores in one column-major block: the only copy of the numbers that is made."""
+def _score_block(columns: ColumnRoles, n_queries: int) -> np.ndarray:
+    """All scores in one column-major block, the only copy of the numbers that is made."""
     block = np.empty((n_queries, len(columns.sources)), dtype=np.float64, order="F")
     for position, cells in enumerate(columns.sources.values()):
         block[:, position] = numbers_of(cells)
     return block
 
 
-def _known_metrics(
-    columns: Columns,
+def _describe_metrics(
+    columns: ColumnRoles,
     block: np.ndarray,
     metrics: MetricsArgument,
-    told: Mapping[str, Override],
+    described: Mapping[str, Override],
     *,
     by_name: bool,
 ) -> tuple[dict[str, Metric], list[str]]:
-    """What is known of each metric: by catalogue or values, then by the file, then the caller."""
-    known = _by_themselves(columns, block)
+    """The description of each metric: catalogue or values, changed by the file, then the caller."""
+    known = _infer_metrics(columns, block)
     by_caller = metrics if isinstance(metrics, Mapping) else {}
-    by_file = {name: one for name, one in told.items() if normalised(name) in known}
-    of_others = set()
+    by_file = {name: change for name, change in described.items() if normalise_name(name) in known}
+    overridden = set()
     for name, change in (*by_file.items(), *by_caller.items()):
         column = resolver(known)(name)
-        known[column] = overridden(known[column], change)
-        of_others.add(column)
+        known[column] = override_metric(known[column], change)
+        overridden.add(column)
     notes = [
-        f"{name!r} is not a known metric; by its name, lower is taken as better"
+        f"{name!r} is not a known metric; because of its name, lower is taken as better"
         for name, metric in columns.known.items()
-        if metric is None and name not in of_others and not known[name].greater_is_better
+        if metric is None and name not in overridden and not known[name].greater_is_better
     ]
     if by_name:
-        known, decided = in_company(known, of_others)
-        notes += decided
+        known, f1_notes = decide_f1(known, overridden)
+        notes += f1_notes
     for position, (name, metric) in enumerate(known.items()):
-        known[name] = _as_scored(metric, block[:, position])
+        known[name] = _match_kind(metric, block[:, position])
         if known[name].kind != metric.kind:
-            notes.append(f"{name!r} should be 0 or 1, but there are scores between: read as shares")
-    return with_own_titles(known), notes
+            notes.append(
+                f"{name!r} should be 0 or 1, but some scores lie between them: it is read as a "
+                "proportion"
+            )
+    return with_distinct_titles(known), notes
 
 
-def _by_themselves(columns: Columns, block: np.ndarray) -> dict[str, Metric]:
-    """What the catalogue, the name and the cells say of each metric."""
+def _infer_metrics(columns: ColumnRoles, block: np.ndarray) -> dict[str, Metric]:
+    """The description of each metric in the catalogue, else inferred from its name and cells."""
     known = {
-        name: metric or inferred(name, block[:, position])
+        name: metric or infer_metric(name, block[:, position])
         for position, (name, metric) in enumerate(columns.known.items())
     }
     for name in columns.shares:
-        if columns.known[name] is None:  # 90 % is 0.9 here, which no title may call a percentage
+        if columns.known[name] is None:  # 90 % becomes 0.9, so the title must not show a "%"
             known[name] = replace(known[name], title=title_of(name.replace("%", "")))
     for name, scale in columns.scales.items():
         known[name] = replace(known[name], kind="ordinal", bounds=scale)
     return known
 
 
-def _as_scored(metric: Metric, values: pd.Series | np.ndarray) -> Metric:
-    """The metric, a binary one as a proportion where there are scores between 0 and 1."""
+def _match_kind(metric: Metric, values: pd.Series | np.ndarray) -> Metric:
+    """The metric; a binary one becomes a proportion if some scores lie between 0 and 1."""
     if metric.kind != "binary" or is_binary(np.asarray(values)):
         return metric
     return replace(metric, kind="proportion")
@@ -305,14 +319,15 @@ def _check_scores(
     for position, metric in enumerate(metrics.values()):
         column = block[:, position]
         _check_finite(column, metric, ids)
-        notes += _into_bounds(column, metric, ids, near)
+        notes += _move_into_bounds(column, metric, ids, near)
     return notes
 
 
-def _places(wrong: np.ndarray, column: np.ndarray, ids: pd.Series) -> str:
-    rows = np.flatnonzero(wrong)
-    shown = ", ".join(f"{column[row]:g} at {ids.iloc[row]!r}" for row in rows[:5])
-    return shown if len(rows) <= 5 else f"{shown} and {len(rows) - 5} more"
+def _list_scores(is_wrong: np.ndarray, column: np.ndarray, ids: pd.Series) -> str:
+    rows = np.flatnonzero(is_wrong)
+    listed = ", ".join(f"{column[row]:g} at {ids.iloc[row]!r}" for row in rows[:MOST_NAMED])
+    more = len(rows) - MOST_NAMED
+    return f"{listed} and {more} more" if more > 0 else listed
 
 
 def _check_finite(column: np.ndarray, metric: Metric, ids: pd.Series) -> None:
@@ -320,12 +335,12 @@ def _check_finite(column: np.ndarray, metric: Metric, ids: pd.Series) -> None:
     if wrong.any():
         raise DataError(
             f"scores must be finite, or NaN where unscored; {metric.name!r} has "
-            f"{_places(wrong, column, ids)}"
+            f"{_list_scores(wrong, column, ids)}"
         )
 
 
-def _into_bounds(column: np.ndarray, metric: Metric, ids: pd.Series, near: float) -> list[str]:
-    """Move scores that lie a little outside the bounds to them; what was moved visibly."""
+def _move_into_bounds(column: np.ndarray, metric: Metric, ids: pd.Series, near: float) -> list[str]:
+    """Move scores that lie slightly outside the bounds to the bounds, and note visible moves."""
     if metric.bounds is None or not _is_outside(column, *metric.bounds):
         return []
     low, high = metric.bounds
@@ -335,15 +350,15 @@ def _into_bounds(column: np.ndarray, metric: Metric, ids: pd.Series, near: float
     if wrong.any():
         raise DataError(
             f"{metric.name!r} must lie between {low:g} and {high:g}; got "
-            f"{_places(wrong, column, ids)}. If its scale is another, say so: "
+            f"{_list_scores(wrong, column, ids)}. If it has another scale, pass "
             f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
         )
     moved = outside > _ROUNDING
-    told = (
-        f"{int(moved.sum())} scores of {metric.name!r} lie a little outside {low:g} to {high:g} "
-        f"and are moved there: {_places(moved, column, ids)}"
+    note = (
+        f"{int(moved.sum())} scores of {metric.name!r} lie slightly outside {low:g} to {high:g} "
+        f"and are moved to the bounds: {_list_scores(moved, column, ids)}"
     )
-    notes = [told] if moved.any() else []
+    notes = [note] if moved.any() else []
     np.clip(column, low, high, out=column)
     return notes
 

@@ -1,4 +1,4 @@
-"""The columns of texts, under the names frameworks give them: never metrics, whatever they hold."""
+"""The names that frameworks give to columns of texts; such a column is never a metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An evaluation's rows as a file that the readers read back."""
+"""Writes the rows of an evaluation to a file that the readers can read back."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ def save_scores(
     created: datetime | None = None,
     force: bool = True,
 ) -> Path:
-    """Write one row a query: ``query_id``, the details, the metrics, numbers at full precision.
+    """Write one row per query: ``query_id``, the details, the metrics, numbers at full precision.
 
     Parameters
     ----------
     evaluation : Scored
-        What to write. A detail named like a metric, or ``query_id``, gets the ending "_detail".
+        The evaluation to write. A detail named like a metric, or ``query_id``, gets the ending
+        "_detail".
     path : str or Path
-        The suffix chooses the format: .csv, .tsv, .jsonl, .parquet; and .json, a run file as
-        `rageval_report.scores.run_file.run_document` describes it, which alone keeps what is known
-        of the metrics, the configuration and the notes.
+        The suffix chooses the format: .csv, .tsv, .jsonl, .parquet; and .json for a run file, which
+        is the only format that keeps the descriptions of metrics, the configuration and the notes.
     config : mapping, optional
-        How the pipeline was set up, for the run file.
+        The configuration of the pipeline, for the run file.
     notes : iterable of str
-        What was guessed or mended, for the run file.
+        Guesses and corrections, for the run file.
     created : datetime, optional
         When the pipeline was run, for the run file.
     force : bool
-        Whether a file that is there is replaced, as pandas does; False keeps it.
+        Whether an existing file is replaced, as pandas does; False keeps it.
 
     Raises
     ------
     UnknownNameError
-        If the suffix stands for no format.
+        If no format has the suffix.
     DataError
-        If the file is there and may not be replaced, or cannot be written, or Parquet has no type
-        for a column of details.
+        If the file exists and may not be replaced, or cannot be written, or Parquet has no type for
+        a column of details.
 
     Examples
     --------
@@ -75,10 +75,10 @@ def save_scores(
         raise UnknownNameError("format of a score file", suffix or str(path), known)
     check_free(path, force=force)
     if suffix == PARQUET:
-        return _parquet(score_rows(evaluation), path)
+        return _write_parquet(score_rows(evaluation), path)
     if suffix == RUN_FILE:
         document = run_document(evaluation, config=config, notes=notes, created=created)
-        return write_with(path, lambda temporary: _dump(document, temporary))
+        return write_with(path, lambda temporary: _write_run_file(document, temporary))
     return write_atomically(path, scores_text(evaluation, suffix))
 
 
@@ -113,29 +113,29 @@ def scores_text(
 
 
 def score_rows(evaluation: Scored) -> pd.DataFrame:
-    """One row a query: ``query_id``, the details, the metrics; names that clash get an ending."""
-    taken = {QUERY_ID, *evaluation.scores.columns}
-    clash = {name: f"{name}_detail" for name in evaluation.details if name in taken}
+    """One row per query: ``query_id``, the details, the metrics; names that clash get an ending."""
+    used = {QUERY_ID, *evaluation.scores.columns}
+    clash = {name: f"{name}_detail" for name in evaluation.details if name in used}
     parts = [evaluation.details.rename(columns=clash), evaluation.scores]
     return pd.concat(parts, axis=1).rename_axis(QUERY_ID).reset_index()
 
 
 def csv_text(rows: pd.DataFrame, delimiter: str = ",") -> str:
-    r"""A table as delimited text, lists and objects as JSON in their cells.
+    r"""A table as delimited text, with lists and objects as JSON in their cells.
 
     Examples
     --------
     >>> csv_text(pd.DataFrame({"id": ["a"], "contexts": [["x", "y"]]}))
     'id,contexts\na,"[""x"", ""y""]"\n'
     """
-    told = rows.assign(**{name: rows[name].map(_in_a_cell) for name in _columns_of_objects(rows)})
-    text = _csv_text(told, delimiter, csv.QUOTE_MINIMAL)
-    if "\r" in text:  # which the writer takes for no reason to quote, and readers for a line's end
-        text = _csv_text(told, delimiter, csv.QUOTE_NONNUMERIC)
+    cells = rows.assign(**{name: rows[name].map(_cell_value) for name in _object_columns(rows)})
+    text = _delimited_text(cells, delimiter, csv.QUOTE_MINIMAL)
+    if "\r" in text:  # the writer does not quote it, but readers take it for the end of a line
+        text = _delimited_text(cells, delimiter, csv.QUOTE_NONNUMERIC)
     return text
 
 
-def _csv_text(rows: pd.DataFrame, delimiter: str, quoting: Literal[0, 2]) -> str:
+def _delimited_text(rows: pd.DataFrame, delimiter: str, quoting: Literal[0, 2]) -> str:
     text = io.StringIO(newline="")
     rows.to_csv(text, index=False, sep=delimiter, lineterminator="\n", quoting=quoting)
     return text.getvalue()
@@ -149,14 +149,14 @@ def _jsonl_text(rows: pd.DataFrame) -> str:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in _records(rows))
 
 
-def _dump(document: Mapping[str, Any], path: str) -> None:
-    """As `scores_text` has it, but never whole in memory, where it takes ten times its length."""
+def _write_run_file(document: Mapping[str, Any], path: str) -> None:
+    """Write the text of `scores_text` piece by piece: in memory it takes ten times its length."""
     with Path(path).open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
         json.dump(document, file, **_INDENTED)
         file.write("\n")
 
 
-def _parquet(rows: pd.DataFrame, path: str | Path) -> Path:
+def _write_parquet(rows: pd.DataFrame, path: str | Path) -> Path:
     load("pyarrow")
     try:
         return write_with(path, lambda temporary: rows.to_parquet(temporary, index=False))
@@ -174,8 +174,8 @@ _TEXTS: dict[str, Callable[[pd.DataFrame], str]] = {
 }
 
 
-def _columns_of_objects(rows: pd.DataFrame) -> list[str]:
-    """The columns whose cells may hold other than numbers and texts."""
+def _object_columns(rows: pd.DataFrame) -> list[str]:
+    """The columns whose cells may hold values other than numbers and texts."""
     plain = (pd.api.types.is_numeric_dtype, pd.api.types.is_datetime64_any_dtype)
     return [
         str(name)
@@ -184,8 +184,8 @@ def _columns_of_objects(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def _in_a_cell(value: object) -> object:
-    """A list or dict as JSON, because a cell of a CSV is a text."""
+def _cell_value(value: object) -> object:
+    """The value, with a list or dict as JSON, because a cell of a CSV file is a text."""
     if isinstance(value, Mapping | list | tuple | np.ndarray):
         return json.dumps(plain_value(value), ensure_ascii=False)
     return value

@@ -16,8 +16,8 @@ from tqdm import tqdm
 from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.metrics.views import VIEWS, Tools
 from rageval_report.records import record_table
-from rageval_report.scores import METRICS, Catalogue, Metric, normalised
-from rageval_report.scores.states import ERROR, NOT_APPLICABLE, states_of, with_states
+from rageval_report.scores import METRICS, Catalogue, Metric, normalise_name
+from rageval_report.scores.states import ERROR, NOT_APPLICABLE, state_columns, states_of
 from rageval_report.types import BoolArray, FloatArray
 
 Lacking = Literal["error", "unscored"]
@@ -145,7 +145,7 @@ def _states_without(missing: dict[str, tuple[str, ...]], index: pd.Index) -> pd.
     columns: dict[str, list[Any]] = {}
     for name, fields in missing.items():
         reason = f"the records have no {' and no '.join(fields)}"
-        columns |= with_states(name, [NOT_APPLICABLE] * len(index), [reason] * len(index))
+        columns |= state_columns(name, [NOT_APPLICABLE] * len(index), [reason] * len(index))
     return pd.DataFrame(columns, index=index)
 
 
@@ -170,7 +170,7 @@ def computable(names: Iterable[str]) -> dict[str, Metric]:
                 f"{name!r} is not computed from records; these metrics are: "
                 f"{', '.join(computed_names())}"
             )
-        known[normalised(name)] = metric
+        known[normalise_name(name)] = metric
     if not known:
         raise DataError("metrics must name at least one metric; got none")
     return known
@@ -189,7 +189,7 @@ def cutoff_of(name: str) -> int | None:
     >>> cutoff_of("recall@5"), cutoff_of("bpref")
     (5, None)
     """
-    cutoff = normalised(name).partition("@")[2]
+    cutoff = normalise_name(name).partition("@")[2]
     return int(cutoff) if cutoff.isdigit() else None
 
 
@@ -215,7 +215,7 @@ def _states(
         view = views[metric.needs]
         if isinstance(view, Selective):
             applies = view.applies(metric.known_as)
-            columns |= with_states(name, states_of(scores[name], applies=applies, failed=failed))
+            columns |= state_columns(name, states_of(scores[name], applies=applies, failed=failed))
     return pd.DataFrame(columns, index=scores.index)
 
 

@@ -411,7 +411,7 @@ def evaluation_of(
     # The constructor takes either which columns are metrics or what is known of some; here is both.
     table = score_table(rows, known=known, only=[str(metric) for metric in scores])
     return RAGPipelineEvaluation.of_table(
-        name, table.noting(*notes), config=config, created=created
+        name, table.with_notes(*notes), config=config, created=created
     )
 
 

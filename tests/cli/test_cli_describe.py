@@ -228,7 +228,7 @@ def test_the_direction_of_a_metric_can_be_told(folder, run):
 def test_the_bounds_of_a_metric_can_be_told(folder, run, refused):
     (folder / "scale.csv").write_text("query_id,faithfulness\nq1,3\nq2,5\n")
     told = refused("report", "scale.csv")
-    assert told.endswith("If its scale is another, say so: --bounds NAME=LOW:HIGH")
+    assert told.endswith("If it has another scale, pass: --bounds NAME=LOW:HIGH")
     result = run("report scale.csv --bounds faithfulness=1:5 --format csv")
     assert float(rows_of(result.stdout)[0]["mean"]) == 4.0
 

@@ -133,7 +133,7 @@ def test_a_metrics_direction_can_be_told():
 
 def test_repeated_runs_are_averaged_on_request():
     rows = {"query_id": ["q1", "q1", "q2"], "recall": [0.2, 0.4, 1.0]}
-    with pytest.raises(DataError, match="seen more than once: 'q1'"):
+    with pytest.raises(DataError, match="appear more than once: 'q1'"):
         RAGPipelineEvaluation("a", rows)
     evaluation = RAGPipelineEvaluation("a", rows, duplicates="mean")
     assert evaluation.scores["recall"].tolist() == pytest.approx([0.3, 1.0])
@@ -156,7 +156,7 @@ def test_scores_that_are_saved_already_are_replaced_or_kept(evaluation, tmp_path
     with pytest.raises(DataError, match=r"exists already; replace it with force=True"):
         evaluation.renamed("b").save(path, force=False)
     assert path.read_bytes() == before
-    evaluation.noting("later").save(path)
+    evaluation.with_notes("later").save(path)
 
 
 def test_a_gzipped_file_is_read_like_any_other(evaluation, tmp_path):
@@ -220,6 +220,6 @@ def test_what_the_file_says_of_a_metric_holds_under_what_the_caller_says(real_da
 
 
 def test_a_run_file_holds_the_text_that_is_printed_of_it(evaluation, tmp_path):
-    noted = evaluation.noting("half \ud83d of a letter, é")
+    noted = evaluation.with_notes("half \ud83d of a letter, é")
     told = scores_text(noted, ".json", notes=noted.notes)
     assert noted.save(tmp_path / "a.json").read_bytes() == told.encode("utf-8", "surrogatepass")

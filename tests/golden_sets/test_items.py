@@ -158,7 +158,7 @@ def test_an_id_hangs_on_the_question_where_none_is_given():
 
 
 def test_ids_must_be_unique_to_be_written(tmp_path):
-    with pytest.raises(DataError, match="seen more than once: 'a'"):
+    with pytest.raises(DataError, match="appear more than once: 'a'"):
         write_golden(tmp_path / "gold.jsonl", [FULL, FULL])
     assert not (tmp_path / "gold.jsonl").exists()
 

@@ -253,7 +253,7 @@ def test_a_header_that_is_cut_is_told(read_text):
 
 @pytest.mark.parametrize("header", ["query_id,recall,recall", "query_id,recall, recall "])
 def test_names_of_columns_that_are_there_twice_are_refused(read_text, header):
-    with pytest.raises(ReaderError, match=r"seen more than once: 'recall'") as caught:
+    with pytest.raises(ReaderError, match=r"appear more than once: 'recall'") as caught:
         read_text(header + "\nq1,1,0\n")
     assert caught.value.line == 1
 

@@ -95,7 +95,7 @@ def test_only_the_columns_asked_for_are_kept(write):
 
 
 def test_names_of_columns_that_are_there_twice_are_refused(write):
-    with pytest.raises(ReaderError, match="seen more than once: 'recall'"):
+    with pytest.raises(ReaderError, match="appear more than once: 'recall'"):
         read(write(workbook_bytes(a=[["id", "recall", "recall"], ["a", 1, 2]])))
 
 

@@ -178,7 +178,7 @@ def test_json_and_json_lines_are_told_apart(write, text, reader):
         ('{"id": 1, "f1": [1], "x": {}}', r"got an object with id \(a number\), f1 \(a list\)"),
         ('{"columns": ["id", "f1"], "data": [[1, 2], [3]]}', "row 2 of 'data'.*got 1 cells"),
         ('{"columns": ["id", "f1"], "data": [1]}', "row 1 of 'data'.*got a number"),
-        ('{"columns": ["f1", "f1"], "data": [[1, 2]]}', "seen more than once: 'f1'"),
+        ('{"columns": ["f1", "f1"], "data": [[1, 2]]}', "appear more than once: 'f1'"),
         ('{"columns": ["f1"], "data": [[1]], "index": [1, 2]}', "'index' must be a list of 1"),
         ('{"columns": "f1", "data": []}', "must be lists"),
         ('{"columns": ["f1"], "data": []}', "holds no row"),

@@ -114,7 +114,7 @@ def test_a_wrong_line_is_told_by_its_number(write, line, told):
 
 
 def test_ids_that_are_there_twice_are_named():
-    with pytest.raises(DataError, match="seen more than once: 'a'"):
+    with pytest.raises(DataError, match="appear more than once: 'a'"):
         queries_of([ROWS[0], ROWS[0]])
 
 

@@ -99,7 +99,7 @@ def test_anything_else_failed_with_its_text_as_the_reason(cell):
 
 
 def test_a_number_too_long_to_write_out_failed_as_well():
-    assert read_cell(10**5000).reason == "a whole number of 16610 bits"
+    assert read_cell(10**5000).reason == "an integer of 16610 bits"
 
 
 def test_failed_is_a_score_beside_passed_and_none_beside_numbers():

@@ -111,7 +111,7 @@ def test_numbers_that_say_nothing_of_the_answer_are_details(name):
 def test_an_empty_column_that_nobody_knows_is_a_detail_and_noted():
     table = table_of([np.nan, np.nan])
     assert list(table.details) == ["my_metric"]
-    assert table.notes == ("column 'my_metric' is empty and is kept among the details",)
+    assert table.notes == ("column 'my_metric' is empty and becomes a detail",)
 
 
 @pytest.mark.parametrize("cells", [[np.nan, np.nan], [None, None], ["", "n/a"]])
@@ -170,28 +170,29 @@ def test_the_named_metrics_of_a_table_of_vectors_can_be_had():
 def test_a_table_without_a_metric_is_told_what_its_columns_hold():
     message = (
         r"no column holds scores: expected at least one column of numbers\. Columns: "
-        r"'question' \(as 'why\?'\), 'note' \(empty\)\. If these are records, .* make scores "
-        r"of them: score\(read_records\(path\), metrics\)\. .* name it with metrics=\[\.\.\.\]"
+        r"'question' \(such as 'why\?'\), 'note' \(empty\)\. If the rows are records .* compute "
+        r"scores from them: score\(read_records\(path\), metrics\)\. "
+        r".* name it with metrics=\[\.\.\.\]"
     )
     with pytest.raises(DataError, match=message):
         score_table({"query_id": ["a"], "question": ["why?"], "note": [None]})
 
 
 def test_a_table_of_nothing_but_ids_is_told_so():
-    with pytest.raises(DataError, match=r"Columns: none but the ids\. If"):
+    with pytest.raises(DataError, match=r"Columns: only the ids\. If"):
         score_table({"query_id": ["a"]})
 
 
 def test_many_columns_without_a_metric_are_told_up_to_eight():
     columns = {f"note_{i}": ["x"] for i in range(12)}
-    with pytest.raises(DataError, match=r"'note_7' \(as 'x'\) and 4 more\. If"):
+    with pytest.raises(DataError, match=r"'note_7' \(such as 'x'\) and 4 more\. If"):
         score_table({"query_id": ["a"], **columns})
 
 
 def test_ten_thousand_columns_of_numbers_are_no_metrics():
     wide = pd.DataFrame(np.zeros((2, 10_000))).add_prefix("d")
     message = (
-        r"10,000 columns hold numbers, where at most 1,000 metrics are expected; is the table "
+        r"10,000 columns hold numbers; expected at most 1,000 metrics\. Is the table "
         r"transposed, or does it hold vectors\?"
     )
     with pytest.raises(DataError, match=message):
@@ -199,9 +200,7 @@ def test_ten_thousand_columns_of_numbers_are_no_metrics():
 
 
 def test_two_columns_that_are_one_metric_are_both_named():
-    message = (
-        r"two columns are spelled like the metric 'recall@5', 'Recall@5' and 'recall_at_5'; rename"
-    )
+    message = r"columns 'Recall@5' and 'recall_at_5' are both the metric 'recall@5'; rename"
     with pytest.raises(DataError, match=message):
         score_table({"query_id": ["a"], "Recall@5": [1.0], "recall_at_5": [0.5]})
 

@@ -47,7 +47,10 @@ def test_an_exact_match_of_less_than_one_is_not_correct():
 
 def test_without_an_exact_match_the_error_shows_how_to_say_it():
     evaluation = RAGPipelineEvaluation("dense", {"query_id": ["a"], "recall": [1.0]})
-    message = r"'dense' has no exact match to tell correct answers\. Say .* correct=\('faithf"
+    message = (
+        r"'dense' has no exact match that says which answers are correct\. "
+        r"Pass .* correct=\('faithf"
+    )
     with pytest.raises(DataError, match=message):
         correctness(evaluation)
 
@@ -66,7 +69,7 @@ def test_a_metric_alone_asks_for_its_best_score(evaluation):
 
 
 def test_a_metric_without_a_best_score_needs_a_threshold(evaluation):
-    with pytest.raises(DataError, match=r"'latency_ms' has no best score; give a threshold"):
+    with pytest.raises(DataError, match=r"'latency_ms' has no best score; pass a threshold"):
         correctness(evaluation, "latency_ms")
 
 
@@ -95,7 +98,7 @@ def test_a_detail_of_booleans_or_of_0_and_1_tells(cells):
 
 
 def test_a_column_of_words_does_not_tell(evaluation):
-    with pytest.raises(DataError, match=r"'grade' must say true or false for each query\. Say"):
+    with pytest.raises(DataError, match=r"'grade' must be true or false for each query\. Pass"):
         correctness(evaluation, "grade")
 
 
@@ -134,7 +137,9 @@ def test_a_function_that_numbers_its_rows_is_taken_by_position(evaluation):
 
 @pytest.mark.parametrize("answer", [True, [True], [], pd.Series([True] * 5)])
 def test_a_function_that_gives_too_few_or_too_many_is_refused(evaluation, answer):
-    with pytest.raises(DataError, match=r"must give one boolean a row, 4; it gave [015]"):
+    with pytest.raises(
+        DataError, match=r"must return one boolean per row \(4\); it returned [015]"
+    ):
         correctness(evaluation, lambda rows: answer)
 
 
@@ -142,7 +147,7 @@ def test_a_function_that_gives_no_booleans_is_named(evaluation):
     def marks(rows):
         return ["yes", "no", "no", "yes"]
 
-    with pytest.raises(DataError, match=r"'marks' must say true or false"):
+    with pytest.raises(DataError, match=r"'marks' must be true or false"):
         correctness(evaluation, marks)
 
 
@@ -156,12 +161,12 @@ def test_a_threshold_is_a_finite_number(evaluation, threshold):
 
 @pytest.mark.parametrize("rule", [("faithfulness",), ("faithfulness", 0.5, 1), (0.5, "recall")])
 def test_a_pair_is_a_metric_and_a_threshold(evaluation, rule):
-    with pytest.raises(DataError, match=r"expected a metric and a threshold; got \("):
+    with pytest.raises(DataError, match=r"correct must be a metric and a threshold; got \("):
         correctness(evaluation, rule)
 
 
 def test_no_thresholds_at_all_are_refused(evaluation):
-    with pytest.raises(DataError, match=r"expected at least one threshold; got none"):
+    with pytest.raises(DataError, match=r"correct must hold at least one threshold; got none"):
         correctness(evaluation, {})
 
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rageval_report.scores import fingerprints
-from rageval_report.scores.fingerprints import all_different, places
+from rageval_report.scores.fingerprints import all_different, find_rows
 
 # Ids that share words, lengths and borders: what a careless reading of the bytes would mix up.
 PARTS = st.sampled_from(["", "a", "b", "\0", "é", "🦶", "1234567", "12345678", "123456789" * 2])
@@ -50,7 +50,7 @@ def test_the_fingerprint_of_an_id_does_not_depend_on_the_ids_around_it():
 @example(["a", "a\0"], ["a\0", "\0a", "a\0\0"])
 @example(["x" * 16, "x" * 17], ["x" * 15, "x" * 16])
 def test_any_ids_are_found_where_pandas_finds_them(ids, wanted):
-    found = fingerprints._found_by_fingerprint(arrow(ids), arrow(wanted))
+    found = fingerprints._find_by_fingerprint(arrow(ids), arrow(wanted))
     assert found.tolist() == by_pandas(ids, wanted)
 
 
@@ -58,7 +58,7 @@ def test_any_ids_are_found_where_pandas_finds_them(ids, wanted):
 @slowly
 def test_ids_find_themselves_in_any_order(ids, random):
     shuffled = random.sample(ids, len(ids))
-    found = fingerprints._found_by_fingerprint(arrow(ids), arrow(shuffled))
+    found = fingerprints._find_by_fingerprint(arrow(ids), arrow(shuffled))
     assert [ids[row] for row in found] == shuffled
 
 
@@ -84,7 +84,7 @@ def test_many_ids_are_found_where_pandas_finds_them(make, monkeypatch):
     ids = [make(i) for i in range(5000)]
     rng = np.random.default_rng(1)
     theirs = [ids[row] for row in rng.permutation(5000)[:4700]]
-    found = fingerprints._found_by_fingerprint(arrow(theirs), arrow(ids))
+    found = fingerprints._find_by_fingerprint(arrow(theirs), arrow(ids))
     assert found.tolist() == by_pandas(theirs, ids)
     assert len(np.unique(fingerprints._fingerprints(arrow(ids)))) == 5000
 
@@ -92,13 +92,13 @@ def test_many_ids_are_found_where_pandas_finds_them(make, monkeypatch):
 def test_ids_cut_out_of_a_longer_array_are_read_from_where_they_start():
     ids = arrow([f"q{i}" for i in range(50)])
     cut = ids[13:31]
-    assert places(cut, ids).tolist() == by_pandas(list(cut), list(ids))
+    assert find_rows(cut, ids).tolist() == by_pandas(list(cut), list(ids))
 
 
 def test_ids_in_several_chunks_are_read_as_one():
     chunks = pa.chunked_array([["a", "bb"], ["ccc"], ["dddddddddd"]])
     ids = pd.Index(pd.array(chunks, dtype="string[pyarrow]"))
-    assert places(ids, arrow(["dddddddddd", "bb", "x"])).tolist() == [3, 1, -1]
+    assert find_rows(ids, arrow(["dddddddddd", "bb", "x"])).tolist() == [3, 1, -1]
 
 
 # -- what fingerprints do not tell is left to pandas
@@ -107,11 +107,11 @@ def test_ids_in_several_chunks_are_read_as_one():
 def test_ids_that_share_a_fingerprint_are_still_told_apart(monkeypatch):
     """The worst there could be: one fingerprint for all ids of one length."""
     monkeypatch.setattr(
-        fingerprints, "_prints_of", lambda starts, ends, words: (ends - starts).view(np.uint64)
+        fingerprints, "_hash_block", lambda starts, ends, words: (ends - starts).view(np.uint64)
     )
     ids, wanted = arrow(["a", "b", "cc", "dd"]), arrow(["b", "dd", "x", "yyy"])
-    assert fingerprints._found_by_fingerprint(ids, wanted) is None
-    assert places(ids, wanted).tolist() == [1, 3, -1, -1]
+    assert fingerprints._find_by_fingerprint(ids, wanted) is None
+    assert find_rows(ids, wanted).tolist() == [1, 3, -1, -1]
     assert all_different(ids)
     assert not all_different(arrow(["a", "b", "a"]))
 
@@ -127,7 +127,7 @@ def test_fingerprints_that_want_the_same_seat_are_all_found(prints, wanted, shif
     shift_by = np.uint64(min(shift, 57))
     ours = np.array(prints, dtype=np.uint64) << shift_by
     theirs = np.array(wanted, dtype=np.uint64) << shift_by
-    found = fingerprints._looked_up(ours, theirs)
+    found = fingerprints._join_fingerprints(ours, theirs)
     assert found.tolist() == by_pandas(prints, wanted)
 
 
@@ -143,7 +143,7 @@ def test_fingerprints_that_want_the_same_seat_are_all_found(prints, wanted, shif
 )
 def test_other_ids_are_left_to_pandas(ids):
     assert fingerprints._fingerprints(ids) is None
-    assert places(ids, ids[::-1]).tolist() == [2, 1, 0]
+    assert find_rows(ids, ids[::-1]).tolist() == [2, 1, 0]
     assert all_different(ids)
 
 

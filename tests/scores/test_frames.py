@@ -79,7 +79,9 @@ except ImportError as exc:
 
 
 def test_a_column_of_another_library_is_not_a_frame():
-    with pytest.raises(DataError, match=r"expected a frame; got Series, which does not give its r"):
+    with pytest.raises(
+        DataError, match=r"data must be a frame; got Series, which does not give its r"
+    ):
         to_pandas(pl.Series([1.0]))
 
 
@@ -115,7 +117,9 @@ def test_series_that_share_an_index_of_ids_keep_it():
 
 def test_series_of_different_indexes_are_refused_because_joining_them_would_guess():
     columns = {"a": pd.Series([1, 2], index=[0, 1]), "b": pd.Series([1, 2], index=[1, 0])}
-    with pytest.raises(DataError, match=r"Series of different indexes; make one DataFrame of them"):
+    with pytest.raises(
+        DataError, match=r"Series with different indexes; make one DataFrame of them"
+    ):
         to_pandas(columns)
 
 
@@ -123,7 +127,7 @@ def test_columns_of_unequal_length_are_named_with_their_lengths():
     columns = {"query_id": ["a", "b", "c"], "recall": [1.0, 0.5], "bleu": [0.1, 0.2, 0.3]}
     message = (
         r"equal length; 'query_id' has 3, 'recall' has 2, 'bleu' has 3\. "
-        r"Look at 'recall': it should have 3"
+        r"Check 'recall': it should have 3"
     )
     with pytest.raises(DataError, match=message):
         to_pandas(columns)
@@ -137,14 +141,16 @@ def test_a_column_that_is_no_list_is_named_with_its_type(value):
 
 @pytest.mark.parametrize("value", [np.zeros((2, 2)), {1, 2}])
 def test_a_column_of_more_dimensions_or_without_order_is_refused(value):
-    with pytest.raises(DataError, match=r"expected one value a query in each column"):
+    with pytest.raises(DataError, match=r"data must hold one value per query in each column"):
         to_pandas({"recall": value})
 
 
 def test_an_empty_dict_or_list_is_refused():
-    with pytest.raises(DataError, match=r"expected columns of scores; got an empty dict"):
+    with pytest.raises(DataError, match=r"data must hold columns of scores; got an empty dict"):
         to_pandas({})
-    with pytest.raises(DataError, match=r"expected a list of one dict a query; got an empty list"):
+    with pytest.raises(
+        DataError, match=r"data must be a list of one dict per query; got an empty list"
+    ):
         to_pandas([])
 
 
@@ -178,7 +184,7 @@ def test_the_warning_points_at_the_line_that_made_the_evaluation(proposal):
 
 def test_a_text_is_not_split_where_that_would_not_make_the_lengths_agree(proposal):
     proposal["query_id"] = ["53c3b3e6, 225f87f7, 8ac473ec"]
-    with pytest.raises(DataError, match=r"Look at 'query_id': it should have 4"):
+    with pytest.raises(DataError, match=r"Check 'query_id': it should have 4"):
         to_pandas(proposal)
 
 

@@ -73,7 +73,7 @@ def test_an_index_of_levels_is_refused():
 
 
 def test_a_table_without_ids_index_or_questions_is_refused():
-    with pytest.raises(DataError, match=r"no column of query ids: .* columns: 'recall', 'note'"):
+    with pytest.raises(DataError, match=r"no column holds query ids: .* columns: 'recall', 'note'"):
         score_table({"recall": [1.0], "note": ["x"]})
 
 
@@ -98,8 +98,9 @@ def test_ids_are_texts_as_they_stand(ids, texts):
 def test_duplicate_ids_are_named_up_to_five():
     ids = [*"abcdefg", *"abcdef"]
     message = (
-        r"query ids must be unique; seen more than once: 'a', 'b', 'c', 'd', 'e' and 1 more\. "
-        r'Repeated runs .* duplicates="mean"'
+        r"query ids must be unique; these appear more than once: 'a', 'b', 'c', 'd', 'e' and 1 "
+        r"more\. "
+        r'To average repeated runs .* duplicates="mean"'
     )
     with pytest.raises(DataError, match=message):
         score_table({"query_id": ids, "recall": [1.0] * 13})
@@ -108,7 +109,7 @@ def test_duplicate_ids_are_named_up_to_five():
 def test_one_duplicate_among_thousands_is_found():
     ids = [f"query-{i}" for i in range(3000)]
     ids[2718] = "query-314"
-    with pytest.raises(DataError, match=r"seen more than once: 'query-314'\."):
+    with pytest.raises(DataError, match=r"appear more than once: 'query-314'\."):
         score_table({"query_id": ids, "recall": [1.0] * 3000})
 
 
@@ -131,7 +132,10 @@ def test_blank_ids_are_told_by_row(blank):
 
 
 def test_1_and_the_text_1_are_not_one_query():
-    message = r"query ids of different types that read alike, as 1 and '1': '1'; make them all te"
+    message = (
+        r"query ids of different types must not look the same, as 1 and '1' do: '1'; make them all "
+        r"te"
+    )
     with pytest.raises(DataError, match=message):
         score_table({"query_id": [1, "1", "2"], "recall": [1.0] * 3})
 
@@ -143,13 +147,13 @@ def test_numbers_among_texts_are_texts_where_no_two_read_alike():
 
 @pytest.mark.parametrize("ids", [[0.5, 1.0], [math.inf, 1.0], [1e300, 1.0], [2.0**53 + 2, 1.0]])
 def test_ids_are_no_fractions(ids):
-    with pytest.raises(DataError, match=r"query ids must be texts or whole numbers; got"):
+    with pytest.raises(DataError, match=r"query ids must be texts or integers; got"):
         score_table({"query_id": ids, "recall": [1.0, 0.0]})
 
 
 @pytest.mark.parametrize("ids", [[["a"], ["b"]], [{"a": 1}, "b"], [b"a", b"b"]])
 def test_ids_are_no_lists_dicts_or_bytes(ids):
-    with pytest.raises(DataError, match=r"query ids must be texts or whole numbers; got"):
+    with pytest.raises(DataError, match=r"query ids must be texts or integers; got"):
         score_table({"query_id": ids, "recall": [1.0, 0.0]})
 
 

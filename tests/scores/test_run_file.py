@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from rageval_report import RAGPipelineEvaluation, read_scores
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.scores.run_file import (
+    parse_run_document,
     plain_value,
     query_set_hash,
     run_document,
-    run_of,
     time_of,
 )
 
@@ -148,7 +148,7 @@ def test_the_scorecard_and_the_states_stand_in_the_file():
 
 
 def test_configuration_directions_states_and_notes_are_read_back(tmp_path):
-    noted = RUN.noting("ids were guessed")
+    noted = RUN.with_notes("ids were guessed")
     again = RAGPipelineEvaluation.load(None, noted.save(tmp_path / "run.json"))
     assert again.name == "hybrid"
     assert again.config == RUN.config
@@ -173,7 +173,10 @@ def saved_document(tmp_path, **changes):
     ("changes", "told"),
     [
         ({"format_version": 2}, "format version 2, written by rageval_report .* update"),
-        ({"format_version": "1"}, "format_version of the run file must be a whole number; got '1'"),
+        (
+            {"format_version": "1"},
+            "format_version of the run file must be an integer >= 1; got '1'",
+        ),
         ({"queries": {}}, "field 'queries' of the run file must be a list"),
         ({"queries": [3]}, "field 'queries' of the run file must be a list of objects"),
         ({"metrics": []}, "field 'metrics' of the run file must be an object"),
@@ -201,7 +204,7 @@ def test_a_time_without_a_zone_is_utc_and_a_day_its_first_moment():
 
 @pytest.mark.parametrize("told", ["", "monday", "2026-13-01", 20260801, None, pd.NaT])
 def test_what_is_no_time_says_what_one_looks_like(told):
-    with pytest.raises(DataError, match="ISO 8601; as 2026-08-01T09:30:00"):
+    with pytest.raises(DataError, match="ISO 8601 format, such as 2026-08-01T09:30:00"):
         time_of(told)
 
 
@@ -209,9 +212,9 @@ def test_a_file_tells_its_time_only_where_it_is_known():
     assert "created" not in run_document(RUN)
     told = run_document(RUN, created=datetime(2026, 8, 1, 9, 30, tzinfo=UTC))
     assert told["created"] == "2026-08-01T09:30:00+00:00"
-    assert run_of(told).created == datetime(2026, 8, 1, 9, 30, tzinfo=UTC)
+    assert parse_run_document(told).created == datetime(2026, 8, 1, 9, 30, tzinfo=UTC)
 
 
 def test_a_time_that_is_no_text_is_refused():
     with pytest.raises(DataError, match="field 'created' of the run file must be a text; got 5"):
-        run_of(run_document(RUN) | {"created": 5})
+        parse_run_document(run_document(RUN) | {"created": 5})

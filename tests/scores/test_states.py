@@ -8,10 +8,10 @@ from rageval_report.errors import DataError
 from rageval_report.scores import score_table
 from rageval_report.scores.states import (
     is_state_column,
+    state_columns,
     states_frame,
     states_of,
     unscored_reasons,
-    with_states,
 )
 
 NAN = float("nan")
@@ -76,15 +76,15 @@ def test_a_column_that_only_ends_so_is_a_column_like_any():
 
 
 def test_states_are_written_only_where_they_say_more_than_nan():
-    assert with_states("recall", ["scored", "missing"]) == {}
-    assert with_states("recall", ["failed"]) == {"recall_state": ["failed"]}
+    assert state_columns("recall", ["scored", "missing"]) == {}
+    assert state_columns("recall", ["failed"]) == {"recall_state": ["failed"]}
 
 
 @pytest.mark.parametrize("low", [-0.0001, 1.0005])
 def test_a_score_a_little_outside_its_bounds_is_moved_with_a_note(low):
     table = table_of([0.5, low])
     assert table.scores["faithfulness"].tolist() == [0.5, round(low)]
-    assert any("lie a little outside 0 to 1" in note and "'q1'" in note for note in table.notes)
+    assert any("lie slightly outside 0 to 1" in note and "'q1'" in note for note in table.notes)
     with pytest.raises(DataError, match=r"must lie between 0 and 1; got .* at 'q1'"):
         table_of([0.5, low], strict=True)
 
@@ -118,4 +118,4 @@ def test_an_unknown_column_is_a_metric_where_its_cells_can_be_nothing_else(cells
 
 def test_words_that_became_scores_are_told():
     data = {"query_id": ["a", "b"], "verdict": ["pass", "fail"]}
-    assert "'verdict': 'fail' as 0, 'pass' as 1" in score_table(data).notes
+    assert "'verdict': 'fail' is read as 0, 'pass' is read as 1" in score_table(data).notes

@@ -174,7 +174,7 @@ def test_repeated_runs_are_averaged_on_request_and_that_is_noted():
     assert table.scores.index.tolist() == ["b", "a"]
     assert table.scores["recall"].tolist() == [0.5, 0.5]
     assert table.details["question"].tolist() == ["x", "y"]
-    assert table.notes[-1].startswith("4 rows of 2 queries: each query's score is the mean")
+    assert table.notes[-1].startswith("4 rows of 2 queries: the score of each query is the mean")
 
 
 def test_a_binary_metric_whose_runs_differ_is_a_proportion():
@@ -190,7 +190,7 @@ def test_asking_for_means_changes_nothing_where_ids_are_unique():
 
 
 def test_another_way_with_duplicates_is_told_with_the_known_ones():
-    with pytest.raises(UnknownNameError, match=r"named 'avg'\. Known: error, mean"):
+    with pytest.raises(UnknownNameError, match=r'duplicates must be "error" or "mean"; got "avg"'):
         table_of(0.5, duplicates="avg")
 
 
@@ -199,7 +199,7 @@ def test_another_way_with_duplicates_is_told_with_the_known_ones():
 
 @pytest.mark.parametrize("data", [pd.DataFrame({"query_id": [], "recall": []}), {"recall": []}])
 def test_an_empty_table_is_refused(data):
-    with pytest.raises(DataError, match=r"expected one row a query; the table is empty"):
+    with pytest.raises(DataError, match=r"data must have one row per query; the table is empty"):
         score_table(data)
 
 
@@ -213,8 +213,8 @@ def test_infinite_scores_are_named_with_their_query(infinite, name):
 
 def test_scores_outside_their_bounds_are_named_up_to_five_with_what_to_do():
     message = (
-        r"'faithfulness' must lie between 0 and 1; got 1.5 at 'b', -0.2 at 'd'\. If its scale is "
-        r"another, say so: metrics=\{'faithfulness': \{'bounds': \(low, high\)\}\}"
+        r"'faithfulness' must lie between 0 and 1; got 1.5 at 'b', -0.2 at 'd'\. If it has another "
+        r"scale, pass metrics=\{'faithfulness': \{'bounds': \(low, high\)\}\}"
     )
     with pytest.raises(DataError, match=message):
         table_of(0.5, 1.5, 1.0, -0.2)
@@ -230,9 +230,13 @@ def test_the_advice_of_the_error_works():
 
 def test_columns_of_one_name_are_refused():
     frame = pd.DataFrame([["a", 1.0, 2.0]], columns=["query_id", "recall", "recall"])
-    with pytest.raises(DataError, match=r"names must be unique; seen more than once: 'recall'"):
+    message = (
+        r"names must be unique; these appear more than once: "
+        r"'recall'"
+    )
+    with pytest.raises(DataError, match=message):
         score_table(frame)
-    with pytest.raises(DataError, match=r"names must be unique; seen more than once: '1'"):
+    with pytest.raises(DataError, match=r"names must be unique; these appear more than once: '1'"):
         score_table(pd.DataFrame([["a", 1.0, 2.0]], columns=["query_id", 1, "1"]))
 
 
@@ -264,7 +268,10 @@ def test_the_caller_cannot_tell_of_a_metric_that_is_not_there():
 
 def test_a_guessed_direction_is_noted_and_a_told_one_is_not():
     (note,) = table_of(0.5, name="my_error_rate").notes
-    assert note == "'my_error_rate' is not a known metric; by its name, lower is taken as better"
+    assert (
+        note
+        == "'my_error_rate' is not a known metric; because of its name, lower is taken as better"
+    )
     told = table_of(0.5, name="my_error_rate", metrics={"my_error_rate": "lower"})
     assert told.notes == ()
 
@@ -273,7 +280,8 @@ def test_a_binary_metric_with_other_scores_is_a_proportion_and_that_is_noted():
     table = table_of(1.0, 0.5, name="single_hit")
     assert table.metrics["single_hit"].kind == "proportion"
     assert table.notes == (
-        "'single_hit' should be 0 or 1, but there are scores between: read as shares",
+        "'single_hit' should be 0 or 1, but some scores lie between them: it is read as a "
+        "proportion",
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from rageval_report.analysis.agreement.ratings import Ratings
 from rageval_report.errors import DataError, UnknownNameError, named
-from rageval_report.scores import Correct, Metric, normalised
+from rageval_report.scores import Correct, Metric, normalise_name
 from rageval_report.types import FloatArray
 
 ScaleKind = Literal["binary", "nominal", "ordinal", "continuous"]
@@ -214,7 +214,7 @@ def _default_threshold(metric: Metric, correct: Correct | None) -> float:
     """Where a correct answer begins, as far as somebody said; else the middle of the bounds."""
     rules = {correct[0]: correct[1]} if isinstance(correct, tuple) else correct
     if isinstance(rules, Mapping):
-        told = {normalised(name): float(one) for name, one in rules.items()}
+        told = {normalise_name(name): float(one) for name, one in rules.items()}
         if metric.name in told:
             return told[metric.name]
     if metric.bounds is None:

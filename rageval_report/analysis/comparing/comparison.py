@@ -32,8 +32,8 @@ from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
-from rageval_report.scores import Metric, Scored, beside, resolver
-from rageval_report.scores.matching import matched
+from rageval_report.scores import Metric, Scored, join_details, resolver
+from rageval_report.scores.text_matching import match_queries
 from rageval_report.stats import PAIRED_INTERVALS, TESTS
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.types import FloatArray
@@ -186,7 +186,7 @@ class Comparison(Result):
             },
             index=pairing.alignment.ids[order].rename("query_id"),
         )
-        return beside(frame, _both_details(pairing, frame.index))
+        return join_details(frame, _both_details(pairing, frame.index))
 
     def _pair(self, metric: str, candidate: str | None) -> tuple[Pairing, Metric, Metric]:
         pairing = self._pairing(candidate)
@@ -311,7 +311,7 @@ def compare(
         n_resamples=check_resamples(n_resamples),
         seed=check_seed(seed),
     )
-    runs = candidates if on is None else [matched(one, baseline, on) for one in candidates]
+    runs = candidates if on is None else [match_queries(one, baseline, on) for one in candidates]
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
     rows = [row for pairing in pairings for row in compare_metrics(pairing, plan, clusters)]
     adjusted = correct_pvalues(rows, correction, plan, len(baseline.scores))

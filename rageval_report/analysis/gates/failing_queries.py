@@ -8,7 +8,7 @@ import pandas as pd
 
 from rageval_report.analysis.gates.rule_outcomes import Outcome
 from rageval_report.results import Result
-from rageval_report.scores import Metric, Scored, normalised
+from rageval_report.scores import Metric, Scored, normalise_name
 from rageval_report.scores.states import MISSING, NOT_APPLICABLE, states_frame, unscored_reasons
 from rageval_report.scores.texts import ANSWER, QUESTION, REFERENCE
 
@@ -62,7 +62,7 @@ def _titled_result(
 
 
 def _is_text(column: str) -> bool:
-    name = normalised(column)
+    name = normalise_name(column)
     return any(
         name == text or name.endswith(f"_{text}") for text in (*QUESTION, *ANSWER, *REFERENCE)
     )

@@ -19,8 +19,8 @@ from rageval_report.analysis.comparing.pairing import (
 )
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, named
 from rageval_report.scores import Metric, Scored, resolver
-from rageval_report.scores.fingerprints import places
-from rageval_report.scores.matching import matched
+from rageval_report.scores.fingerprints import find_rows
+from rageval_report.scores.text_matching import match_queries
 from rageval_report.types import FloatArray
 
 _Rows = npt.NDArray[np.intp]
@@ -174,7 +174,7 @@ def line_up(
     if missing not in MISSING:
         raise UnknownNameError("way to treat missing scores", missing, MISSING)
     first = runs[0]
-    others = [run if on is None else matched(run, first, on) for run in runs[1:]]
+    others = [run if on is None else match_queries(run, first, on) for run in runs[1:]]
     pairings = [pair_runs(first, run) for run in others]
     ids, moved = _common_ids(first, pairings)
     metrics = _common_metrics(first, pairings)
@@ -215,7 +215,7 @@ def _common_ids(
             f"{first.name!r}; rank fewer of them, or compare them two by two"
         )
     indexes = [first.scores.index, *(pairing.candidate.scores.index for pairing in pairings)]
-    return common, tuple(places(index, common) for index in indexes)
+    return common, tuple(find_rows(index, common) for index in indexes)
 
 
 def _common_metrics(first: Scored, pairings: list[Pairing]) -> dict[str, tuple[Metric, ...]]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from rageval_report.analysis.ranking.lineup import Lineup, ScoreBlock
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.scores import Catalogue, Metric, normalised, resolver
+from rageval_report.scores import Catalogue, Metric, normalise_name, resolver
 from rageval_report.stats.resampled import STATISTICS
 from rageval_report.types import FloatArray
 
@@ -277,7 +277,7 @@ def _weight(name: str, weight: object) -> float:
 
 def _objective_name(lineup: Lineup, known: dict[str, Objective], name: str) -> str:
     """The objective of that name; else the metric, which becomes one."""
-    spelled = normalised(name)
+    spelled = normalise_name(name)
     if name in known or spelled in known:
         return name if name in known else spelled
     metrics = _metrics(lineup)
@@ -335,7 +335,7 @@ def _spellings(objective: Objective) -> set[str]:
     catalogue = Catalogue()
     found = [catalogue.find(name) for name in objective.metrics]
     return {
-        *(normalised(name) for name in objective.metrics),
+        *(normalise_name(name) for name in objective.metrics),
         *(metric.known_as for metric in found if metric is not None),
     }
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from rageval_report.analysis.repeating.edit_distance import MOST_LETTERS, edit_distance
 from rageval_report.results import Result
-from rageval_report.scores import Correct, Scored, beside, correctness
+from rageval_report.scores import Correct, Scored, correctness, join_details
 from rageval_report.scores.query_ids import first_named
 from rageval_report.scores.run_file import plain_value
 from rageval_report.scores.texts import ANSWER
@@ -146,7 +146,7 @@ def _cells(
     """
     columns = []
     for run in runs:
-        held = beside(run.scores, run.details)
+        held = join_details(run.scores, run.details)
         name = first_named(map(str, held), wanted)
         if name is None:
             return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rageval_report._registry import Registry
-from rageval_report.scores import METRICS, Catalogue, normalised
+from rageval_report.scores import METRICS, Catalogue, normalise_name
 
 if TYPE_CHECKING:
     from rageval_report.judges.rubric import Rubric
@@ -48,7 +48,7 @@ def judge_of(name: str) -> str | None:
     if name in JUDGES:
         return name
     metric = Catalogue().find(name)
-    spelled = normalised(name) if metric is None else metric.known_as
+    spelled = normalise_name(name) if metric is None else metric.known_as
     return spelled if spelled in JUDGES else None
 
 

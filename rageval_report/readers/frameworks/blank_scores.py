@@ -10,7 +10,7 @@ import pandas as pd
 
 from rageval_report.readers.cell_values import is_blank
 from rageval_report.scores.cells import plain_number, read_cells
-from rageval_report.scores.metric import Catalogue, normalised
+from rageval_report.scores.metric import Catalogue, normalise_name
 from rageval_report.scores.states import FAILED, MISSING, STATE
 from rageval_report.scores.texts import TEXTS
 
@@ -40,7 +40,7 @@ def mark_blank_scores(
     columns: dict[str, np.ndarray] = {}
     counts = {}
     for name in map(str, frame):
-        if name in other_columns or normalised(name) in TEXTS or f"{name}{STATE}" in frame:
+        if name in other_columns or normalise_name(name) in TEXTS or f"{name}{STATE}" in frame:
             continue
         cells = frame[name]
         if not _may_hold_scores(cells, is_known=catalogue.find(name) is not None):

@@ -21,7 +21,7 @@ from rageval_report.readers.frameworks.judgements import (
 from rageval_report.readers.json_shapes import ShapeError, check_object, check_records
 from rageval_report.readers.record_columns import columns_of, frame_of
 from rageval_report.scores.cells import LETTERS
-from rageval_report.scores.metric import normalised
+from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.texts import TEXTS
 from rageval_report.types import JsonObject
@@ -120,16 +120,16 @@ def _parts(scores: Iterable[JsonObject]) -> dict[Part, str]:
             found |= dict.fromkeys((str(scorer), key) for key in keys)
     is_of_objects = {scorer for scorer, key in found if key is not None}
     parts = [part for part in found if part[1] is not None or part[0] not in is_of_objects]
-    spelled = Counter(normalised(key or scorer) for scorer, key in parts)
+    spelled = Counter(normalise_name(key or scorer) for scorer, key in parts)
     return {part: _name(part, spelled) for part in parts}
 
 
 def _name(part: Part, spelled: Counter[str]) -> str:
     scorer, key = part
     name = key or scorer
-    is_taken = spelled[normalised(name)] > 1 or name.isdigit()
+    is_taken = spelled[normalise_name(name)] > 1 or name.isdigit()
     name = f"{scorer}_{key}" if is_taken and key is not None else name
-    return f"{name}_score" if normalised(name) in _RESERVED else name
+    return f"{name}_score" if normalise_name(name) in _RESERVED else name
 
 
 def _value(score: object) -> object:

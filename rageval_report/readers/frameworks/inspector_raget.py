@@ -12,7 +12,7 @@ from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.json_shapes import check_object, check_records, is_records
 from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
-from rageval_report.scores.metric import Catalogue, Override, normalised
+from rageval_report.scores.metric import Catalogue, Override, normalise_name
 from rageval_report.types import JsonObject
 
 # What annotators leave where they judge nothing, and where there is nothing to judge.
@@ -307,7 +307,7 @@ def _task_details(task: JsonObject) -> dict[str, Any]:
     found["contexts"] = task.get("contexts")
     for key, value in task.items():
         if key not in _OWN_FIELDS:
-            found[f"task_{key}" if normalised(key) in _OUR_NAMES else key] = _label(value)
+            found[f"task_{key}" if normalise_name(key) in _OUR_NAMES else key] = _label(value)
     return found
 
 

@@ -21,7 +21,7 @@ from rageval_report.readers.frameworks.judgements import (
 from rageval_report.readers.json_shapes import is_records
 from rageval_report.readers.record_columns import columns_of, frame_of
 from rageval_report.readers.table_files import header_of, read_table
-from rageval_report.scores.metric import Override, normalised
+from rageval_report.scores.metric import Override, normalise_name
 from rageval_report.types import JsonObject
 
 _FRAME = frozenset(("rag", "query", "scores", "feedbacks"))
@@ -139,7 +139,9 @@ def _is_graded(name: str, scores: Iterable[float]) -> bool:
     low, high = 1.0, 5.0
     given = [score for score in scores if not math.isnan(score)]
     is_within = all(low <= score <= high for score in given)
-    return normalised(name) == "correctness" and is_within and any(score > low for score in given)
+    return (
+        normalise_name(name) == "correctness" and is_within and any(score > low for score in given)
+    )
 
 
 def _judgement(result: JsonObject, scored_by: str) -> Judgement:

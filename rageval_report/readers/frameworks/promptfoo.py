@@ -19,7 +19,7 @@ from rageval_report.readers.frameworks.promptfoo_csv import (
 )
 from rageval_report.readers.json_shapes import check_object, check_records, is_records
 from rageval_report.readers.record_columns import columns_of, frame_of
-from rageval_report.scores.states import FAILED, MISSING, SCORED, with_states
+from rageval_report.scores.states import FAILED, MISSING, SCORED, state_columns
 from rageval_report.types import JsonObject
 
 _ERROR = 2  # failureReason: 0 none, 1 an assertion, 2 an error
@@ -170,7 +170,7 @@ def _state_columns(
             for row, cell, failed in zip(rows, cells, failures, strict=True)
         ]
         is_told = any(name in failed for failed in failures)
-        found |= with_states(name, states if is_told else [SCORED] * len(states), reasons)
+        found |= state_columns(name, states if is_told else [SCORED] * len(states), reasons)
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rageval_report.readers.base import CellsByColumn
 from rageval_report.readers.cell_values import json_text
 from rageval_report.readers.record_columns import columns_of
-from rageval_report.scores.metric import normalised
+from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import first_named, id_column_of
 from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE, TEXTS
 
@@ -64,7 +64,7 @@ def _other_parts(parts: CellsByColumn, role: str, main: str | None, origin: str)
 
 def _part_name(name: str, origin: str) -> str:
     """The name, unless it would be taken for the row's id or for another text of the row."""
-    is_taken = id_column_of([name]) is not None or normalised(name) in TEXTS
+    is_taken = id_column_of([name]) is not None or normalise_name(name) in TEXTS
     return f"{origin}.{name}" if is_taken else name
 
 

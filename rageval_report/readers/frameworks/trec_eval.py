@@ -19,7 +19,7 @@ from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.json_shapes import check_object
 from rageval_report.readers.record_columns import columns_of, frame_of
 from rageval_report.readers.table_files import header_of
-from rageval_report.scores.metric import normalised
+from rageval_report.scores.metric import normalise_name
 
 _SURE = 0.95
 _SAMPLE = 50
@@ -268,7 +268,7 @@ _RANKED = {"score", "rank", "tag", "run", "run_id", "system"}
 
 
 def _table_of_rankings(header: Iterable[str]) -> str | None:
-    names = {normalised(name) for name in header}
+    names = {normalise_name(name) for name in header}
     known = _QUERY | _DOCUMENT | _GRADE | _RANKED
     if not (names <= known and names & _QUERY and names & _DOCUMENT and len(names) > 2):
         return None

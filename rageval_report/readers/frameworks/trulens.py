@@ -25,7 +25,7 @@ from rageval_report.scores.states import (
     MISSING,
     REASON,
     STATE,
-    with_states,
+    state_columns,
 )
 
 _RECORD = frozenset(("record_id", "input", "output"))
@@ -279,7 +279,7 @@ def _of_metric(rows: pd.DataFrame, metric: str) -> dict[str, Any]:
         states.append(unscored if is_missing else read.states[row])
         why = _NOT_READ if is_unreadable[row] else read.reasons[row] or reason
         reasons.append(why or judge_explanation(calls))
-    return {metric: numbers, **with_states(metric, states, reasons)}
+    return {metric: numbers, **state_columns(metric, states, reasons)}
 
 
 def _cells(rows: pd.DataFrame, name: str) -> list[Any]:

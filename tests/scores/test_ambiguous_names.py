@@ -35,7 +35,7 @@ def test_an_f1_of_which_nothing_else_is_said_is_that_of_retrieval(columns):
 def test_an_f1_beside_metrics_of_both_kinds_is_said_to_be_ambiguous():
     run = evaluated(**{"em": [1, 0], "recall@5": [1, 0], "f1": [1.0, 0.4]})
     assert run.metrics["f1"].group == "retrieval"
-    assert "'f1' may be of retrieval or of the answer" in run.notes[-1]
+    assert "'f1' may be a metric of retrieval or of the answer" in run.notes[-1]
 
 
 def test_what_the_caller_says_of_an_f1_holds():

@@ -39,5 +39,7 @@ def test_cells_without_a_type_and_unknown_libraries_are_told():
     )
     with pytest.raises(DataError, match="pyarrow has no type for these cells"):
         mixed.to_frame("pyarrow")
-    with pytest.raises(UnknownNameError, match="library of frames"):
+    with pytest.raises(
+        UnknownNameError, match='library must be "pandas", "polars" or "pyarrow"; got "spark"'
+    ):
         RUN.to_frame("spark")

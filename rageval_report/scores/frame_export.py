@@ -1,36 +1,38 @@
-"""The rows of an evaluation as frames of other libraries."""
+"""Converts the rows of an evaluation to frames of other libraries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, check_choice
 from rageval_report.scores.table import Scored
 from rageval_report.scores.write import score_rows
 
+FrameLibrary = Literal["pandas", "polars", "pyarrow"]
 
-def frame_for(evaluation: Scored, library: str = "pandas") -> Any:
-    """One row a query, ids and details and metrics, as a frame of a library.
+
+def frame_for(evaluation: Scored, library: FrameLibrary = "pandas") -> Any:
+    """One row per query (ids, details and metrics), as a frame of a library.
 
     Parameters
     ----------
     evaluation : Scored
         The rows.
     library : {"pandas", "polars", "pyarrow"}
-        Whose frame to make.
+        The library of the frame.
 
     Raises
     ------
-    UnknownNameError
-        If the library is not known.
+    UnknownValueError
+        If `library` has another value.
     MissingDependencyError
-        If it is not installed.
+        If the library is not installed.
     DataError
-        If it has no type for a column of details, as for texts beside lists.
+        If the library has no type for a column of details, such as texts beside lists.
 
     Examples
     --------
@@ -39,9 +41,8 @@ def frame_for(evaluation: Scored, library: str = "pandas") -> Any:
     >>> frame_for(run, "pyarrow").column_names
     ['query_id', 'recall']
     """
-    if library not in _FRAMES:
-        raise UnknownNameError("library of frames", library, _FRAMES)
-    return _FRAMES[library](score_rows(evaluation))
+    check_choice("library", library, _CONVERTERS)
+    return _CONVERTERS[library](score_rows(evaluation))
 
 
 def _pyarrow(rows: pd.DataFrame) -> Any:
@@ -50,7 +51,7 @@ def _pyarrow(rows: pd.DataFrame) -> Any:
         return arrow.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(None)
     except (arrow.ArrowException, TypeError, ValueError) as exc:
         raise DataError(
-            f"pyarrow has no type for these cells: {exc}. Drop the column, or make texts of it"
+            f"pyarrow has no type for these cells: {exc}. Drop the column, or convert it to texts"
         ) from exc
 
 
@@ -62,7 +63,7 @@ def _pandas(rows: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
-_FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
+_CONVERTERS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "pandas": _pandas,
     "polars": _polars,
     "pyarrow": _pyarrow,

@@ -4,7 +4,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.errors import AlignmentError, UnknownNameError
-from rageval_report.scores.matching import matched
+from rageval_report.scores.text_matching import match_queries
 
 OURS = RAGPipelineEvaluation(
     "ours",
@@ -24,12 +24,12 @@ def theirs(questions, ids=None, column="user_input"):
 
 def test_blanks_and_unicode_forms_make_no_difference_and_equal_texts_match_in_order():
     run = theirs([" Why\u00a0so? ", "When?", "Why\nso?", "Who?"])
-    assert list(matched(run, OURS, "question").scores.index) == ["b", "d", "c", "a"]
+    assert list(match_queries(run, OURS, "question").scores.index) == ["b", "d", "c", "a"]
 
 
 def test_a_query_of_one_run_keeps_its_own_id_and_takes_nobody_elses():
     run = theirs(["Who?", "How?", "Where?"], ids=["b", "a", "z"])
-    assert list(matched(run, OURS, "question").scores.index) == ["a", "theirs:a", "z"]
+    assert list(match_queries(run, OURS, "question").scores.index) == ["a", "theirs:a", "z"]
 
 
 def test_a_comparison_on_questions_pairs_what_ids_cannot():
@@ -54,5 +54,5 @@ def test_matching_by_ids_and_by_questions_agree_where_both_can():
 def test_a_column_that_is_not_there_and_texts_that_never_meet_are_told():
     with pytest.raises(UnknownNameError, match="detail column of 'ours'"):
         compare(OURS, theirs(["Who?"]), on="topic")
-    with pytest.raises(AlignmentError, match="share no text of 'question'"):
+    with pytest.raises(AlignmentError, match=r"on='question': .* have no text in common"):
         compare(OURS, theirs(["How?"]), on="question")

@@ -1,4 +1,4 @@
-"""A sheet for people who check answers: what was asked and answered, and blank columns to fill."""
+"""Makes a sheet for people who check answers: questions, answers, and blank columns to fill in."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ BLANKS = ("answer_correct", "citations_correct", "faithfulness", "notes")
 _TEXTS = {"question": QUESTION, "reference": REFERENCE, "answer": ANSWER, "contexts": CONTEXTS}
 _CITATIONS = ("citations", "cited")
 
-# What a spreadsheet takes for a formula.
+# A spreadsheet takes a cell that starts with one of these for a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 _SEPARATOR = "\n---\n"
 
 
 def review_sheet(evaluation: Scored) -> pd.DataFrame:
-    """The sheet: a row a query.
+    """The sheet with one row per query.
 
     Parameters
     ----------
     evaluation : Scored
-        A pipeline's scores and texts.
+        The scores and texts of a pipeline.
 
     Returns
     -------
     DataFrame
-        ``query_id``; ``question``, ``reference``, ``answer``, ``contexts`` and ``citations`` as far
-        as they are there; each metric as ``scored_<metric>``; and blank, for the reviewer,
-        ``answer_correct``, ``citations_correct``, ``faithfulness`` and ``notes``. A text that a
-        spreadsheet would take for a formula begins with an apostrophe.
+        ``query_id``; ``question``, ``reference``, ``answer``, ``contexts`` and ``citations`` if the
+        details have them; each metric as ``scored_<metric>``; and the blank columns
+        ``answer_correct``, ``citations_correct``, ``faithfulness`` and ``notes`` for the reviewer.
+        A text that a spreadsheet would take for a formula starts with an apostrophe.
 
     Examples
     --------
@@ -46,23 +46,23 @@ def review_sheet(evaluation: Scored) -> pd.DataFrame:
     "'=1+1?"
     """
     details = evaluation.details
-    columns: dict[str, object] = {QUERY_ID: list(map(_harmless, evaluation.scores.index))}
+    columns: dict[str, object] = {QUERY_ID: list(map(_escape_formula, evaluation.scores.index))}
     for name, names in (*_TEXTS.items(), ("citations", _CITATIONS)):
         column = first_named(map(str, details), names)
         if column is not None:
-            columns[name] = [_harmless(_text(cell)) for cell in details[column].tolist()]
+            columns[name] = [_escape_formula(_cell_text(cell)) for cell in details[column].tolist()]
     for name in evaluation.metrics:
         columns[f"scored_{name}"] = evaluation.scores[name].to_numpy()
     return pd.DataFrame({**columns, **dict.fromkeys(BLANKS, "")})
 
 
 def review_markdown(evaluation: Scored) -> str:
-    """The same as a page to read: a section a query, with boxes to fill.
+    """The sheet as a Markdown page: one section per query, with boxes to fill in.
 
     Parameters
     ----------
     evaluation : Scored
-        A pipeline's scores and texts.
+        The scores and texts of a pipeline.
     """
     sheet = review_sheet(evaluation)
     rows = sheet.to_dict("records")
@@ -80,21 +80,21 @@ def _lines(row: dict[str, object]) -> Iterator[str]:
         if row.get(name):
             quoted = str(row[name]).replace("\n", "\n> ")
             yield f"\n**{name}**\n\n> {quoted}"
-    told = [
+    scores = [
         f"{name.removeprefix('scored_')} {number:.3g}"
         for name, number in row.items()
         if name.startswith("scored_") and isinstance(number, float) and not np.isnan(number)
     ]
-    yield f"\n**scores** {', '.join(told) or 'none'}\n"
+    yield f"\n**scores** {', '.join(scores) or 'none'}\n"
     yield from (f"- {name}: [ ]" for name in BLANKS)
 
 
-def _text(cell: object) -> str:
+def _cell_text(cell: object) -> str:
     plain = plain_value(cell)
     if isinstance(plain, list):
         return "\n".join(str(part) for part in plain)
     return "" if plain is None else str(plain)
 
 
-def _harmless(text: str) -> str:
+def _escape_formula(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
