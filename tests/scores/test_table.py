@@ -219,7 +219,7 @@ def test_scores_outside_their_bounds_are_named_up_to_five_with_what_to_do():
     with pytest.raises(DataError, match=message):
         table_of(0.5, 1.5, 1.0, -0.2)
     many = {"query_id": range(9), "recall": [5.0] * 9}
-    with pytest.raises(DataError, match=r"5 at '0', .*, 5 at '4' and 4 more\. If its"):
+    with pytest.raises(DataError, match=r"5 at '0', .*, 5 at '4' and 4 more\. If it has"):
         score_table(many)
 
 
