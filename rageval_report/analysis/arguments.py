@@ -1,22 +1,45 @@
-"""Arguments that every analysis shares: which metrics, which threshold."""
+"""Arguments that several analyses share: metrics, thresholds, percentiles, lists of keywords."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import TypedDict
 
 import numpy as np
 
 from rageval_report.errors import DataError
-from rageval_report.scores import Metric, Scored, resolver
+from rageval_report.scores import Correct, Metric, Scored, resolver
 from rageval_report.stats.means.describe import percentiles_of
 from rageval_report.types import FloatArray
+
+
+class MeanSettings(TypedDict, total=False):
+    """The keywords that say how means and their intervals are computed; see `summarise`."""
+
+    percentiles: Sequence[float]
+    interval: str
+    confidence_level: float
+    n_resamples: int
+    seed: int
+
+
+class ReportOptions(MeanSettings, total=False):
+    """The keywords of a report file; see `rageval_report.reports.report_evaluation`."""
+
+    title: str | None
+    by: str | Iterable[str] | None
+    correct: Correct | None
+    k: int | None
+    pictures: bool
+    longest_text: int | None
+
 
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
 
 
 def choose_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> list[Metric]:
-    """The metrics asked for, by any of their names; all of them where nothing is asked.
+    """The metrics of an evaluation, by any of their names; all of them if `metrics` is None.
 
     Raises
     ------
@@ -31,20 +54,20 @@ def choose_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> l
 
 
 def scores_of(evaluation: Scored, metric: Metric) -> FloatArray:
-    """The scores of one metric, NaN where unscored."""
+    """The scores of one metric, NaN if unscored."""
     values: FloatArray = evaluation.scores[metric.name].to_numpy()
     return values
 
 
 def mean_limits(metric: Metric, lowest: float) -> tuple[float, float] | None:
-    """Where the mean of a metric can lie: within its bounds; of what is spent, not below 0.
+    """The possible means of a metric: its bounds; for latency and cost, 0 and above.
 
     Parameters
     ----------
     metric : Metric
         What is known of it.
     lowest : float
-        The smallest score; where that is below 0, what is spent has no such floor.
+        The smallest score; if it is below 0, latency and cost have no such floor.
 
     Examples
     --------
@@ -63,12 +86,12 @@ def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     """The percentiles, if each lies between 0 and 100."""
     wrong = [p for p in percentiles if not 0 <= p <= 100]
     if wrong:
-        raise DataError(f"a percentile lies between 0 and 100; got {wrong[0]:g}")
+        raise DataError(f"a percentile must be between 0 and 100; got {wrong[0]:g}")
     return tuple(float(p) for p in percentiles)
 
 
 def percentile_column(percentile: float) -> str:
-    """The column that holds a percentile.
+    """The name of the column of a percentile.
 
     Examples
     --------
@@ -92,34 +115,35 @@ def threshold_value(metric: Metric, values: FloatArray, threshold: float | str) 
     0.25
     """
     if isinstance(threshold, str):
-        return _told_threshold(values, threshold.strip().lower())
+        return _threshold_in_scores(values, threshold.strip().lower())
     if isinstance(threshold, bool) or not np.isfinite(threshold):
-        raise DataError(f"a threshold must be a finite number; got {threshold!r}")
+        raise DataError(f"threshold must be a finite number; got {threshold!r}")
     _check_within(metric, threshold)
     return float(threshold)
 
 
 def _check_within(metric: Metric, threshold: float) -> None:
-    """A threshold beyond all possible scores: every query is on one side of it, or none is."""
+    """Refuse a threshold outside the possible scores, with all queries on one side of it."""
     if metric.bounds is None or metric.bounds[0] <= threshold <= metric.bounds[1]:
         return
     low, high = metric.bounds
-    meant = f" Did you mean {threshold / 100:g}?" if high <= 1 and 10 <= threshold <= 100 else ""
+    hint = f" Did you mean {threshold / 100:g}?" if high <= 1 and 10 <= threshold <= 100 else ""
     raise DataError(
         f"{metric.name} is from {low:g} to {high:g}, so a threshold of {threshold:g} decides "
-        f"nothing.{meant} If its scale is another, say so: "
+        f"nothing.{hint} If its scale is another, say so: "
         f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
     )
 
 
-def _told_threshold(values: FloatArray, threshold: str) -> float:
+def _threshold_in_scores(values: FloatArray, threshold: str) -> float:
     percentile = _PERCENTILE.match("p50" if threshold == "median" else threshold)
     if threshold != "mean" and percentile is None:
         raise DataError(
-            f'a threshold is a number, "mean", "median" or a percentile as "p25"; got {threshold!r}'
+            f'threshold must be a number, "mean", "median" or a percentile such as "p25"; '
+            f"got {threshold!r}"
         )
-    asked = check_percentiles([float(percentile[1])]) if percentile else ()
+    percentiles = check_percentiles([float(percentile[1])]) if percentile else ()
     scored = values[~np.isnan(values)]
     if not scored.size:
-        raise DataError(f"the threshold {threshold!r} cannot be found: nothing is scored")
-    return float(percentiles_of(scored, asked)[0]) if asked else float(scored.mean())
+        raise DataError(f"the threshold {threshold!r} cannot be computed: nothing is scored")
+    return float(percentiles_of(scored, percentiles)[0]) if percentiles else float(scored.mean())

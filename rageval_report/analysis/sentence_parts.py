@@ -1,13 +1,13 @@
-"""How a sentence says a number."""
+"""The parts of a sentence: numbers, p-values, lists of names, the name of a correction."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def number(value: float) -> str:
-    """A number as a sentence says it: three decimals for shares, fewer for large values.
+    """A number in a sentence: three decimals for shares, fewer for large values.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def number(value: float) -> str:
 
 
 def pvalue_text(pvalue: float) -> str:
-    """A p-value with its sign of relation.
+    """A p-value after "p", with its sign of relation.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def pvalue_text(pvalue: float) -> str:
 
 
 def rounded_count(n: int) -> str:
-    """A count to two significant digits, rounded up, as an estimate deserves.
+    """An estimated count to two significant digits, rounded up.
 
     Examples
     --------
@@ -49,15 +49,64 @@ def rounded_count(n: int) -> str:
     return f"{math.ceil(n / 10**digits) * 10**digits}"
 
 
+_ADJUSTMENTS = {
+    "bh": "Benjamini–Hochberg-adjusted",
+    "bonferroni": "Bonferroni-adjusted",
+    "by": "Benjamini–Yekutieli-adjusted",
+    "hochberg": "Hochberg-adjusted",
+    "holm": "Holm-adjusted",
+    "none": "uncorrected",
+    "westfall-young": "Westfall–Young-adjusted",
+}
+
+
+def correction_text(correction: str) -> str:
+    """How a correction of p-values is called in a sentence.
+
+    Examples
+    --------
+    >>> correction_text("holm"), correction_text("none"), correction_text("mine")
+    ('Holm-adjusted', 'uncorrected', 'mine-adjusted')
+    """
+    return _ADJUSTMENTS.get(correction, f"{correction}-adjusted")
+
+
+def correction_note(correction: str, n_tests: int, alpha: float, unit: str = "tests") -> str:
+    """The note on the correction of a table of several tests.
+
+    Examples
+    --------
+    >>> correction_note("none", 4, 0.05)
+    '4 tests without correction: about 0.2 false alarms are expected where nothing differs'
+    """
+    if correction == "none":
+        return (
+            f"{n_tests} tests without correction: about {n_tests * alpha:.1g} false alarms are "
+            "expected where nothing differs"
+        )
+    return f"p-values are adjusted ({correction}) over the {n_tests} {unit} of this table"
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Names as a sentence lists them.
+
+    Examples
+    --------
+    >>> join_names(["bm25"]), join_names(["bm25", "dense", "hybrid"])
+    ('bm25', 'bm25, dense and hybrid')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def group_notes(notes: Iterable[tuple[str, str]], n_metrics: int) -> list[str]:
-    """Notes on metrics, each said once for all metrics of which it holds.
+    """Notes on metrics, each text once with all metrics to which it applies.
 
     Parameters
     ----------
     notes : iterable of (str, str)
-        A metric and what is to be said of it.
+        A metric and a note on it.
     n_metrics : int
-        How many metrics there are.
+        The number of metrics in the table.
 
     Examples
     --------

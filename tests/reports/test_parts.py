@@ -51,7 +51,7 @@ def test_the_outcomes_are_counted_with_wilson_intervals(report):
 
 def test_what_cannot_be_told_and_what_one_run_alone_has_is_counted_apart(report):
     assert set(result_of(report, "outcomes").notes) == {
-        "an answer is right where exact_match is 1",
+        "an answer is correct if exact_match is 1",
         *("1 queries cannot be told", "1 queries are only in bm25", "1 queries are only in hybrid"),
     }
 
@@ -60,7 +60,7 @@ def test_the_rule_that_was_given_is_told_with_its_direction(bm25, hybrid):
     rule = {"faithfulness": 0.5, "latency_ms": 150}
     found = result_of(compare(bm25, hybrid).report(correct=rule, pictures=False), "outcomes")
     assert found.notes[0] == (
-        "an answer is right where faithfulness is at least 0.5 and latency_ms is at most 150"
+        "an answer is correct if faithfulness is at least 0.5 and latency_ms is at most 150"
     )
     assert found.settings["correct"] == "faithfulness=0.5, latency_ms=150"
 
@@ -76,8 +76,8 @@ def test_two_runs_with_rules_of_their_own_are_told_apart(bm25, hybrid):
     ]
     found = result_of(compare(*runs).report(pictures=False), "outcomes")
     assert found.notes[:2] == (
-        "an answer of bm25 is right where faithfulness is at least 0.5",
-        "an answer of hybrid is right where faithfulness is at least 0.7",
+        "an answer of bm25 is correct if faithfulness is at least 0.5",
+        "an answer of hybrid is correct if faithfulness is at least 0.7",
     )
 
 

@@ -1,4 +1,4 @@
-"""Two runs query by query: both right, both wrong, only the one, only the other."""
+"""Which queries both runs answer correctly, neither, or only one of them."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def outcome_table(
     correct : see `correctness`, optional
         What a correct answer is.
     other_correct : see `correctness`, optional
-        The same for the other run, where it differs.
+        The same for the other run, if it differs.
 
     Returns
     -------
     DataFrame
-        Columns of query ids, as long as the longest, padded with None: ``both_correct``,
-        ``both_incorrect``, ``only_{name}_correct``, ``only_{other}_correct``. Where there are any,
-        also ``unscored`` (common queries on which one run or both cannot be told) and
-        ``only_in_{name}``, ``only_in_{other}`` (queries that one run alone has).
+        Columns of query ids, padded with None to the length of the longest: ``both_correct``,
+        ``both_incorrect``, ``only_{name}_correct``, ``only_{other}_correct``. If there are any,
+        also ``unscored`` (common queries whose correctness is unknown in one run or both) and
+        ``only_in_{name}``, ``only_in_{other}`` (queries that only one run has).
 
     Raises
     ------
     AlignmentError
         If the runs share no query.
     DataError
-        If both have one name.
+        If both have the same name.
     """
     if evaluation.name == other.name:
         raise DataError(f"both runs are named {other.name!r}; give each its own name")
@@ -71,7 +71,7 @@ def outcome_table(
 
 
 def correct_rule_of(run: Scored) -> Correct | None:
-    """What a correct answer of a run is: as it was told, else an exact match if there is one.
+    """The rule for a correct answer of a run: its own, else an exact match if there is one.
 
     Examples
     --------
@@ -82,11 +82,12 @@ def correct_rule_of(run: Scored) -> Correct | None:
     own: Correct | None = getattr(run, "correct_rule", None)
     if own is not None:
         return own
-    return next((one.name for one in run.metrics.values() if one.known_as == "exact_match"), None)
+    matches = (metric for metric in run.metrics.values() if metric.known_as == "exact_match")
+    return next((metric.name for metric in matches), None)
 
 
 def describe_correct_rules(rules: Iterable[tuple[Scored, Correct]]) -> tuple[str, ...]:
-    """What a correct answer is, in one sentence, or in one a run where they differ.
+    """What a correct answer is, in one sentence, or in one per run if the rules differ.
 
     Parameters
     ----------
@@ -98,25 +99,28 @@ def describe_correct_rules(rules: Iterable[tuple[Scored, Correct]]) -> tuple[str
     >>> from rageval_report import RAGPipelineEvaluation
     >>> run = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "faithfulness": [0.9]})
     >>> describe_correct_rules([(run, ("faithfulness", 0.8))])
-    ('an answer is right where faithfulness is at least 0.8',)
+    ('an answer is correct if faithfulness is at least 0.8',)
     """
-    told = {run.name: _told(run, rule) for run, rule in rules}
-    if len(set(told.values())) <= 1:
-        return tuple(f"an answer is right where {one}" for one in dict.fromkeys(told.values()))
-    return tuple(f"an answer of {name} is right where {one}" for name, one in told.items())
+    conditions = {run.name: _condition(run, rule) for run, rule in rules}
+    distinct = list(dict.fromkeys(conditions.values()))
+    if len(distinct) <= 1:
+        return tuple(f"an answer is correct if {condition}" for condition in distinct)
+    return tuple(
+        f"an answer of {name} is correct if {condition}" for name, condition in conditions.items()
+    )
 
 
-def _told(run: Scored, rule: Correct) -> str:
+def _condition(run: Scored, rule: Correct) -> str:
     if callable(rule):
         return f"the function {getattr(rule, '__name__', 'given')} says so"
     if isinstance(rule, str):
-        return f"{rule} says so" if rule in run.details else _reached(run, rule, None)
+        return f"{rule} says so" if rule in run.details else _threshold_condition(run, rule, None)
     pairs = rule.items() if isinstance(rule, Mapping) else [rule]
-    return " and ".join(_reached(run, *pair) for pair in pairs)
+    return " and ".join(_threshold_condition(run, *pair) for pair in pairs)
 
 
-def _reached(run: Scored, name: str, threshold: float | None) -> str:
-    """A metric and its threshold, or its best score."""
+def _threshold_condition(run: Scored, name: str, threshold: float | None) -> str:
+    """That a metric reaches its threshold, or its best score."""
     metric = run.metrics[resolver(run.metrics)(name)]
     if threshold is not None:
         side = "at least" if metric.greater_is_better else "at most"

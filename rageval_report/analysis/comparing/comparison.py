@@ -1,42 +1,63 @@
-"""A baseline against its candidates: paired by query, metric by metric, with tests that hold."""
+"""A baseline compared with its candidates: paired by query and tested metric by metric."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.comparing.comparison_rows import (
-    compare_metrics,
-    comparison_frame,
-    comparison_notes,
-    correct_pvalues,
-    count_tests,
+from rageval_report.analysis.arguments import ReportOptions
+from rageval_report.analysis.comparing.metric_comparison import (
+    DEFAULT_PLAN,
+    ComparisonPlan,
+    Margin,
+    MetricComparison,
+    compare_metric,
+    notes_of,
 )
-from rageval_report.analysis.comparing.metric_comparison import DEFAULT_PLAN, ComparisonPlan, Margin
 from rageval_report.analysis.comparing.pairing import (
-    MISSING,
+    MISSING_TREATMENTS,
     Clusters,
-    Missing,
+    MissingTreatment,
     Pairing,
     check_evaluations,
+    cluster_labels,
     pair_runs,
 )
+from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
 from rageval_report.analysis.gates.gate import gate_comparison
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.sentence_parts import correction_note, group_notes
 from rageval_report.analysis.slices import slice_comparison
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError, check_choice, check_options
+from rageval_report.plots import plot
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
-from rageval_report.scores import Metric, Scored, join_details, resolver
+from rageval_report.scores import Correct, Metric, Scored, join_details, resolver
 from rageval_report.scores.text_matching import match_queries
-from rageval_report.stats import PAIRED_INTERVALS, TESTS
+from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pvalues
+from rageval_report.stats.all_pairs import WESTFALL_YOUNG
 from rageval_report.stats.base import check_level, check_resamples, check_seed
+from rageval_report.stats.maxt import westfall_young
 from rageval_report.types import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from rageval_report.reports.report import Report
+
+_COLUMNS = (
+    *("metric", "baseline", "candidate", "n", "n_dropped", "baseline_mean", "candidate_mean"),
+    *("difference", "ci_low", "ci_high", "test", "statistic", "pvalue", "pvalue_adjusted"),
+    *("effect_size", "effect_name", "wins", "ties", "losses", "min_detectable_difference"),
+    "verdict",
+)
 
 _HEADLINE = (
     *("metric", "candidate", "n", "baseline_mean", "candidate_mean", "difference"),
@@ -46,7 +67,7 @@ _HEADLINE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Result):
-    """Candidates against a baseline: one row a metric and a candidate.
+    """Candidates against a baseline: one row per metric and candidate.
 
     Parameters
     ----------
@@ -55,12 +76,13 @@ class Comparison(Result):
     pairings : tuple of Pairing
         The baseline beside each candidate.
     plan : ComparisonPlan
-        The settings, as further analyses of the same comparison need them.
+        The settings, for further analyses of the same comparison.
 
     Notes
     -----
-    ``wins`` are queries on which the candidate is better, by the metric's direction; ``difference``
-    is always candidate minus baseline, and ``improvement`` is turned so that positive is better.
+    ``wins`` is the number of queries on which the candidate is better, by the metric's direction;
+    ``difference`` is always candidate minus baseline, and ``improvement`` is its value with the
+    sign that makes positive better.
     """
 
     pairings: tuple[Pairing, ...] = ()
@@ -79,104 +101,116 @@ class Comparison(Result):
         Parameters
         ----------
         metric : str
-            By any of its names.
+            The metric, by any of its names.
         candidate : str, optional
-            Which candidate; needed where there are several.
+            The candidate; required if there are several.
 
         Returns
         -------
         DataFrame, index query_id
             ``{baseline}_{metric}``, ``{candidate}_{metric}``, ``difference``, then the details:
-            once where both runs agree, as ``{name}_{detail}`` where they differ.
+            once if both runs agree, as ``{name}_{detail}`` if they differ.
         """
-        return self._changed(metric, candidate, better=False)
+        return self._changed_queries(metric, candidate, better=False)
 
     def improvements(self, metric: str, candidate: str | None = None) -> pd.DataFrame:
         """The queries on which the candidate is better, the largest change first.
 
         Parameters and columns as in `regressions`.
         """
-        return self._changed(metric, candidate, better=True)
+        return self._changed_queries(metric, candidate, better=True)
 
     def slices(
         self, by: str, metrics: str | Iterable[str] | None = None, correction: str = "holm"
     ) -> Result:
-        """Compare in each group of queries, and ask whether the groups agree.
+        """Compare in each group of queries, and test whether the groups agree.
 
         Parameters
         ----------
         by : str
             A column of the baseline's details.
         metrics : str or iterable of str, optional
-            Which metrics; all that were compared where nothing is asked.
+            The metrics; all that were compared if omitted.
         correction : str
-            Over all rows of the table.
+            The correction of the p-values of all rows of the table.
 
         Returns
         -------
         Result
-            As of `rageval_report.analysis.slices.slice_comparison`.
+            See `rageval_report.analysis.slices.slice_comparison`.
         """
         return slice_comparison(self, by, metrics, correction)
 
-    def gate(self, *rules: str | Rule, **settings: Any) -> GateResult:
-        """Hold the candidates to rules; ``.passed`` says whether all hold, ``.check()`` raises.
+    def gate(self, *rules: str | Rule, correct: Correct | None = None) -> GateResult:
+        """Check the candidates against rules; ``.passed`` is True if all hold, ``.check()`` raises.
 
         Parameters
         ----------
         *rules : str
-            As "no_regression(faithfulness, margin=0.02)", "losses(exact_match) <= 5", and all that
-            can be asked of an evaluation.
-        **settings
-            ``correct``: as in `rageval_report.analysis.gates.gate.gate_comparison`, which has the
-            list of figures; all else is as in this comparison.
+            Such as "no_regression(faithfulness, margin=0.02)", "losses(exact_match) <= 5", and all
+            rules on an evaluation; `rageval_report.analysis.gates.gate.gate_comparison` lists the
+            figures.
+        correct : see `rageval_report.scores.correctness`, optional
+            What a correct answer is; each candidate's own rule if omitted.
 
         Returns
         -------
         GateResult
-            One row a rule and a candidate.
+            One row per rule and candidate.
         """
-        return gate_comparison(self, *rules, **settings)
+        return gate_comparison(self, *rules, correct=correct)
 
-    def report(self, **options: Any) -> Any:
+    def report(self, **options: Unpack[ReportOptions]) -> Report:
         """The report file: verdicts, tables, pictures, slices, and every query in one page.
 
         Parameters
         ----------
         **options
-            ``title``, ``by``, ``correct``, ``k``, ``pictures``, ``longest_text``, as in
-            `rageval_report.reports.report_comparison`.
+            ``title``, ``by``, ``correct``, ``k``, ``pictures``, ``longest_text`` and the settings
+            of the means, as in `rageval_report.reports.report_comparison`.
 
         Returns
         -------
         rageval_report.reports.Report
-            Its ``save("report.html")`` writes the page; .md, .tex and .txt hold the tables.
+            Its ``save("report.html")`` writes the page; .md, .tex and .txt files contain the
+            tables.
         """
-        return load("rageval_report.reports:report_comparison")(self, **options)
+        check_options("Comparison.report()", options, ReportOptions.__annotations__)
+        return _report_builder()(self, **options)
 
-    def plot(self, kind: str = "forest", *args: Any, **options: Any) -> Any:
+    def plot(
+        self,
+        kind: ComparisonPlot | Plot = "forest",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
         """Draw the comparison; see `rageval_report.plots`.
 
         Parameters
         ----------
-        kind : str
-            A name of the table ``rageval_report.plots.PLOTS``.
-        *args, **options
-            The plot's own; every plot takes ``ax=``.
+        kind : str or Plot
+            A name of the table ``rageval_report.plots.PLOTS``, or an entry of it.
+        *args : str or iterable of str
+            The metrics, by any of their names.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if omitted.
+        **options
+            The options of the plot.
 
         Returns
         -------
         matplotlib.axes.Axes
         """
-        return load("rageval_report.plots:plot")(self, kind, *args, **options)
+        return plot(self, kind, *args, ax=ax, **options)
 
-    def _changed(self, metric: str, candidate: str | None, *, better: bool) -> pd.DataFrame:
+    def _changed_queries(self, metric: str, candidate: str | None, *, better: bool) -> pd.DataFrame:
         pairing, ours, theirs = self._pair(metric, candidate)
         before, after = pairing.both(ours, theirs)
         difference = after - before
         gain = difference if ours.greater_is_better else -difference
-        changed = gain if better else -gain
-        rows = np.flatnonzero(changed > _rounding(before, after))
+        change = gain if better else -gain
+        rows = np.flatnonzero(change > _rounding_error(before, after))
         order = rows[np.argsort(-np.abs(difference[rows]), kind="stable")]
         frame = pd.DataFrame(
             {
@@ -189,32 +223,34 @@ class Comparison(Result):
         return join_details(frame, _both_details(pairing, frame.index))
 
     def _pair(self, metric: str, candidate: str | None) -> tuple[Pairing, Metric, Metric]:
-        pairing = self._pairing(candidate)
+        pairing = self._pairing_of(candidate)
         by_name = {ours.name: (ours, theirs) for ours, theirs in pairing.metrics}
         ours, theirs = by_name[resolver(by_name)(metric)]
         return pairing, ours, theirs
 
-    def _pairing(self, candidate: str | None) -> Pairing:
+    def _pairing_of(self, candidate: str | None) -> Pairing:
         by_name = {pairing.candidate.name: pairing for pairing in self.pairings}
         if candidate is None and len(by_name) > 1:
-            raise DataError(f"several candidates; say which: {', '.join(by_name)}")
+            raise DataError(
+                f"candidate is required, as there are several candidates: {', '.join(by_name)}"
+            )
         if candidate is not None and candidate not in by_name:
             raise UnknownNameError("candidate", candidate, by_name)
         return by_name[candidate] if candidate is not None else self.pairings[0]
 
 
-def _rounding(before: FloatArray, after: FloatArray) -> float:
+def _rounding_error(before: FloatArray, after: FloatArray) -> float:
     scale = np.nanmax(np.abs(np.concatenate([before, after, [1.0]])))
     return float(1e-12 * scale)
 
 
 def _both_details(pairing: Pairing, ids: pd.Index) -> pd.DataFrame:
-    """The details of both runs: a column once where they agree, twice where they do not."""
+    """The details of both runs: a column once if they agree, twice if they differ."""
     before = pairing.baseline.details.reindex(ids)
     after = pairing.candidate.details.reindex(ids)
     parts: dict[str, pd.Series] = {}
     for column in dict.fromkeys((*before.columns, *after.columns)):
-        if column in before and column in after and not _alike(before[column], after[column]):
+        if column in before and column in after and not _are_equal(before[column], after[column]):
             parts[f"{pairing.baseline.name}_{column}"] = before[column]
             parts[f"{pairing.candidate.name}_{column}"] = after[column]
         else:
@@ -222,8 +258,18 @@ def _both_details(pairing: Pairing, ids: pd.Index) -> pd.DataFrame:
     return pd.DataFrame(parts, index=ids)
 
 
-def _alike(one: pd.Series, other: pd.Series) -> bool:
-    return list(map(str, one)) == list(map(str, other))
+def _are_equal(before: pd.Series, after: pd.Series) -> bool:
+    return list(map(str, before)) == list(map(str, after))
+
+
+def _report_builder() -> Callable[..., Report]:
+    """The function behind `Comparison.report`.
+
+    Reports stand above the analyses, so no import leads there. The report is a method all the same,
+    because a person who holds a comparison looks for it there; it is loaded on first use.
+    """
+    build: Callable[..., Report] = load("rageval_report.reports:report_comparison")
+    return build
 
 
 def compare(
@@ -233,7 +279,7 @@ def compare(
     test: str = "auto",
     correction: str = "holm",
     confidence_level: float = 0.95,
-    missing: Missing = "drop",
+    missing: MissingTreatment = "drop",
     clusters: Clusters | None = None,
     seed: int = 0,
     interval: str = "auto",
@@ -246,11 +292,11 @@ def compare(
     Parameters
     ----------
     baseline : RAGPipelineEvaluation
-        What stands now.
+        The pipeline in use.
     *candidates : RAGPipelineEvaluation
-        What might replace it; each is compared with the baseline.
+        The pipelines that might replace it; each is compared with the baseline.
     metrics : str or iterable of str, optional
-        Which metrics; all that both have where nothing is asked.
+        The metrics; all that both have if omitted.
     test : str
         "auto" is the exact sign-flip test of the mean difference (for 0/1 scores McNemar's mid-p);
         else a name of the table ``rageval_report.stats.TESTS``.
@@ -258,26 +304,26 @@ def compare(
         "holm" over every row of the table; "westfall-young", "bh", "by", "hochberg", "bonferroni",
         "none".
     confidence_level : float
-        Of the intervals; one minus it is the error rate of the verdicts.
+        The level of the intervals; one minus it is the error rate of the verdicts.
     missing : {"drop", "worst", "bounds"}
-        A query that one run did not score is left out; or takes the worst possible score; or is
-        left out, and ``difference_lowest`` and ``difference_highest`` say how far such
-        queries could move the result.
+        "drop" leaves out a query that one run did not score; "worst" gives it the worst possible
+        score; "bounds" leaves it out, and ``difference_lowest`` and ``difference_highest`` say how
+        far such queries could move the result.
     clusters : str, Series or mapping, optional
-        A detail column, or labels by query id: queries of one label are not independent. Signs are
-        then flipped by cluster, and the interval is that of CR2.
+        A detail column, or labels by query id: queries with the same label are not independent.
+        Signs are then flipped by cluster, and the interval is that of CR2.
     seed : int
         For tests and intervals that draw at random; the defaults draw nothing.
     interval : str
         "auto" is the inversion of the test (for 0/1 scores Bonett–Price); else a name of the table
         ``rageval_report.stats.PAIRED_INTERVALS``.
     margin : float or mapping of str to float, optional
-        A difference too small to matter, for all metrics or by metric: "equivalent" is said only
-        against it.
+        A difference too small to matter, for all metrics or by metric. Without it no verdict says
+        "equivalent".
     n_resamples : int
         For tests and intervals that resample.
     on : str, optional
-        A column of texts by which queries are matched where the runs' ids differ, as "question".
+        A column of texts, such as "question", that matches the queries if the runs' ids differ.
 
     Returns
     -------
@@ -285,14 +331,14 @@ def compare(
         Columns: metric, baseline, candidate, n, n_dropped, baseline_mean, candidate_mean,
         difference, ci_low, ci_high, test, statistic, pvalue, pvalue_adjusted, effect_size,
         effect_name, wins, ties, losses, min_detectable_difference, verdict; then improvement,
-        ci_method, hedges_g_z, odds_ratio, fragile, and what the settings add.
+        ci_method, hedges_g_z, odds_ratio, fragile, and the columns that the settings add.
 
     Raises
     ------
     AlignmentError
         If two runs share no query or no metric.
     DataError
-        If two runs have one name, or a setting makes no sense.
+        If two runs have the same name, or a setting makes no sense.
 
     Notes
     -----
@@ -302,21 +348,22 @@ def compare(
     if not candidates:
         raise DataError("expected at least one candidate to compare with the baseline")
     check_evaluations((baseline, *candidates), "compare(baseline, *candidates)")
+    check_choice("missing", missing, MISSING_TREATMENTS)
     plan = ComparisonPlan(
-        test=_checked("paired test", test, TESTS),
-        interval=_checked("interval of a paired difference", interval, PAIRED_INTERVALS),
+        test=_known_method("paired test", test, TESTS),
+        interval=_known_method("interval of a paired difference", interval, PAIRED_INTERVALS),
         confidence_level=check_level(confidence_level),
-        missing=_checked_missing(missing),
-        margin=_checked_margin(margin, baseline),
+        missing=missing,
+        margin=_check_margin(margin, baseline),
         n_resamples=check_resamples(n_resamples),
         seed=check_seed(seed),
     )
-    runs = candidates if on is None else [match_queries(one, baseline, on) for one in candidates]
+    runs = candidates if on is None else [match_queries(run, baseline, on) for run in candidates]
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
-    rows = [row for pairing in pairings for row in compare_metrics(pairing, plan, clusters)]
-    adjusted = correct_pvalues(rows, correction, plan, len(baseline.scores))
-    frame = comparison_frame(rows, adjusted, plan, n_candidates=len(candidates))
-    settings = {**plan.settings(), "correction": correction, "family_size": count_tests(rows)}
+    rows = [row for pairing in pairings for row in _compare_metrics(pairing, plan, clusters)]
+    adjusted = _adjust_rows(rows, correction, plan, len(baseline.scores))
+    frame = _comparison_frame(rows, adjusted, plan, n_candidates=len(candidates))
+    settings = {**plan.settings(), "correction": correction, "family_size": _count_tests(rows)}
     if clusters is not None:
         settings["clusters"] = clusters if isinstance(clusters, str) else "given"
     if on is not None:
@@ -326,7 +373,7 @@ def compare(
         f"{names} against {baseline.name}",
         frame,
         settings,
-        tuple(dict.fromkeys(comparison_notes(pairings, rows, correction, plan))),
+        tuple(dict.fromkeys(_comparison_notes(pairings, rows, correction, plan))),
         headline=_HEADLINE
         if len(candidates) > 1
         else tuple(c for c in _HEADLINE if c != "candidate"),
@@ -335,27 +382,137 @@ def compare(
     )
 
 
-def _checked(what: str, name: str, table: Iterable[str]) -> str:
+def _known_method(what: str, name: str, table: Iterable[str]) -> str:
+    """The name, if it is "auto" or in a table of methods."""
     known = list(table)
     if name != "auto" and name not in known:
         raise UnknownNameError(what, name, ["auto", *known])
     return name
 
 
-def _checked_missing(missing: Missing) -> Missing:
-    if missing not in MISSING:
-        raise UnknownNameError("way to treat missing scores", missing, MISSING)
-    return missing
-
-
-def _checked_margin(margin: Margin | None, baseline: Scored) -> Margin | None:
+def _check_margin(margin: Margin | None, baseline: Scored) -> Margin | None:
     if isinstance(margin, Mapping):
         resolve = resolver(baseline.metrics)
-        return {resolve(name): _margin_above_zero(one) for name, one in margin.items()}
+        return {resolve(name): _margin_above_zero(value) for name, value in margin.items()}
     return None if margin is None else _margin_above_zero(margin)
 
 
 def _margin_above_zero(margin: float) -> float:
     if not (np.isfinite(margin) and margin > 0):
-        raise DataError(f"a margin must be a number above 0; got {margin}")
+        raise DataError(f"margin must be a number above 0; got {margin}")
     return float(margin)
+
+
+# -- the table
+
+
+def _compare_metrics(
+    pairing: Pairing, plan: ComparisonPlan, clusters: Clusters | None
+) -> list[MetricComparison]:
+    """One row per metric that both runs have, tested."""
+    labels = cluster_labels(pairing, clusters)
+    return [compare_metric(pairing, ours, theirs, labels, plan) for ours, theirs in pairing.metrics]
+
+
+def _count_tests(rows: list[MetricComparison]) -> int:
+    """The number of tests that the correction counts: those that were possible."""
+    return sum(np.isfinite(row.test.pvalue) for row in rows)
+
+
+def _adjust_rows(
+    rows: list[MetricComparison], correction: str, plan: ComparisonPlan, n_queries: int
+) -> list[AdjustedPvalues]:
+    """The corrected p-values of all rows: of the difference, and of equivalence."""
+    if correction not in (known := [*CORRECTIONS, WESTFALL_YOUNG]):
+        raise UnknownNameError("correction", correction, known)
+    # Westfall-Young resamples the differences; equivalence has no such form, so Holm is used there.
+    method = "holm" if correction == WESTFALL_YOUNG else correction
+    if correction == WESTFALL_YOUNG:
+        pvalues = _westfall_young_pvalues(rows, plan, n_queries)
+    else:
+        pvalues = adjust_pvalues([row.test.pvalue for row in rows], method=method)
+    equivalence = [np.nan if row.equivalence is None else row.equivalence.pvalue for row in rows]
+    equivalence_pvalues = adjust_pvalues(equivalence, method=method)
+    n_tests = _count_tests(rows)
+    return [
+        AdjustedPvalues(float(pvalue), float(equivalence_pvalue), correction, n_tests)
+        for pvalue, equivalence_pvalue in zip(pvalues, equivalence_pvalues, strict=True)
+    ]
+
+
+def _westfall_young_pvalues(
+    rows: list[MetricComparison], plan: ComparisonPlan, n_queries: int
+) -> FloatArray:
+    """Signs are flipped query by query, the same for all metrics and candidates."""
+    differences = np.zeros((n_queries, len(rows)), order="F")
+    for column, row in enumerate(rows):
+        differences[row.baseline_rows, column] = row.differences
+    return westfall_young(differences, n_resamples=plan.n_resamples, seed=plan.seed)
+
+
+def _comparison_frame(
+    rows: list[MetricComparison],
+    adjusted: list[AdjustedPvalues],
+    plan: ComparisonPlan,
+    *,
+    n_candidates: int,
+) -> pd.DataFrame:
+    """The columns of every comparison first, then those that the settings add."""
+    records = [
+        _frame_row(row, pvalues, plan, n_candidates)
+        for row, pvalues in zip(rows, adjusted, strict=True)
+    ]
+    frame = pd.DataFrame(records)
+    rest = [column for column in frame.columns if column not in _COLUMNS]
+    return frame[[*_COLUMNS, *rest]]
+
+
+def _frame_row(
+    row: MetricComparison, adjusted: AdjustedPvalues, plan: ComparisonPlan, n_candidates: int
+) -> dict[str, object]:
+    finding = row.finding(adjusted, plan)
+    sentence = verdict(finding)
+    if n_candidates > 1 and finding.candidate not in sentence:
+        sentence = f"{finding.candidate}: {sentence}"
+    columns: dict[str, object] = {
+        **row.numbers,
+        "pvalue_adjusted": adjusted.pvalue,
+        "verdict": sentence,
+        "fragile": finding.is_fragile,
+    }
+    if plan.margin is not None:
+        columns["equivalence_pvalue_adjusted"] = adjusted.equivalence_pvalue
+    return columns
+
+
+def _comparison_notes(
+    pairings: tuple[Pairing, ...],
+    rows: list[MetricComparison],
+    correction: str,
+    plan: ComparisonPlan,
+) -> Iterator[str]:
+    """What a reader must know of pairing, tests, margins and correction."""
+    for pairing in pairings:
+        yield from pairing.notes()
+    metric_notes = [(row.metric.name, note) for row in rows for note in notes_of(row, plan)]
+    yield from group_notes(metric_notes, len({row.metric.name for row in rows}))
+    yield from _margin_notes(pairings, plan)
+    if (n_tests := _count_tests(rows)) > 1:
+        yield correction_note(correction, n_tests, plan.alpha)
+
+
+def _margin_notes(pairings: tuple[Pairing, ...], plan: ComparisonPlan) -> Iterator[str]:
+    """That a single margin cannot suit metrics of different ranges."""
+    metrics = {ours.name: ours for pairing in pairings for ours, _ in pairing.metrics}
+    if plan.margin is None or isinstance(plan.margin, Mapping) or len(metrics) == 1:
+        return
+    unbounded = [name for name, metric in metrics.items() if metric.bounds is None]
+    ranges = {metric.bounds and metric.bounds[1] - metric.bounds[0] for metric in metrics.values()}
+    if not unbounded and len(ranges) == 1:
+        return
+    verb = "has" if len(unbounded) == 1 else "have"
+    names = f" ({', '.join(unbounded[:5])} {verb} no bounds)" if unbounded else ""
+    yield (
+        f"the margin of {plan.margin:g} is applied to metrics of different scales{names}; give a "
+        "margin per metric if it does not suit all of them"
+    )

@@ -1,4 +1,4 @@
-"""One row of a comparison: one metric of two runs, tested."""
+"""One metric of two runs, tested: the numbers behind one row of a comparison."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.comparing.pairing import (
-    Missing,
+    MissingTreatment,
     Pairing,
+    StrArray,
     extreme_differences,
     fill_missing,
 )
@@ -30,11 +31,11 @@ from rageval_report.stats.base import Interval, PairedResult, paired_differences
 from rageval_report.stats.clusters import cluster_sums, clustered_interval
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
 from rageval_report.stats.pairs.paired import fragile
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
-_Pairs = tuple[FloatArray, FloatArray]
+_PairedScores = tuple[FloatArray, FloatArray]
 
-# One difference that is too small to matter, or one a metric.
+# One difference that is too small to matter, or one per metric.
 Margin = float | Mapping[str, float]
 
 # A larger share of dropped pairs than this is worth a note.
@@ -51,7 +52,7 @@ class ComparisonPlan:
     test: str = "auto"
     interval: str = "auto"
     confidence_level: float = 0.95
-    missing: Missing = "drop"
+    missing: MissingTreatment = "drop"
     margin: Margin | None = None
     n_resamples: int = 9999
     seed: int = 0
@@ -63,28 +64,28 @@ class ComparisonPlan:
 
     @property
     def interval_method(self) -> str:
-        """The interval that was asked for, or the one that belongs to the test."""
+        """The chosen interval, or the one that belongs to the test."""
         if self.interval != "auto":
             return self.interval
         return _INTERVAL_OF_TEST.get(self.test, "auto")
 
     def margin_of(self, metric: Metric) -> float | None:
-        """The difference in a metric that is too small to matter, where the user gave one."""
+        """The difference in a metric that is too small to matter; None if the user gave none."""
         if isinstance(self.margin, Mapping):
             return self.margin.get(metric.name)
         return self.margin
 
     def settings(self) -> dict[str, object]:
-        """What the signature tells."""
-        told: dict[str, object] = {
+        """The settings as a result and its signature show them."""
+        settings: dict[str, object] = {
             "test": self.test,
             "interval": self.interval_method,
             "confidence_level": self.confidence_level,
             "missing": self.missing,
         }
         if self.margin is not None:
-            told["margin"] = self.margin
-        return told | {"n_resamples": self.n_resamples, "seed": self.seed}
+            settings["margin"] = self.margin
+        return settings | {"n_resamples": self.n_resamples, "seed": self.seed}
 
 
 DEFAULT_PLAN = ComparisonPlan()
@@ -92,25 +93,53 @@ DEFAULT_PLAN = ComparisonPlan()
 
 @dataclass(frozen=True, eq=False)
 class MetricComparison:
-    """One metric of two runs, tested; what `compare` makes a line of."""
+    """One metric of two runs, tested.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric as the baseline knows it.
+    names : (str, str)
+        The baseline and the candidate.
+    differences : ndarray of shape (n_pairs,)
+        Candidate minus baseline, on the queries that both scored.
+    baseline_rows : ndarray of int, shape (n_pairs,)
+        The rows of these queries in the baseline.
+    sides : (ndarray, ndarray)
+        Both sides' scores of all common queries, NaN if unscored.
+    pairs : (ndarray, ndarray)
+        Both sides' scores of the queries that both scored.
+    test, interval
+        The test of the mean difference, and its interval.
+    sd_difference : float
+        The standard deviation of the differences between independent units.
+    detectable : float
+        The difference that a test of this size shows with 80 % power.
+    numbers : dict of str to object
+        The row of the table, without what needs the other rows.
+    equivalence : EquivalenceResult, optional
+        The test against the user's margin.
+    is_clustered : bool
+        Whether the independent units are clusters of queries.
+    """
 
     metric: Metric
     names: tuple[str, str]
     differences: FloatArray
-    places: np.ndarray
-    sides: tuple[FloatArray, FloatArray]
-    pairs: tuple[FloatArray, FloatArray]
+    baseline_rows: IntArray
+    sides: _PairedScores
+    pairs: _PairedScores
     test: PairedResult
     interval: Interval
     sd_difference: float
     detectable: float
     numbers: dict[str, object]
     equivalence: EquivalenceResult | None
-    clustered: bool
+    is_clustered: bool
 
     def finding(self, adjusted: AdjustedPvalues, plan: ComparisonPlan) -> MetricFinding:
-        """What the verdict speaks of, once the p-values are adjusted."""
-        shown = adjusted.pvalue <= plan.alpha
+        """The facts for the verdict, once the p-values are adjusted."""
+        is_shown = adjusted.pvalue <= plan.alpha
         return MetricFinding(
             metric=self.metric.name,
             baseline=self.names[0],
@@ -121,36 +150,56 @@ class MetricComparison:
             adjusted=adjusted,
             sd_difference=self.sd_difference,
             min_detectable_difference=self.detectable,
-            fragile=shown and self._is_fragile(adjusted.pvalue, plan),
+            is_fragile=is_shown and self._is_fragile(adjusted.pvalue, plan),
             equivalence=self.equivalence,
             alpha=plan.alpha,
-            unit="clusters" if self.clustered else "paired queries",
+            unit="clusters" if self.is_clustered else "paired queries",
         )
 
     def _is_fragile(self, pvalue_adjusted: float, plan: ComparisonPlan) -> bool:
-        """Whether one more pair against it would undo it, at the error rate left by correction."""
+        """Whether one more pair against it would undo it.
+
+        The correction multiplied the p-value; dividing alpha by the same factor gives the error
+        rate at which the uncorrected test must still hold.
+        """
         share = self.test.pvalue / pvalue_adjusted if pvalue_adjusted > 0 else 1.0
         return fragile(*self.pairs, test=plan.test, alpha=plan.alpha * share)
 
 
 def compare_metric(
-    pairing: Pairing, ours: Metric, theirs: Metric, labels: np.ndarray | None, plan: ComparisonPlan
+    pairing: Pairing,
+    ours: Metric,
+    theirs: Metric,
+    labels: StrArray | None,
+    plan: ComparisonPlan,
 ) -> MetricComparison:
-    """Test one metric of two runs."""
+    """Test one metric of two runs.
+
+    Parameters
+    ----------
+    pairing : Pairing
+        The runs.
+    ours, theirs : Metric
+        The metric as the baseline and as the candidate knows it.
+    labels : ndarray of str, optional
+        The cluster of each common query.
+    plan : ComparisonPlan
+        The settings.
+    """
     before, after = fill_missing(*pairing.both(ours, theirs), ours, plan.missing)
     complete = ~(np.isnan(before) | np.isnan(after))
     pairs = before[complete], after[complete]
     differences = paired_differences(*pairs)
-    kept = None if labels is None else labels[complete]
-    test, interval, units = _test_pairs(pairs, differences, kept, plan)
-    interval = _within_bounds(interval, ours)
+    complete_labels = None if labels is None else labels[complete]
+    test, interval, units = _test_pairs(pairs, differences, complete_labels, plan)
+    interval = _clip_to_range(interval, ours)
     sd = float(np.std(units, ddof=1)) if units.size > 1 else float("nan")
     detectable = _detectable(sd, units.size, plan.alpha)
     return MetricComparison(
         metric=ours,
         names=(pairing.baseline.name, pairing.candidate.name),
         differences=differences,
-        places=_places(pairing, complete),
+        baseline_rows=_baseline_rows(pairing, complete),
         sides=(before, after),
         pairs=pairs,
         test=test,
@@ -163,55 +212,49 @@ def compare_metric(
             "candidate": pairing.candidate.name,
             "n": int(complete.sum()),
             "n_dropped": int((~complete).sum()),
-            **_means(pairs, differences),
+            **_mean_numbers(pairs, differences),
             "ci_low": interval.low,
             "ci_high": interval.high,
             "test": test.test,
             "statistic": test.statistic,
             "pvalue": test.pvalue,
-            **_effects(pairs),
-            **_outcomes(differences, ours),
+            **_effect_numbers(pairs),
+            **_outcome_counts(differences, ours),
             "min_detectable_difference": detectable,
             "improvement": _mean(differences) * (1 if ours.greater_is_better else -1),
             "ci_method": interval.method,
             "title": ours.title,
             "kind": ours.kind,
             "greater_is_better": ours.greater_is_better,
-            **_extremes(before, after, ours, plan),
+            **_extreme_numbers(before, after, ours, plan),
         },
-        equivalence=None if labels is not None else _equivalence(pairs, ours, plan),
-        clustered=labels is not None,
+        equivalence=None if labels is not None else _test_equivalence(pairs, ours, plan),
+        is_clustered=labels is not None,
     )
 
 
 def notes_of(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
-    """What must be said of a row's metric; made apart, as a table of slices has no room for it.
-
-    Parameters
-    ----------
-    row : MetricComparison
-        What was found.
-    plan : ComparisonPlan
-        With what settings.
-    """
+    """The notes on one metric; not part of the row, as a table of slices does not show them."""
     return (*_dropped_notes(row), *row.interval.notes, *_ratio_notes(row, plan))
 
 
-def _equivalence(pairs: _Pairs, metric: Metric, plan: ComparisonPlan) -> EquivalenceResult | None:
+def _test_equivalence(
+    pairs: _PairedScores, metric: Metric, plan: ComparisonPlan
+) -> EquivalenceResult | None:
     margin = plan.margin_of(metric)
     if margin is None or pairs[0].size < 2:
         return None
     return equivalence_test(*pairs, margin, alpha=plan.alpha)
 
 
-def _places(pairing: Pairing, complete: np.ndarray) -> np.ndarray:
-    """Where in the baseline the compared queries stand."""
+def _baseline_rows(pairing: Pairing, complete: BoolArray) -> IntArray:
+    """The rows of the compared queries in the baseline."""
     rows = pairing.alignment.baseline_rows
     return np.flatnonzero(complete) if rows is None else rows[complete]
 
 
-def _within_bounds(interval: Interval, metric: Metric) -> Interval:
-    """No difference is larger than the metric's range."""
+def _clip_to_range(interval: Interval, metric: Metric) -> Interval:
+    """The interval within the metric's range, as no difference is larger."""
     if metric.bounds is None:
         return interval
     widest = metric.bounds[1] - metric.bounds[0]
@@ -219,13 +262,13 @@ def _within_bounds(interval: Interval, metric: Metric) -> Interval:
 
 
 def _test_pairs(
-    pairs: _Pairs, differences: FloatArray, labels: np.ndarray | None, plan: ComparisonPlan
+    pairs: _PairedScores, differences: FloatArray, labels: StrArray | None, plan: ComparisonPlan
 ) -> tuple[PairedResult, Interval, FloatArray]:
-    """The test, its interval, and the independent units that both stand on."""
+    """The test, its interval, and the differences of the independent units behind both."""
     if not differences.size:
         nan = float("nan")
-        nothing = PairedResult(nan, nan, nan, "none", 0, 0, 0, 0)
-        return nothing, Interval(nan, nan, nan, nan, "none", plan.confidence_level), differences
+        no_test = PairedResult(nan, nan, nan, "none", 0, 0, 0, 0)
+        return no_test, Interval(nan, nan, nan, nan, "none", plan.confidence_level), differences
     if labels is not None:
         return _test_clusters(differences, labels, plan)
     test = paired_test(*pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
@@ -240,9 +283,9 @@ def _test_pairs(
 
 
 def _test_clusters(
-    differences: FloatArray, labels: np.ndarray, plan: ComparisonPlan
+    differences: FloatArray, labels: StrArray, plan: ComparisonPlan
 ) -> tuple[PairedResult, Interval, FloatArray]:
-    """Signs are flipped a cluster at a time; the interval is CR2's."""
+    """The test that flips signs cluster by cluster, and the interval of CR2."""
     sums = cluster_sums(differences, labels)
     test = paired_test(
         np.zeros_like(sums), sums, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed
@@ -263,7 +306,7 @@ def _mean(values: FloatArray) -> float:
     return float(values.mean()) if values.size else float("nan")
 
 
-def _means(pairs: _Pairs, differences: FloatArray) -> dict[str, object]:
+def _mean_numbers(pairs: _PairedScores, differences: FloatArray) -> dict[str, object]:
     return {
         "baseline_mean": _mean(pairs[0]),
         "candidate_mean": _mean(pairs[1]),
@@ -271,8 +314,8 @@ def _means(pairs: _Pairs, differences: FloatArray) -> dict[str, object]:
     }
 
 
-def _effects(pairs: _Pairs) -> dict[str, object]:
-    """0/1 scores have a risk difference and an odds ratio, all others d_z and g_z."""
+def _effect_numbers(pairs: _PairedScores) -> dict[str, object]:
+    """The effect sizes: risk difference and odds ratio of 0/1 scores, d_z and g_z of others."""
     binary = is_binary(pairs[0]) and is_binary(pairs[1])
     name = "risk_difference" if binary else "d_z"
     enough = pairs[0].size > 1
@@ -285,14 +328,14 @@ def _effects(pairs: _Pairs) -> dict[str, object]:
     }
 
 
-def _outcomes(differences: FloatArray, metric: Metric) -> dict[str, object]:
-    """On how many queries the candidate is better, equal, worse, by the metric's direction."""
+def _outcome_counts(differences: FloatArray, metric: Metric) -> dict[str, object]:
+    """The number of queries on which the candidate is better, equal, worse."""
     gains = differences if metric.greater_is_better else -differences
     wins, losses = int((gains > 0).sum()), int((gains < 0).sum())
     return {"wins": wins, "ties": differences.size - wins - losses, "losses": losses}
 
 
-def _extremes(
+def _extreme_numbers(
     before: FloatArray, after: FloatArray, metric: Metric, plan: ComparisonPlan
 ) -> dict[str, object]:
     if plan.missing != "bounds":
@@ -307,33 +350,35 @@ def _dropped_notes(row: MetricComparison) -> tuple[str, ...]:
     dropped = int((no_before | no_after).sum())
     if not dropped:
         return ()
-    told = (
+    note = (
         f"{dropped} of {before.size} common queries are left out, unscored in "
         f"{row.names[0]!r} ({int(no_before.sum())}) or {row.names[1]!r} ({int(no_after.sum())})"
     )
     if dropped <= _MANY_DROPPED * before.size:
-        return (told,)
+        return (note,)
     if row.metric.bounds is None:
-        return (told + "; if scores are missing for a reason, the difference is biased",)
+        return (note + "; if scores are missing for a reason, the difference is biased",)
     low, high = extreme_differences(before, after, row.metric)
     return (
-        told + "; with the missing ones as low or as high as they can be, the difference lies "
+        note + "; with the missing ones as low or as high as they can be, the difference lies "
         f"between {low:+.3f} and {high:+.3f}",
     )
 
 
 def _ratio_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
-    """Of what is spent, the ratio of geometric means: what a typical query costs more or less."""
-    spent = row.metric.group == "performance" and row.pairs[0].size > 1
-    if not spent or not (np.concatenate(row.pairs) > 0).all():
+    """For latency and cost, the ratio of geometric means: the change for a typical query."""
+    is_spent = row.metric.group == "performance" and row.pairs[0].size > 1
+    if not is_spent or not (np.concatenate(row.pairs) > 0).all():
         return ()
-    log = paired_interval(
+    log_ratio = paired_interval(
         np.log(row.pairs[0]),
         np.log(row.pairs[1]),
         method="sign-flip",
         confidence_level=plan.confidence_level,
     )
-    ratio, low, high = (number(math.exp(value)) for value in (log.estimate, log.low, log.high))
+    ratio, low, high = (
+        number(math.exp(value)) for value in (log_ratio.estimate, log_ratio.low, log_ratio.high)
+    )
     return (
         f"a typical query takes {ratio} times {row.names[0]}'s with "
         f"{row.names[1]} (ratio of geometric means, "

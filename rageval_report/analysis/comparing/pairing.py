@@ -1,12 +1,13 @@
-"""The pairs that a comparison stands on: two runs, one metric, the queries that both scored."""
+"""The pairs behind a comparison: two runs and the queries and metrics that both have."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from rageval_report.analysis.arguments import choose_metrics
@@ -15,23 +16,25 @@ from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import Alignment, align
 from rageval_report.types import FloatArray
 
-Missing = Literal["drop", "worst", "bounds"]
-MISSING: tuple[Missing, ...] = ("drop", "worst", "bounds")
+MissingTreatment = Literal["drop", "worst", "bounds"]
+MISSING_TREATMENTS: tuple[MissingTreatment, ...] = get_args(MissingTreatment)
+# The label of each query as text; NumPy holds texts as objects.
+StrArray = npt.NDArray[np.object_]
 Clusters = str | pd.Series | Mapping[str, object]
 
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Two runs laid side by side by query id.
+    """Two runs side by side, by query id.
 
     Parameters
     ----------
     baseline, candidate : Scored
         The runs.
     alignment : Alignment
-        Which rows belong together.
+        The rows of the common queries.
     metrics : list of (Metric, Metric)
-        The metrics that both have, as the baseline and as the candidate knows them.
+        The metrics that both have, as the baseline and as the candidate know them.
     """
 
     baseline: Scored
@@ -40,36 +43,36 @@ class Pairing:
     metrics: list[tuple[Metric, Metric]]
 
     def both(self, ours: Metric, theirs: Metric) -> tuple[FloatArray, FloatArray]:
-        """Both sides' scores of the common queries, NaN where unscored."""
+        """Both sides' scores of the common queries, NaN if unscored."""
         return (
             self.alignment.baseline(self.baseline.scores[ours.name]),
             self.alignment.candidate(self.candidate.scores[theirs.name]),
         )
 
     def notes(self) -> tuple[str, ...]:
-        """The ids and the metrics that one run alone has."""
-        told = []
+        """The ids and the metrics that only one run has."""
+        notes = []
         for run, ids in (
             (self.baseline, self.alignment.only_baseline),
             (self.candidate, self.alignment.only_candidate),
         ):
             if len(ids):
                 verb = "query is" if len(ids) == 1 else "queries are"
-                told.append(f"{len(ids)} {verb} in {run.name!r} only: {named(ids)}")
+                notes.append(f"{len(ids)} {verb} in {run.name!r} only: {named(ids)}")
         for run, other in (
             (self.baseline, self.candidate),
             (self.candidate, self.baseline),
         ):
-            alone = [metric.name for metric in run.metrics.values() if not _twin(metric, other)]
+            alone = [metric.name for metric in run.metrics.values() if not twin_of(metric, other)]
             if alone:
-                told.append(f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}")
-        return tuple(told)
+                notes.append(f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}")
+        return tuple(notes)
 
 
 def pair_runs(
     baseline: Scored, candidate: Scored, metrics: str | Iterable[str] | None = None
 ) -> Pairing:
-    """Lay two runs side by side.
+    """Put two runs side by side.
 
     Raises
     ------
@@ -79,8 +82,8 @@ def pair_runs(
     alignment = align(baseline.scores.index, candidate.scores.index)
     if not len(alignment.ids):
         raise AlignmentError(
-            f"{baseline.name!r} and {candidate.name!r} share no query id; ids of the one: "
-            f"{named(baseline.scores.index, 3)}, of the other: {named(candidate.scores.index, 3)}"
+            f"{baseline.name!r} and {candidate.name!r} share no query id; ids of the first: "
+            f"{named(baseline.scores.index, 3)}, of the second: {named(candidate.scores.index, 3)}"
         )
     shared = _shared_metrics(baseline, candidate, metrics)
     _check_directions(shared)
@@ -92,7 +95,7 @@ def _shared_metrics(
 ) -> list[tuple[Metric, Metric]]:
     shared, alone = [], []
     for ours in choose_metrics(baseline, metrics):
-        theirs = _twin(ours, candidate)
+        theirs = twin_of(ours, candidate)
         if theirs is None:
             alone.append(ours.name)
         else:
@@ -101,16 +104,16 @@ def _shared_metrics(
         raise UnknownNameError(f"metric of {candidate.name!r}", alone[0], candidate.metrics)
     if not shared:
         raise AlignmentError(
-            f"{baseline.name!r} and {candidate.name!r} share no metric; metrics of the one: "
-            f"{named(baseline.metrics)}, of the other: {named(candidate.metrics)}"
+            f"{baseline.name!r} and {candidate.name!r} share no metric; metrics of the first: "
+            f"{named(baseline.metrics)}, of the second: {named(candidate.metrics)}"
         )
     return shared
 
 
-def _twin(metric: Metric, other: Scored) -> Metric | None:
-    """The same metric of another run: by its name, else by its meaning."""
-    by_meaning = {theirs.known_as: theirs for theirs in other.metrics.values()}
-    return other.metrics.get(metric.name) or by_meaning.get(metric.known_as)
+def twin_of(metric: Metric, run: Scored) -> Metric | None:
+    """The same metric as a run knows it, by its name or else its meaning; None without it."""
+    by_meaning = {theirs.known_as: theirs for theirs in run.metrics.values()}
+    return run.metrics.get(metric.name) or by_meaning.get(metric.known_as)
 
 
 def _check_directions(shared: list[tuple[Metric, Metric]]) -> None:
@@ -123,9 +126,9 @@ def _check_directions(shared: list[tuple[Metric, Metric]]) -> None:
 
 
 def fill_missing(
-    baseline: FloatArray, candidate: FloatArray, metric: Metric, missing: Missing
+    baseline: FloatArray, candidate: FloatArray, metric: Metric, missing: MissingTreatment
 ) -> tuple[FloatArray, FloatArray]:
-    """Both sides with missing scores as the worst possible, where that is asked for."""
+    """Both sides; with missing="worst" a missing score is the worst possible one."""
     if missing != "worst":
         return baseline, candidate
     worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
@@ -135,12 +138,12 @@ def fill_missing(
 
 
 def require_bounds(metric: Metric) -> tuple[float, float]:
-    """The bounds of a metric that has some.
+    """The bounds of a metric.
 
     Raises
     ------
     DataError
-        If it has none: then a missing score has no worst value.
+        If it has none, so that a missing score has no worst value.
     """
     if metric.bounds is None:
         raise DataError(
@@ -153,7 +156,7 @@ def require_bounds(metric: Metric) -> tuple[float, float]:
 def extreme_differences(
     baseline: FloatArray, candidate: FloatArray, metric: Metric
 ) -> tuple[float, float]:
-    """The mean difference when every missing score turns out as low, or as high, as it can.
+    """The mean difference if every missing score were as low, or as high, as it can be.
 
     References
     ----------
@@ -166,16 +169,16 @@ def extreme_differences(
     (-0.25, 0.25)
     """
     low, high = require_bounds(metric)
-    lowest = _filled(candidate, low) - _filled(baseline, high)
-    highest = _filled(candidate, high) - _filled(baseline, low)
+    lowest = _fill_nan(candidate, low) - _fill_nan(baseline, high)
+    highest = _fill_nan(candidate, high) - _fill_nan(baseline, low)
     return float(lowest.mean()), float(highest.mean())
 
 
-def _filled(values: FloatArray, by: float) -> FloatArray:
-    return np.where(np.isnan(values), by, values)
+def _fill_nan(values: FloatArray, value: float) -> FloatArray:
+    return np.where(np.isnan(values), value, values)
 
 
-def cluster_labels(pairing: Pairing, clusters: Clusters | None) -> np.ndarray | None:
+def cluster_labels(pairing: Pairing, clusters: Clusters | None) -> StrArray | None:
     """The cluster of each common query, or None.
 
     Raises
@@ -197,30 +200,32 @@ def cluster_labels(pairing: Pairing, clusters: Clusters | None) -> np.ndarray | 
         labels = pd.Series(clusters).reindex(ids)
     missing = labels.isna().to_numpy()
     if missing.any():
-        raise DataError(f"every query needs a cluster; {named(ids[missing])} have none")
+        raise DataError(
+            f"clusters must have a label for every query; {named(ids[missing])} have none"
+        )
     return labels.astype(str).to_numpy()
 
 
 def check_evaluations(runs: Sequence[Scored], call: str) -> None:
-    """Refuse what is no evaluation, and two of one name.
+    """Check that all are evaluations, each with its own name.
 
     Parameters
     ----------
     runs : sequence of Scored
-        As they were given.
+        What the caller passed.
     call : str
-        How several are handed in, as "rank(*runs)".
+        How to pass several, such as "rank(*runs)".
 
     Raises
     ------
     DataError
-        If one is something else, as a list of evaluations, or a name stands twice.
+        If one is something else, such as a list of evaluations, or a name appears twice.
     """
     others = [run for run in runs if not (hasattr(run, "scores") and hasattr(run, "metrics"))]
     if others:
         raise DataError(
-            f"expected evaluations, one after the other; got a {type(others[0]).__name__}. "
-            f"A list of them is spread by a star: {call}"
+            f"expected one or more evaluations; got a {type(others[0]).__name__}. "
+            f"Unpack the list: {call}"
         )
     names = [run.name for run in runs]
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -1,33 +1,40 @@
-"""The sentence that a person can repeat, for each row of a comparison."""
+"""The verdict of each row of a comparison: one sentence that a person can repeat."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
+from rageval_report.analysis.sentence_parts import (
+    correction_text,
+    number,
+    pvalue_text,
+    rounded_count,
+)
 from rageval_report.stats import required_n
 from rageval_report.stats.base import Interval, PairedResult
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
 
+# With n pairs the sign-flip test has no p-value below 2 ** (1 - n): from 6 pairs on, 0.05 is within
+# reach.
 FEWEST_FOR_A_TEST = 6
-_MOST_QUERIES_SAID = 1_000_000
+_MOST_QUERIES_NAMED = 1_000_000
 
 
 @dataclass(frozen=True)
 class AdjustedPvalues:
-    """P-values of one row after correction for all rows of its table.
+    """The p-values of one row, corrected for all rows of its table.
 
     Parameters
     ----------
     pvalue : float
-        Of the difference.
+        That of the difference.
     equivalence_pvalue : float
-        Of equivalence within the margin; NaN where no margin was given.
+        That of equivalence within the margin; NaN without a margin.
     correction : str
         The correction's name.
     family_size : int
-        How many tests of a difference it counted.
+        The number of tests of a difference in the table.
     """
 
     pvalue: float
@@ -38,32 +45,32 @@ class AdjustedPvalues:
 
 @dataclass(frozen=True, eq=False)
 class MetricFinding:
-    """All that a verdict speaks of.
+    """The facts about one metric of two runs from which a verdict is written.
 
     Parameters
     ----------
     metric, baseline, candidate : str
-        Names.
+        Their names.
     greater_is_better : bool
         The metric's direction.
     test : PairedResult
         The test of the mean difference.
     interval : Interval
-        Its interval.
+        The interval of the mean difference.
     adjusted : AdjustedPvalues
         The p-values after correction.
     sd_difference : float
         The standard deviation of the paired differences.
     min_detectable_difference : float
         The difference that would be seen with 80 % power.
-    fragile : bool
+    is_fragile : bool
         Whether one more query against it would undo it.
     equivalence : EquivalenceResult, optional
         The test against the user's margin.
     alpha : float
         The error rate.
     unit : str
-        What is counted: queries, or clusters of them.
+        The unit that is counted: queries, or clusters of them.
     """
 
     metric: str
@@ -75,7 +82,7 @@ class MetricFinding:
     adjusted: AdjustedPvalues
     sd_difference: float
     min_detectable_difference: float
-    fragile: bool
+    is_fragile: bool
     equivalence: EquivalenceResult | None
     alpha: float
     unit: str = "paired queries"
@@ -102,15 +109,15 @@ def verdict(finding: MetricFinding) -> str:
             f"equal scores on all {test.n} {finding.unit}"
         )
     if test.n < FEWEST_FOR_A_TEST and not finding.is_shown:
-        return _too_few(finding)
+        return _too_few_sentence(finding)
     if finding.is_shown:
-        return _shown(finding)
+        return _shown_sentence(finding)
     if finding.equivalence is not None and finding.is_equivalent:
-        return _equivalent(finding, finding.equivalence)
-    return _not_shown(finding)
+        return _equivalent_sentence(finding, finding.equivalence)
+    return _not_shown_sentence(finding)
 
 
-def _shown(finding: MetricFinding) -> str:
+def _shown_sentence(finding: MetricFinding) -> str:
     difference = finding.test.difference
     better = (difference > 0) == finding.greater_is_better
     sentence = (
@@ -120,26 +127,27 @@ def _shown(finding: MetricFinding) -> str:
     )
     if finding.equivalence is not None and finding.is_equivalent:
         sentence += f", but by less than the margin of {number(finding.equivalence.margin)}"
-    if finding.fragile:
+    if finding.is_fragile:
         sentence += "; fragile: one more query against it, as large as the largest, would undo it"
     return sentence
 
 
-def _equivalent(finding: MetricFinding, equivalence: EquivalenceResult) -> str:
-    told = pvalue_text(finding.adjusted.equivalence_pvalue)
+def _equivalent_sentence(finding: MetricFinding, equivalence: EquivalenceResult) -> str:
+    pvalue = pvalue_text(finding.adjusted.equivalence_pvalue)
+    interval = _equivalence_interval(finding, equivalence)
     return (
         f"{finding.candidate} and {finding.baseline} are equivalent on {finding.metric} within "
-        f"±{number(equivalence.margin)} ({_ends(finding, equivalence)}, equivalence p {told})"
+        f"±{number(equivalence.margin)} ({interval}, equivalence p {pvalue})"
     )
 
 
-def _ends(finding: MetricFinding, equivalence: EquivalenceResult) -> str:
-    """The interval that lies within the margin where equivalence is shown."""
+def _equivalence_interval(finding: MetricFinding, equivalence: EquivalenceResult) -> str:
+    """The interval that lies within the margin if equivalence is shown."""
     level = f"{100 * (1 - 2 * finding.alpha):g} % CI"
     return f"{level} {number(equivalence.low)} to {number(equivalence.high)}"
 
 
-def _not_shown(finding: MetricFinding) -> str:
+def _not_shown_sentence(finding: MetricFinding) -> str:
     sentence = f"no difference shown on {finding.metric}"
     if finding.test.pvalue <= finding.alpha:
         sentence += f" after correction (p {pvalue_text(finding.test.pvalue)}, {_pvalue(finding)})"
@@ -148,38 +156,41 @@ def _not_shown(finding: MetricFinding) -> str:
             f"; with {finding.test.n} {_short(finding.unit)} only differences beyond about "
             f"{number(finding.min_detectable_difference)} would show"
         )
-    return sentence + _needed(finding) + _not_equivalent(finding)
+    return sentence + _needed_part(finding) + _equivalence_part(finding)
 
 
-def _not_equivalent(finding: MetricFinding) -> str:
-    """That the difference may be larger than the margin, where one was given."""
+def _equivalence_part(finding: MetricFinding) -> str:
+    """That the difference may be larger than the margin; empty without one."""
     equivalence = finding.equivalence
     if equivalence is None:
         return ""
-    alone = equivalence.pvalue <= finding.alpha
-    told = f", equivalence p {pvalue_text(finding.adjusted.equivalence_pvalue)}" if alone else ""
+    pvalue, correction = "", ""
+    if equivalence.pvalue <= finding.alpha:  # shown before the correction, not after it
+        pvalue = f", equivalence p {pvalue_text(finding.adjusted.equivalence_pvalue)}"
+        correction = " after correction"
     return (
         f"; not shown to lie within ±{number(equivalence.margin)}"
-        f"{' after correction' if alone else ''} ({_ends(finding, equivalence)}{told})"
+        f"{correction} ({_equivalence_interval(finding, equivalence)}{pvalue})"
     )
 
 
-def _needed(finding: MetricFinding) -> str:
-    """How many queries would show a difference as large as the one seen."""
+def _needed_part(finding: MetricFinding) -> str:
+    """The number of queries that would show a difference as large as the one seen."""
     difference, sd = abs(finding.test.difference), finding.sd_difference
     if not (difference > 0 and sd > 0 and math.isfinite(sd)):
         return ""
     needed = required_n(difference / sd, alpha=finding.alpha)
-    if needed > _MOST_QUERIES_SAID:
+    if needed > _MOST_QUERIES_NAMED:
         return f"; over a million are needed to see {number(difference)}"
     return f"; about {rounded_count(needed)} are needed to see {number(difference)}"
 
 
-def _too_few(finding: MetricFinding) -> str:
+def _too_few_sentence(finding: MetricFinding) -> str:
     smallest, unit = 2.0 ** (1 - finding.test.n), _short(finding.unit)
     return (
         f"too few {unit} for a test on {finding.metric}: {finding.test.n} in common, and p cannot "
-        f"fall below {number(smallest)}; at least {FEWEST_FOR_A_TEST} are needed" + _needed(finding)
+        f"fall below {number(smallest)}; at least {FEWEST_FOR_A_TEST} are needed"
+        + _needed_part(finding)
     )
 
 
@@ -192,24 +203,11 @@ def _magnitude(finding: MetricFinding) -> str:
     return f"{level:g} % CI {number(low)} to {number(high)}"
 
 
-_CORRECTION_NAMES = {
-    "bh": "Benjamini–Hochberg-adjusted",
-    "bonferroni": "Bonferroni-adjusted",
-    "by": "Benjamini–Yekutieli-adjusted",
-    "hochberg": "Hochberg-adjusted",
-    "holm": "Holm-adjusted",
-    "westfall-young": "Westfall–Young-adjusted",
-}
-
-
 def _pvalue(finding: MetricFinding) -> str:
-    told = pvalue_text(finding.adjusted.pvalue)
-    if finding.adjusted.correction == "none":
-        return f"uncorrected p {told}"
-    if finding.adjusted.family_size == 1:
-        return f"p {told}"
-    name = finding.adjusted.correction
-    return f"{_CORRECTION_NAMES.get(name, name)} p {told}"
+    pvalue = pvalue_text(finding.adjusted.pvalue)
+    if finding.adjusted.correction != "none" and finding.adjusted.family_size == 1:
+        return f"p {pvalue}"
+    return f"{correction_text(finding.adjusted.correction)} p {pvalue}"
 
 
 def _short(unit: str) -> str:

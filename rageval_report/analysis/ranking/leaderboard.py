@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.comparing.pairing import Missing
+from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.ranking.letters import groups_of
 from rageval_report.analysis.ranking.lineup import (
     Lineup,
@@ -212,7 +212,7 @@ def rank(
     objectives: ObjectivesArgument = None,
     correction: str = "holm",
     confidence_level: float = 0.95,
-    missing: Missing = "drop",
+    missing: MissingTreatment = "drop",
     n_resamples: int = 9999,
     seed: int = 0,
     on: str | None = None,

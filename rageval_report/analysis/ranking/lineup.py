@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from rageval_report.analysis.comparing.pairing import (
-    MISSING,
-    Missing,
+    MISSING_TREATMENTS,
+    MissingTreatment,
     Pairing,
     check_evaluations,
     pair_runs,
@@ -87,7 +87,7 @@ class Lineup:
     rows: tuple[_Rows | None, ...]
     metrics: dict[str, tuple[Metric, ...]]
     notes: tuple[str, ...]
-    missing: Missing = "drop"
+    missing: MissingTreatment = "drop"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -124,8 +124,8 @@ class Lineup:
         )
 
 
-def _level_scores(scores: FloatArray, metric: Metric, missing: Missing) -> FloatArray:
-    """Missing scores as the worst possible where that is asked; else their rows left out."""
+def _level_scores(scores: FloatArray, metric: Metric, missing: MissingTreatment) -> FloatArray:
+    """The scores with missing ones as the worst possible, or with their rows left out."""
     is_missing = np.isnan(scores)
     if not is_missing.any():
         return scores
@@ -138,7 +138,7 @@ def _level_scores(scores: FloatArray, metric: Metric, missing: Missing) -> Float
 
 
 def line_up(
-    evaluations: Iterable[Scored], *, missing: Missing = "drop", on: str | None = None
+    evaluations: Iterable[Scored], *, missing: MissingTreatment = "drop", on: str | None = None
 ) -> Lineup:
     """Lay runs side by side.
 
@@ -171,8 +171,8 @@ def line_up(
     """
     runs = tuple(evaluations)
     _check_runs(runs)
-    if missing not in MISSING:
-        raise UnknownNameError("way to treat missing scores", missing, MISSING)
+    if missing not in MISSING_TREATMENTS:
+        raise UnknownNameError("way to treat missing scores", missing, MISSING_TREATMENTS)
     first = runs[0]
     others = [run if on is None else match_queries(run, first, on) for run in runs[1:]]
     pairings = [pair_runs(first, run) for run in others]
