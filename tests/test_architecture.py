@@ -118,7 +118,6 @@ def room_of(module):
 UPWARD_BY_NAME = {
     ("results", "render"): "a Result prints and saves itself, and renderers take Results",
     ("analysis.comparing.comparison", "reports"): "a Comparison has report(), as an evaluation has",
-    ("datasets.registry", "golden"): "a golden set is one of the data sets",
     ("scores.catalogue", "rankings"): "a metric's entry names its function beside its description",
     ("scores.catalogue", "metrics"): "a metric's entry names its function beside its description",
     ("metrics.__init__", "scoring"): "score_traces is a public name of metrics; it gives a Result",

@@ -17,7 +17,7 @@ DATASETS: Registry[Dataset] = Registry(
         "ragbench": f"{_HERE}.ragbench:RAGBENCH",
         "clapnq": f"{_HERE}.clapnq:CLAPNQ",
         "beir": f"{_HERE}.beir:BEIR",
-        "golden": "rageval_report.golden.dataset:GOLDEN",
+        "golden": "rageval_report.datasets.golden_sets:GOLDEN",
     },
     group="rageval_report.datasets",
 )

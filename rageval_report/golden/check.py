@@ -12,16 +12,16 @@ from pathlib import PurePosixPath
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.errors import DataError
-from rageval_report.golden.items import (
+from rageval_report.datasets.golden_items import (
     FIELDS,
     GoldenItem,
     checked_ids,
     checked_keys,
     unknown_fields,
 )
-from rageval_report.golden.nearness import near_pairs
-from rageval_report.golden.wording import content_words, share_within, words_of
+from rageval_report.errors import DataError
+from rageval_report.golden.near_duplicates import near_pairs
+from rageval_report.golden.word_overlap import content_words, share_within, words_of
 
 ERROR, WARNING = "error", "warning"
 

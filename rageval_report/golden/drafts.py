@@ -8,15 +8,15 @@ from hashlib import blake2b
 from typing import Any
 
 from rageval_report._version import __version__
+from rageval_report.datasets.golden_items import GoldenItem
 from rageval_report.errors import UnknownNameError
-from rageval_report.golden.documents import Passage
 from rageval_report.golden.filters import Filter
-from rageval_report.golden.items import GoldenItem
-from rageval_report.golden.journal import ChatFailedError
 from rageval_report.golden.prompts import Prompt
-from rageval_report.golden.wording import words_of
+from rageval_report.golden.reply_journal import ChatFailedError
+from rageval_report.golden.source_documents import Passage
+from rageval_report.golden.word_overlap import words_of
 from rageval_report.judges.chats import Message
-from rageval_report.judges.parsing.objects import objects_in, shown, spoken
+from rageval_report.judges.parsing.objects import find_objects, quote_beginning, remove_thoughts
 from rageval_report.records.spans import Span
 
 # The kinds of questions, and the prompt that asks for each.
@@ -206,10 +206,10 @@ class Drafter:
 
     def _object(self, message: Message) -> dict[str, Any]:
         """The one JSON object of an answer, whatever prose stands around it."""
-        text = spoken(self.ask(message))
-        found = objects_in(text)
+        text = remove_thoughts(self.ask(message))
+        found = find_objects(text)
         if len(found) != 1:
-            raise RejectedError(f"expected one JSON object; the model said {shown(text)}")
+            raise RejectedError(f"expected one JSON object; the model said {quote_beginning(text)}")
         return found[0]
 
     def _examples(self, kind: str) -> str:

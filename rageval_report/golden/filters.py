@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from rageval_report._registry import Registry
-from rageval_report.golden.items import GoldenItem
-from rageval_report.golden.wording import content_words, share_within, words_of
+from rageval_report.datasets.golden_items import GoldenItem
+from rageval_report.golden.word_overlap import content_words, share_within, words_of
 
 Filter = Callable[[GoldenItem, Sequence[str]], str | None]
 

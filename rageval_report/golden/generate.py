@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rageval_report.datasets.golden_items import GoldenItem
 from rageval_report.errors import DataError, RagevalWarning
-from rageval_report.golden.documents import Documents, Passage, passages_of
 from rageval_report.golden.drafts import Draft, Drafter, Plan, checked_kinds
 from rageval_report.golden.filters import FILTERS
-from rageval_report.golden.items import GoldenItem
-from rageval_report.golden.journal import Journal
-from rageval_report.golden.nearness import Seen
+from rageval_report.golden.near_duplicates import Seen
 from rageval_report.golden.prompts import Prompt, load_prompts
-from rageval_report.golden.wording import content_words, jaccard
+from rageval_report.golden.reply_journal import Journal
+from rageval_report.golden.source_documents import Documents, Passage, passages_of
+from rageval_report.golden.word_overlap import content_words, jaccard
 from rageval_report.judges.chats import Chat, as_chat
 
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]

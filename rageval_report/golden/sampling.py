@@ -9,9 +9,9 @@ from hashlib import blake2b
 from typing import Literal
 
 from rageval_report.datasets.drawing import count_unanswerable
+from rageval_report.datasets.golden_items import GoldenItem, checked_ids, checked_keys, known_keys
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.golden.items import GoldenItem, checked_ids, checked_keys, known_keys
-from rageval_report.golden.nearness import near_pairs
+from rageval_report.golden.near_duplicates import near_pairs
 
 How = Literal["proportional", "equal"]
 _HOW: tuple[How, ...] = ("proportional", "equal")

@@ -1,8 +1,8 @@
 """Judges: metrics that ask a chat model, by a rubric that says what and on which scale.
 
-`judge` puts rubrics to a model for every record, `prefer` lays two pipelines beside each other, and
-`estimate` says before what it would cost. `JUDGES` is the table of rubrics, `CHATS` that of models.
-Over HTTP it needs the extra ``judge``; any callable that takes a text and gives one needs nothing.
+`judge` lets a model judge every record by rubrics, `prefer` compares two pipelines, and `estimate`
+says before what it would cost. `JUDGES` is the table of rubrics, `CHATS` that of model providers.
+A chat over HTTP needs the extra ``judge``; a callable that takes a text and returns one needs none.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from rageval_report._registry import lazy_face
 
 if TYPE_CHECKING:
-    from rageval_report.judges.cache import Cache as Cache
-    from rageval_report.judges.cache import default_cache as default_cache
     from rageval_report.judges.chats import CHATS as CHATS
     from rageval_report.judges.chats.anthropic import anthropic_chat as anthropic_chat
     from rageval_report.judges.chats.base import FunctionChat as FunctionChat
@@ -28,10 +26,13 @@ if TYPE_CHECKING:
     from rageval_report.judges.chats.scripted import ScriptedChat as ScriptedChat
     from rageval_report.judges.estimating import estimate as estimate
     from rageval_report.judges.estimating import estimate_preference as estimate_preference
+    from rageval_report.judges.judge_options import JudgeOptions as JudgeOptions
     from rageval_report.judges.judging import Judged as Judged
     from rageval_report.judges.judging import judge as judge
-    from rageval_report.judges.pairs import Preferences as Preferences
-    from rageval_report.judges.pairs import prefer as prefer
+    from rageval_report.judges.preferences import Preferences as Preferences
+    from rageval_report.judges.preferences import prefer as prefer
+    from rageval_report.judges.reply_cache import Cache as Cache
+    from rageval_report.judges.reply_cache import default_cache as default_cache
     from rageval_report.judges.rubric import Rubric as Rubric
     from rageval_report.judges.rubric_files import read_rubric as read_rubric
     from rageval_report.judges.rubrics import JUDGES as JUDGES

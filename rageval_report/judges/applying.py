@@ -4,56 +4,61 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
 from rageval_report.errors import DataError
 from rageval_report.judges.procedures import Verdict
-from rageval_report.judges.rubric import Rubric
+from rageval_report.judges.rubric import RecordFields, Rubric
 from rageval_report.records.cells import is_missing
 from rageval_report.scores.states import ERROR, FAILED, MISSING, NOT_APPLICABLE
 
-Record = Mapping[str, Any]
 _ANSWER = "answer"
 
 
 def check_fields(rubric: Rubric, records: pd.DataFrame) -> None:
-    """Refuse records that lack a whole field, before anybody is asked.
+    """Check that the records contain the fields of a rubric, before anything is asked.
 
-    An empty list is data: nothing was retrieved. A record whose pipeline failed says nothing of
-    what the others lack.
+    An empty list is a value: nothing was retrieved. A record whose pipeline failed does not show
+    which fields the others have.
 
     Raises
     ------
     DataError
-        If a field that the rubric needs is not there, or holds nothing in any record.
+        If a field that the rubric needs does not exist, or is missing in every record.
     """
-    answered = records[~_failed(records)]
-    missing = [one for one in rubric.needs if one not in records or _is_void(answered[one])]
+    answered = records[~_have_failed(records)]
+    missing = [
+        name for name in rubric.needs if name not in records or _is_all_missing(answered[name])
+    ]
     if not missing:
         return
-    there = [str(one) for one in records if not _is_void(records[one])]
+    available = [str(name) for name in records if not _is_all_missing(records[name])]
     raise DataError(
         f"{rubric.name} cannot be judged: the records have no {' and no '.join(missing)} (0 of "
-        f"{len(records)}); fields that are there: {', '.join(there)}"
+        f"{len(records)}); available fields: {', '.join(available)}"
     )
 
 
-def _failed(records: pd.DataFrame) -> pd.Series:
+def _have_failed(records: pd.DataFrame) -> pd.Series[bool]:
     if ERROR not in records:
         return pd.Series(False, index=records.index)
-    return records[ERROR].map(lambda one: isinstance(one, str) and bool(one.strip())).astype(bool)
+    return records[ERROR].map(has_failed).astype(bool)
 
 
-def _is_void(column: pd.Series) -> bool:
-    """Whether there are cells, and none holds anything."""
+def has_failed(error: object) -> bool:
+    """Whether the cell of the column ``error`` says that the pipeline failed."""
+    return isinstance(error, str) and bool(error.strip())
+
+
+def _is_all_missing(column: pd.Series) -> bool:
+    """Whether the column has cells, and all of them are missing."""
     return len(column) > 0 and all(map(is_missing, column))
 
 
-def gap_notes(rubrics: Iterable[Rubric], rows: list[dict[str, Any]]) -> tuple[str, ...]:
-    """On how many records a rubric is not judged, and for want of what.
+def gap_notes(rubrics: Iterable[Rubric], rows: Sequence[RecordFields]) -> tuple[str, ...]:
+    """Notes on how many records a rubric is not judged on, and why.
 
     Examples
     --------
@@ -63,46 +68,46 @@ def gap_notes(rubrics: Iterable[Rubric], rows: list[dict[str, Any]]) -> tuple[st
     """
     notes = []
     for rubric in rubrics:
-        told = [unjudged(rubric, row) for row in rows]
-        whys = Counter(_why(one) for one in told if one is not None)
-        if whys:
-            counted = ", ".join(f"{why} ({n})" for why, n in whys.items())
-            n = sum(whys.values())
-            notes.append(f"{rubric.name} is not judged on {n} of {len(rows)} records: {counted}")
+        verdicts = [verdict_without_judging(rubric, row) for row in rows]
+        reasons = Counter(_gap_reason(verdict) for verdict in verdicts if verdict is not None)
+        if reasons:
+            counted = ", ".join(f"{reason} ({n})" for reason, n in reasons.items())
+            n_gaps = reasons.total()
+            notes.append(
+                f"{rubric.name} is not judged on {n_gaps} of {len(rows)} records: {counted}"
+            )
     return tuple(notes)
 
 
-def _why(told: Verdict) -> str:
-    return "the pipeline failed" if told.state == FAILED else str(told.reason)
+def _gap_reason(verdict: Verdict) -> str:
+    return "the pipeline failed" if verdict.state == FAILED else str(verdict.reason)
 
 
-def unjudged(rubric: Rubric, record: Record) -> Verdict | None:
-    """Why a record is not to be judged; None where it is.
-
-    A failed pipeline gave no answer: that is a failure. Without a reference or contexts there is
-    nothing to hold the answer against: the rubric does not apply.
+def verdict_without_judging(rubric: Rubric, record: RecordFields) -> Verdict | None:
+    """The verdict on a record that is not to be judged; None if it is.
 
     Examples
     --------
     >>> rubric = Rubric("tone", "Is it polite?", "{answer}")
-    >>> unjudged(rubric, {"answer": None, "error": "timeout"}).state
+    >>> verdict_without_judging(rubric, {"answer": None, "error": "timeout"}).state
     'failed'
     """
-    lacking = [one for one in rubric.needs if _is_nothing(one, record.get(one))]
-    if not lacking:
+    missing = [name for name in rubric.needs if is_blank(name, record.get(name))]
+    if not missing:
         return None
     error = record.get(ERROR)
-    if isinstance(error, str) and error.strip():
-        return Verdict(math.nan, error, FAILED)
-    if _ANSWER in lacking:
+    if has_failed(error):
+        return Verdict(math.nan, str(error), FAILED)
+    if _ANSWER in missing:
         return Verdict(math.nan, "there is no answer", MISSING)
-    return Verdict(math.nan, f"there is no {' and no '.join(lacking)}", NOT_APPLICABLE)
+    # Without a reference or contexts there is nothing to compare the answer with.
+    return Verdict(math.nan, f"there is no {' and no '.join(missing)}", NOT_APPLICABLE)
 
 
-def _is_nothing(field: str, value: Any) -> bool:
+def is_blank(field: str, value: object) -> bool:
     """Whether a field is missing, or an empty list; an empty answer is an answer."""
     if is_missing(value):
         return True
     if isinstance(value, list | tuple):
-        return not any(str(one).strip() for one in value)
+        return not any(str(item).strip() for item in value)
     return field != _ANSWER and isinstance(value, str) and not value.strip()

@@ -1,30 +1,40 @@
-"""What judging would take, worked out without asking anybody."""
+"""An estimate of the calls and the cost of judging, without a call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pandas as pd
 
-from rageval_report.judges.applying import check_fields, unjudged
-from rageval_report.judges.asking import Step, kept_answer
-from rageval_report.judges.cache import Cache
+from rageval_report.judges.applying import check_fields, verdict_without_judging
 from rageval_report.judges.chats.base import Chat, as_chat
-from rageval_report.judges.judging import as_rows, jobs_of, rubrics_of
-from rageval_report.judges.pairs import ORDERS, are_same, pairs_of, step_of
-from rageval_report.judges.procedures import CARRIED_OUT
-from rageval_report.judges.rubric import Rubric
-from rageval_report.judges.spending import about_tokens, at_most_tokens, cost_of, price_of
+from rageval_report.judges.judging import as_rows, jobs_of
+from rageval_report.judges.preferences import (
+    comparison_steps,
+    pair_records,
+    verdict_without_comparing,
+)
+from rageval_report.judges.procedures import PROCEDURES
+from rageval_report.judges.reply_cache import Cache
+from rageval_report.judges.rubric import RecordFields, Rubric
+from rageval_report.judges.rubrics import rubrics_of
+from rageval_report.judges.sessions import JudgeStep, cached_answer
+from rageval_report.judges.spending import (
+    cost_of,
+    estimate_message_tokens,
+    max_message_tokens,
+    price_of,
+)
 from rageval_report.metrics.performance import Prices
 from rageval_report.records import record_table
 
 T = TypeVar("T")
 
-_A_SENTENCE = 40.0  # tokens of a verdict with its reason, as models give them
+_TOKENS_PER_VERDICT = 40.0  # a verdict with a sentence of reasoning, as models usually give it
 _COLUMNS = (
     *("judge", "n_queries", "n_not_judged", "n_calls", "n_cached", "prompt_tokens"),
     *("completion_tokens", "cost_usd", "max_cost_usd"),
@@ -33,7 +43,7 @@ _COLUMNS = (
 
 @dataclass
 class _Rehearsal:
-    """Takes the steps of a rubric, and answers them out of the cache or with stand-ins."""
+    """Counts the steps of a rubric, and answers them from the cache or with their stand-ins."""
 
     chat: Chat
     cache: Cache | None
@@ -41,22 +51,22 @@ class _Rehearsal:
     repeat: int = 0
     n_calls: int = 0
     n_cached: int = 0
+    n_judged: int = 0
     sent: float = 0.0
-    sent_at_most: float = 0.0
+    max_sent: float = 0.0
     received: float = 0.0
-    n_judged: int = field(default=0)
 
-    def __call__(self, step: Step[T]) -> T:
+    def __call__(self, step: JudgeStep[T]) -> T:
         if self.cache is not None:
-            kept = kept_answer(self.cache, self.chat, self.rubric, step, self.repeat)
-            if kept is not None:
+            cached = cached_answer(self.cache, self.chat, self.rubric, step, self.repeat)
+            if cached is not None:
                 self.n_cached += 1
-                return kept.found
+                return cached.value
         self.n_calls += 1
-        self.sent += about_tokens(step.message)
-        self.sent_at_most += at_most_tokens(step.message)
-        items = len(step.stand_in) if isinstance(step.stand_in, list) else 1
-        self.received += min(_A_SENTENCE * items, self.chat.max_tokens)
+        self.sent += estimate_message_tokens(step.message)
+        self.max_sent += max_message_tokens(step.message)
+        n_verdicts = len(step.stand_in) if isinstance(step.stand_in, list) else 1
+        self.received += min(_TOKENS_PER_VERDICT * n_verdicts, self.chat.max_tokens)
         return step.stand_in
 
 
@@ -69,7 +79,7 @@ def estimate(
     cache: Cache | str | Path | None = None,
     prices: Prices | None = None,
 ) -> pd.DataFrame:
-    """What `judge` would ask and about what it would cost; nothing is asked.
+    """The calls that `judge` would make, and their approximate cost; nothing is asked.
 
     Parameters
     ----------
@@ -79,11 +89,11 @@ def estimate(
     Returns
     -------
     DataFrame
-        A row a rubric: ``judge``, ``n_queries``, ``n_not_judged`` to which it does not apply,
-        ``n_calls``, ``n_cached`` answers that are there already, ``prompt_tokens`` and
-        ``completion_tokens``, guessed from lengths, ``cost_usd``, and ``max_cost_usd`` if all
-        answers were as long as may be; NaN where the model has no price. What claims a text will
-        be taken apart into is guessed by its sentences.
+        One row per rubric: ``judge``, ``n_queries``, ``n_not_judged``, to which it does not apply,
+        ``n_calls``, ``n_cached``, the replies that are in the cache, ``prompt_tokens`` and
+        ``completion_tokens``, guessed from lengths, ``cost_usd``, and ``max_cost_usd`` if every
+        answer has the maximum length; NaN if the model has no price. The number of claims in a text
+        is guessed from its sentences.
 
     Examples
     --------
@@ -98,9 +108,9 @@ def estimate(
     table = record_table(records, unretrieved_citations="keep")
     for rubric in rubrics:
         check_fields(rubric, table)
-    with _looked_into(cache) as kept:
-        rehearsals = _rehearsed(as_rows(table), rubrics, model, kept, n_repeats)
-    rows = [_row(one, len(table), n_repeats, prices) for one in rehearsals]
+    with _existing_cache(cache) as opened:
+        rehearsals = _rehearse(as_rows(table), rubrics, model, opened, n_repeats)
+    rows = [_estimate_row(rehearsal, len(table), n_repeats, prices) for rehearsal in rehearsals]
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
@@ -113,7 +123,7 @@ def estimate_preference(
     cache: Cache | str | Path | None = None,
     prices: Prices | None = None,
 ) -> pd.DataFrame:
-    """What `prefer` would ask, both orders, and about what it would cost; nothing is asked.
+    """The calls that `prefer` would make in both orders, and their cost; nothing is asked.
 
     Parameters
     ----------
@@ -123,8 +133,8 @@ def estimate_preference(
     Returns
     -------
     DataFrame
-        One row, as `estimate` gives it. Queries of which both pipelines gave the same answer are a
-        tie that costs nothing: they count in ``n_queries`` alone.
+        One row, as `estimate` returns it. Queries with identical answers are a tie without a call:
+        they count in ``n_queries`` only.
 
     Examples
     --------
@@ -135,21 +145,22 @@ def estimate_preference(
     2
     """
     model = as_chat(chat)
-    asked, paired = pairs_of(baseline, candidate, rubric)
-    with _looked_into(cache) as kept:
-        rehearsal = _Rehearsal(model, kept, asked)
+    comparing, paired = pair_records(baseline, candidate, rubric)
+    with _existing_cache(cache) as opened:
+        rehearsal = _Rehearsal(model, opened, comparing)
         for old, new in paired.rows:
-            if unjudged(asked, old) or unjudged(asked, new):
+            if verdict_without_comparing(comparing, old, new) is not None:
                 continue
             rehearsal.n_judged += 1
-            for order in () if are_same(old, new) else ORDERS:
-                rehearsal(step_of(order, old, new, asked))
-    return pd.DataFrame([_row(rehearsal, len(paired.rows), 1, prices)], columns=list(_COLUMNS))
+            for step in comparison_steps(comparing, old, new).values():
+                rehearsal(step)
+    row = _estimate_row(rehearsal, len(paired.rows), 1, prices)
+    return pd.DataFrame([row], columns=list(_COLUMNS))
 
 
 @contextmanager
-def _looked_into(cache: Cache | str | Path | None) -> Iterator[Cache | None]:
-    """A cache that is there already; none is made."""
+def _existing_cache(cache: Cache | str | Path | None) -> Iterator[Cache | None]:
+    """The cache, if its file exists; an estimate creates none."""
     if not isinstance(cache, str | Path):
         yield cache
     elif Path(cache).exists():
@@ -159,32 +170,33 @@ def _looked_into(cache: Cache | str | Path | None) -> Iterator[Cache | None]:
         yield None
 
 
-def _rehearsed(
-    rows: list[dict[str, Any]],
-    rubrics: list[Rubric],
+def _rehearse(
+    rows: Sequence[RecordFields],
+    rubrics: Sequence[Rubric],
     chat: Chat,
     cache: Cache | None,
     n_repeats: int,
 ) -> list[_Rehearsal]:
-    found = {rubric.name: _Rehearsal(chat, cache, rubric) for rubric in rubrics}
+    rehearsals = {rubric.name: _Rehearsal(chat, cache, rubric) for rubric in rubrics}
     for row, judge, repeat in jobs_of(len(rows), rubrics, n_repeats):
-        rehearsal = found[judge]
+        rehearsal = rehearsals[judge]
         rubric = rehearsal.rubric
-        if unjudged(rubric, rows[row]) is None:
+        if verdict_without_judging(rubric, rows[row]) is None:
             rehearsal.repeat = repeat
             rehearsal.n_judged += 1
-            CARRIED_OUT[rubric.kind](rubric, rows[row], rehearsal)
-    return list(found.values())
+            PROCEDURES[rubric.kind](rubric, rows[row], rehearsal)
+    return list(rehearsals.values())
 
 
-def _row(
-    one: _Rehearsal, n_queries: int, n_repeats: int, prices: Prices | None
+def _estimate_row(
+    rehearsal: _Rehearsal, n_queries: int, n_repeats: int, prices: Prices | None
 ) -> tuple[object, ...]:
-    price = price_of(one.chat, prices)
-    longest = float(one.chat.max_tokens * one.n_calls)
+    price = price_of(rehearsal.chat, prices)
+    max_received = float(rehearsal.chat.max_tokens * rehearsal.n_calls)
     return (
-        *(one.rubric.name, n_queries, n_queries - one.n_judged // n_repeats),
-        *(one.n_calls, one.n_cached, round(one.sent), round(one.received)),
-        cost_of(price, one.sent, one.received),
-        cost_of(price, one.sent_at_most, longest),
+        *(rehearsal.rubric.name, n_queries, n_queries - rehearsal.n_judged // n_repeats),
+        *(rehearsal.n_calls, rehearsal.n_cached),
+        *(round(rehearsal.sent), round(rehearsal.received)),
+        cost_of(price, rehearsal.sent, rehearsal.received),
+        cost_of(price, rehearsal.max_sent, max_received),
     )

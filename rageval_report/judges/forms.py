@@ -1,37 +1,36 @@
-"""The forms of answers: a JSON schema for servers that keep one, and the same in words."""
+"""The forms of answers: a JSON schema for servers that enforce one, and the same in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from rageval_report.judges.parsing.grades import Scale
+from rageval_report.judges.chats.base import JsonSchema
+from rageval_report.judges.parsing.grades import GradeScale
 
-Schema = Mapping[str, Any]
-
-_TEXT: Schema = {"type": "string"}
-_TRUTH: Schema = {"type": "boolean"}
+_TEXT: JsonSchema = {"type": "string"}
+_TRUTH: JsonSchema = {"type": "boolean"}
 _ONLY = "Answer with one JSON object and nothing else: "
 
 
 @dataclass(frozen=True)
-class Form:
-    """How an answer is to be given.
+class AnswerForm:
+    """The form in which a judge has to answer.
 
     Parameters
     ----------
     schema : mapping
-        As JSON schema, within what all providers keep: every property required, none beside.
-    told : str
-        The same in words.
+        The JSON schema, in the subset that all providers support: every property is required, and
+        no other is allowed.
+    instruction : str
+        The same in words, for the prompt.
     """
 
-    schema: Schema
-    told: str
+    schema: JsonSchema
+    instruction: str
 
 
-def _object(**properties: Schema) -> Schema:
+def _object(**properties: JsonSchema) -> JsonSchema:
     return {
         "type": "object",
         "properties": properties,
@@ -40,46 +39,50 @@ def _object(**properties: Schema) -> Schema:
     }
 
 
-def _list(items: Schema) -> Schema:
+def _list(items: JsonSchema) -> JsonSchema:
     return {"type": "array", "items": items}
 
 
-def _grade(scale: Scale) -> Form:
-    mark: Schema = {"type": "integer", "enum": scale.marks} if scale.whole else {"type": "number"}
-    kind = "a whole number" if scale.whole else "a number"
-    told = (
-        f'{_ONLY}{{"reasoning": "one or two sentences", "score": {kind} from {scale.low:g} '
+def _grade(scale: GradeScale) -> AnswerForm:
+    grade: JsonSchema = {"type": "number"}
+    number = "a number"
+    if scale.whole:
+        grade, number = {"type": "integer", "enum": scale.grades}, "a whole number"
+    instruction = (
+        f'{_ONLY}{{"reasoning": "one or two sentences", "score": {number} from {scale.low:g} '
         f"(worst) to {scale.high:g} (best)}}"
     )
-    return Form(_object(reasoning=_TEXT, score=mark), told)
+    return AnswerForm(_object(reasoning=_TEXT, score=grade), instruction)
 
 
-def _yes_no(scale: Scale) -> Form:  # noqa: ARG001  (as all forms)
-    told = f'{_ONLY}{{"reasoning": "one or two sentences", "verdict": true or false}}'
-    return Form(_object(reasoning=_TEXT, verdict=_TRUTH), told)
+def _yes_no(scale: GradeScale) -> AnswerForm:  # noqa: ARG001  (the signature of all forms)
+    instruction = f'{_ONLY}{{"reasoning": "one or two sentences", "verdict": true or false}}'
+    return AnswerForm(_object(reasoning=_TEXT, verdict=_TRUTH), instruction)
 
 
-def _verdicts(scale: Scale) -> Form:  # noqa: ARG001
+def _verdicts(scale: GradeScale) -> AnswerForm:  # noqa: ARG001
     item = _object(number={"type": "integer"}, reasoning=_TEXT, verdict=_TRUTH)
-    told = (
+    instruction = (
         f'{_ONLY}{{"verdicts": [{{"number": 1, "reasoning": "a short sentence", "verdict": true or '
         "false}, ...]}, one for each number in brackets, in order"
     )
-    return Form(_object(verdicts=_list(item)), told)
+    return AnswerForm(_object(verdicts=_list(item)), instruction)
 
 
-def _extraction(scale: Scale) -> Form:  # noqa: ARG001
-    told = f'{_ONLY}{{"claims": ["...", ...]}}; an empty list where there is no claim'
-    return Form(_object(claims=_list(_TEXT)), told)
+def _extraction(scale: GradeScale) -> AnswerForm:  # noqa: ARG001
+    instruction = f'{_ONLY}{{"claims": ["...", ...]}}; an empty list where there is no claim'
+    return AnswerForm(_object(claims=_list(_TEXT)), instruction)
 
 
-def _preference(scale: Scale) -> Form:  # noqa: ARG001
-    better: Schema = {"type": "string", "enum": ["1", "2", "tie"]}
-    told = f'{_ONLY}{{"reasoning": "one or two sentences", "better": "1", "2" or "tie"}}'
-    return Form(_object(reasoning=_TEXT, better=better), told)
+def _preference(scale: GradeScale) -> AnswerForm:  # noqa: ARG001
+    better: JsonSchema = {"type": "string", "enum": ["1", "2", "tie"]}
+    instruction = f'{_ONLY}{{"reasoning": "one or two sentences", "better": "1", "2" or "tie"}}'
+    return AnswerForm(_object(reasoning=_TEXT, better=better), instruction)
 
 
-FORMS: dict[str, Callable[[Scale], Form]] = {
+# By kind of rubric; "extraction" is the first request of the kind "claims". The instructions are
+# part of every prompt, so that a change of their words makes all cached replies useless.
+FORMS: dict[str, Callable[[GradeScale], AnswerForm]] = {
     "grade": _grade,
     "yes_no": _yes_no,
     "claims": _verdicts,

@@ -3,68 +3,91 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.judges.applying import check_fields, gap_notes, unjudged
-from rageval_report.judges.asking import Asking, NotAskedError, NoVerdictError
-from rageval_report.judges.how import How, failure_of, stopped_note
-from rageval_report.judges.noise import noise_frame
-from rageval_report.judges.notes import (
-    family_note,
-    settings_as_asked,
-    tally_notes,
-    words_note,
+from rageval_report.errors import DataError
+from rageval_report.judges.applying import (
+    check_fields,
+    gap_notes,
+    has_failed,
+    is_blank,
+    verdict_without_judging,
 )
-from rageval_report.judges.procedures import CARRIED_OUT, Verdict
-from rageval_report.judges.rubric import Rubric
-from rageval_report.judges.rubrics import JUDGES, judge_names, judge_of
-from rageval_report.judges.running import INTERRUPTED, Progress, run_jobs
+from rageval_report.judges.judge_notes import (
+    family_note,
+    judge_settings,
+    schema_note,
+    stopped_note,
+    total_failure,
+    usage_notes,
+)
+from rageval_report.judges.judge_options import CallOptions, JudgeOptions, check_options
+from rageval_report.judges.noise import noise_frame
+from rageval_report.judges.procedures import PROCEDURES, Verdict
+from rageval_report.judges.rubric import RecordFields, Rubric
+from rageval_report.judges.rubrics import rubrics_of
+from rageval_report.judges.sessions import (
+    JudgeSession,
+    NotAskedError,
+    NoVerdictError,
+    open_session,
+)
 from rageval_report.judges.spending import Usage, usage_rows
+from rageval_report.judges.worker_threads import INTERRUPTED, Progress, run_jobs
 from rageval_report.records import record_table
+from rageval_report.records.cells import is_missing
 from rageval_report.scores import Metric
-from rageval_report.scores.states import FAILED, MISSING, REASON, SCORED, STATE, state_columns
+from rageval_report.scores.states import (
+    ERROR,
+    FAILED,
+    MISSING,
+    REASON,
+    SCORED,
+    STATE,
+    state_columns,
+)
 
 REPEATS = "_repeats"
-_PAIRS = "preference"
+
+# By rubric, for each query the verdicts in the order of the repeats.
+Verdicts = dict[str, list[list[Verdict]]]
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What judges said.
+    """The verdicts of judges on records.
 
     Parameters
     ----------
     scores : DataFrame
-        Index ``query_id``, one float64 column a rubric, from 0 to 1; NaN where unscored. With
+        Index ``query_id``, one float64 column per rubric, from 0 to 1; NaN if unscored. With
         repeats, the mean of those that were scored.
     records : DataFrame
         The checked records, on the same index.
     states : DataFrame
-        The same index: ``<name>_state`` where a rubric did not score all, ``<name>_reason``, what
-        the judge said or why there is no score, and with repeats ``<name>_repeats``, their scores.
+        The same index: ``<name>_state`` if a rubric did not score all records, ``<name>_reason``,
+        the judge's reasoning or why there is no score, and with repeats ``<name>_repeats``, their
+        scores.
     metrics : dict of str to Metric
-        What is known of each.
+        The metric of each rubric.
     usage : DataFrame
-        A row a rubric: ``judge``, ``n_calls``, ``n_cached``, ``n_failed``, ``prompt_tokens``,
-        ``completion_tokens``, ``cost_usd``; NaN where not known.
+        One row per rubric: ``judge``, ``n_calls``, ``n_cached``, ``n_failed``, ``prompt_tokens``,
+        ``completion_tokens``, ``cost_usd``; NaN if unknown.
     noise : DataFrame
-        With repeats a row a rubric: ``judge``, ``n`` queries scored twice or more often,
-        ``n_repeats``, ``within_query_sd``, ``between_query_sd``, ``unstable``, the share of
-        queries whose repeats differ.
+        With repeats, one row per rubric: see `rageval_report.judges.noise.noise_frame`.
     notes : tuple of str
-        What a reader must know.
+        What a reader of the scores must know.
     settings : dict
-        Who judged, and how.
+        The model that judged, and its settings.
     is_interrupted : bool
-        Whether the user ended it before it was done.
+        Whether the user stopped the judging before its end.
     failure : str, optional
-        Why nothing at all was judged, where calls failed or none could begin.
+        Why there is no verdict at all, if calls failed or none could start.
     """
 
     scores: pd.DataFrame
@@ -80,22 +103,29 @@ class Judged:
 
     @property
     def rows(self) -> pd.DataFrame:
-        """Records, states and scores as one table; what an earlier judging left there gives way."""
+        """Records, states and scores in one table; columns of an earlier judging are replaced."""
         endings = ("", STATE, REASON, REPEATS)
         old = {f"{name}{ending}" for name in self.scores for ending in endings}
-        kept = self.records.drop(columns=[name for name in self.records if name in old])
-        return kept.join(self.states).join(self.scores)
+        records = self.records.drop(columns=[name for name in self.records if name in old])
+        return records.join(self.states).join(self.scores)
 
 
-class _Job(NamedTuple):
+class JudgeJob(NamedTuple):
+    """One record to be judged by one rubric, once.
+
+    Parameters
+    ----------
+    row : int
+        The position of the record.
+    judge : str
+        The name of the rubric.
+    repeat : int
+        The number of the repeat, from 0.
+    """
+
     row: int
     judge: str
     repeat: int
-
-
-class _Done(NamedTuple):
-    job: _Job
-    verdict: Verdict
 
 
 def judge(
@@ -105,40 +135,42 @@ def judge(
     *,
     n_repeats: int = 1,
     generator: str | None = None,
-    **how: Any,
+    **options: Unpack[CallOptions],
 ) -> Judged:
     """Let a chat model judge every record by every rubric.
 
     Parameters
     ----------
     records : frame, dict of lists, or list of dicts
-        One row a query, as `rageval_report.records.record_table` takes it.
+        One row per query, as `rageval_report.records.record_table` takes it.
     judges : str, Rubric, or iterable of them
-        Names of `JUDGES`, also as other frameworks call them, as "groundedness", or rubrics of your
-        own.
+        Names of `JUDGES` or their names in other frameworks, such as "groundedness", and rubrics
+        of your own.
     chat : Chat or callable
-        As ``openai_chat("llama3.1", base_url=...)``; any callable that takes a text and gives one.
+        The chat model that judges, e.g. ``openai_chat("llama3.1", base_url=...)``, or any callable
+        that takes a text and returns one.
     n_repeats : int, default 1
-        How often the same is asked, to see how far the judge agrees with itself.
+        How often each record is judged, to measure how far the judge agrees with itself.
     generator : str, optional
-        The model that gave the answers, where the records do not say; a judge of its family is
-        noted.
-    **how
-        As `rageval_report.judges.how.How` has it: ``cache``, ``concurrency``, ``per_minute``,
-        ``prices``, ``max_cost``, ``give_up_after``, ``progress``, ``tell``.
+        The model that wrote the answers, if the records do not say so. A note warns if the judge
+        belongs to the same model family.
+    **options
+        How the model is called: ``cache``, ``concurrency``, ``per_minute``, ``prices``,
+        ``max_cost``, ``give_up_after``, ``progress`` and ``tell``, as described in
+        `rageval_report.judges.judge_options.CallOptions`.
 
     Returns
     -------
     Judged
-        What could not be judged is unscored and has its reason; nothing is ever scored 0 for it.
-        After Ctrl-C, or where the budget is spent, what was judged so far.
+        What cannot be judged stays unscored, with a reason; it never scores 0 for that. After
+        Ctrl-C, or if the budget is spent, what was judged so far.
 
     Raises
     ------
     UnknownNameError
-        If there is no such rubric.
+        If no judge has one of the names.
     DataError
-        If the records lack a field that a rubric needs, or an argument makes no sense.
+        If the records lack a field that a rubric needs, or an argument has no valid value.
     JudgeError
         If the model cannot be asked at all.
 
@@ -151,173 +183,241 @@ def judge(
     >>> float(judged.scores.loc["q", "answer_relevancy"]), judged.states.iloc[0, 0]
     (1.0, 'To the point.')
     """
+    check_options("judge", options, JudgeOptions.__annotations__)
     rubrics = rubrics_of(judges)
     _check_repeats(n_repeats)
     table = record_table(records, unretrieved_citations="keep")
     for rubric in rubrics:
         check_fields(rubric, table)
-    manner = How(**how)
     rows = as_rows(table)
-    gaps = manner.say(gap_notes(rubrics, rows))
-    with manner.opened(chat) as asking:
-        found = _found(rows, rubrics, n_repeats, manner, asking)
-    return _judged(table, rubrics, found, asking, n_repeats, generator, gaps)
+    with open_session(chat, **options) as session:
+        gaps = session.announce(gap_notes(rubrics, rows))
+        verdicts = _judge_rows(rows, rubrics, n_repeats, session)
+    return _build_judged(table, rubrics, verdicts, session, n_repeats, generator, gaps)
 
 
-def rubrics_of(judges: str | Rubric | Iterable[str | Rubric]) -> list[Rubric]:
-    """The rubrics of those names.
+def judge_blocks(
+    blocks: Callable[[], Iterable[pd.DataFrame]],
+    judges: str | Rubric | Iterable[str | Rubric],
+    chat: object,
+    *,
+    kept: Callable[[pd.DataFrame], pd.DataFrame],
+    n_repeats: int = 1,
+    generator: str | None = None,
+    **options: Unpack[CallOptions],
+) -> Judged:
+    """Like `judge`, for records that come as several tables: one table is in memory at a time.
 
-    Raises
-    ------
-    UnknownNameError
-        If there is no such rubric; it names the nearest.
-    DataError
-        If there is none, one twice, or one that compares pairs.
+    Parameters
+    ----------
+    blocks : callable
+        Returns the tables, as `rageval_report.records.record_table` makes them, from the first
+        one; it is called twice.
+    judges, chat, n_repeats, generator, **options
+        As for `judge`. One budget, one cache and one pace hold for all tables.
+    kept : callable
+        Takes a table and returns what of it stays in the result's records.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import ScriptedChat
+    >>> from rageval_report.records import record_table
+    >>> rows = [{"query_id": n, "question": "Where is Oslo?", "answer": "There."} for n in "ab"]
+    >>> chat = ScriptedChat(['{"reasoning": "Vague.", "score": 1}'] * 2)
+    >>> tables = [record_table([row]) for row in rows]
+    >>> judged = judge_blocks(
+    ...     lambda: tables, "answer_relevancy", chat, kept=lambda table: table[["question"]]
+    ... )
+    >>> judged.scores["answer_relevancy"].tolist(), list(judged.records)
+    ([0.0, 0.0], ['question'])
     """
-    told = [judges] if isinstance(judges, str | Rubric) else list(judges)
-    rubrics = [one if isinstance(one, Rubric) else _rubric_named(str(one)) for one in told]
-    names = [rubric.name for rubric in rubrics]
-    if not names or len(set(names)) < len(names):
-        raise DataError(f"expected judges, each once; got {', '.join(names) or 'none'}")
-    pairs = [rubric.name for rubric in rubrics if rubric.kind == _PAIRS]
-    if pairs:
-        raise DataError(
-            f"{pairs[0]!r} lays two pipelines beside each other: prefer(baseline, candidate, chat)"
-        )
-    return rubrics
+    check_options("judge_blocks", options, JudgeOptions.__annotations__)
+    rubrics = rubrics_of(judges)
+    _check_repeats(n_repeats)
+    gaps = _check_blocks(blocks(), rubrics)
+    verdicts: Verdicts = {rubric.name: [] for rubric in rubrics}
+    tables = []
+    with open_session(chat, **options) as session:
+        session.announce(gaps)
+        for table in blocks():
+            for name, queries in _judge_rows(as_rows(table), rubrics, n_repeats, session).items():
+                verdicts[name] += queries
+            tables.append(kept(table))
+    whole = pd.concat(tables)
+    whole = whole.set_axis(whole.index.astype(object))  # pandas gives the ids another dtype
+    return _build_judged(whole, rubrics, verdicts, session, n_repeats, generator, gaps)
 
 
-def _rubric_named(name: str) -> Rubric:
-    found = judge_of(name)
-    if found is None:
-        raise UnknownNameError("judge", name, judge_names())
-    return JUDGES[found]
+def _check_blocks(blocks: Iterable[pd.DataFrame], rubrics: Sequence[Rubric]) -> tuple[str, ...]:
+    """Check the fields of all tables together; returns the notes on their gaps.
+
+    Of each record only one mark per field is kept in memory, and equal records share their marks.
+    """
+    needs = list(dict.fromkeys(name for rubric in rubrics for name in rubric.needs))
+    distinct: dict[tuple[object, ...], RecordFields] = {}
+    rows: list[RecordFields] = []
+    for table in blocks:
+        for row in as_rows(table):
+            marks = {name: _mark(name, row.get(name)) for name in needs}
+            marks[ERROR] = "x" if has_failed(row.get(ERROR)) else None
+            rows.append(distinct.setdefault(tuple(marks.values()), marks))
+    whole = pd.DataFrame(rows, columns=[*needs, ERROR], dtype=object)
+    for rubric in rubrics:
+        check_fields(rubric, whole)
+    return gap_notes(rubrics, rows)
+
+
+def _mark(field: str, value: object) -> object:
+    """A small value that is missing, blank or filled as the given one is."""
+    if is_missing(value):
+        return None
+    return () if is_blank(field, value) else "x"
 
 
 def _check_repeats(n_repeats: int) -> None:
     if isinstance(n_repeats, bool) or not isinstance(n_repeats, int) or n_repeats < 1:
-        raise DataError(f"n_repeats must be a whole number from 1 on; got {n_repeats!r}")
+        raise DataError(f"n_repeats must be an integer >= 1; got {n_repeats!r}")
 
 
-def jobs_of(n_rows: int, rubrics: list[Rubric], n_repeats: int) -> Iterator[_Job]:
-    """All that is to be judged, query by query."""
+def jobs_of(n_rows: int, rubrics: Iterable[Rubric], n_repeats: int) -> Iterator[JudgeJob]:
+    """All jobs of a judging, query by query."""
+    names = [rubric.name for rubric in rubrics]
     for row in range(n_rows):
-        for rubric in rubrics:
+        for name in names:
             for repeat in range(n_repeats):
-                yield _Job(row, rubric.name, repeat)
+                yield JudgeJob(row, name, repeat)
 
 
-def _found(
-    rows: list[dict[str, Any]],
-    rubrics: list[Rubric],
-    n_repeats: int,
-    manner: How,
-    asking: Asking,
-) -> dict[str, list[list[Verdict]]]:
-    """By rubric, for each query the verdicts in the order of the repeats."""
-    bar = Progress(len(rows) * len(rubrics) * n_repeats, asking.meter, is_shown=manner.progress)
-    found: dict[_Job, Verdict] = {}
+def _judge_rows(
+    rows: Sequence[RecordFields], rubrics: Sequence[Rubric], n_repeats: int, session: JudgeSession
+) -> Verdicts:
+    by_name = {rubric.name: rubric for rubric in rubrics}
+    verdicts: dict[JudgeJob, Verdict] = {}
 
-    def work(job: _Job) -> _Done:
-        rubric = by_name[job.judge]
-        return _Done(job, verdict_on(rows[job.row], rubric, asking, job.repeat))
+    def work(job: JudgeJob) -> tuple[JudgeJob, Verdict]:
+        return job, _judge_record(rows[job.row], by_name[job.judge], session, job.repeat)
 
-    def keep(done: _Done) -> None:
-        found[done.job] = done.verdict
+    def keep(result: tuple[JudgeJob, Verdict]) -> None:
+        job, verdict = result
+        verdicts[job] = verdict
         bar.advance()
 
-    by_name = {rubric.name: rubric for rubric in rubrics}
+    bar = Progress(len(rows) * len(rubrics) * n_repeats, session.meter, is_shown=session.progress)
     jobs = jobs_of(len(rows), rubrics, n_repeats)
     try:
-        run_jobs(work, jobs, concurrency=manner.concurrency, brake=asking.brake, keep=keep)
+        run_jobs(work, jobs, concurrency=session.concurrency, brake=session.brake, keep=keep)
     finally:
         bar.close()
-    told: dict[str, list[list[Verdict]]] = {name: [[] for _ in rows] for name in by_name}
+    ordered: Verdicts = {name: [[] for _ in rows] for name in by_name}
     for job in jobs_of(len(rows), rubrics, n_repeats):
-        if job in found:
-            told[job.judge][job.row].append(found[job])
-    return told
+        if job in verdicts:
+            ordered[job.judge][job.row].append(verdicts[job])
+    return ordered
 
 
 def as_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The records as mappings."""
+    """The rows of a table as dicts."""
     names = [str(name) for name in table]
     return [dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None)]
 
 
-def verdict_on(
-    record: Mapping[str, Any], rubric: Rubric, asking: Asking, repeat: int = 0
+def _judge_record(
+    record: RecordFields, rubric: Rubric, session: JudgeSession, repeat: int
 ) -> Verdict:
-    """What becomes of one record: a score, or why there is none."""
-    told = unjudged(rubric, record)
-    if told is not None:
-        return told
+    unjudged = verdict_without_judging(rubric, record)
+    if unjudged is not None:
+        return unjudged
     try:
-        return CARRIED_OUT[rubric.kind](rubric, record, asking.about(rubric, repeat))
+        return PROCEDURES[rubric.kind](rubric, record, session.asker(rubric, repeat))
     except NoVerdictError as exc:
         return Verdict(math.nan, str(exc), FAILED)
     except NotAskedError as exc:
         return Verdict(math.nan, str(exc), MISSING)
 
 
-# -- what comes out
+# -- the result
 
 
-def _judged(
+def _build_judged(
     table: pd.DataFrame,
-    rubrics: list[Rubric],
-    found: dict[str, list[list[Verdict]]],
-    asking: Asking,
+    rubrics: Sequence[Rubric],
+    verdicts: Verdicts,
+    session: JudgeSession,
     n_repeats: int,
     generator: str | None,
     gaps: tuple[str, ...],
 ) -> Judged:
-    stopped = stopped_note(asking)
-    columns = {name: [_mean(one) for one in rows] for name, rows in found.items()}
-    states: dict[str, list[Any]] = {}
-    for name, rows in found.items():
-        said = [_said(one, asking.brake.reason) for one in rows]
-        states |= state_columns(name, [one.state for one in said], [one.reason for one in said])
-        if n_repeats > 1:
-            states[name + REPEATS] = [[one.score for one in row] for row in rows]
-    usage = {one.name: asking.meter.by_judge.get(one.name, Usage()) for one in rubrics}
-    chat, was_refused = asking.chat, asking.schemas.were_refused
+    stopped = stopped_note(session)
+    columns = {
+        name: [_mean_score(repeats) for repeats in queries] for name, queries in verdicts.items()
+    }
+    usage = usage_by_judge(session, rubrics)
+    chat, was_refused = session.chat, session.schemas.were_refused
     scores = pd.DataFrame(columns, index=table.index, dtype=np.float64)
     return Judged(
         scores,
         table,
-        pd.DataFrame(states, index=table.index),
+        pd.DataFrame(_state_columns(verdicts, session.brake.reason, n_repeats), index=table.index),
         {rubric.name: rubric.metric for rubric in rubrics},
         pd.DataFrame(usage_rows(usage)),
-        noise_frame({name: _scores(rows) for name, rows in found.items()} if n_repeats > 1 else {}),
+        noise_frame(_scores_of(verdicts) if n_repeats > 1 else {}),
         (
             *stopped,
             *gaps,
-            *words_note(chat, was_refused=was_refused),
+            *schema_note(chat, was_refused=was_refused),
             *family_note(chat.model, table, generator),
-            *tally_notes(usage, has_price=asking.meter.price is not None, model=chat.model),
+            *usage_notes(usage, has_price=session.meter.price is not None, model=chat.model),
         ),
         {
-            **settings_as_asked(chat, was_refused=was_refused),
+            **judge_settings(chat, was_refused=was_refused),
             "rubrics": {rubric.name: rubric.version for rubric in rubrics},
             "n_repeats": n_repeats,
         },
-        is_interrupted=asking.brake.reason == INTERRUPTED,
-        failure=failure_of(asking, int(scores.notna().to_numpy().sum())),
+        is_interrupted=session.brake.reason == INTERRUPTED,
+        failure=total_failure(session, int(scores.notna().to_numpy().sum())),
     )
 
 
-def _scores(rows: list[list[Verdict]]) -> list[list[float]]:
-    return [[one.score for one in row if not math.isnan(one.score)] for row in rows]
+def usage_by_judge(session: JudgeSession, rubrics: Iterable[Rubric]) -> dict[str, Usage]:
+    """What each rubric took; also of those that were never asked."""
+    return {rubric.name: session.meter.by_judge.get(rubric.name, Usage()) for rubric in rubrics}
 
 
-def _mean(verdicts: list[Verdict]) -> float:
-    scores = [one.score for one in verdicts if not math.isnan(one.score)]
+def _state_columns(
+    verdicts: Verdicts, stop_reason: str | None, n_repeats: int
+) -> Mapping[str, list[Any]]:
+    columns: dict[str, list[Any]] = {}
+    for name, queries in verdicts.items():
+        shown = [_representative(repeats, stop_reason) for repeats in queries]
+        columns |= state_columns(
+            name, [verdict.state for verdict in shown], [verdict.reason for verdict in shown]
+        )
+        if n_repeats > 1:
+            columns[name + REPEATS] = [
+                [verdict.score for verdict in repeats] for repeats in queries
+            ]
+    return columns
+
+
+def _scored(verdicts: list[Verdict]) -> list[float]:
+    return [verdict.score for verdict in verdicts if not math.isnan(verdict.score)]
+
+
+def _scores_of(verdicts: Verdicts) -> dict[str, list[list[float]]]:
+    return {name: [_scored(repeats) for repeats in queries] for name, queries in verdicts.items()}
+
+
+def _mean_score(verdicts: list[Verdict]) -> float:
+    scores = _scored(verdicts)
     return math.fsum(scores) / len(scores) if scores else math.nan
 
 
-def _said(verdicts: list[Verdict], stopped: str | None) -> Verdict:
-    """The first verdict that is a score, else the first that says why there is none."""
-    scored = [one for one in verdicts if one.state == SCORED]
-    unasked = Verdict(math.nan, f"not asked: {stopped or 'stopped'}", MISSING)
-    return (scored or verdicts or [unasked])[0]
+def not_asked(stop_reason: str | None) -> Verdict:
+    """The verdict on a record whose turn never came."""
+    return Verdict(math.nan, f"not asked: {stop_reason or 'stopped'}", MISSING)
+
+
+def _representative(verdicts: list[Verdict], stop_reason: str | None) -> Verdict:
+    """The first verdict with a score, else the first one, which says why there is none."""
+    scored = [verdict for verdict in verdicts if verdict.state == SCORED]
+    return (scored or verdicts or [not_asked(stop_reason)])[0]

@@ -1,40 +1,39 @@
-"""How a rubric is carried out on one record: a mark, yes or no, claims, a verdict a context.
+"""How a rubric is applied to one record: a grade, yes or no, claims, or a verdict per context.
 
-One more is a function here and a line in `CARRIED_OUT`.
+One more kind of rubric is a function here with its line in `PROCEDURES`, a name in
+`rageval_report.judges.rubric.RubricKind` and a form in `rageval_report.judges.forms.FORMS`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from rageval_report.judges.asking import AskStep, Step
 from rageval_report.judges.parsing import read_claims, read_grade, read_truth, read_verdicts
-from rageval_report.judges.rubric import Rubric
+from rageval_report.judges.rubric import Combination, RecordFields, Rubric, RubricKind
+from rageval_report.judges.sessions import AskStep, JudgeStep
 from rageval_report.scores.states import NOT_APPLICABLE, SCORED
 
-Record = Mapping[str, Any]
-Mark = tuple[float, str | None]
+Grade = tuple[float, str | None]
 Truth = tuple[bool, str | None]
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
-_SHOWN = 5
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
+_MOST_REASONS = 5
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one record.
+    """The outcome of judging one record.
 
     Parameters
     ----------
     score : float
-        NaN where there is none.
+        From 0 to 1; NaN if there is none.
     reason : str, optional
-        What the judge said, or why there is no score.
+        The judge's reasoning, or why there is no score.
     state : str
         One of `rageval_report.scores.states.STATES`.
     """
@@ -44,100 +43,108 @@ class Verdict:
     state: str = SCORED
 
 
-Procedure = Callable[[Rubric, Record, AskStep], Verdict]
+Procedure = Callable[[Rubric, RecordFields, AskStep], Verdict]
 
 
-def grade(rubric: Rubric, record: Record, ask: AskStep) -> Verdict:
-    """A mark, as a share of the scale."""
+def judge_grade(rubric: Rubric, record: RecordFields, ask: AskStep) -> Verdict:
+    """A grade, as a share of the scale."""
     read = partial(read_grade, scale=rubric.scale)
-    return Verdict(*ask(Step[Mark](rubric.message(record), read, (0.5, None))))
+    return Verdict(*ask(JudgeStep[Grade](rubric.message(record), read, (0.5, None))))
 
 
-def yes_no(rubric: Rubric, record: Record, ask: AskStep) -> Verdict:
+def judge_yes_no(rubric: Rubric, record: RecordFields, ask: AskStep) -> Verdict:
     """1 for yes, 0 for no."""
-    is_true, reason = ask(Step[Truth](rubric.message(record), read_truth, (True, None)))
+    is_true, reason = ask(JudgeStep[Truth](rubric.message(record), read_truth, (True, None)))
     return Verdict(float(is_true), reason)
 
 
-def claims(rubric: Rubric, record: Record, ask: AskStep) -> Verdict:
-    """The share of claims that are supported; the others are told in the reason."""
+def judge_claims(rubric: Rubric, record: RecordFields, ask: AskStep) -> Verdict:
+    """The share of claims that are supported; the reason lists the others."""
     sentences = _sentences(rubric, record)
-    asked = Step(rubric.extraction(record), read_claims, sentences)
-    found = ask(asked) if sentences else []
-    if not found:
+    # A text without sentences has no claims, so that nothing needs to be asked.
+    extraction = JudgeStep(rubric.extraction(record), read_claims, sentences)
+    claims = ask(extraction) if sentences else []
+    if not claims:
         return Verdict(math.nan, "there is no claim to verify", NOT_APPLICABLE)
-    n = len(found)
-    message = rubric.message({**record, "claims": found})
-    verdicts = ask(Step[list[Truth]](message, partial(read_verdicts, n=n), [(True, None)] * n))
-    supported = [verdict for verdict, _ in verdicts]
-    against = [
-        f"{claim!r}" + (f" ({why})" if why else "")
-        for claim, (verdict, why) in zip(found, verdicts, strict=True)
-        if not verdict
+    verdicts = _ask_verdicts(rubric, {**record, "claims": claims}, len(claims), ask)
+    unsupported = [
+        repr(claim) + (f" ({reason})" if reason else "")
+        for claim, (is_supported, reason) in zip(claims, verdicts, strict=True)
+        if not is_supported
     ]
-    return Verdict(sum(supported) / n, _told(f"{n} claims", "not supported", against))
+    supported = [is_supported for is_supported, _ in verdicts]
+    return Verdict(
+        compute_share(supported),
+        _count_failing(len(claims), "claims", "not supported", unsupported),
+    )
 
 
-def contexts(rubric: Rubric, record: Record, ask: AskStep) -> Verdict:
-    """The share of the contexts that are useful, or whether the useful ones stand first."""
+def judge_contexts(rubric: Rubric, record: RecordFields, ask: AskStep) -> Verdict:
+    """The share of the contexts that are useful, or how early the useful ones come."""
     n = len(record["contexts"])
-    read = partial(read_verdicts, n=n)
-    verdicts = ask(Step[list[Truth]](rubric.message(record), read, [(True, None)] * n))
-    useful = [verdict for verdict, _ in verdicts]
-    against = [
-        f"[{place}]" + (f" ({why})" if why else "")
-        for place, (verdict, why) in enumerate(verdicts, 1)
-        if not verdict
+    verdicts = _ask_verdicts(rubric, record, n, ask)
+    useless = [
+        f"[{number}]" + (f" ({reason})" if reason else "")
+        for number, (is_useful, reason) in enumerate(verdicts, 1)
+        if not is_useful
     ]
-    return Verdict(COMBINED[rubric.combine](useful), _told(f"{n} contexts", "of no use", against))
+    score = COMBINATIONS[rubric.combine]([is_useful for is_useful, _ in verdicts])
+    return Verdict(score, _count_failing(n, "contexts", "of no use", useless))
 
 
-def share(useful: Sequence[bool]) -> float:
-    """The share of what is true.
+def _ask_verdicts(rubric: Rubric, record: RecordFields, n: int, ask: AskStep) -> list[Truth]:
+    read = partial(read_verdicts, n=n)
+    return ask(JudgeStep[list[Truth]](rubric.message(record), read, [(True, None)] * n))
+
+
+def compute_share(verdicts: Sequence[bool]) -> float:
+    """The share of true verdicts.
 
     Examples
     --------
-    >>> share([True, False])
+    >>> compute_share([True, False])
     0.5
     """
-    return sum(useful) / len(useful)
+    return sum(verdicts) / len(verdicts)
 
 
-def average_precision(useful: Sequence[bool]) -> float:
-    """The mean, over what is true, of the share of true ones up to it; 0 where nothing is.
+def compute_average_precision(verdicts: Sequence[bool]) -> float:
+    """The mean, over the true verdicts, of the share of true ones up to there; 0 without any.
 
     Examples
     --------
-    >>> average_precision([True, False, True]), average_precision([False, False])
+    >>> compute_average_precision([True, False, True]), compute_average_precision([False, False])
     (0.8333333333333333, 0.0)
     """
-    ranks = [rank for rank, one in enumerate(useful, 1) if one]
-    shares = [found / rank for found, rank in enumerate(ranks, 1)]
-    return sum(shares) / len(shares) if shares else 0.0
+    ranks = [rank for rank, verdict in enumerate(verdicts, 1) if verdict]
+    precisions = [n_true / rank for n_true, rank in enumerate(ranks, 1)]
+    return sum(precisions) / len(precisions) if precisions else 0.0
 
 
-COMBINED: dict[str, Callable[[Sequence[bool]], float]] = {
-    "share": share,
-    "average_precision": average_precision,
+COMBINATIONS: dict[Combination, Callable[[Sequence[bool]], float]] = {
+    "share": compute_share,
+    "average_precision": compute_average_precision,
 }
-CARRIED_OUT: dict[str, Procedure] = {
-    "grade": grade,
-    "yes_no": yes_no,
-    "claims": claims,
-    "contexts": contexts,
+PROCEDURES: dict[RubricKind, Procedure] = {
+    "grade": judge_grade,
+    "yes_no": judge_yes_no,
+    "claims": judge_claims,
+    "contexts": judge_contexts,
 }
 
 
-def _sentences(rubric: Rubric, record: Record) -> list[str]:
-    """What the claims of a record could be, to know about how much a verification sends."""
-    texts = [record[one] for one in rubric.needs if one in ("answer", "reference")]
+def _sentences(rubric: Rubric, record: RecordFields) -> list[str]:
+    """The sentences of the judged text: a guess at its claims, to estimate the cost."""
+    texts = [record[name] for name in rubric.needs if name in ("answer", "reference")]
     text = texts[0] if texts else ""
     whole = text if isinstance(text, str) else " ".join(map(str, text[:1]))
-    return [one for one in _SENTENCE.split(whole) if one.strip()]
+    return [sentence for sentence in _SENTENCE_END.split(whole) if sentence.strip()]
 
 
-def _told(of: str, how: str, against: list[str]) -> str:
-    if not against:
-        return f"none of {of} {how}"
-    more = f"; and {len(against) - _SHOWN} more" if len(against) > _SHOWN else ""
-    return f"{len(against)} of {of} {how}: {'; '.join(against[:_SHOWN])}{more}"
+def _count_failing(n: int, things: str, fault: str, failing: list[str]) -> str:
+    if not failing:
+        return f"none of {n} {things} {fault}"
+    listed = "; ".join(failing[:_MOST_REASONS])
+    more = len(failing) - _MOST_REASONS
+    rest = f"; and {more} more" if more > 0 else ""
+    return f"{len(failing)} of {n} {things} {fault}: {listed}{rest}"

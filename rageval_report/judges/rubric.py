@@ -1,24 +1,26 @@
-"""A rubric: what a judge is asked, on which scale, and what it needs to see. It is data."""
+"""A rubric: what a judge is asked, on which scale, and which fields of a record it needs."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from rageval_report.errors import DataError, UnknownNameError, named
-from rageval_report.judges.chats.base import Message
-from rageval_report.judges.forms import FORMS, Form
-from rageval_report.judges.parsing.grades import Scale
+from rageval_report.errors import DataError, check_choice, named
+from rageval_report.judges.chats.base import JsonSchema, Message
+from rageval_report.judges.forms import FORMS, AnswerForm
+from rageval_report.judges.parsing.grades import GradeScale
 from rageval_report.records.cells import is_missing
 from rageval_report.scores import METRICS, Metric, normalise_name
 
-Procedure = Literal["grade", "yes_no", "claims", "contexts", "preference"]
-PROCEDURES: tuple[Procedure, ...] = ("grade", "yes_no", "claims", "contexts", "preference")
-COMBINATIONS = ("share", "average_precision")
+RubricKind = Literal["grade", "yes_no", "claims", "contexts", "preference"]
+RUBRIC_KINDS: tuple[RubricKind, ...] = get_args(RubricKind)
+Combination = Literal["share", "average_precision"]
+
+RecordFields = Mapping[str, Any]  # one record: the cells of a row, of any type
 
 SYSTEM = (
     "You judge the answers and the retrieved contexts of a question answering system. Be strict "
@@ -28,8 +30,13 @@ SYSTEM = (
 )
 
 _FIELD = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
-_MADE = ("claims",)  # what a procedure puts in, beside the fields of a record
-_OF_PAIRS = {"first": "answer", "second": "answer"}
+_FROM_PROCEDURES = ("claims",)  # fields that a procedure fills in, not the record
+_COMPARED_FIELDS = {"first": "answer", "second": "answer"}
+_REQUIRED_FIELDS: dict[RubricKind, set[str]] = {
+    "claims": {"claims"},
+    "contexts": {"contexts"},
+    "preference": {"first", "second"},
+}
 _EMPTY = "(empty)"
 
 
@@ -44,36 +51,36 @@ class Rubric:
     question : str
         What it is about, in one sentence.
     prompt : str
-        What is asked, with fields of the records in braces, as ``{question}``, ``{answer}``,
-        ``{contexts}``, ``{reference}``, or any column of yours. Each is put between tags of its
-        name, the contexts with numbers. The form of the answer is told by itself.
+        The request, with fields of the records in braces: ``{question}``, ``{answer}``,
+        ``{contexts}``, ``{reference}``, or any column of yours. Each value is put between tags of
+        its field's name, contexts with numbers. The form of the answer is appended automatically.
     kind : {"grade", "yes_no", "claims", "contexts", "preference"}
-        A mark on the scale; yes or no; the share of a text's claims that is supported, for which
-        the prompt holds ``{claims}``; a verdict for each of the contexts; which of the answers
+        A grade on the scale; yes or no; the share of a text's claims that is supported, for which
+        the prompt contains ``{claims}``; a verdict for each of the contexts; which of the answers
         ``{first}`` and ``{second}`` is better.
-    scale : (low, high) or Scale
-        The marks of a "grade": whole numbers if both are, as (1, 5).
+    scale : (low, high) or GradeScale
+        The grades of the kind "grade": whole numbers if both limits are, e.g. (1, 5).
     needs : tuple of str
-        The fields without which the metric does not apply; those in the prompts where not given.
+        The fields without which the metric does not apply. If omitted, those in the prompts.
     extract : str
-        For "claims": what asks for the claims of a text.
+        For the kind "claims": the request for the claims of a text.
     combine : {"share", "average_precision"}
-        For "contexts": the share of useful ones, or whether the useful ones stand first.
+        For the kind "contexts": the share of useful ones, or whether the useful ones come first.
     version : str
-        Part of what verdicts are kept under: count it up when a change is to be judged anew.
+        Part of the key of cached replies: change it if a changed rubric has to be judged anew.
     group : str
-        Of the metric.
+        The metric's group.
     greater_is_better : bool
-        The direction.
+        The metric's direction.
     system : str
-        What the judge is told to be.
+        The system prompt.
     source : str
         Where the idea comes from.
 
     Raises
     ------
     DataError
-        If it cannot be asked.
+        If a judge cannot be asked by it.
 
     Examples
     --------
@@ -90,11 +97,11 @@ class Rubric:
     name: str
     question: str
     prompt: str
-    kind: Procedure = "grade"
-    scale: Any = (1, 5)
+    kind: RubricKind = "grade"
+    scale: Any = (1, 5)  # checked and turned into a GradeScale
     needs: tuple[str, ...] = ()
     extract: str = ""
-    combine: str = "share"
+    combine: Combination = "share"
     version: str = "1"
     group: str = "generation"
     greater_is_better: bool = True
@@ -105,55 +112,52 @@ class Rubric:
         for attribute in ("name", "question", "prompt", "version"):
             value = getattr(self, attribute)
             if not isinstance(value, str) or not value.strip():
-                raise DataError(f"the {attribute} of a rubric is a text; got {value!r}")
+                raise DataError(f"{attribute} must be a non-empty text; got {value!r}")
         object.__setattr__(self, "name", normalise_name(self.name))
-        if self.kind not in PROCEDURES:
-            raise UnknownNameError("kind of rubric", str(self.kind), PROCEDURES)
-        if self.combine not in COMBINATIONS:
-            raise UnknownNameError("way to combine verdicts", str(self.combine), COMBINATIONS)
-        object.__setattr__(self, "scale", _scale(self.scale))
-        object.__setattr__(self, "needs", _texts(self.name, self.needs) or self._in_prompts())
+        check_choice("kind", self.kind, RUBRIC_KINDS)
+        check_choice("combine", self.combine, get_args(Combination))
+        object.__setattr__(self, "scale", _parse_scale(self.scale))
+        object.__setattr__(self, "needs", _parse_needs(self.needs) or self._fields_in_prompts())
         self._check_prompts()
 
-    def _in_prompts(self) -> tuple[str, ...]:
-        found = dict.fromkeys(_FIELD.findall(self.extract + self.prompt))
-        pairs = _OF_PAIRS if self.kind == "preference" else {}
-        return tuple(dict.fromkeys(pairs.get(one, one) for one in found if one not in _MADE))
+    def _fields_in_prompts(self) -> tuple[str, ...]:
+        fields = dict.fromkeys(_FIELD.findall(self.extract + self.prompt))
+        renamed = _COMPARED_FIELDS if self.kind == "preference" else {}
+        needed = (renamed.get(name, name) for name in fields if name not in _FROM_PROCEDURES)
+        return tuple(dict.fromkeys(needed))
 
     def _check_prompts(self) -> None:
         fields = set(_FIELD.findall(self.prompt))
-        wanted = {
-            "claims": {"claims"},
-            "contexts": {"contexts"},
-            "preference": {"first", "second"},
-        }
-        missing = sorted(wanted.get(self.kind, set()) - fields)
+        missing = sorted(_REQUIRED_FIELDS.get(self.kind, set()) - fields)
         if missing:
+            braced = " and ".join(f"{{{name}}}" for name in missing)
             raise DataError(
-                f"the prompt of {self.name!r}, a rubric of the kind {self.kind!r}, has to hold "
-                + " and ".join(f"{{{one}}}" for one in missing)
+                f"prompt of {self.name!r}: a rubric of the kind {self.kind!r} must contain {braced}"
             )
         if self.kind == "claims" and not self.extract.strip():
-            raise DataError(f"the rubric {self.name!r} needs 'extract', which asks for the claims")
+            raise DataError(
+                f"extract of {self.name!r}: a rubric of the kind 'claims' needs it to ask for the "
+                "claims"
+            )
         if not self.needs:
             raise DataError(
-                f"the prompt of {self.name!r} shows the judge nothing: put a field in braces, as "
+                f"prompt of {self.name!r}: it shows the judge nothing; put a field in braces, e.g. "
                 "{answer}"
             )
 
     @cached_property
-    def form(self) -> Form:
-        """How the verdict is to be given."""
+    def form(self) -> AnswerForm:
+        """The form of the verdict."""
         return FORMS[self.kind](self.scale)
 
     @property
-    def schema(self) -> Mapping[str, Any]:
+    def schema(self) -> JsonSchema:
         """The JSON schema of the verdict."""
         return self.form.schema
 
     @property
     def metric(self) -> Metric:
-        """What is known of the metric: the catalogue's entry, where it is there."""
+        """The metric's entry in the catalogue, or one made from the rubric."""
         known = METRICS[self.name] if self.name in METRICS.known() else None
         return known or Metric(
             self.name,
@@ -165,30 +169,31 @@ class Rubric:
             source=self.source or "judged",
         )
 
-    def message(self, record: Mapping[str, Any]) -> Message:
-        """What asks for the verdict on a record."""
-        return self._asked(self.prompt, self.form, record)
+    def message(self, record: RecordFields) -> Message:
+        """The request for the verdict on a record."""
+        return self._fill(self.prompt, self.form, record)
 
-    def extraction(self, record: Mapping[str, Any]) -> Message:
-        """What asks for the claims of a record."""
-        return self._asked(self.extract, FORMS["extraction"](self.scale), record)
+    def extraction(self, record: RecordFields) -> Message:
+        """The request for the claims of a record."""
+        return self._fill(self.extract, FORMS["extraction"](self.scale), record)
 
-    def _asked(self, prompt: str, form: Form, record: Mapping[str, Any]) -> Message:
-        def tagged(found: re.Match[str]) -> str:
-            return f"<{found[1]}>\n{_shown(found[1], record.get(found[1]))}\n</{found[1]}>"
+    def _fill(self, prompt: str, form: AnswerForm, record: RecordFields) -> Message:
+        def tag_value(match: re.Match[str]) -> str:
+            name = match[1]
+            return f"<{name}>\n{_show_value(name, record.get(name))}\n</{name}>"
 
-        text = _FIELD.sub(tagged, prompt.strip())
-        return Message(f"{text}\n\n{form.told}", self.system, form.schema)
+        text = _FIELD.sub(tag_value, prompt.strip())
+        return Message(f"{text}\n\n{form.instruction}", self.system, form.schema)
 
 
-def _scale(told: Any) -> Scale:
-    if isinstance(told, Scale):
-        return told
-    pair = list(told) if isinstance(told, list | tuple) else []
-    if len(pair) == 2 and all(_is_number(one) for one in pair):
-        whole = all(isinstance(one, int) for one in pair)
-        return Scale(float(pair[0]), float(pair[1]), whole)
-    raise DataError(f"a scale is two numbers, the worst mark and the best, as (1, 5); got {told!r}")
+def _parse_scale(scale: object) -> GradeScale:
+    if isinstance(scale, GradeScale):
+        return scale
+    limits = list(scale) if isinstance(scale, list | tuple) else []
+    if len(limits) == 2 and all(_is_number(limit) for limit in limits):
+        whole = all(isinstance(limit, int) for limit in limits)
+        return GradeScale(float(limits[0]), float(limits[1]), whole)
+    raise DataError(f"scale must be the worst and the best grade, e.g. (1, 5); got {scale!r}")
 
 
 def _is_number(value: object) -> bool:
@@ -196,24 +201,22 @@ def _is_number(value: object) -> bool:
     return is_number and math.isfinite(value)  # type: ignore[arg-type]
 
 
-def _texts(name: str, told: Any) -> tuple[str, ...]:
-    texts = (told,) if isinstance(told, str) else tuple(told or ())
-    if not all(isinstance(one, str) for one in texts):
-        raise DataError(f"'needs' of the rubric {name!r} names fields; got {named(texts)}")
-    return texts
+def _parse_needs(needs: str | Iterable[str] | None) -> tuple[str, ...]:
+    fields = (needs,) if isinstance(needs, str) else tuple(needs or ())
+    if not all(isinstance(name, str) for name in fields):
+        raise DataError(f"needs must be names of fields; got {named(fields)}")
+    return fields
 
 
-def _shown(name: str, value: Any) -> str:
-    """A value as the judge sees it: lists with numbers, and no way out of its tags."""
+def _show_value(name: str, value: object) -> str:
+    """A value as the judge sees it: lists with numbers, and nothing that closes its tag."""
     if isinstance(value, list | tuple):
-        parts = (f"[{place}] {_plain(name, one)}" for place, one in enumerate(value, 1))
-        return (
-            "\n".join(parts)
-            if len(value) > 1 or name in ("contexts", "claims")
-            else (_plain(name, value[0]) if value else _EMPTY)
-        )
-    return _plain(name, "" if is_missing(value) else value)
+        if len(value) > 1 or name in ("contexts", "claims"):
+            items = (f"[{n}] {_escape(name, item)}" for n, item in enumerate(value, 1))
+            return "\n".join(items)
+        return _escape(name, value[0]) if value else _EMPTY
+    return _escape(name, "" if is_missing(value) else value)
 
 
-def _plain(name: str, value: Any) -> str:
+def _escape(name: str, value: object) -> str:
     return str(value).strip().replace(f"</{name}", f"< /{name}") or _EMPTY

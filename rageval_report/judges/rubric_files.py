@@ -1,4 +1,4 @@
-"""Your own rubric, out of a file: YAML, JSON or TOML."""
+"""A rubric of your own from a file: YAML, JSON or TOML."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.files.source import Source
 from rageval_report.judges.rubric import Rubric
 
-_FIELDS = tuple(one.name for one in fields(Rubric))
+_FIELDS = tuple(attribute.name for attribute in fields(Rubric))
 
 
 def read_rubric(path: str | Path) -> Rubric:
@@ -29,7 +29,8 @@ def read_rubric(path: str | Path) -> Rubric:
     Raises
     ------
     ReaderError
-        If it cannot be read, or is no rubric; a field that is not known is told with the nearest.
+        If the file cannot be read or does not contain a rubric. An unknown field is reported with
+        the nearest known one.
 
     Examples
     --------
@@ -41,75 +42,71 @@ def read_rubric(path: str | Path) -> Rubric:
     ...         "prompt: |\n  How polite is this answer? 1 is rude, 5 is courteous.\n  {answer}\n"
     ...     )
     ...     read_rubric(path).scale
-    Scale(low=1.0, high=5.0, whole=True)
+    GradeScale(low=1.0, high=5.0, whole=True)
     """
     source = Source(path)
     suffix = Path(path).suffix.lower()
     if suffix not in _PARSERS:
-        raise source.error(f"a rubric stands in a file that ends in {' '.join(_PARSERS)}")
-    document = _document(source, _PARSERS[suffix])
+        raise source.error(f"the file of a rubric must end in {', '.join(_PARSERS)}")
+    try:
+        document = _PARSERS[suffix](source.text)
+    except _ParseError as exc:
+        raise source.error(f"it cannot be parsed: {exc}", line=exc.line) from exc
     if not isinstance(document, dict):
         raise source.error(f"expected an object with the fields {', '.join(_FIELDS)}")
     try:
-        return _rubric(document)
+        return _make_rubric(document)
     except (DataError, UnknownNameError) as exc:
         raise exc if isinstance(exc, ReaderError) else source.error(str(exc)) from exc
 
 
-def _rubric(document: dict[Any, Any]) -> Rubric:
+def _make_rubric(document: dict[Any, Any]) -> Rubric:
     for name in document:
         if name not in _FIELDS:
             raise UnknownNameError("field of a rubric", str(name), _FIELDS)
     missing = [name for name in ("name", "question", "prompt") if name not in document]
     if missing:
         raise DataError(f"the rubric has no {' and no '.join(missing)}")
-    told = {**document, **({"version": str(document["version"])} if "version" in document else {})}
-    return Rubric(**told)
+    if "version" in document:  # YAML and TOML read version: 2 as a number
+        document = {**document, "version": str(document["version"])}
+    return Rubric(**document)
 
 
-def _document(source: Source, parse: Callable[[str], Any]) -> Any:
-    text = source.text
-    try:
-        return parse(text)
-    except _NotParsedError as exc:
-        raise source.error(f"it cannot be read: {exc}", line=exc.line) from exc
-
-
-class _NotParsedError(ValueError):
+class _ParseError(ValueError):
     def __init__(self, message: str, line: int | None = None):
         self.line = line
         super().__init__(message)
 
 
-def _yaml(text: str) -> Any:
-    yaml = load("yaml")
+def _parse_yaml(text: str) -> object:
+    yaml = load("yaml")  # the package of an extra
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as exc:
         mark = getattr(exc, "problem_mark", None)
-        told = getattr(exc, "problem", None) or type(exc).__name__
-        raise _NotParsedError(told, None if mark is None else mark.line + 1) from exc
+        message = getattr(exc, "problem", None) or type(exc).__name__
+        raise _ParseError(message, None if mark is None else mark.line + 1) from exc
 
 
-def _json(text: str) -> Any:
+def _parse_json(text: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError as exc:
-        raise _NotParsedError(exc.msg, exc.lineno) from exc
+        raise _ParseError(exc.msg, exc.lineno) from exc
     except RecursionError as exc:
-        raise _NotParsedError("it is nested too deeply") from exc
+        raise _ParseError("it is nested too deeply") from exc
 
 
-def _toml(text: str) -> Any:
+def _parse_toml(text: str) -> object:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as exc:
-        raise _NotParsedError(str(exc)) from exc
+        raise _ParseError(str(exc)) from exc
 
 
-_PARSERS: dict[str, Callable[[str], Any]] = {
-    ".yaml": _yaml,
-    ".yml": _yaml,
-    ".json": _json,
-    ".toml": _toml,
+_PARSERS: dict[str, Callable[[str], object]] = {
+    ".yaml": _parse_yaml,
+    ".yml": _parse_yaml,
+    ".json": _parse_json,
+    ".toml": _parse_toml,
 }

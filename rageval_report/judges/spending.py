@@ -1,4 +1,4 @@
-"""Tokens and money: what was spent, what may be, and when to stop."""
+"""Tokens and money: what the judges took, and the budget that limits it."""
 
 from __future__ import annotations
 
@@ -6,31 +6,35 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from rageval_report.errors import DataError
 from rageval_report.judges.chats.base import Chat, Message, Reply
 from rageval_report.metrics.performance import Price, Prices, checked_prices
 
-_A_PRICE = 1_000_000
-_BYTES_A_TOKEN = 4.0  # of English prose; other scripts take more bytes and more tokens alike
-_FEWEST_BYTES_A_TOKEN = 2.0  # figures, code, rare words: for what a call costs at most
-_OVERHEAD = 20  # tokens around a message
+Number = TypeVar("Number", int, float)
+
+_TOKENS_PER_PRICE = 1_000_000
+# English prose has about four bytes per token; other scripts take more bytes and more tokens alike.
+_BYTES_PER_TOKEN = 4.0
+# Numbers, code and rare words have fewer: for what a call costs at most.
+_MIN_BYTES_PER_TOKEN = 2.0
+_OVERHEAD_TOKENS = 20  # roles and separators around a message
 
 
 def price_of(chat: Chat, prices: Prices | None) -> Price | None:
-    """What the chat's tokens cost; None where the table does not say.
+    """The price of the chat's tokens; None if `prices` does not contain the model.
 
     Raises
     ------
     DataError
-        If a price is not two numbers from 0 upwards.
+        If a price is not two numbers >= 0.
     """
     return None if prices is None else checked_prices(prices).get(chat.model)
 
 
 def cost_of(price: Price | None, sent: float | None, received: float | None) -> float | None:
-    """US dollars for tokens; None where price or tokens are not known.
+    """The cost of tokens in US dollars; None if the price or a number of tokens is unknown.
 
     Examples
     --------
@@ -39,33 +43,33 @@ def cost_of(price: Price | None, sent: float | None, received: float | None) -> 
     """
     if price is None or sent is None or received is None:
         return None
-    return (sent * price.prompt + received * price.completion) / _A_PRICE
+    return (sent * price.prompt + received * price.completion) / _TOKENS_PER_PRICE
 
 
-def about_tokens(message: Message) -> float:
-    """About how many tokens a message has: nobody but the server knows."""
-    return message.size / _BYTES_A_TOKEN + _OVERHEAD
+def estimate_message_tokens(message: Message) -> float:
+    """The approximate number of tokens of a message; only the server knows the exact one."""
+    return message.size / _BYTES_PER_TOKEN + _OVERHEAD_TOKENS
 
 
-def at_most_tokens(message: Message) -> float:
-    """How many tokens a message hardly exceeds."""
-    return message.size / _FEWEST_BYTES_A_TOKEN + _OVERHEAD
+def max_message_tokens(message: Message) -> float:
+    """The number of tokens that a message hardly exceeds."""
+    return message.size / _MIN_BYTES_PER_TOKEN + _OVERHEAD_TOKENS
 
 
 @dataclass
 class Usage:
-    """What a judge took.
+    """What one judge took.
 
     Parameters
     ----------
     n_calls : int
-        How often the model was asked and answered.
+        The number of calls that the model answered.
     n_cached : int
-        How many answers came from the cache.
+        The number of replies from the cache.
     n_failed : int
-        How often it could not be asked, refused, or gave no verdict.
+        How often the call failed, the model refused, or its reply contained no verdict.
     prompt_tokens, completion_tokens, cost_usd : float, optional
-        None as soon as one call's is not known.
+        None as soon as the value of one call is unknown.
     """
 
     n_calls: int = 0
@@ -77,121 +81,121 @@ class Usage:
 
 
 class Meter:
-    """Counts what each judge takes; threads share it.
+    """Counts what each judge takes; several threads share it.
 
     Parameters
     ----------
     price : Price, optional
-        Of the model.
+        The price of the model's tokens.
     """
 
     def __init__(self, price: Price | None):
         self.price = price
         self.by_judge: dict[str, Usage] = {}
-        self.failures: Counter[str] = Counter()  # why there was no verdict, and how often
+        self.failures: Counter[str] = Counter()  # reasons for a missing verdict
         self._lock = threading.Lock()
 
-    def answered(self, judge: str, reply: Reply) -> float | None:
-        """Count a call; what it cost."""
+    def count_answer(self, judge: str, reply: Reply) -> float | None:
+        """Count a call that was answered; returns its cost."""
         cost = cost_of(self.price, reply.prompt_tokens, reply.completion_tokens)
         with self._lock:
-            usage = self._of(judge)
+            usage = self._usage_of(judge)
             usage.n_calls += 1
-            usage.prompt_tokens = _sum(usage.prompt_tokens, reply.prompt_tokens)
-            usage.completion_tokens = _sum(usage.completion_tokens, reply.completion_tokens)
-            usage.cost_usd = _sum(usage.cost_usd, cost)
+            usage.prompt_tokens = _add(usage.prompt_tokens, reply.prompt_tokens)
+            usage.completion_tokens = _add(usage.completion_tokens, reply.completion_tokens)
+            usage.cost_usd = _add(usage.cost_usd, cost)
         return cost
 
-    def cached(self, judge: str) -> None:
-        """Count an answer that was there."""
+    def count_cached(self, judge: str) -> None:
+        """Count a reply from the cache."""
         with self._lock:
-            self._of(judge).n_cached += 1
+            self._usage_of(judge).n_cached += 1
 
-    def failed(self, judge: str, why: str) -> None:
-        """Count a call without a verdict."""
+    def count_failure(self, judge: str, reason: str) -> None:
+        """Count a missing verdict."""
         with self._lock:
-            self._of(judge).n_failed += 1
-            self.failures[why] += 1
+            self._usage_of(judge).n_failed += 1
+            self.failures[reason] += 1
 
-    def _of(self, judge: str) -> Usage:
+    def _usage_of(self, judge: str) -> Usage:
         return self.by_judge.setdefault(judge, Usage())
 
     @property
     def cost_usd(self) -> float | None:
-        """What all judges cost; None where that is not known."""
+        """The cost of all judges; None if it is unknown."""
         costs = [usage.cost_usd for usage in self.by_judge.values()]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     @property
     def n_failed(self) -> int:
-        """How many calls of all judges gave no verdict."""
+        """The number of missing verdicts of all judges."""
         return sum(usage.n_failed for usage in list(self.by_judge.values()))
 
 
-def _sum(total: Any, more: Any) -> Any:
+def _add(total: Number | None, more: Number | None) -> Number | None:
     return None if total is None or more is None else total + more
 
 
 @dataclass
 class Budget:
-    """Lets calls begin as long as even the dearest end of them stays within the budget.
+    """Lets a call start only if the budget holds even if the call costs as much as it can.
 
     Parameters
     ----------
-    most : float, optional
-        US dollars; no limit where None.
+    limit : float, optional
+        US dollars; unlimited if None.
     """
 
-    most: float | None = None
+    limit: float | None = None
     spent: float = 0.0
-    held: float = 0.0
+    reserved: float = 0.0
     _changed: threading.Condition = field(default_factory=threading.Condition, repr=False)
 
-    def hold(self, at_most: float) -> bool:
-        """Set aside what a call may cost at most; false where the budget has no room for it.
+    def reserve(self, max_cost: float) -> bool:
+        """Reserve what a call may cost at most; False if the budget has no room for it.
 
-        It waits for calls that are under way, which as a rule cost less than was set aside.
+        It waits for running calls, which usually cost less than was reserved for them.
         """
-        if self.most is None:
+        if self.limit is None:
             return True
         with self._changed:
-            while self.spent + self.held + at_most > self.most:
-                if self.held <= 0.0:
+            while self.spent + self.reserved + max_cost > self.limit:
+                if self.reserved <= 0.0:  # nothing is running that could free a part of the budget
                     return False
                 self._changed.wait()
-            self.held += at_most
+            self.reserved += max_cost
         return True
 
-    def settle(self, at_most: float, cost: float | None) -> None:
-        """A call is over; what it cost is spent, all that was set aside where nobody knows."""
-        if self.most is None:
+    def settle(self, max_cost: float, cost: float | None) -> None:
+        """Replace a finished call's reservation by its cost; an unknown cost counts in full."""
+        if self.limit is None:
             return
         with self._changed:
-            self.held = max(0.0, self.held - at_most)
-            self.spent += at_most if cost is None else cost
+            self.reserved = max(0.0, self.reserved - max_cost)
+            self.spent += max_cost if cost is None else cost
             self._changed.notify_all()
 
 
-def budget_of(max_cost: float | None, price: Price | None, model: str) -> Budget:
-    """The budget, if it can be kept.
+def open_budget(max_cost: float | None, price: Price | None, model: str) -> Budget:
+    """The budget of a session; unlimited if `max_cost` is None.
 
     Raises
     ------
     DataError
-        If it is not above 0, or nobody knows what the model costs.
+        If `max_cost` is not positive, or the price of the model is unknown.
     """
     if max_cost is None:
         return Budget()
     if not max_cost > 0.0:
-        raise DataError(f"max_cost is in US dollars and above 0; got {max_cost!r}")
+        raise DataError(f"max_cost must be > 0, in US dollars; got {max_cost!r}")
     if price is None:
         raise DataError(
-            f"a budget needs the price of {model!r}: prices={{{model!r}: (sent, received)}}, US "
-            "dollars a million tokens"
+            f"max_cost needs the price of {model!r}: prices={{{model!r}: (sent, received)}}, in US "
+            "dollars per million tokens"
         )
     return Budget(max_cost)
 
 
-def usage_rows(by_judge: Mapping[str, Usage]) -> list[dict[str, Any]]:
-    """A row a judge, for a frame."""
+def usage_rows(by_judge: Mapping[str, Usage]) -> list[dict[str, object]]:
+    """One row per judge, for a DataFrame."""
     return [{"judge": judge, **vars(usage)} for judge, usage in by_judge.items()]

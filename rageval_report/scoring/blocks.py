@@ -83,7 +83,7 @@ def score_blocks(
     scored = _scored(blocks(), computed, tools) if computed else None
     judged: Judged | None = None
     if rubrics:
-        judge = load("rageval_report.judges.blocks:judge_blocks")
+        judge = load("rageval_report.judges.judging:judge_blocks")
         judged = judge(blocks, rubrics, chat, kept=shortened, **dict(judging or {}))
     told = (*notes, f"texts are cut at {_LONGEST} characters here, and lists of them left out")
     return with_judged(name, scored, judged, notes=told, config=config, created=created)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.golden.truths import HIGHLY_RELEVANT, highly_relevant
+from rageval_report.golden.ground_truths import HIGHLY_RELEVANT, highly_relevant
 from rageval_report.records import record_table
 from rageval_report.results import Result
 from rageval_report.scoring.records import score_and_judge

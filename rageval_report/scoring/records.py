@@ -14,7 +14,7 @@ import pandas as pd
 from rageval_report._registry import load
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.judges.rubrics import JUDGES, judge_of
+from rageval_report.judges.rubrics import JUDGES, judge_of, rubrics_of
 from rageval_report.metrics.cosines import Embed
 from rageval_report.metrics.performance import Prices
 from rageval_report.metrics.refusal import RefusalRule
@@ -35,7 +35,7 @@ from rageval_report.scoring.compute import (
 if TYPE_CHECKING:
     from rageval_report.judges import Judged, Rubric
 
-_JUDGING = "rageval_report.judges.judging"  # loaded where something is judged, and only there
+_JUDGING = "rageval_report.judges.judging"  # loaded only if something is judged
 _REPEATS = "_repeats"  # the ending of the column of a judge's repeats
 
 
@@ -274,8 +274,7 @@ def computed_and_judged(
     catalogue = Catalogue()
     computed = [one for one in asked if isinstance(one, str) and not _is_judged(one, catalogue)]
     others = [one for one in asked if one not in computed]
-    rubrics: list[Rubric] = load(f"{_JUDGING}:rubrics_of")(others) if others else []
-    return computed, rubrics
+    return computed, rubrics_of(others) if others else []
 
 
 def _is_judged(name: str, catalogue: Catalogue) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rageval_report.datasets.golden_items import golden_item
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.golden import (
     CHECKS,
@@ -13,7 +14,6 @@ from rageval_report.golden import (
     check_golden,
     read_golden,
 )
-from rageval_report.golden.items import golden_item
 from rageval_report.records.spans import Span
 
 
@@ -212,7 +212,7 @@ def test_limits_are_checked():
 
 def test_an_unknown_check_is_answered_with_the_nearest():
     with pytest.raises(UnknownNameError, match="Did you mean 'leakage'"):
-        check_golden(sound(2), checks=["leaks"])
+        check_golden(sound(2), checks=["leakages"])
 
 
 def test_two_items_of_one_id_are_refused():

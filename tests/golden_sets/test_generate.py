@@ -19,7 +19,7 @@ from rageval_report.errors import (
     UnknownNameError,
 )
 from rageval_report.golden import GoldenItem, check_golden, generate_golden, load_prompts
-from rageval_report.golden.documents import Documents, passages_of
+from rageval_report.golden.source_documents import Documents, passages_of
 from rageval_report.judges.chats import Message, Reply, ScriptedChat
 
 OPTIONS = {"shortest": 10}

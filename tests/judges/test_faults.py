@@ -30,21 +30,21 @@ def test_a_judge_that_refuses_gives_no_score(provider, chat_of, say, rows, name)
 
 def test_a_refusal_in_words_gives_no_score(provider, chat_of, rows):
     provider.will("I'm sorry, but I can't help with that.")
-    assert "no mark in \"I'm sorry" in told(judge(rows[:1], TONE, chat_of()))
+    assert "no grade in \"I'm sorry" in told(judge(rows[:1], TONE, chat_of()))
 
 
 @pytest.mark.parametrize("name", ["anthropic", "gemini", "openai"])
 def test_an_answer_that_was_cut_gives_no_score(provider, chat_of, say, rows, name):
     provider.will(say('{"reasoning": "It is 5/5', "length"))
     reason = told(judge(rows[:1], TONE, chat_of(name, max_tokens=9)))
-    assert reason == "the judge's answer was cut at max_tokens=9: raise it"
+    assert reason == "the judge's answer was cut off at max_tokens=9; increase max_tokens"
 
 
 def test_rambling_gives_no_score_and_is_asked_for_once_more(provider, chat_of, rows):
     provider.will("Well, of 5 sentences 3 are polite, though 1 is not, which makes one think.")
     assert told(judge(rows[:1], TONE, chat_of())).endswith("(asked twice)")
     assert len(provider.asked) == 2
-    assert "could not be read: no mark in" in provider.prompts[1]
+    assert "could not be read: no grade in" in provider.prompts[1]
 
 
 def test_a_judge_that_comes_to_its_senses_is_heard(provider, chat_of, rows):
@@ -170,8 +170,8 @@ def test_a_server_that_refuses_a_schema_is_asked_in_words_and_it_is_noted_once(
     assert judged.settings["structured"] is False
     noted = [note for note in judged.notes if "structured=False" in note]
     assert noted == [
-        "structured=False: the server of toy refused a JSON schema; its answers were read by the "
-        "strict parser"
+        "structured=False: the server of toy refused a JSON schema; the strict parser "
+        "read its answers"
     ]
     assert not judged.states["tone_reason"].astype(str).str.contains("structured").any()
 

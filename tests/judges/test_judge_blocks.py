@@ -7,7 +7,7 @@ import pytest
 
 from rageval_report.errors import DataError, JudgeError
 from rageval_report.judges import Reply, ScriptedChat, judge
-from rageval_report.judges.blocks import judge_blocks
+from rageval_report.judges.judging import judge_blocks
 from rageval_report.records import record_table
 
 ROWS = [

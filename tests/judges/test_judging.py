@@ -9,9 +9,8 @@ import pytest
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.judges import JUDGES, Reply, Rubric, ScriptedChat, judge
-from rageval_report.judges.asking import Pace
-from rageval_report.judges.judging import rubrics_of
-from rageval_report.judges.rubrics import judge_of
+from rageval_report.judges.rubrics import judge_of, rubrics_of
+from rageval_report.judges.sessions import Pace
 from rageval_report.scores import Catalogue
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
@@ -204,7 +203,7 @@ def test_a_name_of_another_framework_means_the_rubric_of_the_same_thing(asked, n
 
 
 def test_one_rubric_under_two_names_is_asked_for_twice(rows):
-    with pytest.raises(DataError, match="each once"):
+    with pytest.raises(DataError, match="without repeats; got faithfulness, faithfulness"):
         judge(rows, ["faithfulness", "groundedness"], ScriptedChat([]))
 
 
@@ -248,7 +247,7 @@ def test_two_runs_of_one_script_agree(rows):
 
 @pytest.mark.parametrize("judges", [[], ["coherence", "coherence"]])
 def test_judges_are_each_asked_once(rows, judges):
-    with pytest.raises(DataError, match="expected judges, each once"):
+    with pytest.raises(DataError, match="judges must name at least one judge, without repeats"):
         judge(rows, judges, ScriptedChat([]))
 
 
@@ -308,13 +307,13 @@ def test_a_repeat_that_failed_is_left_out_of_the_mean(rows):
 def test_a_judge_of_the_generator_s_family_is_noted(rows):
     rows[0]["model"] = "gpt-4o"
     chat = ScriptedChat(by_question, model="gpt-5")
-    assert "of the family of gpt-4o (OpenAI)" in judge(rows, TONE, chat).notes[0]
+    assert "of the same family as gpt-4o (OpenAI)" in judge(rows, TONE, chat).notes[0]
 
 
 def test_the_generator_may_be_told(rows):
     chat = ScriptedChat(by_question, model="claude-haiku-4-5")
     notes = judge(rows, TONE, chat, generator="claude-opus-5").notes
-    assert "gave 3 of 3 answers" in notes[0]
+    assert "wrote 3 of 3 answers" in notes[0]
     assert len(judge(rows, TONE, chat, generator="llama3.1").notes) == 1
 
 
@@ -329,7 +328,7 @@ def test_an_unknown_price_is_missing_and_not_nothing(rows):
     chat = ScriptedChat(lambda message: Reply(grade(5), 1000, 100), model="m")
     judged = judge(rows, TONE, chat, prices={"other": (3.0, 15.0)})
     assert judged.usage["cost_usd"].isna().all()
-    assert "the cost is not known" in judged.notes[-1]
+    assert "the cost is unknown" in judged.notes[-1]
 
 
 def test_tokens_that_a_server_does_not_count_make_the_cost_unknown(rows):

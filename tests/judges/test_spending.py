@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
 from rageval_report.judges import Reply, Rubric, ScriptedChat, judge
-from rageval_report.judges.spending import Budget, budget_of
+from rageval_report.judges.spending import Budget, open_budget
 from rageval_report.metrics.performance import Price
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
@@ -41,18 +41,18 @@ def test_what_is_in_the_cache_costs_nothing_when_the_budget_is_spent(tmp_path):
 
 
 def test_a_budget_needs_a_price():
-    with pytest.raises(DataError, match="a budget needs the price of 'm'"):
-        budget_of(1.0, None, "m")
+    with pytest.raises(DataError, match="max_cost needs the price of 'm'"):
+        open_budget(1.0, None, "m")
     with pytest.raises(DataError, match="the price of 'm' must be two numbers"):
         judge(records(1), TONE, ScriptedChat([FIVE], model="m"), prices={"m": (-1, 0)})
 
 
 def test_tokens_that_nobody_counted_spend_what_was_set_aside():
-    budget = budget_of(1.0, Price(1, 1), "m")
-    assert budget.hold(0.6)
+    budget = open_budget(1.0, Price(1, 1), "m")
+    assert budget.reserve(0.6)
     budget.settle(0.6, None)
     assert budget.spent == 0.6
-    assert not budget.hold(0.6)
+    assert not budget.reserve(0.6)
 
 
 @settings(deadline=None, max_examples=30)
@@ -65,9 +65,9 @@ def test_no_order_of_calls_exceeds_a_budget(calls, most):
     for one in threads:
         one.join()
     assert budget.spent <= most + 1e-9
-    assert budget.held == pytest.approx(0.0, abs=1e-9)
+    assert budget.reserved == pytest.approx(0.0, abs=1e-9)
 
 
 def _call(budget, at_most, share):
-    if budget.hold(at_most):
+    if budget.reserve(at_most):
         budget.settle(at_most, at_most * share)

@@ -259,7 +259,7 @@ def records(file: str, gold: str, path: Path | None, **rest: Any) -> None:
     table = load(f"{_WING}:golden_records")(read_items(file), gold=gold)
     if not {"relevant", "relevant_spans", "relevant_texts"} & set(table):
         raise DataError(f"{file}: no question has gold of the kind {gold!r}; try another --gold")
-    text = load(f"{_WING}.dataset:records_text")(table)
+    text = load("rageval_report.datasets.golden_sets:records_text")(table)
     if path is None:
         click.echo(text, nl=False)
     else:

@@ -41,7 +41,7 @@ def read_items(file: str) -> list[GoldenItem]:
 def write_items(items: Sequence[GoldenItem], path: Path | None) -> None:
     """Write a golden set to a file, or to standard output."""
     if path is None:
-        click.echo(load("rageval_report.golden.items:golden_text")(items), nl=False)
+        click.echo(load("rageval_report.datasets.golden_items:golden_text")(items), nl=False)
     else:
         load("rageval_report.golden:write_golden")(path, items)
         note(f"wrote {len(items)} questions to {path}")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rageval_report.judges import Judged
-    from rageval_report.judges.pairs import Preferences
+    from rageval_report.judges.preferences import Preferences
     from rageval_report.results import Result
     from rageval_report.scoring.records import WithJudged
 

@@ -86,7 +86,7 @@ class Judging:
     def chosen(self, default: tuple[str, ...] = ()) -> list[Rubric]:
         """The rubrics, named and read; else those of the file, else those of `default`."""
         asked = [*self.judges, *self.read()] or self.section.chosen() or [*default]
-        found: list[Rubric] = load(f"{JUDGES}.judging:rubrics_of")(asked) if asked else []
+        found: list[Rubric] = load(f"{JUDGES}.rubrics:rubrics_of")(asked) if asked else []
         return found
 
     def cache(self) -> Path | None:

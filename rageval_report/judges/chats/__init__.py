@@ -1,11 +1,10 @@
-"""Chat models that are asked: by a provider's protocol, a callable of your own, or a script.
+"""Chat models: by a provider's protocol, a callable of your own, or a script.
 
-`CHATS` is the table of all providers; one more is a function that gives a chat, and a line there.
+`CHATS` is the table of providers; one more is a function that returns a chat, and a line there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rageval_report._registry import Registry
@@ -13,11 +12,11 @@ from rageval_report.judges.chats.base import Chat, FunctionChat, Message, Reply,
 from rageval_report.judges.chats.scripted import ScriptedChat
 
 if TYPE_CHECKING:
-    from rageval_report.judges.chats.over_http import HttpChat
+    from rageval_report.judges.chats.over_http import ChatFactory
 
 _HERE = __name__
 
-CHATS: Registry[Callable[..., HttpChat]] = Registry(
+CHATS: Registry[ChatFactory] = Registry(
     "provider of chat models",
     {
         "anthropic": f"{_HERE}.anthropic:anthropic_chat",

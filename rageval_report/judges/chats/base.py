@@ -1,4 +1,4 @@
-"""What a chat model is asked and answers, whoever runs it."""
+"""What every chat model has in common: messages, replies, and how a chat is opened."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from rageval_report.errors import DataError, JudgeError
 
 Ending = Literal["end", "length", "refusal"]
-MAX_TOKENS = 1024
+JsonSchema = Mapping[str, Any]
+MAX_TOKENS = 1024  # enough for a verdict with its reasoning; also the default of the providers
 
 
 @dataclass(frozen=True)
@@ -20,20 +21,20 @@ class Message:
     Parameters
     ----------
     user : str
-        The question with all that belongs to it.
+        The request, with everything that belongs to it.
     system : str
-        What the model is to be.
+        The system prompt.
     schema : mapping, optional
-        The JSON schema that the answer shall keep, for providers that can see to it.
+        The JSON schema of the answer, for providers that can enforce one.
     """
 
     user: str
     system: str = ""
-    schema: Mapping[str, Any] | None = None
+    schema: JsonSchema | None = None
 
     @property
     def size(self) -> int:
-        """How many bytes are sent, from which tokens can be guessed."""
+        """The number of bytes that are sent, from which tokens can be estimated."""
         return len(self.user.encode()) + len(self.system.encode())
 
 
@@ -44,11 +45,11 @@ class Reply:
     Parameters
     ----------
     text : str
-        The answer, without what the model thought before it.
+        The answer, without the model's thoughts before it.
     prompt_tokens, completion_tokens : int, optional
-        What the server counted; None where it did not say.
+        The server's counts; None if it did not report them.
     ending : {"end", "length", "refusal"}
-        Whether the answer is whole, was cut at the limit of tokens, or was refused.
+        Whether the answer is complete, was cut off at the token limit, or was refused.
     model : str
         The model that answered, as the server names it.
     """
@@ -65,7 +66,7 @@ Ask = Callable[[Message], Reply]
 
 @runtime_checkable
 class Chat(Protocol):
-    """A model that can be asked; those of `CHATS` are, and `as_chat` makes one of a callable."""
+    """A chat model: those of `CHATS`, or a callable wrapped by `as_chat`."""
 
     @property
     def model(self) -> str:
@@ -73,29 +74,29 @@ class Chat(Protocol):
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """All that can change an answer beside the model and the message; never a key."""
+        """Everything beside the model and the message that can change an answer; never a key."""
 
     @property
     def max_tokens(self) -> int:
-        """How long an answer may be."""
+        """The maximum length of an answer."""
 
     def open(self) -> AbstractContextManager[Ask]:
-        """What asks the model, from several threads if need be, until it is closed."""
+        """A context that yields a function to ask the model, which several threads may call."""
 
 
 @dataclass(frozen=True)
 class FunctionChat:
-    """A callable that takes a text and gives one, as a chat.
+    """A chat model from a callable that takes a text and returns one.
 
     Parameters
     ----------
     function : callable
-        Takes what is asked as one text; gives the answer, as a text or a `Reply`. It is called
-        from several threads at once unless `judge` is told ``concurrency=1``.
+        Takes the request as one text; returns the answer, as a text or a `Reply`. Several threads
+        call it at the same time, unless `judge` runs with ``concurrency=1``.
     model : str
-        A name for what answers: verdicts in a cache are told apart by it.
+        A name for the model; replies in a cache are kept by it.
     max_tokens : int
-        How long an answer may be, for estimates.
+        The maximum length of an answer, for cost estimates.
 
     Examples
     --------
@@ -111,26 +112,26 @@ class FunctionChat:
 
     @property
     def settings(self) -> dict[str, object]:
-        """A callable keeps its settings to itself, and is handed no schema."""
+        """The settings that are known of a callable: it is sent no schema."""
         return {"provider": "callable", "structured": False}
 
     @contextmanager
     def open(self) -> Iterator[Ask]:
-        """What calls the function."""
+        """A context that yields a function which calls the callable."""
         yield self._ask
 
     def _ask(self, message: Message) -> Reply:
         text = f"{message.system}\n\n{message.user}" if message.system else message.user
-        said = self.function(text)
-        if isinstance(said, Reply):
-            return said
-        if not isinstance(said, str):
-            raise JudgeError(f"the chat is to give a text; it gave {type(said).__name__}")
-        return Reply(said)
+        answer = self.function(text)
+        if isinstance(answer, Reply):
+            return answer
+        if not isinstance(answer, str):
+            raise JudgeError(f"the chat must return a text; it returned {type(answer).__name__}")
+        return Reply(answer)
 
 
 def as_chat(chat: object) -> Chat:
-    """A chat, or a callable as one.
+    """A chat as it is, or a callable wrapped as one.
 
     Raises
     ------
@@ -150,6 +151,6 @@ def as_chat(chat: object) -> Chat:
         name = getattr(chat, "model", None) or getattr(chat, "__name__", type(chat).__name__)
         return FunctionChat(chat, str(name))
     raise DataError(
-        "expected a chat client, as openai_chat(...), or a callable that takes a text and gives "
-        f"one; got {type(chat).__name__}"
+        "chat must be a chat client, e.g. openai_chat(...), or a callable that takes a text and "
+        f"returns one; got {type(chat).__name__}"
     )

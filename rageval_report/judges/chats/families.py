@@ -1,10 +1,10 @@
-"""Which house a model comes from: a judge favours answers of its own family."""
+"""Model families: a judge tends to favour answers of its own family."""
 
 from __future__ import annotations
 
 import re
 
-# A word in the name of a model, and whose it is; the first that is found counts.
+# A word in the name of a model, and its maker; the first match in the name counts.
 FAMILIES: dict[str, str] = {
     "claude": "Anthropic",
     "deepseek": "DeepSeek",
@@ -37,12 +37,12 @@ _WORDS = re.compile(
 
 
 def family_of(model: str) -> str | None:
-    """Whose model it is; None where the name does not say.
+    """The maker of a model; None if the name does not show it.
 
     Examples
     --------
     >>> family_of("us.anthropic.claude-sonnet-4-5"), family_of("llama3.1:8b"), family_of("mine")
     ('Anthropic', 'Meta', None)
     """
-    found = _WORDS.search(model.lower())
-    return FAMILIES[found[0]] if found else None
+    match = _WORDS.search(model.lower())
+    return FAMILIES[match[0]] if match else None

@@ -1,181 +1,118 @@
-"""A chat model behind a server, and what the protocols of all providers have in common."""
+"""A chat model behind a server: what the protocols of all providers have in common."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Protocol, Self, TypedDict, Unpack
 
 from rageval_report.errors import DataError, JudgeError
 from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.client import Client, Headers, HttpResponse
 from rageval_report.http.keys import check_key_variable, key_from_environment
-from rageval_report.judges.chats.base import MAX_TOKENS, Ask, Ending, Message, Reply
+from rageval_report.judges.chats.base import MAX_TOKENS, Ask, Ending, JsonSchema, Message, Reply
+from rageval_report.judges.judge_options import check_options
 from rageval_report.types import Sleep
 
-Body = dict[str, Any]
-TIMEOUT = 120.0
+JsonBody = dict[str, Any]
+TIMEOUT = 120.0  # seconds; a model that thinks before it answers takes long
 
 
-@dataclass(frozen=True)
-class HttpChat:
-    """A model behind a server; `openai_chat` and its like make it.
-
-    It holds no key and no connection: the key is read from the environment when it is opened.
+class ChatOptions(TypedDict, total=False):
+    """The options that every provider has; every key may be omitted.
 
     Parameters
     ----------
-    provider, model, url : str
-        Whom to ask, and where.
-    max_tokens : int
-        How long an answer may be.
-    settings : mapping
-        All that can change an answer.
-    write : callable
-        A message as the provider's protocol has it.
-    read : callable
-        The provider's answer as a reply.
-    headers : callable
-        What carries the key.
-    client : callable
-        Makes the client.
+    max_tokens : int, default 1024
+        The maximum length of an answer, including the model's thoughts if it thinks.
+    temperature : float, optional
+        The sampling temperature; the provider's default if omitted. Several newer models refuse
+        any value.
+    structured : bool, default True
+        Whether the server is asked to enforce the JSON schema of the answer; use False for a
+        server that cannot.
+    extra_body : mapping, optional
+        Further fields of the request; a value of None removes a field.
+    timeout : float, default 120
+        Seconds per call.
+    max_attempts : int, default 5
+        How often a call is made if it fails for a reason that may pass.
+    max_wait : float, default 60
+        The longest wait between two attempts, in seconds.
+    sleep : callable
+        Waits for a number of seconds.
     """
 
-    provider: str
-    model: str
-    url: str
     max_tokens: int
-    settings: Mapping[str, object]
-    write: Callable[[Message], Body] = field(repr=False)
-    read: Callable[[HttpResponse], Reply] = field(repr=False)
-    headers: Callable[[], Headers] = field(repr=False)
-    client: Callable[[], Client] = field(repr=False)
+    temperature: float | None
+    structured: bool
+    extra_body: Mapping[str, object] | None
+    timeout: float
+    max_attempts: int
+    max_wait: float
+    sleep: Sleep
 
-    @contextmanager
-    def open(self) -> Iterator[Ask]:
-        """What asks the server, over connections that are kept until it is closed."""
-        headers = self.headers()
-        with self.client() as client:
 
-            def ask(message: Message) -> Reply:
-                body = self.write(message)
-                return self.read(client.request("POST", self.url, json=body, headers=headers))
+class ChatFactory(Protocol):
+    """The signature of the functions in `CHATS`, such as `openai_chat`."""
 
-            yield ask
-
-    def __call__(self, text: str) -> str:
-        """Ask one thing.
-
-        Raises
-        ------
-        JudgeError
-            If the model refuses, or its answer was cut.
-        RequestError
-            If the server cannot be reached or does not answer as it should.
-        """
-        with self.open() as ask:
-            reply = ask(Message(text))
-        if reply.ending != "end":
-            why = "refused" if reply.ending == "refusal" else f"was cut at {self.max_tokens} tokens"
-            raise JudgeError(f"the answer of {self.model} {why}")
-        return reply.text
+    def __call__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+        **options: Unpack[ChatOptions],
+    ) -> HttpChat:
+        """A chat with a model of the provider."""
 
 
 @dataclass(frozen=True)
-class Options:
-    """What can be set for every provider.
+class CheckedOptions:
+    """The values of `ChatOptions`, checked and with defaults filled in.
 
-    Parameters
-    ----------
-    max_tokens : int
-        How long an answer may be, thoughts of the model included where it thinks.
-    temperature : float, optional
-        Sent only where given: several newer models refuse any.
-    structured : bool
-        Whether the server is asked to keep the JSON schema of the answer; turn it off for one that
-        does not know how.
-    extra_body : mapping, optional
-        What else is sent; a value of None takes something away.
-    timeout, max_attempts, max_wait, sleep
-        As in `rageval_report.http.client.Client`.
+    Raises
+    ------
+    DataError
+        If an option has no valid value.
     """
 
     max_tokens: int = MAX_TOKENS
     temperature: float | None = None
     structured: bool = True
-    extra_body: Mapping[str, object] = field(default_factory=dict)
+    extra_body: Mapping[str, object] | None = None
     timeout: float = TIMEOUT
     max_attempts: int = 5
     max_wait: float = 60.0
-    sleep: Sleep = time.sleep
+    sleep: Sleep = field(default=time.sleep, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.max_tokens, bool) or not (
             isinstance(self.max_tokens, int) and self.max_tokens >= 1
         ):
-            raise DataError(f"max_tokens must be a whole number from 1 on; got {self.max_tokens!r}")
+            raise DataError(f"max_tokens must be an integer >= 1; got {self.max_tokens!r}")
         if self.temperature is not None and not 0.0 <= self.temperature <= 2.0:
             raise DataError(f"temperature must be from 0 to 2; got {self.temperature!r}")
         object.__setattr__(self, "extra_body", dict(self.extra_body or {}))
-        self.client()().close()  # the limits are checked now, not at the first question
+        self.new_client().close()  # checks the other limits now, not at the first call
 
-    def client(self) -> Callable[[], Client]:
-        """What makes the client."""
-        return partial(
-            Client,
+    def new_client(self) -> Client:
+        """A client with these limits."""
+        return Client(
             timeout=self.timeout,
             max_attempts=self.max_attempts,
             max_wait=self.max_wait,
             sleep=self.sleep,
         )
 
-    def completed(self, body: Body) -> Body:
-        """What is sent, with the user's additions."""
-        whole = {**body, **self.extra_body}
-        return {name: value for name, value in whole.items() if value is not None}
-
-    def schema_of(self, message: Message) -> Mapping[str, Any] | None:
-        """The schema that the server shall keep."""
-        return message.schema if self.structured else None
-
-
-def chat_over_http(
-    provider: str,
-    model: str,
-    url: str,
-    options: Options,
-    write: Callable[[Message], Body],
-    read: Callable[[HttpResponse], Reply],
-    headers: Callable[[], Headers],
-) -> HttpChat:
-    """A chat whose model and key are checked now, not at the first question."""
-    if not isinstance(model, str) or not model.strip():
-        raise DataError(f"expected the name of a model, got {model!r}")
-    headers()
-    settings: dict[str, object] = {
-        "provider": provider,
-        "url": redact_url(url),
-        "max_tokens": options.max_tokens,
-        "temperature": options.temperature,
-        "structured": options.structured,
-        "extra_body": dict(options.extra_body),
-    }
-    return HttpChat(
-        *(provider, model, url, options.max_tokens, settings),
-        write=write,
-        read=read,
-        headers=headers,
-        client=options.client(),
-    )
-
 
 @dataclass(frozen=True)
-class Home:
-    """Where a provider is asked, and which environment variables say otherwise.
+class ProviderHome:
+    """The address of a provider, and the environment variables that override it.
 
     Parameters
     ----------
@@ -189,16 +126,16 @@ class Home:
     url_variables: tuple[str, ...]
     key_variables: tuple[str, ...]
 
-    def server(self, base_url: str | None, api_key_env: str | None) -> tuple[str, str | None]:
-        """The address, and the variable of the key that goes there.
+    def locate(self, base_url: str | None, api_key_env: str | None) -> tuple[str, str | None]:
+        """The address of the server, and the variable of the key that is sent there.
 
-        A server that the caller names gets a key only if the caller names one too, so that the key
-        of the provider goes to nobody else.
+        A server that the caller names gets a key only if the caller names its variable too, so
+        that the provider's key is sent to nobody else.
         """
         routed = _first_set(self.url_variables)
         base = base_url or (os.environ[routed] if routed else self.url)
         if "?" in base or "#" in base:
-            raise DataError(f"base_url ends before any '?' or '#': {redact_url(base)} alone")
+            raise DataError(f"base_url must end before any '?' or '#'; use {redact_url(base)}")
         address = check_address(base).rstrip("/")
         if api_key_env is not None:
             return address, check_key_variable(api_key_env)
@@ -212,33 +149,157 @@ def _first_set(variables: tuple[str, ...]) -> str | None:
     return next((name for name in variables if os.environ.get(name)), None)
 
 
-def key_header(name: str, variable: str | None, scheme: str) -> Headers:
-    """The header that carries the key; none where there is no key."""
+@dataclass(frozen=True)
+class HttpChat(ABC):
+    """A model behind a server; each provider's protocol is a subclass.
+
+    It stores neither a key nor a connection: the key is read from the environment when the chat is
+    opened.
+
+    Parameters
+    ----------
+    model : str
+        The model's name.
+    url : str
+        The address that requests are sent to.
+    key_variable : str, optional
+        The environment variable of the key; no key is sent if None.
+    options : CheckedOptions
+        The limits, and what else can change an answer.
+
+    Raises
+    ------
+    DataError
+        If the model has no name, or the key is missing.
+    """
+
+    provider: ClassVar[str]
+    home: ClassVar[ProviderHome]
+
+    model: str
+    url: str
+    key_variable: str | None
+    options: CheckedOptions
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, str) or not self.model.strip():
+            raise DataError(f"model must be the name of a model; got {self.model!r}")
+        self.headers()  # a missing key is reported now, not at the first call
+
+    @classmethod
+    def connect(
+        cls,
+        model: str,
+        base_url: str | None,
+        api_key_env: str | None,
+        options: ChatOptions,
+    ) -> Self:
+        """A chat with a model of the provider, or of a server that speaks its protocol."""
+        check_options(f"{cls.provider}_chat", options, ChatOptions.__annotations__)
+        base, key_variable = cls.home.locate(base_url, api_key_env)
+        return cls(model, cls.endpoint(base, model), key_variable, CheckedOptions(**options))
+
+    @staticmethod
+    @abstractmethod
+    def endpoint(base: str, model: str) -> str:
+        """The address for requests to a model, from the address of the server."""
+
+    @abstractmethod
+    def headers(self) -> Headers:
+        """The headers, which carry the key."""
+
+    @abstractmethod
+    def write(self, message: Message) -> JsonBody:
+        """The body of a request; a field that is None is not sent."""
+
+    @abstractmethod
+    def read(self, answer: HttpResponse) -> Reply:
+        """The reply in the server's answer."""
+
+    @property
+    def max_tokens(self) -> int:
+        """The maximum length of an answer."""
+        return self.options.max_tokens
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """Everything beside the model and the message that can change an answer; never a key."""
+        return {
+            "provider": self.provider,
+            "url": redact_url(self.url),
+            "max_tokens": self.options.max_tokens,
+            "temperature": self.options.temperature,
+            "structured": self.options.structured,
+            "extra_body": self.options.extra_body,
+        }
+
+    @contextmanager
+    def open(self) -> Iterator[Ask]:
+        """A context that yields a function to ask the server, over connections that stay open."""
+        headers = self.headers()
+        with self.options.new_client() as client:
+
+            def ask(message: Message) -> Reply:
+                body = self.request_body(message)
+                return self.read(client.request("POST", self.url, json=body, headers=headers))
+
+            yield ask
+
+    def request_body(self, message: Message) -> JsonBody:
+        """The body that is sent: the protocol's, with the user's additions and removals."""
+        body = {**self.write(message), **(self.options.extra_body or {})}
+        return {name: value for name, value in body.items() if value is not None}
+
+    def schema_of(self, message: Message) -> JsonSchema | None:
+        """The schema that the server is asked to enforce, if any."""
+        return message.schema if self.options.structured else None
+
+    def __call__(self, text: str) -> str:
+        """Ask one thing.
+
+        Raises
+        ------
+        JudgeError
+            If the model refuses, or its answer was cut off.
+        RequestError
+            If the server cannot be reached, or its answer cannot be read.
+        """
+        with self.open() as ask:
+            reply = ask(Message(text))
+        if reply.ending == "refusal":
+            raise JudgeError(f"{self.model} refused to answer")
+        if reply.ending == "length":
+            raise JudgeError(f"the answer of {self.model} was cut off at {self.max_tokens} tokens")
+        return reply.text
+
+
+def key_header(name: str, variable: str | None, scheme: str = "") -> Headers:
+    """The header that carries the key; none if there is no key."""
     return {} if variable is None else {name: key_from_environment(variable, scheme=scheme)}
 
 
-# -- reading answers
+# -- reading answers, which may have any shape
 
 
-def objects(document: Any, name: str) -> list[Body]:
-    """The objects in a list of a document; none where it is not so."""
-    found = document.get(name) if isinstance(document, dict) else None
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+def inner_objects(document: object, name: str) -> list[JsonBody]:
+    """The objects in the list under a name; empty if there is no list."""
+    items = document.get(name) if isinstance(document, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def inner(document: Any, name: str) -> Body:
-    """The object under a name; an empty one where there is none."""
-    found = document.get(name) if isinstance(document, dict) else None
-    return found if isinstance(found, dict) else {}
+def inner_object(document: object, name: str) -> JsonBody:
+    """The object under a name; empty if there is none."""
+    value = document.get(name) if isinstance(document, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
-def tokens(usage: Body, *names: str) -> int | None:
-    """The sum of counts; None where the first of them is not there."""
+def sum_tokens(usage: JsonBody, *names: str) -> int | None:
+    """The sum of several counts of tokens; None if the first of them is missing."""
     counts = [usage.get(name) for name in names]
-    known = [n for n in counts if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
-    return sum(known) if known and counts[0] is not None else None
+    valid = [n for n in counts if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
+    return sum(valid) if valid and counts[0] is not None else None
 
 
-def ending_of(said: object, endings: Mapping[str, Ending]) -> Ending:
-    """How an answer ended; whole where the provider says nothing else."""
-    return endings.get(str(said).lower(), "end")
+def read_ending(reason: object, endings: Mapping[str, Ending]) -> Ending:
+    """How an answer ended, by the provider's reason; complete if that is not listed."""
+    return endings.get(str(reason).lower(), "end")

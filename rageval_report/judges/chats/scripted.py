@@ -1,4 +1,4 @@
-"""A chat that says what a script says: for tests of what is built on judges."""
+"""A chat without a model, which answers from a script: for tests of what is built on judges."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from rageval_report.errors import JudgeError
 from rageval_report.judges.chats.base import MAX_TOKENS, Ask, Message, Reply
 
-Line = str | Reply | BaseException
-Script = Iterable[Line] | Callable[[Message], Line]
+ScriptedAnswer = str | Reply | BaseException
+Script = Iterable[ScriptedAnswer] | Callable[[Message], ScriptedAnswer]
 
 
 class ScriptedChat:
@@ -20,18 +19,18 @@ class ScriptedChat:
 
     Parameters
     ----------
-    script : iterable of replies, or callable
-        What is answered in turn, or a function of the message; an exception is raised. Which
-        question gets which line of a list is certain with ``concurrency=1`` only.
+    script : iterable of answers, or callable
+        The answers in order, or a function of the message; an exception is raised. Which request
+        gets which answer of a list is certain with ``concurrency=1`` only.
     model : str
-        The name that it goes by.
+        The name of the model.
     max_tokens : int
-        How long an answer may be, for estimates.
+        The maximum length of an answer, for cost estimates.
 
     Attributes
     ----------
     asked : list of Message
-        All that was asked.
+        All messages so far.
 
     Examples
     --------
@@ -47,34 +46,34 @@ class ScriptedChat:
         self.max_tokens = max_tokens
         self.asked: list[Message] = []
         self._lock = threading.Lock()
-        self._answer = script if callable(script) else _in_turn(script)
+        self._answer = script if callable(script) else _answer_in_order(script)
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """That nothing but the script decides."""
+        """The settings: nothing but the script decides."""
         return {"provider": "scripted"}
 
     @contextmanager
     def open(self) -> Iterator[Ask]:
-        """What reads the script."""
+        """A context that yields a function which answers from the script."""
         yield self._ask
 
     def _ask(self, message: Message) -> Reply:
         with self._lock:
             self.asked.append(message)
-        said: Any = self._answer(message)
-        if isinstance(said, BaseException):
-            raise said
-        return said if isinstance(said, Reply) else Reply(str(said))
+        answer = self._answer(message)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer if isinstance(answer, Reply) else Reply(str(answer))
 
 
-def _in_turn(lines: Iterable[Line]) -> Callable[[Message], Line]:
-    left, lock = deque(lines), threading.Lock()
+def _answer_in_order(answers: Iterable[ScriptedAnswer]) -> Callable[[Message], ScriptedAnswer]:
+    remaining, lock = deque(answers), threading.Lock()
 
-    def next_line(message: Message) -> Line:
+    def next_answer(message: Message) -> ScriptedAnswer:
         with lock:
-            if not left:
-                raise JudgeError(f"the script is at its end; asked was: {message.user[:60]!r}")
-            return left.popleft()
+            if not remaining:
+                raise JudgeError(f"no scripted reply is left for: {message.user[:60]!r}")
+            return remaining.popleft()
 
-    return next_line
+    return next_answer

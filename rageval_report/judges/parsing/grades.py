@@ -1,4 +1,4 @@
-"""A mark on a scale, out of JSON or out of words."""
+"""A grade on a scale, from JSON or from words."""
 
 from __future__ import annotations
 
@@ -6,49 +6,48 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from rageval_report.errors import DataError
 from rageval_report.judges.parsing.objects import (
-    Document,
+    JsonDocument,
     UnreadableError,
-    objects_in,
-    reasoning_in,
-    shown,
-    spoken,
+    find_objects,
+    find_reasoning,
+    quote_beginning,
+    remove_thoughts,
 )
 from rageval_report.judges.parsing.words import SCORE
 
-_MARK = re.compile(
-    r"(?P<mark>[-+]?\d+(?:[.,]\d+)?)\s*"
+_GRADE = re.compile(
+    r"(?P<grade>[-+]?\d+(?:[.,]\d+)?)\s*"
     r"(?:(?P<percent>%)|(?:/|／|of|out of|von|sur|de|su|из)\s*(?P<full>\d+(?:[.,]\d+)?))?"
 )
+# Markdown, brackets and quotes that models put around a grade.
 _BEFORE = "*_`#>•[({\"'“「 \t"
 _AFTER = "*_`])}\"'”」. \t"
 _BULLET = re.compile(r"^-\s+")
 _REASONING = re.compile(r"^\W*reason(?:ing|s)?\W*[:：]\s*(.+)", re.IGNORECASE | re.DOTALL)
-_HUNDRED = 100.0
 
 
 @dataclass(frozen=True)
-class Scale:
-    """The marks that a judge may give.
+class GradeScale:
+    """The grades that a judge may give.
 
     Parameters
     ----------
     low, high : float
-        The worst mark and the best.
+        The worst and the best grade.
     whole : bool
-        Whether marks are whole numbers.
+        Whether grades are whole numbers.
 
     Raises
     ------
     DataError
-        If there is no room between them.
+        If `low` is not below `high`.
 
     Examples
     --------
-    >>> Scale(1, 5, whole=True).share(4)
+    >>> GradeScale(1, 5, whole=True).share(4)
     0.75
     """
 
@@ -58,63 +57,65 @@ class Scale:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise DataError(f"a scale goes from a lower mark to a higher; got {self}")
+            raise DataError(f"scale must go from a lower to a higher number; got {self}")
 
     @property
-    def marks(self) -> list[int] | None:
-        """All marks, where they are whole."""
+    def grades(self) -> list[int] | None:
+        """All grades, if they are whole numbers."""
         return list(range(int(self.low), int(self.high) + 1)) if self.whole else None
 
-    def share(self, mark: float) -> float:
-        """How far up the scale a mark lies, from 0 to 1.
+    def share(self, grade: float) -> float:
+        """The position of a grade on the scale, from 0 to 1.
 
         Raises
         ------
         UnreadableError
             If it is not on the scale.
         """
-        between = self.whole and mark != int(mark) if math.isfinite(mark) else True
-        if between or not self.low <= mark <= self.high:
-            raise UnreadableError(f"{mark:g} is not on the scale, {self}")
-        return (mark - self.low) / (self.high - self.low)
+        is_valid = math.isfinite(grade) and self.low <= grade <= self.high
+        if not is_valid or (self.whole and grade != int(grade)):
+            raise UnreadableError(f"{grade:g} is not on the scale, {self}")
+        return (grade - self.low) / (self.high - self.low)
 
     def __str__(self) -> str:
-        marks = "whole numbers " if self.whole else ""
-        return f"{marks}from {self.low:g} to {self.high:g}"
+        kind = "whole numbers " if self.whole else ""
+        return f"{kind}from {self.low:g} to {self.high:g}"
 
 
-def read_grade(text: str, scale: Scale) -> tuple[float, str | None]:
-    r"""The mark in a judge's answer as a share of the scale, and the reasons.
+def read_grade(text: str, scale: GradeScale) -> tuple[float, str | None]:
+    r"""The grade in a judge's answer as a share of the scale, and the reasons.
 
     Parameters
     ----------
     text : str
-        JSON with ``score``, alone or among prose, or a line as "SCORE: 0.8", "4/5", "[80%]"; of
-        several labelled lines the last counts.
-    scale : Scale
-        "8/10" on a scale from 0 is 0.8 of it; on a scale of ten it is the mark 8.
+        JSON with ``score``, alone or among prose, or a line such as "SCORE: 0.8", "4/5", "[80%]";
+        of several labelled lines the last counts.
+    scale : GradeScale
+        "8/10" on a scale from 0 is 0.8 of it; on a scale of ten it is the grade 8.
 
     Raises
     ------
     UnreadableError
-        If there is no mark, if it is not on the scale, or if several that differ stand there.
+        If there is no grade, if it is not on the scale, or if several grades differ.
 
     Examples
     --------
-    >>> read_grade('{"reasoning": "It fits.", "score": 4}', Scale(1, 5, whole=True))
+    >>> read_grade('{"reasoning": "It fits.", "score": 4}', GradeScale(1, 5, whole=True))
     (0.75, 'It fits.')
-    >>> read_grade("REASONING: partly\nSCORE: **8/10**", Scale())[0]
+    >>> read_grade("REASONING: partly\nSCORE: **8/10**", GradeScale())[0]
     0.8
     """
-    said = spoken(text)
-    found = [one for one in objects_in(said) if _mark_in(one) is not None]
-    if found:
-        return _share(_mark_in(found[-1]), scale), reasoning_in(found[-1])
-    return _labelled(said, scale)
+    answer = remove_thoughts(text)
+    # The last object counts, because models correct themselves.
+    for document in reversed(find_objects(answer)):
+        value = _find_grade(document)
+        if value is not None:
+            return _share_of_value(value, scale), find_reasoning(document)
+    return _read_lines(answer, scale)
 
 
-def _mark_in(document: Document) -> Any:
-    """What stands under ``score``, else the only number, whatever its name was translated to."""
+def _find_grade(document: JsonDocument) -> object:
+    """The value of ``score``, else the only number: the name may have been translated."""
     if "score" in document:
         return document["score"]
     numbers = [value for value in document.values() if _is_number(value)]
@@ -125,74 +126,78 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _share(mark: Any, scale: Scale) -> float:
-    if _is_number(mark):
-        return scale.share(float(mark))
-    whole = _MARK.fullmatch(_bare(str(mark)))
-    if isinstance(mark, str) and whole:
-        return _of_match(whole, scale)
-    raise UnreadableError(f"{shown(str(mark))} is no mark")
+def _share_of_value(value: object, scale: GradeScale) -> float:
+    if _is_number(value):
+        # By way of a text: an integer of 400 digits becomes infinite instead of raising an error.
+        return scale.share(float(str(value)))
+    match = _GRADE.fullmatch(_strip_markup(value)) if isinstance(value, str) else None
+    if match is None:
+        raise UnreadableError(f"{quote_beginning(str(value))} is not a grade")
+    return _share_of_match(match, scale)
 
 
-def _of_match(found: re.Match[str], scale: Scale) -> float:
-    mark, full = _number(found["mark"]), found["full"]
-    if found["percent"]:
-        full = str(_HUNDRED)
-    if full is None or _number(full) == scale.high:
-        return scale.share(mark)
-    if scale.low != 0.0 or not 0.0 <= mark <= _number(full) or not _number(full):
-        raise UnreadableError(f"{found[0].strip()!r} is not on the scale, {scale}")
-    return mark / _number(full)
+def _share_of_match(match: re.Match[str], scale: GradeScale) -> float:
+    grade, full = _parse_number(match["grade"]), match["full"]
+    if match["percent"]:
+        full = "100"
+    if full is None or _parse_number(full) == scale.high:
+        return scale.share(grade)
+    # A share such as 8/10 or 80% has a meaning only on a scale that starts at 0.
+    if scale.low != 0.0 or not 0.0 <= grade <= _parse_number(full) or not _parse_number(full):
+        raise UnreadableError(f"{match[0].strip()!r} is not on the scale, {scale}")
+    return grade / _parse_number(full)
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     return float(text.replace(",", "."))
 
 
-def _labelled(said: str, scale: Scale) -> tuple[float, str | None]:
-    """The mark of the last line that is labelled as one, else of lines that hold nothing else."""
-    labelled, bare = [], []
-    rest: list[str] = []
-    for line in said.splitlines():
-        label, mark = _parted(line)
-        if mark is None:
-            rest.append(line)
-        elif label:
-            labelled.append(mark)
+def _read_lines(answer: str, scale: GradeScale) -> tuple[float, str | None]:
+    """The grade of the last labelled line, else of the lines that contain nothing but a grade."""
+    labelled, unlabelled = [], []
+    other_lines: list[str] = []
+    for line in answer.splitlines():
+        is_labelled, grade = _split_line(line)
+        if grade is None:
+            other_lines.append(line)
+        elif is_labelled:
+            labelled.append(grade)
         else:
-            bare.append(mark)
-    shares = [_of_match(mark, scale) for mark in labelled[-1:] or bare]
+            unlabelled.append(grade)
+    shares = [_share_of_match(grade, scale) for grade in labelled[-1:] or unlabelled]
     if not shares:
-        raise UnreadableError(f"no mark in {shown(said)}" if said else "the answer is empty")
+        raise UnreadableError(
+            f"no grade in {quote_beginning(answer)}" if answer else "the answer is empty"
+        )
     if len(set(shares)) > 1:
-        raise UnreadableError(f"several marks that differ in {shown(said)}")
-    return shares[0], _reasons(rest)
+        raise UnreadableError(f"several grades that differ in {quote_beginning(answer)}")
+    return shares[0], _join_reasons(other_lines)
 
 
-def _parted(line: str) -> tuple[bool, re.Match[str] | None]:
-    """Whether a line is labelled as a mark, and the mark, if the line holds nothing else."""
-    bare = _bare(line)
-    for label, value in _splits(bare):
-        words = {_bare(word) for word in label.lower().split()}
+def _split_line(line: str) -> tuple[bool, re.Match[str] | None]:
+    """Whether a line has the label of a grade, and the grade, if it contains nothing else."""
+    text = _strip_markup(line)
+    for label, value in _label_and_value(text):
+        words = {_strip_markup(word) for word in label.lower().split()}
         if words & SCORE:
-            return True, _MARK.fullmatch(_bare(value))
-    return False, _MARK.fullmatch(bare)
+            return True, _GRADE.fullmatch(_strip_markup(value))
+    return False, _GRADE.fullmatch(text)
 
 
-def _bare(text: str) -> str:
-    """A text without brackets, stars and the like; a minus and a point before a digit stay."""
+def _strip_markup(text: str) -> str:
+    """A text without brackets, stars and the like; a sign and a point before a digit stay."""
     return _BULLET.sub("", text.strip()).lstrip(_BEFORE).rstrip(_AFTER)
 
 
-def _splits(line: str) -> Iterator[tuple[str, str]]:
+def _label_and_value(line: str) -> Iterator[tuple[str, str]]:
     for colon in (":", "：", "="):
-        label, found, value = line.partition(colon)
-        if found:
+        label, separator, value = line.partition(colon)
+        if separator:
             yield label, value
 
 
-def _reasons(lines: list[str]) -> str | None:
-    """All lines beside the mark; what follows the label, where there is one."""
+def _join_reasons(lines: list[str]) -> str | None:
+    """All other lines, or what follows the label of the reasons if there is one."""
     text = "\n".join(lines).strip()
-    found = _REASONING.search(text)
-    return " ".join((found[1] if found else text).split()) or None
+    match = _REASONING.search(text)
+    return " ".join((match[1] if match else text).split()) or None

@@ -7,62 +7,63 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-Document = dict[str, Any]
+JsonDocument = dict[str, Any]
 
 _THOUGHTS = re.compile(r"<(think|thinking|thought)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_MOST_TRIES = 1000  # braces that open nothing, as in a program, are given up after so many
-_SHOWN = 80
+# Each brace that opens no object costs a try, and a text of braces alone has as many as characters.
+_MOST_TRIES = 1000
+_MOST_SHOWN = 80
 
 
 class UnreadableError(ValueError):
-    """A judge's answer holds no verdict, or more than one."""
+    """A judge's answer contains no verdict, or several."""
 
 
-def spoken(text: str) -> str:
-    """An answer without what the model thought before it.
+def remove_thoughts(text: str) -> str:
+    """An answer without the model's thoughts before it.
 
     Examples
     --------
-    >>> spoken("<think>Maybe 3?</think>SCORE: 4")
+    >>> remove_thoughts("<think>Maybe 3?</think>SCORE: 4")
     'SCORE: 4'
     """
     return _THOUGHTS.sub("", text).strip()
 
 
-def shown(text: str) -> str:
-    """How an answer begins, in one line, for a reason."""
+def quote_beginning(text: str) -> str:
+    """The beginning of an answer in one line and in quotes, for a reason."""
     line = " ".join(text.split())
-    return repr(line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…")
+    return repr(line if len(line) <= _MOST_SHOWN else line[: _MOST_SHOWN - 1] + "…")
 
 
-def objects_in(text: str) -> list[Document]:
+def find_objects(text: str) -> list[JsonDocument]:
     """The outermost JSON objects of a text, in order.
 
     Examples
     --------
-    >>> objects_in('Sure! {"score": 4} as {asked}.')
+    >>> find_objects('Sure! {"score": 4} as {asked}.')
     [{'score': 4}]
     """
-    return list(_objects(text))
+    return list(_iterate_objects(text))
 
 
-def _objects(text: str) -> Iterator[Document]:
+def _iterate_objects(text: str) -> Iterator[JsonDocument]:
     decoder = json.JSONDecoder()
-    place, tries = text.find("{"), 0
-    while place != -1 and tries < _MOST_TRIES:
+    start, tries = text.find("{"), 0
+    while start != -1 and tries < _MOST_TRIES:
         try:
-            found, end = decoder.raw_decode(text, place)
+            document, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            tries, end = tries + 1, place + 1
+            tries, end = tries + 1, start + 1
         else:
-            yield found
-        place = text.find("{", end)
+            yield document
+        start = text.find("{", end)
 
 
-def reasoning_in(document: Document) -> str | None:
-    """What a judge gives as its reasons: under the name that it was asked for, else any text."""
-    told = document.get("reasoning", document.get("reason", document.get("explanation")))
-    if told is None:
+def find_reasoning(document: JsonDocument) -> str | None:
+    """The judge's reasons: under the name that the form gives them, else the longest text."""
+    reasoning = document.get("reasoning", document.get("reason", document.get("explanation")))
+    if reasoning is None:
         texts = [value for value in document.values() if isinstance(value, str)]
-        told = max(texts, key=len, default=None)
-    return " ".join(str(told).split()) or None if told is not None else None
+        reasoning = max(texts, key=len, default=None)
+    return None if reasoning is None else " ".join(str(reasoning).split()) or None

@@ -1,9 +1,9 @@
-"""The words of verdicts, in the languages that judges fall into."""
+"""The words of verdicts, in the languages in which judges sometimes answer."""
 
 from __future__ import annotations
 
-# Languages in order: English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, Turkish,
-# Russian, Chinese, Japanese, Korean.
+# The languages, in order: English, German, French, Spanish, Italian, Portuguese, Dutch, Polish,
+# Turkish, Russian, Chinese, Japanese, Korean.
 TRUE = frozenset(
     "true yes correct supported wahr ja richtig vrai oui verdadero sí si vero sì verdadeiro sim "
     "waar prawda tak doğru evet верно да 是 正确 真 对 はい 正しい 正解 예 네 참".split()

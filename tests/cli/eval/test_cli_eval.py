@@ -321,7 +321,7 @@ def test_where_the_judge_talks_nonsense_all_is_written_and_the_cause_told(judged
         ("--judge cohrence --model m", "Did you mean 'coherence'"),
         ("--metric exct_match", "Did you mean 'exact_match'"),
         ("--judge coherence --provider anthropic --model m", "no key: the environment variable"),
-        ("--judge coherence --metric coherence --model m", "each once"),
+        ("--judge coherence --metric coherence --model m", "without repeats"),
     ],
 )
 def test_a_judge_that_cannot_be_is_told_before_the_pipeline_is_asked(

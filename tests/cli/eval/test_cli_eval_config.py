@@ -282,7 +282,7 @@ def test_the_generator_that_the_pipeline_names_is_compared_with_the_judge(with_j
         "def answer(question):\n    return {'answer': 'P', 'model': 'o3'}\n"
     )
     told = with_judge("--callable", "o3_rag:answer", rubrics=["coherence"]).stdout
-    assert "gpt-5 is of the family of o3 (OpenAI), which gave 3 of 3 answers" in " ".join(
+    assert "gpt-5 is of the same family as o3 (OpenAI), which wrote 3 of 3 answers" in " ".join(
         told.split()
     )
 
@@ -326,14 +326,14 @@ def test_the_generator_of_the_server_s_settings_is_compared_with_the_judge(with_
     told = with_judge(
         *("--url", f"{rag_url}/answer", "--config-url", f"{rag_url}/config"), rubrics=["coherence"]
     ).stdout
-    assert "of the family of gpt-4o (OpenAI), which gave 3 of 3" in " ".join(told.split())
+    assert "of the same family as gpt-4o (OpenAI), which wrote 3 of 3" in " ".join(told.split())
 
 
 def test_the_generator_of_the_file_is_compared_with_the_judge(with_judge):
     told = with_judge(rubrics=["coherence"], generator="gpt-4o").stdout
-    assert "of the family of gpt-4o (OpenAI), which gave 3 of 3" in " ".join(told.split())
+    assert "of the same family as gpt-4o (OpenAI), which wrote 3 of 3" in " ".join(told.split())
     again = with_judge("--resume", rubrics=["coherence"], generator="llama3.1").stdout
-    assert "of the family of" not in again
+    assert "of the same family as" not in again
 
 
 # -- the weighted score

@@ -50,7 +50,7 @@ def test_scores_and_what_they_took_are_reported(judge, server):
     assert (told["metric"], float(told["mean"])) == ("coherence", 0.625)  # (1 + 0.25) / 2
     assert "note: gpt-5 was asked 2 times" in result.stderr
     assert "0.004 USD" in result.stderr  # 2 * (1000 * 1 + 100 * 10) / 1e6
-    assert "of the family of gpt-4o (OpenAI)" in result.stderr
+    assert "of the same family as gpt-4o (OpenAI)" in result.stderr
     assert len(server.asked) == 2
 
 
@@ -244,7 +244,7 @@ def test_a_cache_that_is_damaged_is_moved_aside_and_it_is_said(judge, server, fo
     (folder / "judges.sqlite").write_bytes(b"no database" * 1000)
     result = judge("old.jsonl", "--judge", "coherence")
     assert result.exit_code == 0
-    assert "It was moved to judges.sqlite.aside-1" in result.stderr
+    assert "It was renamed to judges.sqlite.aside-1" in result.stderr
     assert (folder / "judges.sqlite.aside-1").read_bytes().startswith(b"no database")
     assert judge("old.jsonl", "--judge", "coherence").exit_code == 0
     assert len(server.asked) == 2
@@ -262,7 +262,7 @@ def test_a_cache_that_is_damaged_is_moved_aside_and_it_is_said(judge, server, fo
         ("judge old.jsonl --model m --price 3", "expected SENT:RECEIVED"),
         (
             "judge old.jsonl --model m --judge coherence --max-cost 1",
-            "a budget needs the price of 'm': --price SENT:RECEIVED, US dollars",
+            "max_cost needs the price of 'm': --price SENT:RECEIVED, in US dollars",
         ),
         ("judge old.jsonl --model m --judge preference", "--against BASELINE"),
         ("judge old.jsonl --model m --against new.jsonl --judge coherence", "leave out --judge"),

@@ -24,14 +24,14 @@ def test_a_callable_that_gives_no_text_is_told():
 
 
 def test_what_cannot_be_asked_is_refused():
-    with pytest.raises(DataError, match="expected a chat client"):
+    with pytest.raises(DataError, match="chat must be a chat client"):
         as_chat("gpt-5")
 
 
 def test_a_script_that_is_at_its_end_says_so():
     with ScriptedChat(["one"]).open() as ask:
         ask(Message("a"))
-        with pytest.raises(JudgeError, match="at its end; asked was: 'b'"):
+        with pytest.raises(JudgeError, match="no scripted reply is left for: 'b'"):
             ask(Message("b"))
 
 

@@ -135,7 +135,9 @@ def test_a_chat_is_a_callable_of_texts(provider, chat_of):
     assert chat_of("anthropic")("What is the capital?") == "It is Oslo."
 
 
-@pytest.mark.parametrize(("ending", "told"), [("refusal", "refused"), ("length", "cut at 1024")])
+@pytest.mark.parametrize(
+    ("ending", "told"), [("refusal", "refused"), ("length", "cut off at 1024")]
+)
 def test_a_callable_gives_no_half_answer(provider, chat_of, say, ending, told):
     provider.will(say("I", ending))
     with pytest.raises(JudgeError, match=told):
@@ -244,7 +246,7 @@ def test_the_key_of_this_tool_goes_before_the_provider_s(monkeypatch, secret):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"max_tokens": 0}, "max_tokens must be a whole number from 1 on; got 0"),
+        ({"max_tokens": 0}, "max_tokens must be an integer >= 1; got 0"),
         ({"temperature": -1}, "temperature must be from 0 to 2; got -1"),
         ({"timeout": 0}, "timeout must be a finite number > 0"),
         ({"base_url": "localhost:8000"}, "expected an address"),
@@ -252,7 +254,7 @@ def test_the_key_of_this_tool_goes_before_the_provider_s(monkeypatch, secret):
             {"base_url": "http://me:pw@host/v1"},
             "not put credentials in a URL: they end up in logs",
         ),
-        ({"base_url": "http://host/v1?key=x"}, "base_url ends before any"),
+        ({"base_url": "http://host/v1?key=x"}, "base_url must end before any"),
     ],
 )
 @pytest.mark.parametrize("name", NAMES)
@@ -264,7 +266,7 @@ def test_an_option_that_makes_no_sense_is_refused(name, options, told):
 
 
 def test_a_model_without_a_name_is_refused():
-    with pytest.raises(DataError, match="expected the name of a model"):
+    with pytest.raises(DataError, match="model must be the name of a model"):
         openai_chat(" ", base_url="http://host/v1")
 
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
 from rageval_report.judges.parsing import UnreadableError, read_grade
-from rageval_report.judges.parsing.grades import Scale
+from rageval_report.judges.parsing.grades import GradeScale
 
-SHARE = Scale()
-FIVE = Scale(1, 5, whole=True)
-TEN = Scale(1, 10, whole=True)
+SHARE = GradeScale()
+FIVE = GradeScale(1, 5, whole=True)
+TEN = GradeScale(1, 10, whole=True)
 
 
 @pytest.mark.parametrize(
@@ -125,5 +125,5 @@ def test_any_text_is_a_verdict_on_the_scale_or_unreadable(text):
 
 @pytest.mark.parametrize("ends", [(5, 1), (1, 1), (0, float("inf"))])
 def test_a_scale_goes_upwards(ends):
-    with pytest.raises(DataError, match="from a lower mark to a higher"):
-        Scale(*ends)
+    with pytest.raises(DataError, match="scale must go from a lower to a higher number"):
+        GradeScale(*ends)

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from rageval_report import read_records
 from rageval_report.datasets import load_dataset
+from rageval_report.datasets.golden_items import FIELDS, golden_item
+from rageval_report.datasets.golden_sets import records_text
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.golden import (
     GoldenItem,
@@ -18,8 +20,6 @@ from rageval_report.golden import (
     read_golden,
     write_golden,
 )
-from rageval_report.golden.dataset import records_text
-from rageval_report.golden.items import FIELDS, golden_item
 from rageval_report.records.spans import Span
 
 GIVEN = [name for name in FIELDS if name not in ("query_id", "question", "references")]
@@ -166,8 +166,9 @@ def test_ids_must_be_unique_to_be_written(tmp_path):
 # -- records
 
 
-def test_a_golden_set_is_a_data_set(golden_file):
-    path = golden_file(FULL.as_dict(), {"query_id": "b", "question": "Why?", "answerable": False})
+def test_a_golden_set_is_a_data_set(tmp_path):
+    items = [FULL, GoldenItem("b", "Why?", answerable=False)]
+    path = write_golden(tmp_path / "golden.jsonl", items)
     records = load_dataset("golden", path)
     assert records.loc["a", "reference"] == ["Ann", "Ann Lee"]
     assert records.loc["a", "negative_reference"] == ["Bob"]

@@ -10,8 +10,8 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
-from rageval_report.golden.items import GoldenItem
-from rageval_report.golden.review import FORMAT, FORMAT_VERSION, review_rows
+from rageval_report.datasets.golden_items import GoldenItem
+from rageval_report.golden.golden_review import FORMAT, FORMAT_VERSION, review_rows
 
 _FILE = "review_page.html"
 

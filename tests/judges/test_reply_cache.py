@@ -10,7 +10,7 @@ import pytest
 
 from rageval_report.errors import DataError, RagevalWarning
 from rageval_report.judges import Cache, Message, Reply, Rubric, ScriptedChat, default_cache, judge
-from rageval_report.judges.cache import reply_key
+from rageval_report.judges.reply_cache import reply_key
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
 FIVE = json.dumps({"reasoning": "so", "score": 5})
@@ -140,9 +140,9 @@ def other_columns(path):
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (old_version, "of an older version, 0"),
-        (no_database, "it is damaged, or no cache"),
-        (foreign, "a database of something else"),
+        (old_version, "it has an older version, 0"),
+        (no_database, "it is damaged, or not a cache"),
+        (foreign, "a database of another program"),
         (other_columns, "its table has other columns"),
     ],
 )
@@ -154,14 +154,14 @@ def test_what_is_no_cache_is_moved_aside_and_said(path, spoil, told):
     with opened as cache:
         cache.put(b"k", Reply("new"), judge="j", model="m")
         assert cache.status().n_replies == 1
-    assert "moved to judges.sqlite.aside-1" in str(said[0].message)
+    assert "renamed to judges.sqlite.aside-1" in str(said[0].message)
     assert Path(f"{path}.aside-1").read_bytes()[:16] == before[:16]
 
 
 def test_what_was_moved_aside_before_is_kept_too(path):
     for _ in range(2):
         no_database(path)
-        with pytest.warns(RagevalWarning, match="moved to"):
+        with pytest.warns(RagevalWarning, match="renamed to"):
             Cache(path).close()
     assert Path(f"{path}.aside-1").exists()
     assert Path(f"{path}.aside-2").exists()
@@ -233,7 +233,7 @@ def test_a_folder_is_no_cache(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="has no folder"):
+    with pytest.raises(DataError, match="its folder cannot be created"):
         Cache(tmp_path / "file" / "judges.sqlite")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError
-from rageval_report.golden.wording import jaccard, numbers_of, shingles
+from rageval_report.golden.word_overlap import jaccard, numbers_of, shingles
 
 Words = npt.NDArray[np.uint64]
 

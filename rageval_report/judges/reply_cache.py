@@ -1,4 +1,4 @@
-"""What judges answered, kept on disk: what was paid for once is not asked again."""
+"""The replies of judges on disk, so that no call is paid for twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from rageval_report.errors import DataError, RagevalWarning
 from rageval_report.judges.chats.base import Message, Reply
@@ -22,8 +22,8 @@ from rageval_report.judges.chats.base import Message, Reply
 T = TypeVar("T")
 
 FORMAT_VERSION = 1
-_APPLICATION = 0x52414745  # "RAGE": what SQLite keeps to tell whose file it is
-_BUSY_MS = 30_000  # how long one process waits for another that writes
+_APPLICATION_ID = 0x52414745  # "RAGE", in the field by which SQLite marks whose file it is
+_BUSY_SECONDS = 30.0  # how long one process waits for another that writes
 _TABLE = """
 CREATE TABLE IF NOT EXISTS replies (
     key BLOB PRIMARY KEY,
@@ -36,15 +36,15 @@ CREATE TABLE IF NOT EXISTS replies (
 ) WITHOUT ROWID
 """
 _COLUMNS = "key judge model text prompt_tokens completion_tokens kept".split()
-_BESIDE = ("-wal", "-shm")
-_CALLERS_LINE = 4
+_COMPANIONS = ("-wal", "-shm")  # endings of the files that SQLite keeps next to its own
+_STACK_LEVEL = 4  # warnings point to the caller of the method
 
 
 def default_cache() -> Path:
-    """Where the cache is that commands use: RAGEVAL_CACHE, else the user's folder of caches."""
-    named = os.environ.get("RAGEVAL_CACHE")
-    if named:
-        return Path(named)
+    """The cache that commands use: RAGEVAL_CACHE, else a file in the user's cache folder."""
+    path = os.environ.get("RAGEVAL_CACHE")
+    if path:
+        return Path(path)
     folder = os.environ.get("XDG_CACHE_HOME")
     return (Path(folder) if folder else Path.home() / ".cache") / "rageval-report" / "judges.sqlite"
 
@@ -58,20 +58,20 @@ def reply_key(
     version: str,
     repeat: int = 0,
 ) -> bytes:
-    """What a reply is kept under: all that could have changed it.
+    """The key of a reply: a digest of everything that could have changed it.
 
     Parameters
     ----------
     model : str
-        Who was asked.
+        The model that was asked.
     settings : mapping
-        How it was asked: provider, address, limits; never a key.
+        The chat's settings: provider, address, limits; never a key.
     message : Message
-        What was asked.
+        The request.
     judge, version : str
-        The rubric's.
+        Name and version of the rubric.
     repeat : int
-        The how-manieth time the same is asked.
+        The number of the repeat, from 0.
 
     Examples
     --------
@@ -82,22 +82,22 @@ def reply_key(
     16
     """
     parts = [model, dict(settings), message.system, message.user, message.schema, judge, version]
-    told = json.dumps([*parts, repeat], sort_keys=True, ensure_ascii=False, default=repr)
-    return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    text = json.dumps([*parts, repeat], sort_keys=True, ensure_ascii=False, default=repr)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(frozen=True)
 class CacheStatus:
-    """What a cache holds.
+    """What a cache contains.
 
     Parameters
     ----------
     path : Path
     n_replies : int
     n_bytes : int
-        With what SQLite keeps beside the file.
+        The size of the file and of the files that SQLite keeps next to it.
     by_judge : dict of (judge, model) to int
-        How many replies.
+        The number of replies.
     """
 
     path: Path
@@ -107,22 +107,21 @@ class CacheStatus:
 
 
 class Cache:
-    """A file of replies; several threads and processes may use it at once.
+    """A file of replies; several threads and processes may use it at the same time.
 
-    A file that is damaged, of an older version, or something else altogether is moved aside under
-    a new name, and a warning says so; a newer version is refused. Where the disk is full, the work
-    goes on and a warning says that nothing more is kept. It belongs on a disk of this machine:
-    SQLite cannot lock files on most network drives.
+    A file that is damaged, has an older version or is not a cache is renamed, with a warning; a
+    file of a newer version is refused. If the disk is full, the work continues, with a warning that
+    nothing more is kept. Use a local disk: SQLite cannot lock files on most network drives.
 
     Parameters
     ----------
     path : str or Path
-        The file; its folder is made where it is missing.
+        The file; its folder is created if it does not exist.
 
     Raises
     ------
     DataError
-        If it cannot be opened.
+        If the file cannot be opened.
 
     Examples
     --------
@@ -136,8 +135,8 @@ class Cache:
     def __init__(self, path: str | Path):
         self.path = Path(path)
         self._lock = threading.Lock()
-        self._writes = True
-        self._database = self._opened()
+        self._is_writable = True
+        self._database = self._open()
         self._identity = _identity(self.path)
 
     def __enter__(self) -> Self:
@@ -152,22 +151,22 @@ class Cache:
         self.close()
 
     def close(self) -> None:
-        """Close the file; SQLite then folds what it keeps beside it into it."""
+        """Close the file; SQLite then merges its companion files into it."""
         with self._lock:
             self._database.close()
 
     def get(self, key: bytes) -> Reply | None:
-        """The reply that is kept under a key; None where there is none."""
+        """The reply with a key; None if there is none."""
 
-        def read(database: sqlite3.Connection) -> Any:
-            told = "SELECT text, prompt_tokens, completion_tokens, model FROM replies WHERE key = ?"
-            return database.execute(told, (key,)).fetchone()
+        def read(database: sqlite3.Connection) -> Reply | None:
+            query = "SELECT text, prompt_tokens, completion_tokens, model FROM replies"
+            row = database.execute(f"{query} WHERE key = ?", (key,)).fetchone()
+            return None if row is None else Reply(row[0], row[1], row[2], model=row[3])
 
-        found = self._tried(read)
-        return None if found is None else Reply(found[0], found[1], found[2], model=found[3])
+        return self._use(read)
 
     def put(self, key: bytes, reply: Reply, *, judge: str, model: str) -> None:
-        """Keep a reply; one that is there already is replaced."""
+        """Keep a reply; it replaces an earlier one with the same key."""
         counts = (reply.prompt_tokens, reply.completion_tokens)
         row = (key, judge, model, reply.text, *counts, time.time())
 
@@ -175,46 +174,46 @@ class Cache:
             with database:
                 database.execute("INSERT OR REPLACE INTO replies VALUES (?,?,?,?,?,?,?)", row)
 
-        if self._writes:
-            self._tried(write)
+        if self._is_writable:
+            self._use(write)
 
     def status(self) -> CacheStatus:
-        """What is in it."""
+        """The number and the size of the replies."""
 
-        def count(database: sqlite3.Connection) -> list[Any]:
-            told = "SELECT judge, model, COUNT(*) FROM replies GROUP BY judge, model ORDER BY 1, 2"
-            return database.execute(told).fetchall()
+        def count(database: sqlite3.Connection) -> list[tuple[str, str, int]]:
+            query = "SELECT judge, model, COUNT(*) FROM replies GROUP BY judge, model ORDER BY 1, 2"
+            return database.execute(query).fetchall()
 
-        by_judge = {(judge, model): n for judge, model, n in self._tried(count) or []}
+        by_judge = {(judge, model): n for judge, model, n in self._use(count) or []}
         return CacheStatus(self.path, sum(by_judge.values()), self._size(), by_judge)
 
     def clear(self, judge: str | None = None) -> int:
-        """Forget all replies, or those of one judge; how many they were."""
+        """Delete all replies, or those of one judge; returns their number."""
 
-        def forget(database: sqlite3.Connection) -> int:
-            where, given = ("", ()) if judge is None else (" WHERE judge = ?", (judge,))
+        def delete(database: sqlite3.Connection) -> int:
+            where, values = ("", ()) if judge is None else (" WHERE judge = ?", (judge,))
             with database:
-                n = database.execute(f"DELETE FROM replies{where}", given).rowcount  # noqa: S608
+                n = database.execute(f"DELETE FROM replies{where}", values).rowcount  # noqa: S608
             database.execute("VACUUM")
             return n
 
-        return int(self._tried(forget) or 0)
+        return self._use(delete) or 0
 
     def _size(self) -> int:
-        paths = [self.path, *(_beside(self.path, ending) for ending in _BESIDE)]
+        paths = [self.path, *(_companion(self.path, ending) for ending in _COMPANIONS)]
         return sum(path.stat().st_size for path in paths if path.exists())
 
     # -- faults
 
-    def _tried(self, use: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Use the file; a fault of the disk loses what is kept, never the work."""
+    def _use(self, operation: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Run an operation; a fault of the disk loses cached replies, never the work."""
         with self._lock:
             try:
-                return use(self._database)
+                return operation(self._database)
             except sqlite3.OperationalError as exc:  # full, locked for long, not writable
-                self._writes = False
+                self._is_writable = False
                 _warn(
-                    f"the cache {self.path} cannot be written ({exc}): from here on verdicts are "
+                    f"the cache {self.path} cannot be written ({exc}); from here on verdicts are "
                     "not kept on disk"
                 )
             except sqlite3.DatabaseError as exc:
@@ -225,40 +224,42 @@ class Cache:
         self._database.close()
         try:
             _move_aside(self.path, f"it is damaged ({exc})", self._identity)
-            self._database = self._opened()
+            self._database = self._open()
             self._identity = _identity(self.path)
         except DataError as worse:
             self._database = _set_up(":memory:")
-            _warn(f"{worse}: from here on verdicts are not kept on disk")
+            _warn(f"{worse}; from here on verdicts are not kept on disk")
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as exc:
-            raise DataError(f"the cache {self.path} has no folder: {exc.strerror}") from exc
+            raise DataError(
+                f"the cache {self.path}: its folder cannot be created: {exc.strerror}"
+            ) from exc
         seen = _identity(self.path)
         try:
-            return self._checked()
+            return self._open_checked()
         except _UnfitError as exc:
             _move_aside(self.path, str(exc), seen)
         try:
-            return self._checked()
+            return self._open_checked()
         except _UnfitError as exc:
             raise DataError(f"the cache {self.path} cannot be used: {exc}") from exc
 
-    def _checked(self) -> sqlite3.Connection:
+    def _open_checked(self) -> sqlite3.Connection:
         try:
             return _set_up(self.path)
         except sqlite3.OperationalError as exc:
             raise DataError(f"the cache {self.path} cannot be opened: {exc}") from exc
         except sqlite3.Error as exc:
-            raise _UnfitError(f"it is damaged, or no cache ({exc})") from exc
+            raise _UnfitError(f"it is damaged, or not a cache ({exc})") from exc
         except DataError as exc:
             raise DataError(f"the cache {self.path} {exc}") from exc
 
 
 def _set_up(path: str | Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False)
+    database = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
     try:
         _prepare(database)
     except BaseException:
@@ -268,21 +269,22 @@ def _set_up(path: str | Path) -> sqlite3.Connection:
 
 
 class _UnfitError(Exception):
-    """A file is no cache of this version."""
+    """The file is not a cache of this version."""
 
 
 def _prepare(database: sqlite3.Connection) -> None:
-    """Set up a new file, or see that it is one of ours, undamaged as far as a look tells."""
+    """Set up a new file, or check that it is a cache whose table can be read."""
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")
     with database:
-        database.execute("BEGIN IMMEDIATE")  # two processes that come at once set it up in turn
-        whose, version = (_number(database, name) for name in ("application_id", "user_version"))
-        tables = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
-        if tables:
-            _check_version(whose, version)
+        database.execute("BEGIN IMMEDIATE")  # two processes set up a new file one after the other
+        application = _read_pragma(database, "application_id")
+        version = _read_pragma(database, "user_version")
+        n_tables = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+        if n_tables:
+            _check_version(application, version)
         else:
-            database.execute(f"PRAGMA application_id = {_APPLICATION}")
+            database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
             database.execute(_TABLE)
         columns = [row[1] for row in database.execute("PRAGMA table_info(replies)")]
@@ -290,32 +292,33 @@ def _prepare(database: sqlite3.Connection) -> None:
         raise _UnfitError(f"its table has other columns: {', '.join(columns) or 'none'}")
 
 
-def _check_version(whose: int, version: int) -> None:
-    if whose != _APPLICATION:
-        raise _UnfitError("it is a database of something else")
+def _check_version(application: int, version: int) -> None:
+    if application != _APPLICATION_ID:
+        raise _UnfitError("it is a database of another program")
     if version < FORMAT_VERSION:
-        raise _UnfitError(f"it is of an older version, {version}; this one is {FORMAT_VERSION}")
+        raise _UnfitError(f"it has an older version, {version}; this one is {FORMAT_VERSION}")
     if version > FORMAT_VERSION:
         raise DataError(
-            f"was written by a newer rageval-report (version {version}; this one knows "
-            f"{FORMAT_VERSION}): upgrade, or name another file"
+            f"was written by a newer rageval-report (version {version}; this one reads "
+            f"{FORMAT_VERSION}): upgrade, or use another file"
         )
 
 
-def _number(database: sqlite3.Connection, name: str) -> int:
+def _read_pragma(database: sqlite3.Connection, name: str) -> int:
     return int(database.execute(f"PRAGMA {name}").fetchone()[0])
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a file: another file under the same name has others."""
     try:
-        told = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return told.st_dev, told.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _move_aside(path: Path, why: str, seen: tuple[int, int] | None) -> None:
-    """Give a file another name, unless another process has done so since it was looked at."""
+    """Rename a file, unless another process has already replaced the one that was `seen`."""
     if seen is None or _identity(path) != seen:
         return
     number = 1
@@ -324,16 +327,16 @@ def _move_aside(path: Path, why: str, seen: tuple[int, int] | None) -> None:
     try:
         path.rename(aside)
     except OSError as exc:
-        raise DataError(f"the cache {path}: {why}; it cannot be moved: {exc.strerror}") from exc
-    for ending in _BESIDE:
+        raise DataError(f"the cache {path}: {why}; it cannot be renamed: {exc.strerror}") from exc
+    for ending in _COMPANIONS:
         with suppress(OSError):
-            _beside(path, ending).rename(_beside(aside, ending))
-    _warn(f"the cache {path}: {why}. It was moved to {aside.name}, and a new one begun")
+            _companion(path, ending).rename(_companion(aside, ending))
+    _warn(f"the cache {path}: {why}. It was renamed to {aside.name}, and a new one was created")
 
 
-def _beside(path: Path, ending: str) -> Path:
+def _companion(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
-def _warn(told: str) -> None:
-    warnings.warn(told, RagevalWarning, stacklevel=_CALLERS_LINE)
+def _warn(message: str) -> None:
+    warnings.warn(message, RagevalWarning, stacklevel=_STACK_LEVEL)

@@ -98,7 +98,7 @@ def test_queries_are_matched_by_id(pipelines):
     old, new = pipelines
     found = prefer(old[::-1], new[1:], likes("new"))
     assert found.wins == 3
-    assert "1 queries of the baseline alone were left out: 'q0'" in found.notes
+    assert "1 queries that only the baseline has were left out: 'q0'" in found.notes
 
 
 def test_pipelines_without_a_common_query_are_refused(pipelines):
@@ -108,7 +108,7 @@ def test_pipelines_without_a_common_query_are_refused(pipelines):
 
 
 def test_a_rubric_of_one_answer_is_refused(pipelines):
-    with pytest.raises(DataError, match="needs two in its prompt"):
+    with pytest.raises(DataError, match="must be of the kind 'preference'; 'coherence' judges one"):
         prefer(*pipelines, likes("new"), rubric="coherence")
 
 
@@ -140,6 +140,6 @@ def test_queries_that_cannot_be_compared_are_told_before_the_first_call(pipeline
     new[0]["answer"] = None
     told, chat = [], likes("new")
     found = prefer(old, new, chat, tell=lambda one: told.append((one, chat.asked[:])))
-    gap = "preference is not judged on 1 of 4 queries: one side has no answer, or lacks what"
+    gap = "preference is not judged on 1 of 4 queries: one side has no answer, or lacks a"
     assert [(one.startswith(gap), asked) for one, asked in told] == [(True, [])]
     assert any(note.startswith(gap) for note in found.notes)

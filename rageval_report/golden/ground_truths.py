@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+from rageval_report.datasets.golden_items import GoldenItem
 from rageval_report.errors import DataError, RagevalWarning, named
-from rageval_report.golden.items import GoldenItem
-from rageval_report.golden.journal import ChatFailedError, Journal
 from rageval_report.golden.prompts import Prompt, load_prompts
+from rageval_report.golden.reply_journal import ChatFailedError, Journal
 from rageval_report.judges.chats import Chat, as_chat
-from rageval_report.judges.parsing.objects import spoken
+from rageval_report.judges.parsing.objects import remove_thoughts
 
 HIGHLY_RELEVANT = 2.0
 _FIRST = 5
@@ -152,7 +152,7 @@ def _written(
             continue
         context = "\n\n".join(f"<document>\n{texts[document]}\n</document>" for document in held)
         try:
-            answer = spoken(ask(prompt.message(context=context, question=question)))
+            answer = remove_thoughts(ask(prompt.message(context=context, question=question)))
         except ChatFailedError as exc:
             lost[str(one)] = str(exc)
             continue

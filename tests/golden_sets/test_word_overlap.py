@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rageval_report.golden.wording import share_within
+from rageval_report.golden.word_overlap import share_within
 
 
 def test_support_counts_the_words_that_say_something():

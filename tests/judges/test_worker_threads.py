@@ -3,10 +3,10 @@ import sys
 import pytest
 
 from rageval_report.errors import DataError
-from rageval_report.judges import Reply
-from rageval_report.judges.asking import Brake
-from rageval_report.judges.running import Progress, checked_concurrency, run_jobs
+from rageval_report.judges import Reply, ScriptedChat
+from rageval_report.judges.sessions import Brake, open_session
 from rageval_report.judges.spending import Meter
+from rageval_report.judges.worker_threads import Progress, run_jobs
 from rageval_report.metrics.performance import Price
 
 
@@ -43,16 +43,17 @@ def test_a_bug_in_the_work_is_not_swallowed():
 
 @pytest.mark.parametrize("concurrency", [0, -1, 2.5, True, None])
 def test_concurrency_is_a_whole_number(concurrency):
-    with pytest.raises(DataError, match="concurrency must be a whole number"):
-        checked_concurrency(concurrency)
+    session = open_session(ScriptedChat([]), concurrency=concurrency)
+    with pytest.raises(DataError, match="concurrency must be an integer >= 1; got"), session:
+        pass
 
 
 def test_the_bar_shows_what_failed_and_what_it_cost(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     meter = Meter(Price(1.0, 10.0))
     bar = Progress(2, meter, is_shown=True)
-    meter.answered("tone", Reply("", 1000, 100))
-    meter.failed("tone", "refused")
+    meter.count_answer("tone", Reply("", 1000, 100))
+    meter.count_failure("tone", "refused")
     bar._bar.mininterval = 0
     bar.advance()
     bar._bar.refresh()

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
-from rageval_report.golden import nearness
-from rageval_report.golden.nearness import Seen, near_pairs, similarity
-from rageval_report.golden.wording import jaccard, shingles
+from rageval_report.golden import near_duplicates
+from rageval_report.golden.near_duplicates import Seen, near_pairs, similarity
+from rageval_report.golden.word_overlap import jaccard, shingles
 
 _words = st.sampled_from(["who", "wrote", "the", "book", "books", "of", "rain", "1998", "1999"])
 _questions = st.lists(st.lists(_words, max_size=6).map(" ".join), max_size=12)
@@ -81,7 +81,7 @@ def test_questions_of_one_pattern_are_not_compared_shingle_by_shingle(monkeypatc
         compared.append(1)
         return jaccard(first, second)
 
-    monkeypatch.setattr(nearness, "jaccard", counting)
+    monkeypatch.setattr(near_duplicates, "jaccard", counting)
     drawn = random.Random(0)
     names = ["".join(drawn.choices(string.ascii_lowercase, k=16)) for _ in range(500)]
     assert near_pairs([f"Who lives in the old town of {name}?" for name in names], 0.8) == []

@@ -11,7 +11,7 @@ import pytest
 
 from rageval_report.errors import DataError, RagevalWarning, ReaderError
 from rageval_report.golden import GoldenItem, apply_review, read_review, review_page, review_sheet
-from rageval_report.golden.review import review_rows
+from rageval_report.golden.golden_review import review_rows
 from rageval_report.records.spans import Span
 
 ITEMS = [

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from rageval_report.datasets.base import Dataset, DatasetPart, DatasetRequest, Record
+from rageval_report.datasets.golden_items import GoldenItem, read_golden
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.golden.items import GoldenItem, read_golden
 from rageval_report.records import FIELDS as RECORD_FIELDS
 from rageval_report.records import record_table
 from rageval_report.records.cells import is_missing

@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
+from rageval_report.datasets.golden_items import GoldenItem, checked_ids
 from rageval_report.errors import DataError, RagevalWarning, named
 from rageval_report.files.source import Source
-from rageval_report.golden.items import GoldenItem, checked_ids
 
 FORMAT = "rageval_report golden review"
 FORMAT_VERSION = 1

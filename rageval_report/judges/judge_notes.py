@@ -1,0 +1,126 @@
+"""Notes on a judging: who judged, what it took, and why some or all records were not judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pandas as pd
+
+from rageval_report.errors import JudgeError
+from rageval_report.judges.chats.base import Chat
+from rageval_report.judges.chats.families import family_of
+from rageval_report.judges.sessions import JudgeSession
+from rageval_report.judges.spending import Usage
+from rageval_report.judges.worker_threads import INTERRUPTED
+
+_MODEL = "model"
+
+
+def stopped_note(session: JudgeSession) -> tuple[str, ...]:
+    """A note that the judging stopped early, if it did.
+
+    Raises
+    ------
+    JudgeError
+        If the model could not be asked at all.
+    """
+    brake = session.brake
+    if brake.reason is None:
+        return ()
+    if brake.is_failure and not brake.has_succeeded:
+        raise JudgeError(brake.reason)
+    return (f"stopped before the end: {brake.reason}. What was judged so far is kept",)
+
+
+def total_failure(session: JudgeSession, n_scored: int) -> str | None:
+    """Why there is no verdict at all; None if there is one, or if nothing failed.
+
+    Parameters
+    ----------
+    session : JudgeSession
+        The session; an interruption by the user is not a failure.
+    n_scored : int
+        The number of verdicts.
+    """
+    stopped, failures = session.brake.reason, session.meter.failures
+    if n_scored or stopped == INTERRUPTED or not (stopped or failures):
+        return None
+    if stopped:
+        return f"nothing was judged: {stopped}"
+    [(reason, n)] = failures.most_common(1)
+    return f"nothing was judged; of {failures.total()} failures {n} are this: {reason}"
+
+
+def family_note(judge: str, records: pd.DataFrame, generator: str | None = None) -> tuple[str, ...]:
+    """A note that the judge belongs to the model family that wrote the answers, if it does.
+
+    Examples
+    --------
+    >>> family_note("gpt-5", pd.DataFrame({"model": ["gpt-4o", "claude-opus-5"]}))[0]
+    'the judge gpt-5 is of the same family as gpt-4o (OpenAI), which wrote 1 of 2 answers: judges \
+tend to favour answers of their own family'
+    """
+    family = family_of(judge)
+    cells = records[_MODEL].tolist() if _MODEL in records else [generator] * len(records)
+    models = Counter(cell if isinstance(cell, str) else generator for cell in cells)
+    relatives = {
+        model: n for model, n in models.items() if model and family and family_of(model) == family
+    }
+    if not relatives:
+        return ()
+    return (
+        f"the judge {judge} is of the same family as {', '.join(relatives)} ({family}), which "
+        f"wrote {sum(relatives.values())} of {len(records)} answers: judges tend to favour answers "
+        "of their own family",
+    )
+
+
+def schema_note(chat: Chat, *, was_refused: bool) -> tuple[str, ...]:
+    """A note that the judge answered without a JSON schema, if it did.
+
+    Examples
+    --------
+    >>> from rageval_report.judges.chats.base import FunctionChat
+    >>> schema_note(FunctionChat(str.upper, "mine"), was_refused=False)
+    ('structured=False: mine was sent no JSON schema; the strict parser read its answers',)
+    """
+    if was_refused:
+        why = f"the server of {chat.model} refused a JSON schema"
+    elif chat.settings.get("structured") is False:
+        why = f"{chat.model} was sent no JSON schema"
+    else:
+        return ()
+    return (f"structured=False: {why}; the strict parser read its answers",)
+
+
+def judge_settings(chat: Chat, *, was_refused: bool) -> dict[str, object]:
+    """The model that judged and its settings, as they were in the end."""
+    refused = {"structured": False} if was_refused else {}
+    return {"judge_model": chat.model, **chat.settings, **refused}
+
+
+def usage_notes(usage: Mapping[str, Usage], *, has_price: bool, model: str) -> tuple[str, ...]:
+    """A note on the number of calls, cached replies and failures, and on the cost.
+
+    Examples
+    --------
+    >>> usage_notes({"tone": Usage(3, 2, 1, 300, 30, 0.006)}, has_price=True, model="m")
+    ('m was asked 3 times, 2 answers came from the cache, 1 gave no verdict; 0.006 USD',)
+    """
+    totals = list(usage.values())
+    n_calls = sum(total.n_calls for total in totals)
+    n_cached = sum(total.n_cached for total in totals)
+    n_failed = sum(total.n_failed for total in totals)
+    costs = [total.cost_usd for total in totals]
+    if not has_price:
+        cost = "the cost is unknown without prices" if n_calls else "nothing was spent"
+    elif None in costs:
+        cost = "the cost is unknown: the server did not count all tokens"
+    else:
+        cost = f"{sum(value for value in costs if value is not None):.4g} USD"
+    times = "once" if n_calls == 1 else f"{n_calls} times"
+    return (
+        f"{model} was asked {times}, {n_cached} answers came from the cache, {n_failed} gave no "
+        f"verdict; {cost}",
+    )

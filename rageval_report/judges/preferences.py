@@ -1,0 +1,403 @@
+"""Whose answer is better? A judge compares two pipelines query by query, in both orders."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Unpack, get_args
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import AlignmentError, DataError, named
+from rageval_report.judges.applying import check_fields, verdict_without_judging
+from rageval_report.judges.judge_notes import (
+    family_note,
+    judge_settings,
+    schema_note,
+    stopped_note,
+    total_failure,
+    usage_notes,
+)
+from rageval_report.judges.judge_options import CallOptions, check_options
+from rageval_report.judges.judging import as_rows, not_asked, usage_by_judge
+from rageval_report.judges.parsing import read_preference
+from rageval_report.judges.parsing.choices import Choice
+from rageval_report.judges.procedures import Verdict
+from rageval_report.judges.rubric import RecordFields, Rubric
+from rageval_report.judges.rubrics import JUDGES
+from rageval_report.judges.sessions import (
+    JudgeSession,
+    JudgeStep,
+    NotAskedError,
+    NoVerdictError,
+    open_session,
+)
+from rageval_report.judges.spending import usage_rows
+from rageval_report.judges.worker_threads import INTERRUPTED, Progress, run_jobs
+from rageval_report.records import record_table
+from rageval_report.scores.states import FAILED, MISSING, SCORED
+
+AnswerOrder = Literal["baseline_first", "candidate_first"]
+ORDERS: tuple[AnswerOrder, ...] = get_args(AnswerOrder)
+
+# The score of the candidate for each choice, by whose answer came first.
+_SCORES: dict[AnswerOrder, dict[Choice, float]] = {
+    "baseline_first": {"first": 0.0, "second": 1.0, "tie": 0.5},
+    "candidate_first": {"first": 1.0, "second": 0.0, "tie": 0.5},
+}
+_SAME = "the answers are the same"  # a tie without a call
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """Whose answers a judge prefers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Index ``query_id``: ``baseline_first`` and ``candidate_first``, the choice in each order
+        ("first", "second", "tie", None); ``preference``, 1 for the candidate, 0 for the baseline,
+        0.5 for a tie or if the orders disagree, NaN if one order has no verdict; ``state``,
+        ``reason``.
+    wins, ties, losses : int
+        Of the candidate: both orders for it; undecided; both against it.
+    n, n_unscored : int
+        Queries with a verdict in both orders, and without.
+    position : dict
+        ``n_decided``, the choices for one of the two answers in scored queries; ``first``, the
+        share of them for the answer that came first (0.5 without bias); ``n_flipped``, the queries
+        in which the same position won in both orders; ``first_flips``, those in which it was the
+        first.
+    usage : DataFrame
+        As in `Judged`.
+    notes : tuple of str
+    settings : dict
+    is_interrupted : bool
+    failure : str, optional
+        Why there is no verdict at all, if calls failed or none could start.
+    """
+
+    frame: pd.DataFrame
+    wins: int
+    ties: int
+    losses: int
+    n: int
+    n_unscored: int
+    position: dict[str, float]
+    usage: pd.DataFrame
+    notes: tuple[str, ...]
+    settings: dict[str, Any]
+    is_interrupted: bool = False
+    failure: str | None = None
+
+
+class _ComparisonJob(NamedTuple):
+    row: int
+    order: AnswerOrder
+
+
+class _OrderVerdict(NamedTuple):
+    """The verdict on one query in one order; without a choice if there was no call."""
+
+    choice: Choice | None
+    verdict: Verdict
+
+
+_Outcomes = dict[AnswerOrder, list[_OrderVerdict | None]]  # None where it was not asked
+
+
+def prefer(
+    baseline: object,
+    candidate: object,
+    chat: object,
+    *,
+    rubric: str | Rubric = "preference",
+    **options: Unpack[CallOptions],
+) -> Preferences:
+    """Ask which pipeline's answer is better, query by query, with each in the first place once.
+
+    A judge that favours a position would otherwise favour a pipeline. Asked in both orders it
+    contradicts itself, which counts as undecided and is reported. Identical answers are a tie
+    without a call.
+
+    Parameters
+    ----------
+    baseline, candidate : frame, dict of lists, or list of dicts
+        The records of the two pipelines; queries are matched by id.
+    chat : Chat or callable
+        The chat model that judges, as for `rageval_report.judges.judge`.
+    rubric : str or Rubric
+        A rubric of the kind "preference".
+    **options
+        How the model is called, as described in
+        `rageval_report.judges.judge_options.CallOptions`.
+
+    Returns
+    -------
+    Preferences
+
+    Raises
+    ------
+    AlignmentError
+        If the two pipelines have no query in common.
+    DataError
+        If the rubric does not compare, or records lack a field.
+    JudgeError
+        If the model cannot be asked at all.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import ScriptedChat
+    >>> old = [{"query_id": "q", "question": "Where is Oslo?", "answer": "Somewhere."}]
+    >>> new = [{"query_id": "q", "question": "Where is Oslo?", "answer": "In Norway."}]
+    >>> always_first = ScriptedChat(lambda message: '{"better": "1"}')
+    >>> preferences = prefer(old, new, always_first)
+    >>> preferences.ties, preferences.position["first"]
+    (1, 1.0)
+    """
+    check_options("prefer", options, CallOptions.__annotations__)
+    comparing, paired = pair_records(baseline, candidate, rubric)
+    with open_session(chat, **options) as session:
+        notes = session.announce((*paired.notes, *_gap_notes(paired, comparing)))
+        outcomes = _ask_all(paired.rows, comparing, session)
+    return _build_preferences(paired, comparing, outcomes, session, notes)
+
+
+@dataclass(frozen=True, eq=False)
+class PairedRecords:
+    """The records of two pipelines, for the queries that both have.
+
+    Parameters
+    ----------
+    old, new : DataFrame
+        The records of the baseline and of the candidate, on one index.
+    rows : list of (dict, dict)
+        The same, query by query.
+    notes : tuple of str
+        Which queries of one pipeline were left out.
+    """
+
+    old: pd.DataFrame
+    new: pd.DataFrame
+    rows: list[tuple[dict[str, Any], dict[str, Any]]]
+    notes: tuple[str, ...]
+
+
+def pair_records(
+    baseline: object, candidate: object, rubric: str | Rubric
+) -> tuple[Rubric, PairedRecords]:
+    """The rubric that compares, and the matched records, both checked.
+
+    Raises
+    ------
+    AlignmentError
+        If the two pipelines have no query in common.
+    DataError
+        If the rubric does not compare, or records lack a field.
+    """
+    comparing = rubric if isinstance(rubric, Rubric) else JUDGES[rubric]
+    if comparing.kind != "preference":
+        raise DataError(
+            f"rubric must be of the kind 'preference'; {comparing.name!r} judges one answer"
+        )
+    old = record_table(baseline, unretrieved_citations="keep")
+    new = record_table(candidate, unretrieved_citations="keep")
+    shared = old.index[old.index.isin(new.index)]
+    if not len(shared):
+        raise AlignmentError("the two pipelines have no query id in common")
+    notes = tuple(
+        f"{len(unmatched)} queries that only the {side} has were left out: {named(unmatched)}"
+        for side, mine, other in (("baseline", old, new), ("candidate", new, old))
+        if len(unmatched := mine.index[~mine.index.isin(other.index)])
+    )
+    old, new = old.loc[shared], new.loc[shared]
+    for table in (old, new):
+        check_fields(comparing, table)
+    rows = list(zip(as_rows(old), as_rows(new), strict=True))
+    return comparing, PairedRecords(old, new, rows, notes)
+
+
+def verdict_without_comparing(
+    rubric: Rubric, old: RecordFields, new: RecordFields
+) -> Verdict | None:
+    """The verdict on a pair of records that is not to be judged; None if it is."""
+    return verdict_without_judging(rubric, old) or verdict_without_judging(rubric, new)
+
+
+def _gap_notes(paired: PairedRecords, rubric: Rubric) -> tuple[str, ...]:
+    n = sum(verdict_without_comparing(rubric, old, new) is not None for old, new in paired.rows)
+    if not n:
+        return ()
+    return (
+        f"{rubric.name} is not judged on {n} of {len(paired.rows)} queries: one side has no "
+        "answer, or lacks a field that the rubric shows",
+    )
+
+
+def comparison_steps(
+    rubric: Rubric, old: RecordFields, new: RecordFields
+) -> dict[AnswerOrder, JudgeStep[tuple[Choice, str | None]]]:
+    """The requests that compare two answers, by order; none if the answers are the same."""
+    if _are_same(old, new):
+        return {}
+    return {order: _comparison_step(order, old, new, rubric) for order in ORDERS}
+
+
+def _are_same(old: RecordFields, new: RecordFields) -> bool:
+    return str(old["answer"]).strip() == str(new["answer"]).strip()
+
+
+def _comparison_step(
+    order: AnswerOrder, old: RecordFields, new: RecordFields, rubric: Rubric
+) -> JudgeStep[tuple[Choice, str | None]]:
+    first, second = (old, new) if order == "baseline_first" else (new, old)
+    record = {**old, "first": first["answer"], "second": second["answer"]}
+    return JudgeStep(rubric.message(record), read_preference, ("tie", None))
+
+
+def _ask_all(
+    pairs: list[tuple[dict[str, Any], dict[str, Any]]], rubric: Rubric, session: JudgeSession
+) -> _Outcomes:
+    outcomes: _Outcomes = {order: [None] * len(pairs) for order in ORDERS}
+    bar = Progress(len(pairs) * len(ORDERS), session.meter, is_shown=session.progress)
+
+    def work(job: _ComparisonJob) -> tuple[_ComparisonJob, _OrderVerdict]:
+        return job, _compare_pair(job.order, *pairs[job.row], rubric, session)
+
+    def keep(result: tuple[_ComparisonJob, _OrderVerdict]) -> None:
+        job, outcome = result
+        outcomes[job.order][job.row] = outcome
+        bar.advance()
+
+    jobs = (_ComparisonJob(row, order) for row in range(len(pairs)) for order in ORDERS)
+    try:
+        run_jobs(work, jobs, concurrency=session.concurrency, brake=session.brake, keep=keep)
+    finally:
+        bar.close()
+    return outcomes
+
+
+def _compare_pair(
+    order: AnswerOrder,
+    old: RecordFields,
+    new: RecordFields,
+    rubric: Rubric,
+    session: JudgeSession,
+) -> _OrderVerdict:
+    unjudged = verdict_without_comparing(rubric, old, new)
+    if unjudged is not None:
+        return _OrderVerdict(None, unjudged)
+    if _are_same(old, new):
+        return _OrderVerdict("tie", Verdict(0.5, _SAME))
+    try:
+        choice, reason = session.asker(rubric)(_comparison_step(order, old, new, rubric))
+    except NoVerdictError as exc:
+        return _OrderVerdict(None, Verdict(math.nan, str(exc), FAILED))
+    except NotAskedError as exc:
+        return _OrderVerdict(None, Verdict(math.nan, str(exc), MISSING))
+    return _OrderVerdict(choice, Verdict(_SCORES[order][choice], reason))
+
+
+# -- the result
+
+
+def _build_preferences(
+    paired: PairedRecords,
+    rubric: Rubric,
+    outcomes: _Outcomes,
+    session: JudgeSession,
+    notes: tuple[str, ...],
+) -> Preferences:
+    stopped = stopped_note(session)
+    frame = _preference_frame(paired.old.index, outcomes, session.brake.reason)
+    scores = frame["preference"].to_numpy()
+    scored = frame[~np.isnan(scores)]
+    position = _position_counts(scored)
+    usage = usage_by_judge(session, [rubric])
+    chat, was_refused = session.chat, session.schemas.were_refused
+    return Preferences(
+        frame,
+        wins=int((scores == 1.0).sum()),
+        ties=int(((scores > 0.0) & (scores < 1.0)).sum()),
+        losses=int((scores == 0.0).sum()),
+        n=len(scored),
+        n_unscored=len(frame) - len(scored),
+        position=position,
+        usage=pd.DataFrame(usage_rows(usage)),
+        notes=(
+            *stopped,
+            *notes,
+            *schema_note(chat, was_refused=was_refused),
+            *_family_notes(chat.model, paired),
+            *_position_note(position, len(scored)),
+            *usage_notes(usage, has_price=session.meter.price is not None, model=chat.model),
+        ),
+        settings={
+            **judge_settings(chat, was_refused=was_refused),
+            "rubric": rubric.name,
+            "rubric_version": rubric.version,
+        },
+        is_interrupted=session.brake.reason == INTERRUPTED,
+        failure=total_failure(session, int((scored["reason"] != _SAME).sum())),
+    )
+
+
+def _family_notes(judge: str, paired: PairedRecords) -> tuple[str, ...]:
+    """A note per side, because the judge may belong to the family of one side only."""
+    sides = (("baseline", paired.old), ("candidate", paired.new))
+    return tuple(f"{side}: {note}" for side, table in sides for note in family_note(judge, table))
+
+
+def _preference_frame(
+    index: pd.Index, outcomes: _Outcomes, stop_reason: str | None
+) -> pd.DataFrame:
+    columns: dict[str, list[Any]] = {
+        order: [None if outcome is None else outcome.choice for outcome in rows]
+        for order, rows in outcomes.items()
+    }
+    unasked = not_asked(stop_reason)
+    combined = [
+        _combine_orders(*(unasked if outcome is None else outcome.verdict for outcome in both))
+        for both in zip(*outcomes.values(), strict=True)
+    ]
+    columns["preference"] = [verdict.score for verdict in combined]
+    columns["state"] = [verdict.state for verdict in combined]
+    columns["reason"] = [verdict.reason for verdict in combined]
+    return pd.DataFrame(columns, index=index)
+
+
+def _combine_orders(first: Verdict, second: Verdict) -> Verdict:
+    """The verdict of both orders; if they disagree, it is undecided."""
+    for verdict in (first, second):
+        if verdict.state != SCORED:
+            return verdict
+    if first.score == second.score:
+        return first
+    # A tie in one order is not enough to prefer the other order's choice.
+    has_tie = 0.5 in (first.score, second.score)
+    conflict = "a tie in one order" if has_tie else "the orders disagree"
+    return Verdict(0.5, f"{conflict}: {first.reason or '-'} / {second.reason or '-'}")
+
+
+def _position_counts(scored: pd.DataFrame) -> dict[str, float]:
+    choices = scored[list(ORDERS)].to_numpy().ravel()
+    first, second = int((choices == "first").sum()), int((choices == "second").sum())
+    same = scored[ORDERS[0]] == scored[ORDERS[1]]
+    flipped = scored[same & (scored[ORDERS[0]] != "tie")]
+    return {
+        "n_decided": first + second,
+        "first": first / (first + second) if first + second else math.nan,
+        "n_flipped": len(flipped),
+        "first_flips": int((flipped[ORDERS[0]] == "first").sum()),
+    }
+
+
+def _position_note(position: dict[str, float], n: int) -> tuple[str, ...]:
+    if not position["n_decided"]:
+        return ()
+    return (
+        f"position: of {position['n_decided']:.0f} choices {100 * position['first']:.0f} % fell on "
+        f"the answer that came first; the order alone decided {position['n_flipped']:.0f} of {n} "
+        f"queries ({position['first_flips']:.0f} for the first place), which count as undecided",
+    )
