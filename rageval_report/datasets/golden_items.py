@@ -381,7 +381,7 @@ def checked_ids(items: Iterable[GoldenItem]) -> list[GoldenItem]:
     every = list(items)
     twice = [one for one, n in Counter(item.query_id for item in every).items() if n > 1]
     if twice:
-        raise DataError(f"ids must be unique; seen more than once: {named(twice)}")
+        raise DataError(f"query ids must be unique; these appear more than once: {named(twice)}")
     if not every:
         raise DataError("expected golden items; there are none")
     return every
