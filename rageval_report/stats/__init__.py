@@ -1,10 +1,16 @@
 """Arrays in, numbers out: intervals, paired tests, effect sizes, corrections, planning.
 
-Nothing here knows a frame or a metric. Everywhere ``difference`` is candidate minus baseline, NaN
-is an unscored query and is left out (pairwise where there are two sides), and nothing is drawn at
-random unless the method's name says so, and then from ``seed``.
+Nothing here knows a frame or a metric. Four rules hold everywhere and are not repeated:
 
-A new interval, test, correction or effect size is a function and a line in its table below.
+- ``difference`` is candidate minus baseline.
+- Scores are one number per query, both sides in the same order. NaN is an unscored query and is
+  left out, pairwise where there are two sides; an infinite score raises `DataError`.
+- ``confidence_level`` lies between 0 and 1. ``n_resamples`` and ``seed`` are used only by methods
+  that draw at random, and their descriptions say so; the same seed gives the same numbers.
+- A name that is not in a table raises `UnknownNameError`, which lists the names of the table.
+
+A new interval, test, correction or effect size is a function and a line in its table below. From
+outside the package: ``TESTS.add("my_test", PairedTest(my_test, interval="t"))``.
 """
 
 from __future__ import annotations
@@ -12,7 +18,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rageval_report._registry import Registry, lazy_face
-from rageval_report.stats._types import Correction, Effect, MeanInterval, PairedInterval, PairedTest
+from rageval_report.stats._entries import (
+    ClosedFormInterval,
+    Correction,
+    Effect,
+    MeanInterval,
+    PairedInterval,
+    PairedTest,
+    PairedTestFunction,
+)
 
 if TYPE_CHECKING:
     from rageval_report.stats.agreement.ac1 import gwet_ac1 as gwet_ac1
@@ -36,6 +50,7 @@ if TYPE_CHECKING:
     from rageval_report.stats.pairs.heterogeneity import heterogeneity_test as heterogeneity_test
     from rageval_report.stats.pairs.paired import paired_interval as paired_interval
     from rageval_report.stats.pairs.paired import paired_test as paired_test
+    from rageval_report.stats.pairs.paired_scores import PairedScores as PairedScores
     from rageval_report.stats.planning import (
         minimum_detectable_difference as minimum_detectable_difference,
     )
@@ -44,7 +59,13 @@ if TYPE_CHECKING:
     from rageval_report.stats.ranks import friedman_test as friedman_test
 else:
     __getattr__, __dir__, __all__ = lazy_face(
-        __name__, "CORRECTIONS", "EFFECTS", "INTERVALS", "PAIRED_INTERVALS", "TESTS"
+        __name__,
+        "CORRECTIONS",
+        "EFFECTS",
+        "INTERVALS",
+        "PAIRED_INTERVALS",
+        "TESTS",
+        "PairedTest",
     )
 
 _HERE = "rageval_report.stats"
@@ -53,13 +74,19 @@ INTERVALS: Registry[MeanInterval] = Registry(
     "interval of a mean",
     {
         "bca": f"{_HERE}.means.bootstrap:bca",
-        "bounded": f"{_HERE}.means.intervals:bounded",
-        "clopper-pearson": f"{_HERE}.means.intervals:clopper_pearson",
-        "jeffreys": f"{_HERE}.means.intervals:jeffreys",
+        "bounded": ClosedFormInterval(f"{_HERE}.means.closed_forms:bounded"),
+        "clopper-pearson": ClosedFormInterval(
+            f"{_HERE}.means.closed_forms:clopper_pearson", has_limits_for_one_score=True
+        ),
+        "jeffreys": ClosedFormInterval(
+            f"{_HERE}.means.closed_forms:jeffreys", has_limits_for_one_score=True
+        ),
         "percentile": f"{_HERE}.means.bootstrap:percentile",
         "studentised": f"{_HERE}.means.bootstrap:studentised",
-        "t": f"{_HERE}.means.intervals:student_t",
-        "wilson": f"{_HERE}.means.intervals:wilson",
+        "t": ClosedFormInterval(f"{_HERE}.means.closed_forms:student_t"),
+        "wilson": ClosedFormInterval(
+            f"{_HERE}.means.closed_forms:wilson", has_limits_for_one_score=True
+        ),
     },
 )
 
@@ -77,20 +104,50 @@ PAIRED_INTERVALS: Registry[PairedInterval] = Registry(
     },
 )
 
-TESTS: Registry[PairedTest] = Registry(
+TESTS: Registry[PairedTestFunction] = Registry(
     "paired test",
     {
-        "bootstrap": f"{_HERE}.pairs.paired_tests:bootstrap",
-        "mcnemar": f"{_HERE}.pairs.paired_tests:mcnemar",
-        "mcnemar-midp": f"{_HERE}.pairs.paired_tests:mcnemar_midp",
-        "sign": f"{_HERE}.pairs.paired_tests:sign",
-        "sign-flip": f"{_HERE}.sign_flips.signflip:sign_flip",
-        "sign-flip-mc": f"{_HERE}.pairs.paired_tests:sign_flip_mc",
-        "sign-flip-midp": f"{_HERE}.sign_flips.signflip:sign_flip_midp",
-        "t": f"{_HERE}.pairs.paired_tests:student_t",
-        "wilcoxon": f"{_HERE}.pairs.paired_tests:wilcoxon",
-        "wilcoxon-pratt": f"{_HERE}.pairs.paired_tests:wilcoxon_pratt",
-        "wilcoxon-zsplit": f"{_HERE}.pairs.paired_tests:wilcoxon_zsplit",
+        "bootstrap": PairedTest(
+            f"{_HERE}.pairs.paired_tests:bootstrap",
+            statistic="mean difference",
+            interval="percentile",
+        ),
+        "mcnemar": PairedTest(
+            f"{_HERE}.pairs.paired_tests:mcnemar", statistic="number of wins", interval="auto"
+        ),
+        "mcnemar-midp": PairedTest(
+            f"{_HERE}.pairs.paired_tests:mcnemar_midp", statistic="number of wins", interval="auto"
+        ),
+        "sign": PairedTest(
+            f"{_HERE}.pairs.paired_tests:sign", statistic="number of wins", interval="auto"
+        ),
+        "sign-flip": PairedTest(
+            f"{_HERE}.sign_flips.signflip:sign_flip", statistic="mean difference", interval="auto"
+        ),
+        "sign-flip-mc": PairedTest(
+            f"{_HERE}.pairs.paired_tests:sign_flip_mc", statistic="mean difference", interval="auto"
+        ),
+        "sign-flip-midp": PairedTest(
+            f"{_HERE}.sign_flips.signflip:sign_flip_midp",
+            statistic="mean difference",
+            interval="auto",
+        ),
+        "t": PairedTest(
+            f"{_HERE}.pairs.paired_tests:student_t", statistic="t statistic", interval="t"
+        ),
+        "wilcoxon": PairedTest(
+            f"{_HERE}.pairs.paired_tests:wilcoxon", statistic="signed-rank sum", interval="auto"
+        ),
+        "wilcoxon-pratt": PairedTest(
+            f"{_HERE}.pairs.paired_tests:wilcoxon_pratt",
+            statistic="signed-rank sum",
+            interval="auto",
+        ),
+        "wilcoxon-zsplit": PairedTest(
+            f"{_HERE}.pairs.paired_tests:wilcoxon_zsplit",
+            statistic="signed-rank sum",
+            interval="auto",
+        ),
     },
 )
 

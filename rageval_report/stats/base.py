@@ -1,16 +1,21 @@
-"""What a statistic hands back, and the checks that every statistic shares."""
+"""What a statistic returns, and the checks that the statistics share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, check_choice
 from rageval_report.types import FloatArray
 
-# Differences this small, relative to the scores they come from, are rounding, not findings.
+Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
+ALTERNATIVES: tuple[Alternative, ...] = get_args(Alternative)
+
+# Differences this small, relative to the scores they come from, are rounding. Doubles carry about
+# 16 digits, so this leaves room for the thousands of operations behind a score.
 TIE_TOLERANCE = 1e-12
 
 
@@ -23,15 +28,15 @@ class Interval:
     estimate : float
         The point estimate.
     low, high : float
-        The limits; NaN where the data cannot give one.
+        The limits; NaN if the data cannot give one.
     standard_error : float
-        The standard error of the estimate; NaN where it is not defined.
+        The standard error of the estimate; NaN if it is not defined.
     method : str
         The method that was used, never "auto".
     confidence_level : float
         The nominal coverage, between 0 and 1.
     notes : tuple of str
-        What a reader must know, as "two queries: the t interval, cut at the bounds".
+        What a reader must know, e.g. "one score: the limits are the bounds".
     """
 
     estimate: float
@@ -54,9 +59,9 @@ class PairedResult:
     statistic : float
         The statistic of the test; for sign flips the mean difference itself.
     pvalue : float
-        Between 0 and 1; NaN where the test cannot be made.
+        Between 0 and 1; NaN if the test cannot be made.
     test : str
-        The test that was used, never "auto", as "sign-flip-midp".
+        The test that was used, never "auto", e.g. "sign-flip-midp".
     n : int
         Pairs in which both scores are present.
     wins, ties, losses : int
@@ -74,43 +79,87 @@ class PairedResult:
 
 
 def check_level(confidence_level: float) -> float:
-    """The confidence level, if it is one.
+    """The confidence level, checked.
 
     Examples
     --------
     >>> check_level(0.95)
     0.95
     """
-    if not 0.0 < confidence_level < 1.0:
-        hint = f"; did you mean {confidence_level / 100}?" if 1 < confidence_level < 100 else ""
-        raise DataError(
-            f"confidence_level must lie between 0 and 1, as 0.95; got {confidence_level}{hint}"
-        )
-    return float(confidence_level)
+    return check_probability("confidence_level", confidence_level)
+
+
+def check_probability(name: str, value: float) -> float:
+    """A confidence level, an error rate or a power, which lies strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> check_probability("alpha", 0.05)
+    0.05
+    """
+    if not 0.0 < value < 1.0:
+        # 95 is a percentage; 1 % as 1 is rarer than a misplaced 1.0, so that 1 gets no hint.
+        hint = f"; did you mean {value / 100}?" if 1 < value < 100 else ""
+        raise DataError(f"{name} must lie between 0 and 1; got {value}{hint}")
+    return float(value)
+
+
+def check_positive(name: str, value: float) -> float:
+    """A finite number above zero.
+
+    Examples
+    --------
+    >>> check_positive("margin", 0.02)
+    0.02
+    """
+    if not 0.0 < value < float("inf"):
+        raise DataError(f"{name} must be a finite number > 0; got {value}")
+    return float(value)
 
 
 def check_resamples(n_resamples: int) -> int:
-    """The number of resamples, if it is at least one."""
-    if int(n_resamples) != n_resamples or n_resamples < 1:
-        raise DataError(
-            f"n_resamples must be a whole number of at least 1, as 9999; got {n_resamples}"
-        )
-    return int(n_resamples)
+    """The number of resamples, checked."""
+    return _check_integer("n_resamples", n_resamples, 1)
 
 
 def check_seed(seed: int) -> int:
-    """The seed, if it is a whole number of at least 0."""
-    if int(seed) != seed or seed < 0:
-        raise DataError(f"seed must be a whole number of at least 0; got {seed}")
-    return int(seed)
+    """The seed of the random numbers, checked."""
+    return _check_integer("seed", seed, 0)
+
+
+def check_queries(n: int) -> int:
+    """A number of queries that can have a spread: at least 2.
+
+    Examples
+    --------
+    >>> check_queries(40)
+    40
+    """
+    return _check_integer("n", n, 2)
+
+
+def _check_integer(name: str, value: int, least: int) -> int:
+    if not least <= value < float("inf") or int(value) != value:
+        raise DataError(f"{name} must be an integer >= {least}; got {value}")
+    return int(value)
+
+
+def check_alternative(alternative: str) -> None:
+    """Check the alternative hypothesis, which is one of SciPy's three.
+
+    Examples
+    --------
+    >>> check_alternative("greater")
+    """
+    check_choice("alternative", alternative, ALTERNATIVES)
 
 
 def finite_values(values: npt.ArrayLike) -> FloatArray:
-    """The scores that are there, a one-dimensional array; NaN are left out, infinities raise."""
+    """The scores that are present, as a one-dimensional array; infinities raise `DataError`."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise DataError(
-            f"expected one score a query, a one-dimensional array; got {array.ndim} dimensions"
+            f"expected one score per query in a one-dimensional array; got {array.ndim} dimensions"
         )
     if np.isinf(array).any():
         raise DataError(
@@ -129,7 +178,7 @@ def paired_values(
     b = np.asarray(candidate, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
         raise DataError(
-            "expected two arrays of one score a query, of equal length and in the same order; "
+            "expected two arrays of equal length, one score per query in the same order; "
             f"got shapes {a.shape} and {b.shape}"
         )
     for name, side in (("baseline", a), ("candidate", b)):

@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats.base import TIE_TOLERANCE, Interval, check_level
-from rageval_report.stats.pairs.spread import rounding, standard_deviation
+from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
 from rageval_report.types import BoolArray, FloatArray, IndexArray
 
 KINDS = ("CR0", "CR1", "CR2")
@@ -101,7 +101,7 @@ def clustered_standard_error(
         return ClusteredStandardError(math.nan, 0.0, 1, kind, estimate, math.nan)
     deviations = _sums(scores - estimate, codes)
     standard_error = math.sqrt(_variance(deviations, sizes, kind))
-    deviation = standard_deviation(scores, rounding(scores))
+    deviation = standard_deviation(scores, rounding_tolerance(scores))
     return ClusteredStandardError(
         standard_error,
         _bell_mccaffrey(sizes) if kind == "CR2" else sizes.size - 1.0,

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtr, nctdtr, ndtr, ndtri, stdtrit
 
 from rageval_report.errors import DataError
-from rageval_report.stats._checks import check_probability, check_queries
+from rageval_report.stats.base import check_probability, check_queries
 from rageval_report.stats.pairs.discordant import binomial_cdf, coin_midp
 from rageval_report.types import FloatArray
 

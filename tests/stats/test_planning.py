@@ -121,7 +121,7 @@ def test_percent_is_recognised(argument, value):
 
 
 def test_one_query_has_no_power():
-    with pytest.raises(DataError, match="n must be a whole number of at least 2 queries; got 1"):
+    with pytest.raises(DataError, match="n must be an integer >= 2; got 1"):
         power(0.5, 1)
 
 

@@ -21,28 +21,29 @@ from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, MetricFi
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.scores import Metric, is_binary
 from rageval_report.stats import (
-    effect_size,
+    EFFECTS,
+    PairedScores,
     equivalence_test,
     minimum_detectable_difference,
     paired_interval,
     paired_test,
 )
-from rageval_report.stats.base import Interval, PairedResult, paired_differences
+from rageval_report.stats.base import Interval, PairedResult
 from rageval_report.stats.clusters import cluster_sums, clustered_interval
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
-from rageval_report.stats.pairs.paired import fragile
+from rageval_report.stats.pairs.paired import (
+    find_interval,
+    interval_of_test,
+    is_fragile,
+    run_test,
+)
 from rageval_report.types import BoolArray, FloatArray, IntArray
-
-_PairedScores = tuple[FloatArray, FloatArray]
 
 # One difference that is too small to matter, or one per metric.
 Margin = float | Mapping[str, float]
 
 # A larger share of dropped pairs than this is worth a note.
 _MANY_DROPPED = 0.05
-
-# The interval that belongs to a test, where it is not the default one.
-_INTERVAL_OF_TEST = {"t": "t", "bootstrap": "percentile"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class ComparisonPlan:
         """The chosen interval, or the one that belongs to the test."""
         if self.interval != "auto":
             return self.interval
-        return _INTERVAL_OF_TEST.get(self.test, "auto")
+        return interval_of_test(self.test)
 
     def margin_of(self, metric: Metric) -> float | None:
         """The difference in a metric that is too small to matter; None if the user gave none."""
@@ -127,8 +128,8 @@ class MetricComparison:
     names: tuple[str, str]
     differences: FloatArray
     baseline_rows: IntArray
-    sides: _PairedScores
-    pairs: _PairedScores
+    sides: tuple[FloatArray, FloatArray]
+    pairs: PairedScores
     test: PairedResult
     interval: Interval
     sd_difference: float
@@ -163,7 +164,7 @@ class MetricComparison:
         rate at which the uncorrected test must still hold.
         """
         share = self.test.pvalue / pvalue_adjusted if pvalue_adjusted > 0 else 1.0
-        return fragile(*self.pairs, test=plan.test, alpha=plan.alpha * share)
+        return is_fragile(self.pairs, test=plan.test, alpha=plan.alpha * share)
 
 
 def compare_metric(
@@ -188,10 +189,10 @@ def compare_metric(
     """
     before, after = fill_missing(*pairing.both(ours, theirs), ours, plan.missing)
     complete = ~(np.isnan(before) | np.isnan(after))
-    pairs = before[complete], after[complete]
-    differences = paired_differences(*pairs)
+    pairs = PairedScores(before[complete], after[complete])
+    differences = pairs.differences
     complete_labels = None if labels is None else labels[complete]
-    test, interval, units = _test_pairs(pairs, differences, complete_labels, plan)
+    test, interval, units = _test_pairs(pairs, complete_labels, plan)
     interval = _clip_to_range(interval, ours)
     sd = float(np.std(units, ddof=1)) if units.size > 1 else float("nan")
     detectable = _detectable(sd, units.size, plan.alpha)
@@ -212,7 +213,7 @@ def compare_metric(
             "candidate": pairing.candidate.name,
             "n": int(complete.sum()),
             "n_dropped": int((~complete).sum()),
-            **_mean_numbers(pairs, differences),
+            **_mean_numbers(pairs),
             "ci_low": interval.low,
             "ci_high": interval.high,
             "test": test.test,
@@ -239,12 +240,12 @@ def notes_of(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
 
 
 def _test_equivalence(
-    pairs: _PairedScores, metric: Metric, plan: ComparisonPlan
+    pairs: PairedScores, metric: Metric, plan: ComparisonPlan
 ) -> EquivalenceResult | None:
     margin = plan.margin_of(metric)
-    if margin is None or pairs[0].size < 2:
+    if margin is None or pairs.n < 2:
         return None
-    return equivalence_test(*pairs, margin, alpha=plan.alpha)
+    return equivalence_test(pairs.baseline, pairs.candidate, margin, alpha=plan.alpha)
 
 
 def _baseline_rows(pairing: Pairing, complete: BoolArray) -> IntArray:
@@ -262,18 +263,19 @@ def _clip_to_range(interval: Interval, metric: Metric) -> Interval:
 
 
 def _test_pairs(
-    pairs: _PairedScores, differences: FloatArray, labels: StrArray | None, plan: ComparisonPlan
+    pairs: PairedScores, labels: StrArray | None, plan: ComparisonPlan
 ) -> tuple[PairedResult, Interval, FloatArray]:
     """The test, its interval, and the differences of the independent units behind both."""
+    differences = pairs.differences
     if not differences.size:
         nan = float("nan")
         no_test = PairedResult(nan, nan, nan, "none", 0, 0, 0, 0)
         return no_test, Interval(nan, nan, nan, nan, "none", plan.confidence_level), differences
     if labels is not None:
         return _test_clusters(differences, labels, plan)
-    test = paired_test(*pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
-    interval = paired_interval(
-        *pairs,
+    test = run_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
+    interval = find_interval(
+        pairs,
         method=plan.interval_method,
         confidence_level=plan.confidence_level,
         n_resamples=plan.n_resamples,
@@ -306,25 +308,25 @@ def _mean(values: FloatArray) -> float:
     return float(values.mean()) if values.size else float("nan")
 
 
-def _mean_numbers(pairs: _PairedScores, differences: FloatArray) -> dict[str, object]:
+def _mean_numbers(pairs: PairedScores) -> dict[str, object]:
     return {
-        "baseline_mean": _mean(pairs[0]),
-        "candidate_mean": _mean(pairs[1]),
-        "difference": _mean(differences),
+        "baseline_mean": _mean(pairs.baseline),
+        "candidate_mean": _mean(pairs.candidate),
+        "difference": _mean(pairs.differences),
     }
 
 
-def _effect_numbers(pairs: _PairedScores) -> dict[str, object]:
+def _effect_numbers(pairs: PairedScores) -> dict[str, object]:
     """The effect sizes: risk difference and odds ratio of 0/1 scores, d_z and g_z of others."""
-    binary = is_binary(pairs[0]) and is_binary(pairs[1])
+    binary = is_binary(pairs.baseline) and is_binary(pairs.candidate)
     name = "risk_difference" if binary else "d_z"
-    enough = pairs[0].size > 1
+    enough = pairs.n > 1
     nan = float("nan")
     return {
-        "effect_size": effect_size(*pairs, kind=name) if enough else nan,
+        "effect_size": EFFECTS[name](pairs) if enough else nan,
         "effect_name": name,
-        "hedges_g_z": effect_size(*pairs, kind="hedges_g_z") if enough else nan,
-        "odds_ratio": effect_size(*pairs, kind="odds_ratio") if enough and binary else nan,
+        "hedges_g_z": EFFECTS["hedges_g_z"](pairs) if enough else nan,
+        "odds_ratio": EFFECTS["odds_ratio"](pairs) if enough and binary else nan,
     }
 
 
@@ -367,12 +369,12 @@ def _dropped_notes(row: MetricComparison) -> tuple[str, ...]:
 
 def _ratio_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
     """For latency and cost, the ratio of geometric means: the change for a typical query."""
-    is_spent = row.metric.group == "performance" and row.pairs[0].size > 1
-    if not is_spent or not (np.concatenate(row.pairs) > 0).all():
+    is_spent = row.metric.group == "performance" and row.pairs.n > 1
+    if not is_spent or not ((row.pairs.baseline > 0) & (row.pairs.candidate > 0)).all():
         return ()
     log_ratio = paired_interval(
-        np.log(row.pairs[0]),
-        np.log(row.pairs[1]),
+        np.log(row.pairs.baseline),
+        np.log(row.pairs.candidate),
         method="sign-flip",
         confidence_level=plan.confidence_level,
     )

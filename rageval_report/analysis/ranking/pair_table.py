@@ -14,6 +14,7 @@ from rageval_report.analysis.sentence_parts import number, pvalue_text
 from rageval_report.results import Result
 from rageval_report.stats import minimum_detectable_difference, paired_interval
 from rageval_report.stats.all_pairs import AllPairs
+from rageval_report.stats.pairs.paired import interval_of_test
 from rageval_report.stats.ranks import friedman_test
 from rageval_report.types import FloatArray
 
@@ -77,7 +78,7 @@ def _limits(
 ) -> tuple[float, float]:
     """The interval of the difference, no wider than the metric's range."""
     drawn = {"n_resamples": settings["n_resamples"], "seed": settings["seed"]}
-    method = {"t": "t", "bootstrap": "percentile"}.get(str(settings["test"]), "auto")
+    method = interval_of_test(str(settings["test"]))
     level = settings["confidence_level"]
     one = paired_interval(before, after, method=method, confidence_level=level, **drawn)
     if block.metric.bounds is None:

@@ -1,7 +1,9 @@
 """Bootstrap intervals of a mean: percentile, BCa and studentised.
 
-The first two are those of infinitely many resamples, computed from the distribution itself. The
-third needs the standard error of every resample and is simulated, from a seed.
+Each is a member of ``INTERVALS``. The first two are those of infinitely many resamples, computed
+from the distribution itself; nothing is drawn. The third needs the standard error of every resample
+and is simulated. All have NaN limits for one score, and zero width, with a note, if all scores are
+equal.
 """
 
 from __future__ import annotations
@@ -13,30 +15,19 @@ import numpy as np
 from scipy import special
 
 from rageval_report.stats.base import Interval
-from rageval_report.stats.means import closed_forms
+from rageval_report.stats.means.closed_forms import interval_without_spread, student_t
 from rageval_report.stats.means.exact_bootstrap import BootstrapLaw, bootstrap_law
 from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.stats.resampling import bootstrap_means
 from rageval_report.types import FloatArray
 
-# A resample whose variance is this small beside the scores' own has none, but for rounding.
+# A resample whose variance is this small, relative to the variance of the scores, has none: what is
+# left is rounding.
 _NO_SPREAD = 1e-12
 
 
 def percentile(values: FloatArray, *, confidence_level: float, **_options: object) -> Interval:
     """The percentile bootstrap interval of a mean, of infinitely many resamples.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        The scores.
-    confidence_level : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    Interval
-        NaN limits for one score; of zero width, with a note, where all scores are equal.
 
     References
     ----------
@@ -49,27 +40,15 @@ def percentile(values: FloatArray, *, confidence_level: float, **_options: objec
     (0.28, 0.52, 0.78)
     """
     known = moments(values)
-    if nothing := closed_forms.without_spread(known, "percentile", confidence_level):
-        return nothing
+    if degenerate := interval_without_spread(known, "percentile", confidence_level):
+        return degenerate
     tail = (1.0 - confidence_level) / 2.0
     law = bootstrap_law(values)
-    return _between(known, law, "percentile", confidence_level, (tail, 1.0 - tail))
+    return _interval_between(known, law, "percentile", confidence_level, (tail, 1.0 - tail))
 
 
 def bca(values: FloatArray, *, confidence_level: float, **_options: object) -> Interval:
     """The bias-corrected, accelerated bootstrap interval of a mean, of infinitely many resamples.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        The scores.
-    confidence_level : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    Interval
-        NaN limits for one score; of zero width, with a note, where all scores are equal.
 
     Notes
     -----
@@ -87,17 +66,17 @@ def bca(values: FloatArray, *, confidence_level: float, **_options: object) -> I
     (0.28, 0.52, 0.78)
     """
     known = moments(values)
-    if nothing := closed_forms.without_spread(known, "bca", confidence_level):
-        return nothing
+    if degenerate := interval_without_spread(known, "bca", confidence_level):
+        return degenerate
     law = bootstrap_law(values)
     tail = (1.0 - confidence_level) / 2.0
     bias = float(special.ndtri(law.midrank()))
     acceleration = _acceleration(values - known.mean)
     levels = (
-        _corrected(tail, bias, acceleration),
-        _corrected(1.0 - tail, bias, acceleration),
+        _corrected_level(tail, bias, acceleration),
+        _corrected_level(1.0 - tail, bias, acceleration),
     )
-    return _between(known, law, "bca", confidence_level, levels)
+    return _interval_between(known, law, "bca", confidence_level, levels)
 
 
 def studentised(
@@ -105,25 +84,9 @@ def studentised(
 ) -> Interval:
     """The studentised bootstrap interval of a mean (bootstrap-t), simulated.
 
-    Of the bootstrap intervals it is the one that follows skewed scores best.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        The scores.
-    confidence_level : float
-        Between 0 and 1.
-    n_resamples : int
-        The number of resamples.
-    seed : int
-        The seed of the random numbers; the same seed gives the same limits.
-
-    Returns
-    -------
-    Interval
-        NaN limits for one score; of zero width, with a note, where all scores are equal. Where too
-        many resamples have no spread to divide by (very few scores, or nearly all of them equal),
-        it is the t interval and says so.
+    It follows skewed scores best of the bootstrap intervals. If too many resamples have no spread
+    to divide by (very few scores, or nearly all of them equal), the t interval stands in, with a
+    note.
 
     References
     ----------
@@ -138,14 +101,14 @@ def studentised(
     (1.375, True, True)
     """
     known = moments(values)
-    if nothing := closed_forms.without_spread(known, "studentised", confidence_level):
-        return nothing
+    if degenerate := interval_without_spread(known, "studentised", confidence_level):
+        return degenerate
     tail = (1.0 - confidence_level) / 2.0
     ratios = _studentised_means(values - known.mean, n_resamples, seed)
     lowest, highest = np.quantile(ratios, [tail, 1.0 - tail], method="inverted_cdf")
     if not (math.isfinite(lowest) and math.isfinite(highest)):
-        note = f"of {known.n} scores too many resamples have no spread: the t interval"
-        return replace(closed_forms.student_t(known, confidence_level, None), notes=(note,))
+        note = f"too many resamples of {known.n} scores have no spread: this is the t interval"
+        return replace(student_t(known, confidence_level, None), notes=(note,))
     return Interval(
         known.mean,
         known.mean - float(highest) * known.standard_error,
@@ -156,7 +119,7 @@ def studentised(
     )
 
 
-def _between(
+def _interval_between(
     known: Moments,
     law: BootstrapLaw,
     method: str,
@@ -168,20 +131,21 @@ def _between(
 
 
 def _acceleration(deviations: FloatArray) -> float:
-    """How fast the standard error changes with the mean."""
+    """How fast the standard error changes with the mean: skewness / (6 sqrt(n)) (Efron 1987)."""
     squares = deviations * deviations
     return float(np.dot(squares, deviations) / (6.0 * squares.sum() ** 1.5))
 
 
-def _corrected(level: float, bias: float, acceleration: float) -> float:
-    """The level of the bootstrap distribution that stands for a level of the interval."""
+def _corrected_level(level: float, bias: float, acceleration: float) -> float:
+    """The level of the bootstrap distribution that corresponds to a level of the interval."""
     shifted = bias + float(special.ndtri(level))
+    # Kept above zero: with strong skewness and a level near 1 the formula would change its sign.
     shrink = max(1.0 - acceleration * shifted, np.finfo(float).tiny)
     return float(special.ndtr(bias + shifted / shrink))
 
 
 def _studentised_means(deviations: FloatArray, n_resamples: int, seed: int) -> FloatArray:
-    """Means of resamples in units of their own standard errors; infinite where there is none."""
+    """Means of resamples in units of their own standard errors; infinite if a resample has none."""
     n = deviations.size
     columns = np.column_stack((deviations, deviations * deviations))
     means, squares = bootstrap_means(columns, n_resamples=n_resamples, seed=seed).T

@@ -1,30 +1,33 @@
-"""Intervals of a mean that need only its moments: shares, bounded scores, Student's t.
+"""Intervals of a mean that need only the moments of the scores: of shares, bounded, Student's t.
 
-What the methods are and where they come from stands with the members of ``INTERVALS`` in
-`rageval_report.stats.means.intervals`; here is their arithmetic, on `Moments`.
+Each is the formula of a member of ``INTERVALS``. Those of a share raise `DataError` if a score is
+neither 0 nor 1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TypeGuard
 
 from scipy import special
 
 from rageval_report.errors import DataError
+from rageval_report.stats._entries import Bounds
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means.moments import Moments
 
-Bounds = tuple[float, float]
-ClosedForm = Callable[[Moments, float, Bounds | None], Interval]
-
-# A score within this share of the range from a bound makes the sample's own spread untrustworthy.
+# Scores this close to a bound, as a share of the range, make the sample's own spread too small: a
+# few scores of 1.0 say nothing of the rare 0.2. An imagined score of the worst spread repairs that.
 TOUCH = 0.02
 
 
 def wilson(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
     """Wilson's score interval of a share.
+
+    References
+    ----------
+    .. [1] Wilson (1927). Probable inference, the law of succession, and statistical inference.
+           JASA 22.
 
     Examples
     --------
@@ -32,14 +35,19 @@ def wilson(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
     >>> round(interval.low, 3), interval.high
     (0.51, 1.0)
     """
-    _successes(known, "wilson")
+    _count_successes(known, "wilson")
     quantile = float(special.ndtri(0.5 + level / 2.0))
     low, high = _score_limits(known.mean, known.n, quantile)
     return Interval(known.mean, low, high, known.standard_error, "wilson", level)
 
 
 def clopper_pearson(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
-    """The exact interval of a share.
+    """Clopper and Pearson's exact interval of a share: it covers at least nominally, and is wide.
+
+    References
+    ----------
+    .. [1] Clopper and Pearson (1934). The use of confidence or fiducial limits illustrated in the
+           case of the binomial. Biometrika 26.
 
     Examples
     --------
@@ -47,13 +55,21 @@ def clopper_pearson(known: Moments, level: float, _bounds: Bounds | None) -> Int
     >>> round(interval.low, 3), interval.high
     (0.398, 1.0)
     """
-    ones = _successes(known, "clopper-pearson")
+    ones = _count_successes(known, "clopper-pearson")
     low, high = _beta_limits(level, (ones, known.n - ones + 1), (ones + 1, known.n - ones))
     return Interval(known.mean, low, high, known.standard_error, "clopper-pearson", level)
 
 
 def jeffreys(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
-    """The credible interval of a share under the prior Beta(1/2, 1/2).
+    """The credible interval of a share under Jeffreys' prior, Beta(1/2, 1/2).
+
+    If all scores are 0, or all are 1, that is the limit, so that the interval contains the
+    estimate.
+
+    References
+    ----------
+    .. [1] Brown, Cai and DasGupta (2001). Interval estimation for a binomial proportion.
+           Statistical Science 16.
 
     Examples
     --------
@@ -61,7 +77,7 @@ def jeffreys(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
     >>> round(interval.low, 3), interval.high
     (0.555, 1.0)
     """
-    ones = _successes(known, "jeffreys")
+    ones = _count_successes(known, "jeffreys")
     shape = (ones + 0.5, known.n - ones + 0.5)
     low, high = _beta_limits(level, shape, shape)
     low, high = 0.0 if ones == 0 else low, 1.0 if ones == known.n else high
@@ -69,7 +85,26 @@ def jeffreys(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
 
 
 def bounded(known: Moments, level: float, bounds: Bounds | None) -> Interval:
-    """The bounded-score interval.
+    """The interval of the mean of scores that have a smallest and a largest possible value.
+
+    It is Wilson's interval for the number of 0/1 scores that would tell as much as these scores do,
+    with a t quantile. Near a bound a small sample shows too little spread; there one imagined score
+    of the worst spread is added. The interval is inside the bounds and never of zero width: equal
+    scores between the bounds leave room for other scores that n draws may have missed.
+
+    Notes
+    -----
+    On the range from 0 to 1, with mean p and variance s² (denominator n - 1), and w = 1 if any
+    score is within 0.02 of a bound, else 0::
+
+        s~² = ((n - 1) s² + w p (1 - p)) / (n - 1 + w)        n_eff = n p (1 - p) / s~²
+
+    References
+    ----------
+    .. [1] Korn and Graubard (1998). Confidence intervals for proportions with small expected number
+           of positive counts estimated from survey data. Survey Methodology 24.
+    .. [2] Bhatia and Davis (2000). A better bound on the variance. American Mathematical Monthly
+           107.
 
     Examples
     --------
@@ -80,10 +115,10 @@ def bounded(known: Moments, level: float, bounds: Bounds | None) -> Interval:
     if not are_finite(bounds):
         raise DataError(
             "the interval 'bounded' needs the smallest and largest possible score; got "
-            f"{_told(bounds)}: give bounds=(0, 1), or use 't'"
+            f"{_describe_bounds(bounds)}: give bounds, e.g. (0, 1), or use 't'"
         )
     if known.n == 1:
-        return one_score(known, "bounded", level, bounds)
+        return interval_of_one_score(known, "bounded", level, bounds)
     low, high = bounds
     lower, upper = _bounded_limits(known, level, bounds)
     return Interval(
@@ -98,7 +133,7 @@ def bounded(known: Moments, level: float, bounds: Bounds | None) -> Interval:
 
 
 def student_t(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
-    """The t interval.
+    """The t interval; of zero width, with a note, if all scores are equal.
 
     Examples
     --------
@@ -106,35 +141,38 @@ def student_t(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
     >>> round(interval.low, 2), round(interval.high, 2)
     (1.73, 4.27)
     """
-    if nothing := without_spread(known, "t", level):
-        return nothing
+    if degenerate := interval_without_spread(known, "t", level):
+        return degenerate
     reach = _t_quantile(level, known.n - 1) * known.standard_error
     low, high = known.mean - reach, known.mean + reach
     return Interval(known.mean, low, high, known.standard_error, "t", level)
 
 
-def without_spread(known: Moments, method: str, level: float) -> Interval | None:
-    """What to say of one score, or of equal ones, where a method lives on spread; else None.
+def interval_without_spread(known: Moments, method: str, level: float) -> Interval | None:
+    """The interval of one score, or of equal ones, for methods that need a spread; else None.
 
     Examples
     --------
-    >>> without_spread(Moments(2, 0.4, 0.0, 0.4, 0.4, is_binary=False), "t", 0.95).notes
-    ('all 2 scores are equal: no spread to make an interval of',)
+    >>> interval_without_spread(Moments(2, 0.4, 0.0, 0.4, 0.4, is_binary=False), "t", 0.95).notes
+    ('all 2 scores are equal: without spread the interval has no width',)
     """
     if known.n == 1:
-        return one_score(known, method, level, None)
+        return interval_of_one_score(known, method, level, None)
     if not known.is_constant:
         return None
-    note = f"all {known.n} scores are equal: no spread to make an interval of"
+    note = f"all {known.n} scores are equal: without spread the interval has no width"
     return Interval(known.mean, known.mean, known.mean, 0.0, method, level, (note,))
 
 
-def one_score(known: Moments, method: str, level: float, bounds: Bounds | None) -> Interval:
-    """One score: all that is known of the mean is the bounds, if there are any.
+def interval_of_one_score(
+    known: Moments, method: str, level: float, bounds: Bounds | None
+) -> Interval:
+    """The interval of one score: the bounds, if there are any.
 
     Examples
     --------
-    >>> one_score(Moments(1, 0.4, math.nan, 0.4, 0.4, is_binary=False), "t", 0.95, None).notes
+    >>> known = Moments(1, 0.4, math.nan, 0.4, 0.4, is_binary=False)
+    >>> interval_of_one_score(known, "t", 0.95, None).notes
     ('one score: no interval',)
     """
     if not are_finite(bounds):
@@ -155,12 +193,12 @@ def are_finite(bounds: Bounds | None) -> TypeGuard[Bounds]:
     return bounds is not None and math.isfinite(bounds[0]) and math.isfinite(bounds[1])
 
 
-def _told(bounds: Bounds | None) -> str:
+def _describe_bounds(bounds: Bounds | None) -> str:
     return "none" if bounds is None else f"{bounds[0]:g} and {bounds[1]:g}"
 
 
-def _successes(known: Moments, method: str) -> int:
-    """How many scores are 1, if all are 0 or 1."""
+def _count_successes(known: Moments, method: str) -> int:
+    """The number of scores that are 1, after a check that all are 0 or 1."""
     if not known.is_binary:
         raise DataError(
             f"the interval {method!r} is for scores of 0 and 1; found scores from "
@@ -198,19 +236,25 @@ def _bounded_limits(known: Moments, level: float, bounds: Bounds) -> tuple[float
     low, high = bounds
     share = (known.mean - low) / (high - low)
     if known.is_constant and 0.0 < share < 1.0:
-        return _unseen(share, known.n, level)
+        return _limits_of_equal_scores(share, known.n, level)
     n_effective = _effective_n(known, share, bounds)
     return _score_limits(share, n_effective, _t_quantile(level, known.n - 1))
 
 
-def _unseen(share: float, n: int, level: float) -> tuple[float, float]:
-    """Limits for n equal scores: other values as frequent as n draws may miss, at either bound."""
+def _limits_of_equal_scores(share: float, n: int, level: float) -> tuple[float, float]:
+    """Limits for n equal scores, if other values are as frequent as n draws may miss.
+
+    The value seen has a probability of at least ``least`` (Clopper and Pearson's limit of n out of
+    n); the rest of the probability may lie at either bound.
+    """
     least = ((1.0 - level) / 2.0) ** (1.0 / n)
     return least * share, least * share + 1.0 - least
 
 
 def _effective_n(known: Moments, share: float, bounds: Bounds) -> float:
     """How many 0/1 scores of the same mean would have the same standard error."""
+    # No variance on the range from 0 to 1 exceeds p (1 - p) (Bhatia and Davis), so that n_eff is at
+    # least n - 1, and 0/1 scores give Wilson's interval itself.
     worst = share * (1.0 - share)
     if worst == 0.0:
         return float(known.n)

@@ -1,7 +1,7 @@
-"""Pairs of right and wrong answers: the two discordant counts and the law of the coin.
+"""Pairs of right and wrong answers: the two discordant counts, and tosses of a fair coin.
 
-Of pairs of 0 and 1 only the discordant ones, which one side alone gets right, tell the sides apart;
-if neither is better, each of them is a toss of a fair coin.
+Of pairs of 0 and 1 only the discordant ones, which exactly one side gets right, distinguish the
+sides; if neither side is better, each of them is a toss of a fair coin.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rageval_report.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Discordant:
-    """The counts of the paired two-by-two table.
+class DiscordantPairs:
+    """The counts of a paired two-by-two table.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def _all_binary(values: FloatArray) -> bool:
     return bool(((values == 0.0) | (values == 1.0)).all())
 
 
-def discordant_pairs(baseline: FloatArray, candidate: FloatArray, method: str) -> Discordant:
-    """The counts of the paired two-by-two table, for a method that is made for 0 and 1 only.
+def count_discordant(baseline: FloatArray, candidate: FloatArray, method: str) -> DiscordantPairs:
+    """The counts of the paired two-by-two table, for a method that needs scores of 0 and 1.
 
     Raises
     ------
@@ -71,29 +71,31 @@ def discordant_pairs(baseline: FloatArray, candidate: FloatArray, method: str) -
 
     Examples
     --------
-    >>> discordant_pairs(np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 1.0]), "mcnemar")
-    Discordant(n=3, wins=1, losses=0, both=1)
+    >>> count_discordant(np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 1.0]), "mcnemar")
+    DiscordantPairs(n=3, wins=1, losses=0, both=1)
     """
     for name, side in (("baseline", baseline), ("candidate", candidate)):
         if not _all_binary(side):
             other = side[(side != 0.0) & (side != 1.0)]
             raise DataError(
                 f"{method!r} needs scores of 0 and 1 on both sides; the {name} also has "
-                f"{float(other[0])}. Choose a method for any scores, as 'sign-flip' or 't'."
+                f"{float(other[0])}. Choose a method for any scores, e.g. 'sign-flip' or 't'."
             )
     both = int(np.count_nonzero(baseline * candidate))
     right_before, right_after = int(baseline.sum()), int(candidate.sum())
-    return Discordant(baseline.size, right_after - both, right_before - both, both)
+    return DiscordantPairs(baseline.size, right_after - both, right_before - both, both)
 
 
 def binomial_cdf(successes: npt.ArrayLike, trials: npt.ArrayLike, share: float = 0.5) -> FloatArray:
-    """The probability of at most so many successes in so many trials; by default of a fair coin.
+    """The probability of at most this number of successes; by default of a fair coin.
 
     Examples
     --------
     >>> binomial_cdf([-1, 0, 1, 3], 3)
     array([0.   , 0.125, 0.5  , 1.   ])
     """
+    # The regularised incomplete beta function gives the sum of the tail with all its digits, also
+    # where the tail is 1e-30; it is defined only inside the range, so the ends are set by hand.
     k, m = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
     within = (k >= 0) & (k < m)
     inside = betainc(np.where(within, m - k, 1.0), np.where(within, k + 1.0, 1.0), 1.0 - share)
@@ -101,7 +103,7 @@ def binomial_cdf(successes: npt.ArrayLike, trials: npt.ArrayLike, share: float =
 
 
 def coin_pvalue(wins: int, losses: int, alternative: str) -> float:
-    """The exact p-value of so many wins and losses if either were equally likely."""
+    """The exact p-value of these wins and losses if both were equally likely."""
     tosses = wins + losses
     fewer = {"greater": losses, "less": wins, "two-sided": min(wins, losses)}[alternative]
     tail = float(binomial_cdf(fewer, tosses))
@@ -109,7 +111,7 @@ def coin_pvalue(wins: int, losses: int, alternative: str) -> float:
 
 
 def coin_midp(wins: npt.ArrayLike, losses: npt.ArrayLike) -> FloatArray:
-    """The one-sided mid-p of so many wins: the outcome itself counts half."""
+    """The one-sided mid-p of these wins: the outcome itself counts half."""
     lost = np.asarray(losses, float)
     tosses = lost + np.asarray(wins, float)
     return 0.5 * (binomial_cdf(lost, tosses) + binomial_cdf(lost - 1.0, tosses))

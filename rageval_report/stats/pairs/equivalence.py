@@ -1,22 +1,22 @@
-"""Saying "no difference": a test that the difference is smaller than a margin one cares about."""
+"""Saying "no difference": a test that the difference is smaller than a margin that matters."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats._checks import check_positive, check_probability
-from rageval_report.stats.base import paired_differences, paired_values
-from rageval_report.stats.pairs.discordant import discordant_pairs, is_binary
+from rageval_report.errors import check_choice
+from rageval_report.stats.base import check_positive, check_probability
 from rageval_report.stats.pairs.paired_intervals import bonett_price_centre
-from rageval_report.stats.pairs.spread import rounding, standard_deviation
-from rageval_report.types import FloatArray
+from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.pairs.spread import standard_deviation
 
-CLAIMS = ("equivalence", "non-inferior")
+Claim: TypeAlias = Literal["equivalence", "non-inferior"]
+CLAIMS: tuple[Claim, ...] = get_args(Claim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class EquivalenceResult:
     equivalent : bool
         Whether the claim is shown: p at most alpha.
     low, high : float
-        The interval of the difference at level 1 - 2 alpha, which lies within the margin where the
+        The interval of the difference at level 1 - 2 alpha, which lies within the margin if the
         claim is shown; NaN for one query.
     margin : float
         The largest difference that does not matter.
-    alternative : str
-        The claim: "equivalence" or "non-inferior".
+    alternative : {"equivalence", "non-inferior"}
+        The claim, as in `equivalence_test`.
     difference : float
         The mean difference, candidate minus baseline.
     n : int
@@ -47,13 +47,13 @@ class EquivalenceResult:
     low: float
     high: float
     margin: float
-    alternative: str
+    alternative: Claim
     difference: float
     n: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Legs:
+class _OneSidedTests:
     """The p-values of "not far below" and of "not far above", and the interval."""
 
     below: float
@@ -68,7 +68,7 @@ def equivalence_test(
     margin: float,
     *,
     alpha: float = 0.05,
-    alternative: str = "equivalence",
+    alternative: Claim = "equivalence",
 ) -> EquivalenceResult:
     """Test whether two pipelines differ by less than a margin: two one-sided tests.
 
@@ -78,14 +78,14 @@ def equivalence_test(
     Parameters
     ----------
     baseline, candidate : array-like of shape (n_queries,)
-        One score a query, both sides in the same order. Queries with NaN on a side are left out.
+        One score per query, both sides in the same order. Queries with NaN on a side are left out.
     margin : float
         The largest difference that does not matter, above 0, in the unit of the scores.
     alpha : float
         The level of significance.
     alternative : {"equivalence", "non-inferior"}
-        "non-inferior": the candidate is not worse by the margin or more, where larger scores are
-        better; where smaller ones are, exchange the sides.
+        "non-inferior": the candidate is not worse by the margin or more, if larger scores are
+        better; if smaller ones are, exchange the sides.
 
     Returns
     -------
@@ -111,37 +111,33 @@ def equivalence_test(
     >>> result.equivalent, round(result.low, 4), round(result.high, 4)
     (True, -0.0088, 0.0138)
     """
-    if alternative not in CLAIMS:
-        raise UnknownNameError("claim of equivalence", alternative, CLAIMS)
+    check_choice("alternative", alternative, CLAIMS)
     check_positive("margin", margin)
     check_probability("alpha", alpha)
-    before, after = paired_values(baseline, candidate)
-    if not before.size:
-        raise DataError("no query has a score on both sides: nothing can be called equivalent")
-    differences = paired_differences(before, after)
-    if differences.size == 1:
-        legs = _Legs(1.0, 1.0, math.nan, math.nan)
-    elif is_binary(before, after):
-        legs = _legs_of_shares(before, after, margin, alpha)
+    pairs = PairedScores.of(baseline, candidate)
+    if pairs.n == 1:
+        tests = _OneSidedTests(1.0, 1.0, math.nan, math.nan)
+    elif pairs.is_binary:
+        tests = _test_shares(pairs, margin, alpha)
     else:
-        legs = _legs_of_means(differences, rounding(before, after), margin, alpha)
-    pvalue = legs.below if alternative == "non-inferior" else max(legs.below, legs.above)
+        tests = _test_means(pairs, margin, alpha)
+    pvalue = tests.below if alternative == "non-inferior" else max(tests.below, tests.above)
     return EquivalenceResult(
         pvalue,
         pvalue <= alpha,
-        legs.low,
-        legs.high,
+        tests.low,
+        tests.high,
         float(margin),
         alternative,
-        float(differences.mean()),
-        differences.size,
+        float(pairs.differences.mean()),
+        pairs.n,
     )
 
 
-def _legs_of_shares(before: FloatArray, after: FloatArray, margin: float, alpha: float) -> _Legs:
-    centre, standard_error = bonett_price_centre(discordant_pairs(before, after, "equivalence"))
+def _test_shares(pairs: PairedScores, margin: float, alpha: float) -> _OneSidedTests:
+    centre, standard_error = bonett_price_centre(pairs.count_discordant("equivalence"))
     reach = float(ndtri(1 - alpha)) * standard_error
-    return _Legs(
+    return _OneSidedTests(
         float(ndtr(-(centre + margin) / standard_error)),
         float(ndtr((centre - margin) / standard_error)),
         max(-1.0, centre - reach),
@@ -149,16 +145,16 @@ def _legs_of_shares(before: FloatArray, after: FloatArray, margin: float, alpha:
     )
 
 
-def _legs_of_means(differences: FloatArray, tolerance: float, margin: float, alpha: float) -> _Legs:
-    n, mean = differences.size, float(differences.mean())
-    deviation = standard_deviation(differences, tolerance)
-    if deviation == 0.0:
+def _test_means(pairs: PairedScores, margin: float, alpha: float) -> _OneSidedTests:
+    n, mean = pairs.n, float(pairs.differences.mean())
+    deviation = standard_deviation(pairs.differences, pairs.tolerance)
+    if deviation == 0.0:  # the t statistic would be infinite; only one sign pattern is as extreme
         same_side = 0.5**n
         below, above = (same_side if inside else 1.0 for inside in (-margin < mean, mean < margin))
-        return _Legs(below, above, mean, mean)
+        return _OneSidedTests(below, above, mean, mean)
     standard_error = deviation / math.sqrt(n)
     reach = float(stdtrit(n - 1, 1 - alpha)) * standard_error
-    return _Legs(
+    return _OneSidedTests(
         float(stdtr(n - 1, -(mean + margin) / standard_error)),
         float(stdtr(n - 1, (mean - margin) / standard_error)),
         mean - reach,

@@ -11,10 +11,10 @@ from scipy.special import binom, chdtrc, fdtrc, ndtri, stdtr
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import finite_values
-from rageval_report.stats.pairs.spread import rounding, standard_deviation
+from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
 from rageval_report.types import FloatArray
 
-NO_SPREAD_ANYWHERE = "no group has any spread: nothing to weigh the differences of groups against"
+NO_SPREAD_ANYWHERE = "no group has any spread: the differences of the groups cannot be tested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,15 @@ def heterogeneity_test(differences: Sequence[npt.ArrayLike]) -> HeterogeneityRes
     """Test whether the mean difference is the same in all groups, and whether it changes its sign.
 
     The first p-value is that of Welch's form of Cochran's Q, which allows for variances that are
-    estimated from few queries; the chi-square that Q has in large groups would call eight alike
-    groups of five different in 27 % of cases at a level of 5 %. For the same reason Gail and
-    Simon's test is given, for each group, the normal deviate with the tail of the group's t
-    statistic. Both become the published tests as groups grow.
+    estimated from few queries: with the chi-square law that Q has in large groups, eight groups of
+    five queries with the same mean would be called different in 27 % of cases at a level of 5 %.
+    For the same reason Gail and Simon's test receives, for each group, the normal deviate with the
+    tail of the group's t statistic. Both become the published tests as groups grow.
 
     Parameters
     ----------
     differences : sequence of array-like
-        The paired differences of the queries, an array a group; NaN are left out. A group of one
+        The paired differences of the queries, one array per group; NaN is left out. A group of one
         query, or whose differences are all equal, borrows the pooled variance of the others.
 
     Returns
@@ -94,18 +94,19 @@ def heterogeneity_test(differences: Sequence[npt.ArrayLike]) -> HeterogeneityRes
     >>> round(result.pvalue, 4), round(result.crossing_pvalue, 4)
     (0.0005, 0.0163)
     """
-    given = [finite_values(group) for group in differences]
-    groups = [group for group in given if group.size]
+    all_groups = [finite_values(group) for group in differences]
+    groups = [group for group in all_groups if group.size]
     if len(groups) < 2:
         raise DataError(
-            f"expected two groups or more with differences; {len(groups)} of {len(given)} have any"
+            "expected at least two groups with paired differences; "
+            f"{len(groups)} of {len(all_groups)} have any"
         )
-    notes = _empty_note(len(given) - len(groups))
+    notes = _note_of_empty_groups(len(all_groups) - len(groups))
     sizes = np.array([group.size for group in groups], dtype=np.float64)
     means = np.array([group.mean() for group in groups])
-    tolerance = rounding(*groups)
+    tolerance = rounding_tolerance(*groups)
     deviations = np.array([standard_deviation(group, tolerance) for group in groups])
-    borrowing = ~(deviations > 0.0)  # NaN, of groups of one, included
+    borrowing = ~(deviations > 0.0)  # includes NaN, the deviation of a group of one
     if borrowing.all():
         return _without_spread(means, tolerance, notes)
     own = np.where(borrowing, 0.0, deviations) ** 2
@@ -117,32 +118,38 @@ def heterogeneity_test(differences: Sequence[npt.ArrayLike]) -> HeterogeneityRes
         np.where(borrowing, spare[~borrowing].sum(), spare),
     )
     if borrowing.any():
-        notes += (f"{_count(int(borrowing.sum()))} without spread took the variance of the others",)
-    q, pvalue = _welch(summary)
-    crossing, crossing_pvalue = _gail_simon(summary)
+        borrowers = _count_groups(int(borrowing.sum()))
+        notes += (f"{borrowers} without spread took the variance of the others",)
+    q, pvalue = _welch_test(summary)
+    crossing, crossing_pvalue = _gail_simon_test(summary)
     return HeterogeneityResult(q, pvalue, crossing, crossing_pvalue, len(groups), notes)
 
 
-def _welch(groups: _Groups) -> tuple[float, float]:
+def _welch_test(groups: _Groups) -> tuple[float, float]:
+    """Cochran's Q, and its p-value from Welch's F statistic."""
     weights = 1.0 / groups.variances
     common = float((weights * groups.means).sum() / weights.sum())
     q = float((weights * (groups.means - common) ** 2).sum())
     k = groups.means.size
-    unsure = float(((1.0 - weights / weights.sum()) ** 2 / groups.degrees).sum())
-    f = q / (k - 1) / (1.0 + 2.0 * (k - 2) / (k**2 - 1) * unsure)
-    return q, float(fdtrc(k - 1, (k**2 - 1) / (3.0 * unsure), f))
+    # The price of weights that are estimated: it goes to zero as the groups grow.
+    uncertainty = float(((1.0 - weights / weights.sum()) ** 2 / groups.degrees).sum())
+    f = q / (k - 1) / (1.0 + 2.0 * (k - 2) / (k**2 - 1) * uncertainty)
+    return q, float(fdtrc(k - 1, (k**2 - 1) / (3.0 * uncertainty), f))
 
 
-def _gail_simon(groups: _Groups) -> tuple[float, float]:
+def _gail_simon_test(groups: _Groups) -> tuple[float, float]:
+    """The smaller weighted sum of squares of either sign, and its p-value if no sign is changed."""
     t = np.abs(groups.means) / np.sqrt(groups.variances)
     squares = ndtri(stdtr(groups.degrees, -t)) ** 2
     statistic = float(min(squares[groups.means > 0].sum(), squares[groups.means < 0].sum()))
     if statistic == 0.0:
         return 0.0, 1.0
+    # In the least favourable case one group has a large effect and each other one has none: their
+    # signs are tosses of a coin, so the sum of squares is a binomial mixture of chi-squares.
     others = groups.means.size - 1
     changed = np.arange(1, others + 1)
-    chances = binom(others, changed) * 0.5**others
-    return statistic, float((chances * chdtrc(changed, statistic)).sum())
+    probabilities = binom(others, changed) * 0.5**others
+    return statistic, float((probabilities * chdtrc(changed, statistic)).sum())
 
 
 def _without_spread(
@@ -155,9 +162,9 @@ def _without_spread(
     return HeterogeneityResult(nan, nan, nan, crossing, means.size, (*notes, NO_SPREAD_ANYWHERE))
 
 
-def _empty_note(empty: int) -> tuple[str, ...]:
-    return (f"{_count(empty)} without a paired difference left out",) if empty else ()
+def _note_of_empty_groups(empty: int) -> tuple[str, ...]:
+    return (f"{_count_groups(empty)} without a paired difference left out",) if empty else ()
 
 
-def _count(groups: int) -> str:
+def _count_groups(groups: int) -> str:
     return f"{groups} group" if groups == 1 else f"{groups} groups"

@@ -10,19 +10,18 @@ import numpy.typing as npt
 
 from rageval_report.errors import DataError
 from rageval_report.stats import PAIRED_INTERVALS, TESTS
-from rageval_report.stats._checks import check_alternative, check_probability
+from rageval_report.stats._entries import PairedTest
 from rageval_report.stats.base import (
+    Alternative,
     Interval,
     PairedResult,
+    check_alternative,
     check_level,
+    check_probability,
     check_resamples,
     check_seed,
-    paired_differences,
-    paired_values,
 )
-from rageval_report.stats.pairs.discordant import is_binary
-from rageval_report.stats.sign_flips.lattice import is_lattice
-from rageval_report.types import FloatArray
+from rageval_report.stats.pairs.paired_scores import PairedScores
 
 
 def paired_test(
@@ -30,7 +29,7 @@ def paired_test(
     candidate: npt.ArrayLike,
     *,
     test: str = "auto",
-    alternative: str = "two-sided",
+    alternative: Alternative = "two-sided",
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> PairedResult:
@@ -39,7 +38,7 @@ def paired_test(
     Parameters
     ----------
     baseline, candidate : array-like of shape (n_queries,)
-        One score a query, both sides in the same order. Queries with NaN on a side are left out.
+        One score per query, both sides in the same order. Queries with NaN on a side are left out.
     test : str
         A member of ``TESTS``. "auto" takes McNemar's mid-p test for scores of 0 and 1, the exact
         sign-flip test otherwise, with mid-p if the differences are whole multiples of a step.
@@ -52,7 +51,7 @@ def paired_test(
     -------
     PairedResult
         With p = 1 if no query differs, and if there is only one query: then no test is made, and
-        the statistic is NaN.
+        the statistic is NaN. What the statistic is says ``TESTS[test].statistic``.
 
     Raises
     ------
@@ -70,26 +69,42 @@ def paired_test(
     >>> paired_test([0.31, 0.22, 0.17], [0.31, 0.22, 0.17]).pvalue
     1.0
     """
-    check_alternative(alternative)
-    resamples, start = check_resamples(n_resamples), check_seed(seed)
-    member = None if test == "auto" else TESTS[test]  # an unknown test is said before bad data is
-    before, after = _pairs(baseline, candidate)
-    differences = paired_differences(before, after)
-    if member is None:
-        test = _test_for(before, after, differences)
-        member = TESTS[test]
+    _check_test_options(test, alternative, n_resamples, seed)
+    pairs = PairedScores.of(baseline, candidate)
+    return run_test(pairs, test=test, alternative=alternative, n_resamples=n_resamples, seed=seed)
+
+
+def run_test(
+    pairs: PairedScores,
+    *,
+    test: str = "auto",
+    alternative: Alternative = "two-sided",
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> PairedResult:
+    """`paired_test` of pairs that are complete, so that what is known of them is not made again.
+
+    Examples
+    --------
+    >>> run_test(PairedScores.of([0, 0, 0, 1, 0, 0], [1, 1, 1, 0, 1, 1])).pvalue
+    0.125
+    """
+    resamples, start = _check_test_options(test, alternative, n_resamples, seed)
+    if test == "auto":
+        test = _default_test(pairs)
+    differences = pairs.differences
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
-    if differences.size == 1:
+    if pairs.n == 1:
         statistic, pvalue = math.nan, 1.0
     elif wins == losses == 0:
         statistic, pvalue = 0.0, 1.0
     else:
-        statistic, pvalue = member(
-            before, after, alternative=alternative, n_resamples=resamples, seed=start
+        statistic, pvalue = TESTS[test](
+            pairs, alternative=alternative, n_resamples=resamples, seed=start
         )
-    ties = differences.size - wins - losses
+    ties = pairs.n - wins - losses
     mean = float(differences.mean())
-    return PairedResult(mean, statistic, pvalue, test, differences.size, wins, ties, losses)
+    return PairedResult(mean, statistic, pvalue, test, pairs.n, wins, ties, losses)
 
 
 def paired_interval(
@@ -106,7 +121,7 @@ def paired_interval(
     Parameters
     ----------
     baseline, candidate : array-like of shape (n_queries,)
-        One score a query, both sides in the same order. Queries with NaN on a side are left out.
+        One score per query, both sides in the same order. Queries with NaN on a side are left out.
     method : str
         A member of ``PAIRED_INTERVALS``. "auto" takes Bonett and Price's interval for scores of 0
         and 1, and otherwise inverts the sign-flip test.
@@ -118,8 +133,8 @@ def paired_interval(
     Returns
     -------
     Interval
-        Limits are NaN, with a note, if there is only one query. Where no query differs a note says
-        so: shares keep an interval with a width, that of other scores has none.
+        Limits are NaN, with a note, if there is only one query. If no query differs, a note says
+        so: scores of 0 and 1 keep an interval with a width, the interval of other scores has none.
 
     Raises
     ------
@@ -135,28 +150,69 @@ def paired_interval(
     >>> interval.method, round(interval.low, 3), round(interval.high, 3)
     ('bonett-price', 0.048, 0.497)
     """
-    level = check_level(confidence_level)
-    resamples, start = check_resamples(n_resamples), check_seed(seed)
-    member = None if method == "auto" else PAIRED_INTERVALS[method]
-    before, after = _pairs(baseline, candidate)
-    if member is None:
-        method = "bonett-price" if is_binary(before, after) else "sign-flip"
-        member = PAIRED_INTERVALS[method]
-    if before.size == 1:
-        estimate = float(after[0] - before[0])
+    _check_interval_options(method, confidence_level, n_resamples, seed)
+    return find_interval(
+        PairedScores.of(baseline, candidate),
+        method=method,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+
+
+def find_interval(
+    pairs: PairedScores,
+    *,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> Interval:
+    """`paired_interval` of pairs that are complete, so that what is known is not made again.
+
+    Examples
+    --------
+    >>> find_interval(PairedScores.of([0] * 20, [1] * 6 + [0] * 14)).method
+    'bonett-price'
+    """
+    level, resamples, start = _check_interval_options(method, confidence_level, n_resamples, seed)
+    if method == "auto":
+        method = "bonett-price" if pairs.is_binary else "sign-flip"
+    if pairs.n == 1:
+        estimate = float(pairs.candidate[0] - pairs.baseline[0])
         notes = ("one query in common: no interval",)
         return Interval(estimate, math.nan, math.nan, math.nan, method, level, notes)
-    found = member(before, after, confidence_level=level, n_resamples=resamples, seed=start)
-    if paired_differences(before, after).any():
-        return found
-    return replace(found, notes=(_identical(found, before.size),))
+    interval = PAIRED_INTERVALS[method](
+        pairs, confidence_level=level, n_resamples=resamples, seed=start
+    )
+    if pairs.differences.any():
+        return interval
+    return replace(interval, notes=(_note_of_identical(interval, pairs.n),))
 
 
-def _identical(found: Interval, n: int) -> str:
-    """What the interval of scores that never differ is: 0/1 scores have one, others have none."""
-    if found.high > found.low:
-        return f"identical on all {n} pairs; the interval holds what so few may have missed"
-    return f"identical on all {n} pairs: no spread to make an interval of, so it has no width"
+def interval_of_test(test: str) -> str:
+    """The interval that belongs to a test: a member of ``PAIRED_INTERVALS``, or "auto".
+
+    Raises
+    ------
+    DataError
+        If the entry of the test names no interval: no other test's interval stands in for it.
+
+    Examples
+    --------
+    >>> interval_of_test("t"), interval_of_test("auto")
+    ('t', 'auto')
+    """
+    if test == "auto":
+        return "auto"
+    entry = TESTS[test]
+    interval = entry.interval if isinstance(entry, PairedTest) else None
+    if interval is None:
+        raise DataError(
+            f"the test {test!r} names no interval that belongs to it; choose one with interval=, "
+            f'or name it in the entry: TESTS.add({test!r}, PairedTest(function, interval="t"))'
+        )
+    return interval
 
 
 def fragile(
@@ -170,25 +226,21 @@ def fragile(
 ) -> bool:
     """Whether one more query, going against the result, would undo a significant difference.
 
-    The query with the largest difference seen is entered once more, turned against the observed
-    sign, and the test is made again. With lopsided differences a result that is significant and not
+    The query with the largest difference is entered once more, turned against the observed sign,
+    and the test is made again. With lopsided differences a result that is significant and not
     fragile can be trusted down to ten queries, where significance alone cannot.
 
     Parameters
     ----------
-    baseline, candidate : array-like of shape (n_queries,)
-        One score a query, both sides in the same order.
-    test : str
-        A member of ``TESTS``, or "auto" as in `paired_test`; two-sided.
+    baseline, candidate, test, n_resamples, seed
+        As in `paired_test`; the test is two-sided.
     alpha : float
         The level of significance.
-    n_resamples, seed : int
-        Used only by the tests that draw.
 
     Returns
     -------
     bool
-        False as well where nothing is significant in the first place.
+        False as well if the difference is not significant in the first place.
 
     Examples
     --------
@@ -196,28 +248,64 @@ def fragile(
     >>> fragile([0] * 6, [1] * 6), fragile([0] * 20, [1] * 20)
     (True, False)
     """
+    pairs = PairedScores.of(baseline, candidate)
+    return is_fragile(pairs, test=test, alpha=alpha, n_resamples=n_resamples, seed=seed)
+
+
+def is_fragile(
+    pairs: PairedScores,
+    *,
+    test: str = "auto",
+    alpha: float = 0.05,
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> bool:
+    """`fragile` of pairs that are complete, so that what is known of them is not made again.
+
+    Examples
+    --------
+    >>> is_fragile(PairedScores.of([0] * 6, [1] * 6))
+    True
+    """
     check_probability("alpha", alpha)
-    before, after = _pairs(baseline, candidate)
-    result = paired_test(before, after, test=test, n_resamples=n_resamples, seed=seed)
+    result = run_test(pairs, test=test, n_resamples=n_resamples, seed=seed)
     if result.pvalue > alpha:
         return False
+    before, after = pairs.baseline, pairs.candidate
     worst = int(np.abs(after - before).argmax())
-    pair = sorted((before[worst], after[worst]), reverse=result.difference > 0)
-    before, after = np.append(before, pair[0]), np.append(after, pair[1])
-    stressed = paired_test(before, after, test=result.test, n_resamples=n_resamples, seed=seed)
+    extra = sorted((before[worst], after[worst]), reverse=result.difference > 0)
+    stressed_pairs = PairedScores(np.append(before, extra[0]), np.append(after, extra[1]))
+    # The test stays the one that "auto" took, so that the extra query alone makes the difference.
+    stressed = run_test(stressed_pairs, test=result.test, n_resamples=n_resamples, seed=seed)
     return stressed.pvalue > alpha
 
 
-def _pairs(baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    before, after = paired_values(baseline, candidate)
-    if not before.size:
-        raise DataError(
-            "no query has a score on both sides; check that both pipelines scored the same queries"
-        )
-    return before, after
+def _check_test_options(
+    test: str, alternative: str, n_resamples: int, seed: int
+) -> tuple[int, int]:
+    """Check the options before the data, so that a misspelt name is reported first."""
+    check_alternative(alternative)
+    if test != "auto":
+        TESTS[test]
+    return check_resamples(n_resamples), check_seed(seed)
 
 
-def _test_for(before: FloatArray, after: FloatArray, differences: FloatArray) -> str:
-    if is_binary(before, after):
+def _check_interval_options(
+    method: str, confidence_level: float, n_resamples: int, seed: int
+) -> tuple[float, int, int]:
+    if method != "auto":
+        PAIRED_INTERVALS[method]
+    return check_level(confidence_level), check_resamples(n_resamples), check_seed(seed)
+
+
+def _default_test(pairs: PairedScores) -> str:
+    if pairs.is_binary:
         return "mcnemar-midp"
-    return "sign-flip-midp" if is_lattice(differences) else "sign-flip"
+    return "sign-flip" if pairs.step is None else "sign-flip-midp"
+
+
+def _note_of_identical(interval: Interval, n: int) -> str:
+    """What the interval of scores that never differ is: 0/1 scores have one, others have none."""
+    if interval.high > interval.low:
+        return f"identical on all {n} pairs; the interval holds what so few may have missed"
+    return f"identical on all {n} pairs: without spread the interval has no width"

@@ -1,7 +1,9 @@
 """The tests of a paired difference that are options: t, Wilcoxon, sign, McNemar, Monte Carlo.
 
-Each is a member of ``TESTS``: complete pairs in, the statistic and the p-value out. The sign-flip
-tests that need no random numbers have a file of their own.
+Each is a member of ``TESTS``: it takes `PairedScores` and an alternative ("two-sided", "less", or
+"greater": the candidate's mean is the larger one), and returns the statistic and the p-value. Tests
+that draw take ``n_resamples`` and ``seed`` as well. The exact sign-flip tests are in
+`rageval_report.stats.sign_flips.signflip`.
 """
 
 from __future__ import annotations
@@ -12,47 +14,38 @@ import numpy as np
 from scipy.special import stdtr
 
 from rageval_report._registry import load
-from rageval_report.stats.base import paired_differences
-from rageval_report.stats.pairs.discordant import coin_midp, coin_pvalue, discordant_pairs
-from rageval_report.stats.pairs.spread import rounding, standard_deviation, tie_magnitudes
+from rageval_report.stats.base import Alternative
+from rageval_report.stats.pairs.discordant import coin_midp, coin_pvalue
+from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.pairs.spread import standard_deviation, tie_magnitudes
 from rageval_report.stats.resampling import bootstrap_means, sign_flip_means
 from rageval_report.types import FloatArray
 
-# Resampled means this close to the observed one, relative to the mean magnitude, are ties.
+# Resampled means this close to the observed one, relative to the mean magnitude, are ties. Sums of
+# doubles in another order differ by about 1e-13; without a tolerance ties would be lost at random.
 RESAMPLING_TOLERANCE = 1e-9
 
 
 def student_t(
-    baseline: FloatArray, candidate: FloatArray, *, alternative: str, **_options: object
+    pairs: PairedScores, *, alternative: Alternative, **_options: object
 ) -> tuple[float, float]:
     """Paired t test: the mean difference over its standard error, on n - 1 degrees of freedom.
 
     Without differences p is 1. If all differences are equal the t statistic is infinite, which
     would make p = 0 from two queries; the exact sign-flip p-value, 2^(1 - n), stands in.
 
-    Parameters
-    ----------
-    baseline, candidate : ndarray of shape (n,)
-        The scores of the two sides, pair by pair.
-    alternative : {"two-sided", "less", "greater"}
-        "greater": the candidate's mean is the larger one.
-
-    Returns
-    -------
-    statistic, pvalue : float
-
     Examples
     --------
-    >>> before = np.array([0.2, 0.4, 0.5, 0.7])
-    >>> t, p = student_t(before, before + np.array([0.1, 0.2, 0.0, 0.1]), alternative="two-sided")
+    >>> pairs = PairedScores.of([0.2, 0.4, 0.5, 0.7], [0.3, 0.6, 0.5, 0.8])
+    >>> t, p = student_t(pairs, alternative="two-sided")
     >>> round(t, 3), round(p, 3)
     (2.449, 0.092)
     """
-    differences = paired_differences(baseline, candidate)
+    differences = pairs.differences
     if not differences.any():
         return 0.0, 1.0
-    mean, n = float(differences.mean()), differences.size
-    deviation = standard_deviation(differences, rounding(baseline, candidate))
+    mean, n = float(differences.mean()), pairs.n
+    deviation = standard_deviation(differences, pairs.tolerance)
     if n == 1 or deviation == 0.0:
         wins = n if mean > 0 else 0
         return math.copysign(math.inf, mean), coin_pvalue(wins, n - wins, alternative)
@@ -63,75 +56,64 @@ def student_t(
 
 
 def wilcoxon(
-    baseline: FloatArray, candidate: FloatArray, *, alternative: str, **_options: object
+    pairs: PairedScores, *, alternative: Alternative, **_options: object
 ) -> tuple[float, float]:
     """Wilcoxon signed-rank test; pairs without a difference are left out (Wilcoxon, 1945).
 
     It tests whether the differences are symmetric about zero, not whether their mean is zero: with
     lopsided differences it rejects a true mean difference of zero far too often. The computation is
-    SciPy's; magnitudes that differ by rounding only are tied first.
+    SciPy's, after magnitudes that differ only by rounding have been tied.
 
-    Parameters
-    ----------
-    baseline, candidate : ndarray of shape (n,)
-        The scores of the two sides, pair by pair.
-    alternative : {"two-sided", "less", "greater"}
-        "greater": the differences, candidate minus baseline, tend to be positive.
-
-    Returns
-    -------
-    statistic, pvalue : float
-        The rank sum of the positive differences; if two-sided the smaller sum of the two signs.
+    The statistic is the rank sum of the positive differences; if two-sided, the smaller rank sum of
+    the two signs.
 
     Examples
     --------
-    >>> before, after = np.zeros(6), np.array([0.3, 0.2, -0.1, 0.4, 0.5, 0.6])
-    >>> wilcoxon(before, after, alternative="two-sided")
+    >>> pairs = PairedScores.of([0] * 6, [0.3, 0.2, -0.1, 0.4, 0.5, 0.6])
+    >>> wilcoxon(pairs, alternative="two-sided")
     (1.0, 0.0625)
     """
-    return _signed_rank(baseline, candidate, "wilcox", alternative)
+    return _signed_rank_test(pairs, "wilcox", alternative)
 
 
 def wilcoxon_pratt(
-    baseline: FloatArray, candidate: FloatArray, *, alternative: str, **_options: object
+    pairs: PairedScores, *, alternative: Alternative, **_options: object
 ) -> tuple[float, float]:
-    """Wilcoxon signed-rank test; ties of the sides are ranked, then left out (Pratt, 1959).
+    """`wilcoxon` in which ties of the sides are ranked, then left out (Pratt, 1959).
 
-    Parameters and result are those of `wilcoxon`. Many zeros amplify what asymmetry there is.
+    Many zeros amplify any asymmetry: with 70 % of ties and a true mean difference of zero it
+    rejected at 5 % in 40 % of simulated data sets of 30 queries, and in 86 % of 100 queries.
 
     Examples
     --------
-    >>> before, after = np.zeros(6), np.array([0.3, 0.2, 0.0, 0.4, 0.5, 0.6])
-    >>> wilcoxon_pratt(before, after, alternative="greater")
+    >>> pairs = PairedScores.of([0] * 6, [0.3, 0.2, 0.0, 0.4, 0.5, 0.6])
+    >>> wilcoxon_pratt(pairs, alternative="greater")
     (20.0, 0.03125)
     """
-    return _signed_rank(baseline, candidate, "pratt", alternative)
+    return _signed_rank_test(pairs, "pratt", alternative)
 
 
 def wilcoxon_zsplit(
-    baseline: FloatArray, candidate: FloatArray, *, alternative: str, **_options: object
+    pairs: PairedScores, *, alternative: Alternative, **_options: object
 ) -> tuple[float, float]:
-    """Wilcoxon signed-rank test; the ranks of pairs without a difference go half to each sign.
-
-    Parameters and result are those of `wilcoxon`.
+    """`wilcoxon` in which the ranks of pairs without a difference go half to each sign.
 
     Examples
     --------
-    >>> before, after = np.zeros(6), np.array([0.3, 0.2, 0.0, 0.4, 0.5, 0.6])
-    >>> statistic, pvalue = wilcoxon_zsplit(before, after, alternative="greater")
+    >>> pairs = PairedScores.of([0] * 6, [0.3, 0.2, 0.0, 0.4, 0.5, 0.6])
+    >>> statistic, pvalue = wilcoxon_zsplit(pairs, alternative="greater")
     >>> statistic
     20.5
     """
-    return _signed_rank(baseline, candidate, "zsplit", alternative)
+    return _signed_rank_test(pairs, "zsplit", alternative)
 
 
-def _signed_rank(
-    baseline: FloatArray, candidate: FloatArray, zeros: str, alternative: str
+def _signed_rank_test(
+    pairs: PairedScores, zeros: str, alternative: Alternative
 ) -> tuple[float, float]:
-    differences = paired_differences(baseline, candidate)
-    if not differences.any():
+    if not pairs.differences.any():
         return 0.0, 1.0
-    tied = tie_magnitudes(differences, rounding(baseline, candidate))
+    tied = tie_magnitudes(pairs.differences, pairs.tolerance)
     # By name, because scipy.stats takes longer to import than all other tests take to run.
     signed_rank = load("scipy.stats:wilcoxon")
     result = signed_rank(tied, zero_method=zeros, alternative=alternative)
@@ -139,91 +121,48 @@ def _signed_rank(
 
 
 def sign(
-    baseline: FloatArray, candidate: FloatArray, *, alternative: str, **_options: object
+    pairs: PairedScores, *, alternative: Alternative, **_options: object
 ) -> tuple[float, float]:
     """Exact sign test: wins against losses, ties left out.
 
-    It tests whether a win is as likely as a loss, which is not whether the means are equal.
-
-    Parameters
-    ----------
-    baseline, candidate : ndarray of shape (n,)
-        The scores of the two sides, pair by pair.
-    alternative : {"two-sided", "less", "greater"}
-        "greater": wins are more likely than losses.
-
-    Returns
-    -------
-    statistic, pvalue : float
-        The number of wins, and the binomial p-value.
+    It tests whether a win is as likely as a loss, which is not whether the means are equal. The
+    statistic is the number of wins.
 
     Examples
     --------
-    >>> sign(np.zeros(6), np.array([0.1, 0.2, 0.1, 0.4, 0.0, 0.3]), alternative="two-sided")
+    >>> pairs = PairedScores.of([0] * 6, [0.1, 0.2, 0.1, 0.4, 0.0, 0.3])
+    >>> sign(pairs, alternative="two-sided")
     (5.0, 0.0625)
     """
-    differences = paired_differences(baseline, candidate)
-    wins = int(np.count_nonzero(differences > 0))
-    losses = int(np.count_nonzero(differences < 0))
+    wins = int(np.count_nonzero(pairs.differences > 0))
+    losses = int(np.count_nonzero(pairs.differences < 0))
     return float(wins), coin_pvalue(wins, losses, alternative)
 
 
 def mcnemar(
-    baseline: FloatArray, candidate: FloatArray, *, alternative: str, **_options: object
+    pairs: PairedScores, *, alternative: Alternative, **_options: object
 ) -> tuple[float, float]:
-    """Exact McNemar test of paired 0 and 1: the sign test of the discordant pairs.
+    """Exact McNemar test of scores of 0 and 1: the sign test of the discordant pairs.
 
-    Parameters
-    ----------
-    baseline, candidate : ndarray of shape (n,)
-        Scores of 0 and 1.
-    alternative : {"two-sided", "less", "greater"}
-        "greater": the candidate is right more often.
-
-    Returns
-    -------
-    statistic, pvalue : float
-        The number of pairs that only the candidate gets right, and the binomial p-value.
-
-    Raises
-    ------
-    DataError
-        If a score is neither 0 nor 1.
+    The statistic is the number of pairs that only the candidate gets right. Scores other than 0 and
+    1 raise `DataError`.
 
     Examples
     --------
-    >>> before, after = np.array([0.0] * 5 + [1.0]), np.array([1.0] * 5 + [0.0])
-    >>> mcnemar(before, after, alternative="two-sided")
+    >>> mcnemar(PairedScores.of([0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 0]), alternative="two-sided")
     (5.0, 0.21875)
     """
-    pairs = discordant_pairs(baseline, candidate, "mcnemar")
-    return float(pairs.wins), coin_pvalue(pairs.wins, pairs.losses, alternative)
+    counts = pairs.count_discordant("mcnemar")
+    return float(counts.wins), coin_pvalue(counts.wins, counts.losses, alternative)
 
 
 def mcnemar_midp(
-    baseline: FloatArray, candidate: FloatArray, *, alternative: str, **_options: object
+    pairs: PairedScores, *, alternative: Alternative, **_options: object
 ) -> tuple[float, float]:
-    """McNemar test with the mid-p: the observed table counts half.
+    """`mcnemar` with the mid-p: the observed table counts half.
 
     The default for metrics of 0 and 1. Its size stays at or below the nominal one in nearly all
     cases, with more power than the exact test. Without discordant pairs p is 1.
-
-    Parameters
-    ----------
-    baseline, candidate : ndarray of shape (n,)
-        Scores of 0 and 1.
-    alternative : {"two-sided", "less", "greater"}
-        "greater": the candidate is right more often.
-
-    Returns
-    -------
-    statistic, pvalue : float
-        The number of pairs that only the candidate gets right, and the mid-p.
-
-    Raises
-    ------
-    DataError
-        If a score is neither 0 nor 1.
 
     References
     ----------
@@ -232,46 +171,27 @@ def mcnemar_midp(
 
     Examples
     --------
-    >>> before, after = np.array([0.0] * 5 + [1.0]), np.array([1.0] * 5 + [0.0])
-    >>> mcnemar_midp(before, after, alternative="two-sided")
+    >>> pairs = PairedScores.of([0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 0])
+    >>> mcnemar_midp(pairs, alternative="two-sided")
     (5.0, 0.125)
     """
-    pairs = discordant_pairs(baseline, candidate, "mcnemar-midp")
-    wins, losses = pairs.wins, pairs.losses
-    if not pairs.discordant:
+    counts = pairs.count_discordant("mcnemar-midp")
+    wins, losses = counts.wins, counts.losses
+    if not counts.discordant:
         return 0.0, 1.0
     if alternative == "two-sided":
         return float(wins), min(1.0, 2.0 * float(coin_midp(max(wins, losses), min(wins, losses))))
-    won, lost = (wins, losses) if alternative == "greater" else (losses, wins)
-    return float(wins), float(coin_midp(won, lost))
+    more, fewer = (wins, losses) if alternative == "greater" else (losses, wins)
+    return float(wins), float(coin_midp(more, fewer))
 
 
 def sign_flip_mc(
-    baseline: FloatArray,
-    candidate: FloatArray,
-    *,
-    alternative: str,
-    n_resamples: int,
-    seed: int,
+    pairs: PairedScores, *, alternative: Alternative, n_resamples: int, seed: int
 ) -> tuple[float, float]:
     """Sign-flip test by Monte Carlo: the observed mean among means of randomly flipped differences.
 
-    Parameters
-    ----------
-    baseline, candidate : ndarray of shape (n,)
-        The scores of the two sides, pair by pair.
-    alternative : {"two-sided", "less", "greater"}
-        "greater": the candidate's mean is the larger one.
-    n_resamples : int
-        Random sign patterns.
-    seed : int
-        Of ``numpy.random.default_rng``.
-
-    Returns
-    -------
-    statistic, pvalue : float
-        The mean difference, and (b + 1) / (n_resamples + 1) with b patterns at least as extreme; a
-        mean that equals the observed one but for rounding is as extreme.
+    The p-value is (b + 1) / (n_resamples + 1) if b sign patterns are at least as extreme as the
+    observed one; a mean that equals the observed one up to rounding is as extreme.
 
     References
     ----------
@@ -280,44 +200,24 @@ def sign_flip_mc(
 
     Examples
     --------
-    >>> before, after = np.zeros(8), np.arange(1.0, 9.0) / 10
-    >>> _, p = sign_flip_mc(before, after, alternative="two-sided", n_resamples=9999, seed=0)
+    >>> pairs = PairedScores.of([0] * 8, np.arange(1, 9) / 10)
+    >>> _, p = sign_flip_mc(pairs, alternative="two-sided", n_resamples=9999, seed=0)
     >>> abs(p - 2 / 2**8) < 0.004
     True
     """
-    differences = paired_differences(baseline, candidate)
-    resampled = sign_flip_means(differences, n_resamples=n_resamples, seed=seed)
-    return float(differences.mean()), _resampling_pvalue(differences, resampled, alternative)
+    resampled = sign_flip_means(pairs.differences, n_resamples=n_resamples, seed=seed)
+    pvalue = _resampling_pvalue(pairs.differences, resampled, alternative)
+    return float(pairs.differences.mean()), pvalue
 
 
 def bootstrap(
-    baseline: FloatArray,
-    candidate: FloatArray,
-    *,
-    alternative: str,
-    n_resamples: int,
-    seed: int,
+    pairs: PairedScores, *, alternative: Alternative, n_resamples: int, seed: int
 ) -> tuple[float, float]:
     """Paired bootstrap test: the observed mean among means resampled from shifted differences.
 
     The differences are shifted to a mean of zero, the null hypothesis, and queries are drawn with
-    replacement. With a few dozen queries it rejects a true null somewhat too often.
-
-    Parameters
-    ----------
-    baseline, candidate : ndarray of shape (n,)
-        The scores of the two sides, pair by pair.
-    alternative : {"two-sided", "less", "greater"}
-        "greater": the candidate's mean is the larger one.
-    n_resamples : int
-        Resampled sets of queries.
-    seed : int
-        Of ``numpy.random.default_rng``.
-
-    Returns
-    -------
-    statistic, pvalue : float
-        The mean difference, and (b + 1) / (n_resamples + 1) with b means at least as extreme.
+    replacement; the p-value counts as in `sign_flip_mc`. With a few dozen queries it rejects a true
+    null hypothesis somewhat too often.
 
     References
     ----------
@@ -325,18 +225,20 @@ def bootstrap(
 
     Examples
     --------
-    >>> before, after = np.zeros(40), np.tile([0.3, -0.1, 0.0, 0.2], 10)
-    >>> _, p = bootstrap(before, after, alternative="two-sided", n_resamples=999, seed=0)
+    >>> pairs = PairedScores.of([0] * 40, [0.3, -0.1, 0.0, 0.2] * 10)
+    >>> _, p = bootstrap(pairs, alternative="two-sided", n_resamples=999, seed=0)
     >>> p
     0.001
     """
-    differences = paired_differences(baseline, candidate)
+    differences = pairs.differences
     mean = float(differences.mean())
     resampled = bootstrap_means(differences - mean, n_resamples=n_resamples, seed=seed)
     return mean, _resampling_pvalue(differences, resampled, alternative)
 
 
-def _resampling_pvalue(differences: FloatArray, resampled: FloatArray, alternative: str) -> float:
+def _resampling_pvalue(
+    differences: FloatArray, resampled: FloatArray, alternative: Alternative
+) -> float:
     """The share of means at least as extreme as the observed one, which counts as one of them."""
     observed = float(differences.mean())
     margin = RESAMPLING_TOLERANCE * float(np.abs(differences).mean())

@@ -1,4 +1,4 @@
-"""How far scores lie apart, with rounding kept out of it.
+"""How far scores lie apart, leaving rounding errors out of it.
 
 Ten differences of 0.1 that were computed from floats differ in the seventeenth digit. Their
 standard deviation is zero and their ranks are tied, whatever the seventeenth digit says.
@@ -12,12 +12,12 @@ from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.types import FloatArray
 
 
-def rounding(*scores: FloatArray) -> float:
-    """The difference of scores of this size up to which two of them count as equal.
+def rounding_tolerance(*scores: FloatArray) -> float:
+    """The difference up to which two scores of this size count as equal.
 
     Examples
     --------
-    >>> rounding(np.array([0.5, 1.0]), np.array([200.0]))
+    >>> rounding_tolerance(np.array([0.5, 1.0]), np.array([200.0]))
     2e-10
     """
     largest = max((float(np.abs(side).max()) for side in scores if side.size), default=0.0)
@@ -25,7 +25,7 @@ def rounding(*scores: FloatArray) -> float:
 
 
 def standard_deviation(values: FloatArray, tolerance: float) -> float:
-    """The sample standard deviation: exactly 0 if all are equal but for rounding, NaN for one.
+    """The sample standard deviation: exactly 0 if all are equal up to rounding, NaN for one value.
 
     Examples
     --------
@@ -36,13 +36,14 @@ def standard_deviation(values: FloatArray, tolerance: float) -> float:
     """
     if values.size < 2:
         return float("nan")
+    # Each value may be off by one tolerance, so two equal ones may lie two tolerances apart.
     if float(values.max() - values.min()) <= 2.0 * tolerance:
         return 0.0
     return float(values.std(ddof=1))
 
 
 def tie_magnitudes(differences: FloatArray, tolerance: float) -> FloatArray:
-    """The same differences, with magnitudes that differ by rounding only made equal.
+    """The same differences, with magnitudes made equal if only rounding separates them.
 
     Examples
     --------

@@ -4,11 +4,12 @@ If the two pipelines are exchangeable within each query, each difference could a
 other sign, so all patterns of signs are equally likely. The p-value is the share of patterns whose
 mean is at least as far out as the one observed (Fisher 1935; Pitman 1937). Large samples make it a
 test of a zero mean even without symmetry (Romano 1990). A query without a difference carries no
-information about the sign, and does not count.
+information about the sign and does not count.
 
 "sign-flip" counts all patterns that tie with the observed one, "sign-flip-midp" half of them. On a
-lattice (ratings, shares of a few) ties are many and the exact test rejects too rarely: there mid-p
-is the better choice. Elsewhere next to nothing ties. The rule for "auto" is `is_lattice`:
+lattice (ratings, shares of a few) ties are many and the exact test rejects too rarely; mid-p is the
+better choice there (on 30 symmetric ratings it rejects 5.1 % of true null hypotheses at a level of
+5 %, the exact test 3.7 %). Elsewhere almost nothing ties. The rule for "auto" is `is_lattice`:
 mid-p if all differences are whole multiples of a step and there are more patterns of signs than
 possible sums, so that some sums must tie; all ties in full otherwise.
 """
@@ -18,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.stats._checks import check_alternative
-from rageval_report.stats.base import finite_values, paired_differences
+from rageval_report.stats.base import Alternative, check_alternative, finite_values
+from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.sign_flips.lattice import is_lattice, lattice_step, multiples
 from rageval_report.stats.sign_flips.meet_in_the_middle import SAME_SUM
 from rageval_report.stats.sign_flips.sign_sums import Tail
@@ -28,52 +29,33 @@ from rageval_report.types import FloatArray
 
 __all__ = ["is_lattice", "sign_flip", "sign_flip_midp", "sign_flip_pvalue"]
 
-# A p-value is never zero: the observed pattern is one of those counted.
+# A p-value is never zero: the observed pattern is one of those counted. Below this, 2**-n is no
+# longer a normal double.
 _SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 def sign_flip(
-    baseline: FloatArray, candidate: FloatArray, *, alternative: str, **_options: object
+    pairs: PairedScores, *, alternative: Alternative, **_options: object
 ) -> tuple[float, float]:
     """The exact sign-flip test; patterns that tie with the observed one count in full.
 
-    Parameters
-    ----------
-    baseline, candidate : ndarray of shape (n,)
-        The scores of the two sides, pair by pair.
-    alternative : {"two-sided", "less", "greater"}
-        "greater": the candidate's mean is the larger one.
-
-    Returns
-    -------
-    tuple of float
-        The mean difference, candidate minus baseline, and the p-value.
+    The statistic is the mean difference, candidate minus baseline.
 
     Examples
     --------
-    >>> mean, pvalue = sign_flip(np.zeros(6), np.full(6, 0.1), alternative="two-sided")
+    >>> mean, pvalue = sign_flip(PairedScores.of([0] * 6, [0.1] * 6), alternative="two-sided")
     >>> round(mean, 12), pvalue  # two of 64 patterns have all signs alike
     (0.1, 0.03125)
     """
-    return _test(baseline, candidate, alternative, midp=False)
+    return _test_pairs(pairs, alternative, midp=False)
 
 
 def sign_flip_midp(
-    baseline: FloatArray, candidate: FloatArray, *, alternative: str, **_options: object
+    pairs: PairedScores, *, alternative: Alternative, **_options: object
 ) -> tuple[float, float]:
     """The sign-flip test with mid-p: patterns that tie with the observed one count half.
 
-    Parameters
-    ----------
-    baseline, candidate : ndarray of shape (n,)
-        The scores of the two sides, pair by pair.
-    alternative : {"two-sided", "less", "greater"}
-        "greater": the candidate's mean is the larger one.
-
-    Returns
-    -------
-    tuple of float
-        The mean difference, candidate minus baseline, and the p-value.
+    The statistic is the mean difference, candidate minus baseline.
 
     References
     ----------
@@ -82,25 +64,28 @@ def sign_flip_midp(
 
     Examples
     --------
-    >>> ratings = np.array([4.0, 4.0, 5.0, 4.0, 4.0, 3.0])  # one of 32 patterns, on both sides
-    >>> sign_flip_midp(np.full(6, 3.0), ratings, alternative="two-sided")
+    >>> pairs = PairedScores.of([3] * 6, [4, 4, 5, 4, 4, 3])  # one of 32 patterns, on both sides
+    >>> sign_flip_midp(pairs, alternative="two-sided")
     (1.0, 0.03125)
     """
-    return _test(baseline, candidate, alternative, midp=True)
+    return _test_pairs(pairs, alternative, midp=True)
 
 
 def sign_flip_pvalue(
-    differences: npt.ArrayLike, *, midp: bool | None = None, alternative: str = "two-sided"
+    differences: npt.ArrayLike,
+    *,
+    midp: bool | None = None,
+    alternative: Alternative = "two-sided",
 ) -> float:
     """The p-value of the exact sign-flip test of a zero mean.
 
-    Deterministic, with a relative error of at most 1e-3 down to p = 1e-6; exact but for rounding up
-    to 32 non-zero differences and on short lattices.
+    Deterministic, with a relative error of at most 1e-3 down to p = 1e-6; exact up to rounding for
+    at most 32 non-zero differences and on short lattices.
 
     Parameters
     ----------
     differences : array-like of shape (n,)
-        Paired differences; NaN are left out, zeros do not matter.
+        Paired differences; NaN is left out, zeros do not matter.
     midp : bool, optional
         Whether patterns that tie with the observed one count half; by default if the differences
         lie on a lattice, see `is_lattice`.
@@ -110,7 +95,7 @@ def sign_flip_pvalue(
     Returns
     -------
     float
-        Above 0, at most 1; 1 if no difference is other than zero.
+        Above 0, at most 1; 1 if all differences are zero.
 
     References
     ----------
@@ -130,22 +115,37 @@ def sign_flip_pvalue(
     1.0
     """
     check_alternative(alternative)
-    return _pvalue(finite_values(differences), midp=midp, alternative=alternative)
+    values = finite_values(differences)
+    step = lattice_step(values)
+    half = step is not None if midp is None else midp
+    return pvalue_on_step(values, step, midp=half, alternative=alternative)
 
 
-def _test(
-    baseline: FloatArray, candidate: FloatArray, alternative: str, *, midp: bool
+def _test_pairs(
+    pairs: PairedScores, alternative: Alternative, *, midp: bool
 ) -> tuple[float, float]:
-    differences = paired_differences(baseline, candidate)
-    return float(differences.mean()), _pvalue(differences, midp=midp, alternative=alternative)
+    pvalue = pvalue_on_step(pairs.differences, pairs.step, midp=midp, alternative=alternative)
+    return float(pairs.differences.mean()), pvalue
 
 
-def _pvalue(differences: FloatArray, *, midp: bool | None, alternative: str) -> float:
+def pvalue_on_step(
+    differences: FloatArray,
+    step: float | None,
+    *,
+    midp: bool,
+    alternative: Alternative = "two-sided",
+) -> float:
+    """`sign_flip_pvalue` of finite differences whose `lattice_step` is known.
+
+    Examples
+    --------
+    >>> pvalue_on_step(np.array([1.0, 1.0, 1.0, -1.0, 1.0, 1.0]), 1.0, midp=True)
+    0.125
+    """
     if not differences.any():
         return 1.0
-    step = lattice_step(differences)
     tail, is_above = observed_tail(differences, step)
-    half = tail.equal / 2 if (step is not None if midp is None else midp) else 0.0
+    half = tail.equal / 2 if midp else 0.0
     outward = tail.at_least - half
     if alternative == "two-sided":
         pvalue = 1.0 if is_above is None else 2 * outward
@@ -157,7 +157,7 @@ def _pvalue(differences: FloatArray, *, midp: bool | None, alternative: str) -> 
 
 
 def observed_tail(differences: FloatArray, step: float | None) -> tuple[Tail, bool | None]:
-    """How likely random signs make the sum at least as large as seen, and the sum's sign.
+    """How likely random signs make the sum at least as large as observed, and the sum's sign.
 
     Parameters
     ----------
@@ -179,6 +179,7 @@ def observed_tail(differences: FloatArray, step: float | None) -> tuple[Tail, bo
     (Tail(at_least=0.5, equal=0.375), False)
     """
     if step is not None:
+        # Whole numbers, so that ties are exact; each distinct magnitude enters once with its count.
         steps = multiples(differences, step)
         counts = np.bincount(np.abs(steps))
         counts[0] = 0
@@ -190,6 +191,7 @@ def observed_tail(differences: FloatArray, step: float | None) -> tuple[Tail, bo
     if not magnitudes.all():
         magnitudes = magnitudes[magnitudes > 0]
     total = float(differences.sum())
+    # A sum this small is zero up to rounding: it has no direction.
     if abs(total) <= SAME_SUM * float(magnitudes.sum()):
         return scattered_tail(magnitudes, None, 0.0), None
     return scattered_tail(magnitudes, None, abs(total)), total > 0

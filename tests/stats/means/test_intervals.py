@@ -197,7 +197,7 @@ def test_one_score_without_bounds_has_no_limits(method):
 def test_equal_scores_have_no_width_where_spread_is_all_there_is(method):
     interval = mean_interval([0.1 + 0.2, 0.3, 0.3], method=method)  # equal but for rounding
     assert interval.low == interval.high == interval.estimate
-    assert interval.notes == ("all 3 scores are equal: no spread to make an interval of",)
+    assert interval.notes == ("all 3 scores are equal: without spread the interval has no width",)
 
 
 def test_scores_may_leave_the_bounds_by_rounding():
@@ -220,8 +220,8 @@ def test_moments_that_are_known_give_the_same_interval():
     [
         ({"confidence_level": 95}, "did you mean 0.95"),
         ({"confidence_level": 1.0}, "between 0 and 1"),
-        ({"n_resamples": 0}, "at least 1"),
-        ({"seed": -1}, "at least 0"),
+        ({"n_resamples": 0}, "n_resamples must be an integer >= 1"),
+        ({"seed": -1}, "seed must be an integer >= 0"),
         ({"bounds": (0, 1)}, "found 2"),
         ({"bounds": (1, 5)}, "found 0.5"),
         ({"bounds": (1, 0)}, "smallest and largest"),

@@ -4,11 +4,11 @@ from scipy import stats as scipy_stats
 
 from rageval_report.errors import DataError
 from rageval_report.stats.pairs.discordant import (
-    Discordant,
+    DiscordantPairs,
     binomial_cdf,
     coin_midp,
     coin_pvalue,
-    discordant_pairs,
+    count_discordant,
     is_binary,
 )
 
@@ -46,8 +46,8 @@ def test_the_midp_counts_the_outcome_half(wins, losses):
 def test_the_paired_table_is_counted():
     before = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])
     after = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 1.0])
-    pairs = discordant_pairs(before, after, "mcnemar")
-    assert pairs == Discordant(n=6, wins=2, losses=1, both=2)
+    pairs = count_discordant(before, after, "mcnemar")
+    assert pairs == DiscordantPairs(n=6, wins=2, losses=1, both=2)
     assert (pairs.discordant, pairs.difference) == (3, 1 / 6)
 
 
@@ -63,4 +63,4 @@ def test_a_score_between_right_and_wrong_is_named_with_the_method_that_cannot_ta
     with pytest.raises(
         DataError, match=r"'tango' needs scores of 0 and 1.*candidate also has 0\.5"
     ):
-        discordant_pairs(np.array([0.0, 1.0]), np.array([0.0, 0.5]), "tango")
+        count_discordant(np.array([0.0, 1.0]), np.array([0.0, 0.5]), "tango")

@@ -141,7 +141,7 @@ def test_no_scored_pair_is_an_error():
 
 @pytest.mark.parametrize("margin", [0.0, -0.1, math.nan])
 def test_a_margin_must_be_above_zero(margin):
-    with pytest.raises(DataError, match="margin must be a finite number above 0"):
+    with pytest.raises(DataError, match="margin must be a finite number > 0"):
         equivalence_test([0.1], [0.2], margin)
 
 

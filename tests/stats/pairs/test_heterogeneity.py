@@ -151,7 +151,7 @@ def test_groups_shifted_the_same_way_by_different_constants_do_not_change_sign()
 
 @pytest.mark.parametrize("given", [[], [[0.1, 0.2]], [[0.1, 0.2], [math.nan]]])
 def test_fewer_than_two_groups_are_an_error(given):
-    with pytest.raises(DataError, match="expected two groups or more with differences"):
+    with pytest.raises(DataError, match="expected at least two groups with paired differences"):
         heterogeneity_test(given)
 
 

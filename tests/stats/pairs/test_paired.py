@@ -152,13 +152,13 @@ def test_an_infinite_score_is_an_error_that_names_the_side(call):
 @pytest.mark.parametrize("call", [paired_test, paired_interval])
 @pytest.mark.parametrize("wrong", [0, -5, 2.5])
 def test_a_number_of_resamples_must_be_one(call, wrong):
-    with pytest.raises(DataError, match="n_resamples must be a whole number of at least 1"):
+    with pytest.raises(DataError, match="n_resamples must be an integer >= 1"):
         call(*RATINGS, n_resamples=wrong)
 
 
 @pytest.mark.parametrize("call", [paired_test, paired_interval])
 def test_a_seed_must_be_one(call):
-    with pytest.raises(DataError, match="seed must be a whole number"):
+    with pytest.raises(DataError, match="seed must be an integer >= 0"):
         call(*RATINGS, seed=-1)
 
 
@@ -173,7 +173,8 @@ def test_an_unknown_interval_answers_with_the_nearest_one_even_without_data():
 
 
 def test_an_unknown_alternative_is_an_error():
-    with pytest.raises(UnknownNameError, match="no alternative is named 'bigger'"):
+    expected = 'alternative must be "two-sided", "less" or "greater"; got "bigger"'
+    with pytest.raises(UnknownNameError, match=expected):
         paired_test(*RATINGS, alternative="bigger")
 
 

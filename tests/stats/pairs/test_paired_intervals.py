@@ -6,7 +6,7 @@ from scipy import optimize
 from scipy import stats as scipy_stats
 
 from rageval_report.errors import DataError
-from rageval_report.stats import INTERVALS, PAIRED_INTERVALS
+from rageval_report.stats import INTERVALS, PAIRED_INTERVALS, PairedScores
 
 # Newcombe (1998), Statistics in Medicine 17:2635-2650, table III: both, wins, losses, neither and
 # the limits of method 10.
@@ -36,8 +36,7 @@ OF_DIFFERENCES = ["t", "percentile", "bca", "studentised"]
 
 def interval(method, before, after, confidence_level=0.95):
     return PAIRED_INTERVALS[method](
-        np.asarray(before, float),
-        np.asarray(after, float),
+        PairedScores(np.asarray(before, float), np.asarray(after, float)),
         confidence_level=confidence_level,
         n_resamples=999,
         seed=0,
@@ -196,7 +195,7 @@ def test_equal_differences_have_an_interval_of_no_width_and_a_note(method):
     before = np.array([0.1, 0.7, 1.3, 0.37])
     found = interval(method, before, before + 0.1)
     assert found.low == found.high == found.estimate == pytest.approx(0.1)
-    assert "no spread" in found.notes[0]
+    assert "without spread" in found.notes[0]
 
 
 @pytest.mark.parametrize("method", OF_DIFFERENCES)

@@ -8,7 +8,7 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 
 from rageval_report.errors import DataError
-from rageval_report.stats import TESTS
+from rageval_report.stats import TESTS, PairedScores
 
 ALTERNATIVES = ["two-sided", "less", "greater"]
 SCIPY_ZEROS = {"wilcoxon": "wilcox", "wilcoxon-pratt": "pratt", "wilcoxon-zsplit": "zsplit"}
@@ -28,8 +28,7 @@ DRAWN = {"bootstrap", "sign-flip-mc"}
 
 def run(test, before, after, alternative="two-sided", n_resamples=999, seed=0):
     return TESTS[test](
-        np.asarray(before, float),
-        np.asarray(after, float),
+        PairedScores(np.asarray(before, float), np.asarray(after, float)),
         alternative=alternative,
         n_resamples=n_resamples,
         seed=seed,

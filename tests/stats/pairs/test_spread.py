@@ -3,13 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from rageval_report.stats.pairs.spread import rounding, standard_deviation, tie_magnitudes
+from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation, tie_magnitudes
 
 
 def test_the_tolerance_grows_with_the_scores_but_never_falls_below_that_of_one():
-    assert rounding(np.array([0.001])) == 1e-12
-    assert rounding(np.array([5.0, -3000.0]), np.array([2.0])) == 3e-9
-    assert rounding(np.array([])) == 1e-12
+    assert rounding_tolerance(np.array([0.001])) == 1e-12
+    assert rounding_tolerance(np.array([5.0, -3000.0]), np.array([2.0])) == 3e-9
+    assert rounding_tolerance(np.array([])) == 1e-12
 
 
 def test_the_standard_deviation_is_numpys():

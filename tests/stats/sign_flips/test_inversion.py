@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from rageval_report.errors import DataError
-from rageval_report.stats import PAIRED_INTERVALS
+from rageval_report.stats import PAIRED_INTERVALS, PairedScores
 from rageval_report.stats.sign_flips import inversion
 from rageval_report.stats.sign_flips.inversion import (
-    Near,
+    SecantPoint,
     Shifts,
-    settled,
+    follow_secants,
     sign_flip,
     sign_flip_interval,
 )
@@ -104,8 +104,8 @@ def test_a_shift_of_all_differences_shifts_the_limits(n):
 @pytest.mark.parametrize("n", [10, 40, 500])
 def test_swapping_the_sides_mirrors_the_interval(n):
     before, after = np.random.default_rng(n).random((2, n))
-    one = sign_flip(before, after, confidence_level=0.95)
-    other = sign_flip(after, before, confidence_level=0.95)
+    one = sign_flip(PairedScores(before, after), confidence_level=0.95)
+    other = sign_flip(PairedScores(after, before), confidence_level=0.95)
     assert (one.low, one.high) == pytest.approx((-other.high, -other.low), abs=1e-6)
 
 
@@ -157,7 +157,7 @@ def test_one_pair_has_no_interval():
 
 
 def test_identical_pipelines_have_a_point_at_zero():
-    interval = sign_flip(np.ones(9), np.ones(9), confidence_level=0.95)
+    interval = sign_flip(PairedScores(np.ones(9), np.ones(9)), confidence_level=0.95)
     assert (interval.low, interval.high, interval.notes) == (0.0, 0.0, ("identical",))
 
 
@@ -194,7 +194,7 @@ def test_the_pvalue_of_a_shift_is_that_of_the_shifted_differences():
 def test_the_interval_is_in_the_table():
     before, after = np.random.default_rng(0).random((2, 12))
     member = PAIRED_INTERVALS["sign-flip"]
-    found = member(before, after, confidence_level=0.9, n_resamples=99, seed=0)
+    found = member(PairedScores(before, after), confidence_level=0.9, n_resamples=99, seed=0)
     assert found == sign_flip_interval(after - before, confidence_level=0.9)
 
 
@@ -224,7 +224,7 @@ def test_secants_end_where_a_bracketed_search_does(kind, n, monkeypatch):
         "one large": lambda: np.append(rng.normal(0.0, 0.01, n - 1), 3.0),
     }[kind]()
     quick = sign_flip_interval(d)
-    monkeypatch.setattr(inversion, "settled", lambda *_: None)
+    monkeypatch.setattr(inversion, "follow_secants", lambda *_: None)
     bracketed = sign_flip_interval(d)  # scipy.optimize.brentq, SciPy 1.17
     half = (bracketed.high - bracketed.low) / 2
     assert quick.low == pytest.approx(bracketed.low, abs=2e-6 * half)
@@ -232,4 +232,7 @@ def test_secants_end_where_a_bracketed_search_does(kind, n, monkeypatch):
 
 
 def test_secants_give_up_where_the_excess_is_a_staircase():
-    assert settled(lambda shift: -1.0 if shift < 0.3 else 1.0, Near(0.0, 1.0), 1e-6, 1.0) is None
+    assert (
+        follow_secants(lambda shift: -1.0 if shift < 0.3 else 1.0, SecantPoint(0.0, 1.0), 1e-6, 1.0)
+        is None
+    )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats import TESTS
+from rageval_report.stats import TESTS, PairedScores
 from rageval_report.stats.sign_flips.signflip import (
     is_lattice,
     observed_tail,
@@ -87,7 +87,7 @@ def test_the_pvalue_is_scipys_exact_permutation_test(alternative):
         alternative=alternative,
         vectorized=True,
     )
-    statistic, pvalue = sign_flip(before, after, alternative=alternative)
+    statistic, pvalue = sign_flip(PairedScores(before, after), alternative=alternative)
     assert statistic == pytest.approx(expected.statistic)
     assert pvalue == pytest.approx(expected.pvalue, rel=1e-12)
 
@@ -155,9 +155,8 @@ def test_the_far_tail_keeps_its_digits():
 def test_swapping_the_sides_keeps_p_and_turns_the_sign(midp):
     before, after = np.random.default_rng(2).random((2, 60))
     test = sign_flip_midp if midp else sign_flip
-    one, other = (
-        test(*pair, alternative="two-sided") for pair in [(before, after), (after, before)]
-    )
+    sides = PairedScores(before, after), PairedScores(after, before)
+    one, other = (test(pairs, alternative="two-sided") for pairs in sides)
     assert one[0] == pytest.approx(-other[0])
     assert one[1] == pytest.approx(other[1], rel=1e-9)
 
@@ -193,8 +192,8 @@ def test_the_two_sides_add_up_to_one_with_half_ties(n):
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 def test_identical_pipelines_have_p_one(alternative):
     scores = np.array([0.3, 0.5, 0.9])
-    assert sign_flip(scores, scores, alternative=alternative) == (0.0, 1.0)
-    assert sign_flip_midp(scores, scores, alternative=alternative) == (0.0, 1.0)
+    assert sign_flip(PairedScores(scores, scores), alternative=alternative) == (0.0, 1.0)
+    assert sign_flip_midp(PairedScores(scores, scores), alternative=alternative) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 12, 40, 200])
@@ -257,10 +256,10 @@ def test_the_observed_tail_knows_the_side():
 
 
 def test_both_tests_are_in_the_table():
-    before, after = np.zeros(6), np.full(6, 0.1)
+    pairs = PairedScores(np.zeros(6), np.full(6, 0.1))
     options = {"alternative": "two-sided", "n_resamples": 99, "seed": 0}
-    assert TESTS["sign-flip"](before, after, **options)[1] == 2 / 64
-    assert TESTS["sign-flip-midp"](before, after, **options)[1] == 1 / 64
+    assert TESTS["sign-flip"](pairs, **options)[1] == 2 / 64
+    assert TESTS["sign-flip-midp"](pairs, **options)[1] == 1 / 64
 
 
 def test_an_unknown_alternative_is_refused():

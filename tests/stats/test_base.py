@@ -3,7 +3,7 @@ import math
 import pytest
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats._checks import (
+from rageval_report.stats.base import (
     check_alternative,
     check_positive,
     check_probability,
@@ -12,7 +12,8 @@ from rageval_report.stats._checks import (
 
 
 def test_an_unknown_alternative_answers_with_the_nearest_one():
-    with pytest.raises(UnknownNameError, match="Did you mean 'two-sided'"):
+    expected = 'alternative must be "two-sided", "less" or "greater"; got "two_sided"'
+    with pytest.raises(UnknownNameError, match=f"{expected}. Did you mean 'two-sided'"):
         check_alternative("two_sided")
 
 
@@ -31,11 +32,11 @@ def test_an_impossible_probability_is_refused(value):
 
 @pytest.mark.parametrize("value", [0.0, -0.02, math.inf, math.nan])
 def test_a_margin_must_be_finite_and_above_zero(value):
-    with pytest.raises(DataError, match="margin must be a finite number above 0"):
+    with pytest.raises(DataError, match="margin must be a finite number > 0"):
         check_positive("margin", value)
 
 
 @pytest.mark.parametrize("n", [1, 0, 2.5, math.nan, math.inf])
 def test_a_number_of_queries_must_be_whole_and_at_least_two(n):
-    with pytest.raises(DataError, match="n must be a whole number of at least 2"):
+    with pytest.raises(DataError, match="n must be an integer >= 2; got"):
         check_queries(n)

@@ -1,0 +1,137 @@
+"""What a member of each table of `rageval_report.stats` is: what it takes, and what it returns.
+
+A member is a function, or an object that can be called like one and says more about itself:
+`PairedTest` names the interval that belongs to a test, `ClosedFormInterval` needs no scores but
+their moments. Nothing else in the package lists the members or knows one of them by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+
+from rageval_report._registry import load
+from rageval_report.stats.base import Interval
+from rageval_report.stats.means.moments import Moments, moments
+from rageval_report.types import FloatArray
+
+if TYPE_CHECKING:
+    from rageval_report.stats.pairs.paired_scores import PairedScores
+
+Bounds: TypeAlias = tuple[float, float]
+# The interval of a mean at a confidence level, from the moments of the scores and their bounds.
+ClosedForm: TypeAlias = Callable[[Moments, float, Bounds | None], Interval]
+
+
+class MeanInterval(Protocol):
+    """An interval of the mean of finite scores; there is at least one score."""
+
+    def __call__(
+        self,
+        values: FloatArray,
+        *,
+        confidence_level: float,
+        bounds: Bounds | None,
+        n_resamples: int,
+        seed: int,
+    ) -> Interval: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedFormInterval:
+    """A member of ``INTERVALS`` whose formula needs only the moments of the scores.
+
+    Parameters
+    ----------
+    formula : ClosedForm or str
+        The formula, or "module:attribute", loaded when it is first needed.
+    has_limits_for_one_score : bool
+        Whether the formula has limits for a single score. If not, `mean_interval` gives the bounds.
+    """
+
+    formula: ClosedForm | str
+    has_limits_for_one_score: bool = False
+
+    def of_moments(
+        self, known: Moments, confidence_level: float, bounds: Bounds | None
+    ) -> Interval:
+        """The interval of a column whose moments are known."""
+        formula = load(self.formula) if isinstance(self.formula, str) else self.formula
+        return cast(ClosedForm, formula)(known, confidence_level, bounds)
+
+    def __call__(
+        self,
+        values: FloatArray,
+        *,
+        confidence_level: float,
+        bounds: Bounds | None = None,
+        **_options: object,
+    ) -> Interval:
+        return self.of_moments(moments(values), confidence_level, bounds)
+
+
+class PairedInterval(Protocol):
+    """An interval of the mean difference; there is at least one pair."""
+
+    def __call__(
+        self, pairs: PairedScores, *, confidence_level: float, n_resamples: int, seed: int
+    ) -> Interval: ...
+
+
+class PairedTestFunction(Protocol):
+    """A test of the mean difference: the statistic and the p-value; there is at least one pair.
+
+    The alternative is "two-sided", "less" or "greater".
+    """
+
+    def __call__(
+        self, pairs: PairedScores, *, alternative: str, n_resamples: int, seed: int
+    ) -> tuple[float, float]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTest:
+    """A member of ``TESTS``: the function, and what its results mean.
+
+    Parameters
+    ----------
+    function : PairedTestFunction or str
+        The test, or "module:attribute", loaded when it is first needed.
+    statistic : str
+        What the statistic is, e.g. "mean difference".
+    interval : str, optional
+        The member of ``PAIRED_INTERVALS`` that belongs to the test, or "auto" for the default one:
+        the inversion of the sign-flip test, Bonett and Price's interval for scores of 0 and 1. If
+        omitted, no interval belongs to the test, and whoever compares with it must choose one.
+
+    Examples
+    --------
+    >>> from rageval_report.stats import TESTS
+    >>> TESTS["t"].interval, TESTS["t"].statistic
+    ('t', 't statistic')
+    """
+
+    function: PairedTestFunction | str
+    statistic: str = ""
+    interval: str | None = None
+
+    def __call__(
+        self, pairs: PairedScores, *, alternative: str, n_resamples: int, seed: int
+    ) -> tuple[float, float]:
+        function = load(self.function) if isinstance(self.function, str) else self.function
+        return cast(PairedTestFunction, function)(
+            pairs, alternative=alternative, n_resamples=n_resamples, seed=seed
+        )
+
+
+class Correction(Protocol):
+    """Adjusted p-values of a family without NaN, in the same order."""
+
+    def __call__(self, pvalues: FloatArray) -> FloatArray: ...
+
+
+class Effect(Protocol):
+    """An effect size of a paired comparison; there is at least one pair."""
+
+    def __call__(self, pairs: PairedScores) -> float: ...

@@ -1,0 +1,92 @@
+"""Two pipelines' scores of the same queries, with what several statistics need of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy.typing as npt
+
+from rageval_report.errors import DataError
+from rageval_report.stats.base import paired_differences, paired_values
+from rageval_report.stats.pairs.discordant import DiscordantPairs, count_discordant, is_binary
+from rageval_report.stats.pairs.spread import rounding_tolerance
+from rageval_report.stats.sign_flips.lattice import lattice_step
+from rageval_report.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class PairedScores:
+    """Complete pairs of scores: what each paired test, interval and effect size takes.
+
+    What is derived from the scores is computed on first use and kept, because a comparison asks a
+    test, an interval and several effect sizes about the same pairs.
+
+    Parameters
+    ----------
+    baseline, candidate : ndarray of shape (n,)
+        One finite score per query, both sides in the same order.
+
+    Examples
+    --------
+    >>> pairs = PairedScores.of([1, 2, float("nan"), 4], [2, 2, 3, 3])
+    >>> pairs.n, pairs.differences, pairs.step
+    (3, array([ 1.,  0., -1.]), 1.0)
+    """
+
+    baseline: FloatArray
+    candidate: FloatArray
+
+    @classmethod
+    def of(cls, baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> Self:
+        """The pairs in which both scores are present.
+
+        Raises
+        ------
+        DataError
+            If no query has a score on both sides, the sides differ in length, or a score is
+            infinite.
+        """
+        pairs = cls(*paired_values(baseline, candidate))
+        if not pairs.n:
+            raise DataError(
+                "no query has a score on both sides; check that both pipelines scored the same "
+                "queries"
+            )
+        return pairs
+
+    @property
+    def n(self) -> int:
+        """The number of pairs."""
+        return int(self.baseline.size)
+
+    @cached_property
+    def differences(self) -> FloatArray:
+        """Candidate minus baseline, with rounding noise set to exactly zero."""
+        return paired_differences(self.baseline, self.candidate)
+
+    @cached_property
+    def is_binary(self) -> bool:
+        """Whether every score of both sides is 0 or 1."""
+        return is_binary(self.baseline, self.candidate)
+
+    @cached_property
+    def step(self) -> float | None:
+        """The step of which all differences are multiples; None if they are not on a lattice."""
+        return lattice_step(self.differences)
+
+    @cached_property
+    def tolerance(self) -> float:
+        """The difference up to which two scores of this size count as equal."""
+        return rounding_tolerance(self.baseline, self.candidate)
+
+    def count_discordant(self, method: str) -> DiscordantPairs:
+        """The counts of the paired two-by-two table, for a method that needs scores of 0 and 1.
+
+        Raises
+        ------
+        DataError
+            If a score is neither 0 nor 1; the message names the method.
+        """
+        return count_discordant(self.baseline, self.candidate, method)
