@@ -9,7 +9,7 @@ import pandas as pd
 
 from rageval_report.render import renderer_for
 from rageval_report.render.layout import NARROWEST
-from rageval_report.render.text import WIDTH
+from rageval_report.render.plain_text import WIDTH
 from rageval_report.results import Result
 
 
@@ -41,7 +41,7 @@ def written(
     if renderer.values_only and len(results) > 1:
         return renderer.whole(_stacked(results, what))
     options = {} if width is None else {"width": max(NARROWEST, min(WIDTH, width))}
-    return renderer.joined([renderer.whole(result, **options) for result in results.values()])
+    return renderer.join_texts([renderer.whole(result, **options) for result in results.values()])
 
 
 def _stacked(results: Mapping[str, Result], what: str) -> Result:

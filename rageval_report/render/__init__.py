@@ -24,13 +24,13 @@ _HERE = "rageval_report.render"
 _ENTRIES = (
     Renderer(
         "text",
-        f"{_HERE}.text:render",
+        f"{_HERE}.plain_text:render",
         (".txt",),
-        f"{_HERE}.text:whole",
+        f"{_HERE}.plain_text:render_file",
         cli_name="table",
         fits_terminal=True,
     ),
-    Renderer("markdown", f"{_HERE}.markdown:render", (".md",), f"{_HERE}.markdown:whole"),
+    Renderer("markdown", f"{_HERE}.markdown:render", (".md",), f"{_HERE}.markdown:render_file"),
     Renderer(
         "html",
         f"{_HERE}.html:render",

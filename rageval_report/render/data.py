@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.render.cells import is_missing, plain
+from rageval_report.render.cell_text import is_missing, plain
 from rageval_report.results import Result
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -21,12 +21,12 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.A
 
 
 def render_json(result: Result) -> str:
-    """Everything that the result holds, as JSON; NaN and infinities are null.
+    """The whole result as JSON; NaN and infinities are null.
 
     Parameters
     ----------
     result : Result
-        What is written.
+        The result to write.
 
     Examples
     --------
@@ -35,8 +35,8 @@ def render_json(result: Result) -> str:
     [{'mean': 0.1}, {'mean': None}]
     """
     text = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2)
-    # Half a character cannot be written as UTF-8; its escape is the same text to every parser.
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    # A lone surrogate cannot be written as UTF-8; every parser reads its escape as the same text.
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def join_json(texts: Sequence[str]) -> str:
@@ -53,18 +53,18 @@ def join_json(texts: Sequence[str]) -> str:
 def render_csv(result: Result, *, delimiter: str = ",", neutralise_formulas: bool = False) -> str:
     """The whole table as delimited text at full precision, the named index first.
 
-    Every number comes back as the same number; nothing stands for a missing value; lists and
-    dicts are written as JSON. Lines end in a line feed.
+    Every number is read back as the same number; a missing value is an empty field; lists and dicts
+    are written as JSON. Lines end in a line feed.
 
     Parameters
     ----------
     result : Result
-        Its frame is written; title, notes and settings are not.
+        Only its frame is written, not its title, notes and settings.
     delimiter : str
         One character.
     neutralise_formulas : bool
-        Whether texts that a spreadsheet would compute, because they open with ``=``, ``+``,
-        ``-`` or ``@``, get an apostrophe in front. Numbers stay.
+        Whether an apostrophe is put before texts that a spreadsheet would compute, because they
+        start with ``=``, ``+``, ``-`` or ``@``. Numbers are not changed.
 
     Examples
     --------
@@ -75,10 +75,10 @@ def render_csv(result: Result, *, delimiter: str = ",", neutralise_formulas: boo
     """
     names, columns = _named_columns(result.frame)
     if neutralise_formulas:
-        names = [_neutralised(name) for name in names]
-        columns = [[_neutralised(value) for value in column] for column in columns]
-    lines = _Lines()
-    writer = csv.writer(lines, delimiter=delimiter, lineterminator=_Lines.end)
+        names = [_neutralise(name) for name in names]
+        columns = [[_neutralise(value) for value in column] for column in columns]
+    lines = _CsvLines()
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator=_CsvLines.end)
     writer.writerow(names)
     writer.writerows(zip(*columns, strict=True))
     return "".join(lines.written)
@@ -87,11 +87,12 @@ def render_csv(result: Result, *, delimiter: str = ",", neutralise_formulas: boo
 render_tsv = partial(render_csv, delimiter="\t")
 
 
-class _Lines:
-    """What a csv writer writes into.
+class _CsvLines:
+    """The output of a csv writer, row by row.
 
-    The writer quotes the characters of its own line end, so that both kinds of line break are
-    quoted within a field; what it puts at the end of a row then becomes a line feed.
+    A csv writer quotes a field that contains a character of its line end, so its line end here is a
+    carriage return and a line feed: both are then quoted. At the end of a row they become a line
+    feed.
     """
 
     end = "\r\n"
@@ -104,7 +105,7 @@ class _Lines:
 
 
 def _named_columns(frame: pd.DataFrame) -> tuple[list[str], list[list[Any]]]:
-    """The levels of the index that have names, then the columns, as a csv writer takes them."""
+    """The names and values of the named index levels, then of the columns, for a csv writer."""
     levels = [level for level, name in enumerate(frame.index.names) if name is not None]
     names = [str(frame.index.names[level]) for level in levels]
     columns = [
@@ -139,7 +140,7 @@ def _jsonable(value: object) -> Any:
     return value if isinstance(value, bool | int | float | str) else str(value)
 
 
-def _neutralised(value: Any) -> Any:
+def _neutralise(value: Any) -> Any:
     if not isinstance(value, str) or not _FORMULA.match(value) or _NUMBER.fullmatch(value):
         return value
     return f"'{value}"

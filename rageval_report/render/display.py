@@ -1,7 +1,7 @@
-"""How wide a text is on a screen, and how it is made safe, cut and wrapped for one.
+"""Texts for a screen: their width, and how they are cleaned, cut, wrapped and padded.
 
-Widths are counted in columns of a terminal. They come from the Unicode tables of Python alone, so
-that a page looks the same whatever else is installed.
+Widths are counted in columns of a terminal. They come from Python's own Unicode tables, so that a
+page looks the same whatever else is installed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 
 ELLIPSIS = "…"
 
-# What is not broken over two lines as long as there is room: words, the parts of a name such as
+# Pieces of text that are kept on one line if they fit: words, the parts of a name such as
 # exact_match, the settings of a signature.
 WORDS = re.compile(r"\S+\s*")
 NAMES = re.compile(r"[^\s_/]+[_/]*\s*|[_/]+\s*")
@@ -23,19 +23,19 @@ _BLANKS = re.compile(r"\s+")
 _HANGUL_TAILS = range(0x1160, 0x1200)  # vowels and finals that are drawn into the syllable before
 _JOINERS = "\u200c\u200d"
 
-# Invisible helpers (soft hyphens, zero-width blanks, direction marks, variation selectors, tags):
-# terminals disagree on their width, and nobody misses them.
+# Invisible characters (soft hyphens, zero-width spaces, direction marks, variation selectors, tags)
+# are removed, because terminals disagree on their width.
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u180b-\u180f\u200b\u200e\u200f\u2060-\u2065\u206a-\u206f\ufe00-\ufe0f\ufeff"
     "\U000e0000-\U000e0fff]"
 )
-# What could move the cursor, turn the rest of the line around, or not be written as UTF-8.
+# Characters that move the cursor, reverse the rest of the line, or cannot be written as UTF-8.
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff]"
 )
-# A text this many times longer than what is shown of it is not even looked at to its end.
-_LOOKED_AT = 20
-_CHARACTERS_A_COLUMN = 2  # accents may be piled up without end, and take no width
+# Of a long text only this many characters per shown column are cleaned: a megabyte costs nothing.
+_CLEANED_PER_COLUMN = 20
+_CHARACTERS_PER_COLUMN = 2  # a limit for combining accents, which take no width
 
 
 def display_width(text: str) -> int:
@@ -67,7 +67,7 @@ def clean(text: str) -> str:
     r"""The text on one line, without anything that could disturb the page around it.
 
     Runs of blanks and line breaks become one blank; control characters, direction overrides and
-    halves of characters become U+FFFD; invisible helpers are left out.
+    halves of characters become U+FFFD; invisible characters are removed.
 
     Parameters
     ----------
@@ -82,58 +82,58 @@ def clean(text: str) -> str:
     return _UNSAFE.sub("\ufffd", _UNSEEN.sub("", _BLANKS.sub(" ", text))).strip()
 
 
-def shortened(text: str, most: int) -> str:
-    """The clean text, cut with an ellipsis where it is wider than `most` columns.
+def shorten(text: str, most: int) -> str:
+    """The clean text, cut with an ellipsis if it is wider than `most` columns.
 
     Parameters
     ----------
     text : str
         Any text, however long.
     most : int
-        The width that is not exceeded, at least 1.
+        The largest width, at least 1.
 
     Examples
     --------
-    >>> shortened("What is the capital of France?", 12)
+    >>> shorten("What is the capital of France?", 12)
     'What is the…'
     """
-    looked_at = text[: _LOOKED_AT * most]
-    told = clean(looked_at)
-    kept = told[: _CHARACTERS_A_COLUMN * most]
-    if len(looked_at) == len(text) and kept == told and display_width(told) <= most:
-        return told
-    return fitting(kept, most - 1).rstrip(" " + _JOINERS) + ELLIPSIS
+    beginning = text[: _CLEANED_PER_COLUMN * most]
+    line = clean(beginning)
+    limited = line[: _CHARACTERS_PER_COLUMN * most]
+    if len(beginning) == len(text) and limited == line and display_width(line) <= most:
+        return line
+    return cut_to_width(limited, most - 1).rstrip(" " + _JOINERS) + ELLIPSIS
 
 
-def fitting(text: str, width: int) -> str:
+def cut_to_width(text: str, width: int) -> str:
     """The longest beginning of a text that is at most `width` columns wide.
 
     Examples
     --------
-    >>> fitting("再現率", 5)
+    >>> cut_to_width("再現率", 5)
     '再現'
     """
-    taken = 0
+    used = 0
     for place, character in enumerate(text):
-        taken += _columns_of(character)
-        if taken > width:
+        used += _columns_of(character)
+        if used > width:
             return text[:place]
     return text
 
 
-def wrapped(text: str, width: int, *, hanging: int = 0, at: re.Pattern[str] = WORDS) -> list[str]:
-    """The text on lines of at most `width` columns, broken at blanks where there are any.
+def wrap(text: str, width: int, *, hanging: int = 0, at: re.Pattern[str] = WORDS) -> list[str]:
+    """The text on lines of at most `width` columns, broken at blanks if possible.
 
     Parameters
     ----------
     text : str
         A clean text.
     width : int
-        The width that no line exceeds.
+        The largest width of a line.
     hanging : int
-        By how many blanks all lines but the first are indented.
+        The number of blanks by which all lines but the first are indented.
     at : pattern
-        What may not be broken as long as it fits on a line.
+        The pieces that are kept on one line if they fit.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def wrapped(text: str, width: int, *, hanging: int = 0, at: re.Pattern[str] = WO
 
     Examples
     --------
-    >>> wrapped("- hyde is better on faithfulness", 20, hanging=2)
+    >>> wrap("- hyde is better on faithfulness", 20, hanging=2)
     ['- hyde is better on', '  faithfulness']
     """
     lines, line = [], ""
@@ -155,23 +155,23 @@ def wrapped(text: str, width: int, *, hanging: int = 0, at: re.Pattern[str] = WO
 
 
 def _pieces(text: str, room: int, at: re.Pattern[str]) -> Iterator[str]:
-    """The unbreakable parts of a text; what is wider than the room is broken all the same."""
+    """The pieces of a text; a piece that is wider than the room is broken."""
     for token in at.findall(text):
         rest = token
         while display_width(rest.rstrip()) > room:
-            piece = fitting(rest, room) or rest[:1]
+            piece = cut_to_width(rest, room) or rest[:1]
             yield piece
             rest = rest[len(piece) :]
         if rest:
             yield rest
 
 
-def padded(text: str, width: int, *, right: bool = False) -> str:
-    """The text filled up with blanks to `width` columns.
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """The text with blanks up to `width` columns.
 
     Examples
     --------
-    >>> padded("再現率", 8), padded("0.5", 6, right=True)
+    >>> pad("再現率", 8), pad("0.5", 6, right=True)
     ('再現率  ', '   0.5')
     """
     blanks = " " * (width - display_width(text))

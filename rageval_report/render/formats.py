@@ -110,7 +110,7 @@ class Renderer:
         """
         return self._call(self.render_file or self.render, result, options)
 
-    def joined(self, texts: Sequence[str]) -> str:
+    def join_texts(self, texts: Sequence[str]) -> str:
         """The texts of several results as the text of one file."""
         if len(texts) == 1:
             return texts[0]

@@ -1,8 +1,8 @@
 """A result as HTML: a small fragment for notebooks, and a page that stands alone.
 
-The fragment has inline styles only, because notebooks and code-hosting sites strip style sheets
-and scripts, and no colour of its own, so that it reads in light and dark themes. It stays below
-30 kB whatever the data: first texts get shorter, then there are fewer rows and columns.
+The fragment has only inline styles, because notebooks and code-hosting sites strip style sheets and
+scripts, and no colours of its own, so that it is readable in light and dark themes. It stays below
+30 kB whatever the data: first its texts get shorter, then it has fewer rows and columns.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from html import escape
 from itertools import islice
 
-from rageval_report.render.cells import LONGEST_TOLD
-from rageval_report.render.display import shortened
-from rageval_report.render.table import NO_ROWS, Column, Group, Table, table_of
+from rageval_report.render.cell_text import LONGEST_SENTENCE
+from rageval_report.render.display import shorten
+from rageval_report.render.text_table import NO_ROWS, RowGroup, TextColumn, TextTable, table_of
 from rageval_report.results import Result
 
 MOST_BYTES = 30_000
@@ -54,7 +54,7 @@ padding:0 1em">
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """How much of a result is shown; None is all of it."""
+    """How much of a result is shown; None means all of it."""
 
     rows: int | None
     columns: int | None
@@ -64,9 +64,9 @@ class _Extent:
     is_page: bool = False
 
 
-# From the fullest to the barest, which fits whatever the data.
+# From the fullest to the smallest, which fits whatever the data.
 _EXTENTS = (
-    _Extent(MOST_ROWS, 40, 120, 40, LONGEST_TOLD),
+    _Extent(MOST_ROWS, 40, 120, 40, LONGEST_SENTENCE),
     _Extent(MOST_ROWS, 40, 60, 20, 400),
     _Extent(MOST_ROWS, 30, 30, 20, 200),
     _Extent(30, 30, 30, 10, 200),
@@ -75,7 +75,7 @@ _EXTENTS = (
     _Extent(5, 10, 20, 3, 100),
     _Extent(3, 5, 12, 1, 60),
 )
-_EVERYTHING = _Extent(None, None, 1000, None, LONGEST_TOLD, is_page=True)
+_EVERYTHING = _Extent(None, None, 1000, None, LONGEST_SENTENCE, is_page=True)
 
 
 def render(
@@ -86,11 +86,11 @@ def render(
     Parameters
     ----------
     result : Result
-        What is shown.
+        The result to show.
     columns : sequence of str, optional
-        The columns to show, in order; the headline where None.
+        The columns to show, in order; those of the headline if omitted.
     max_rows : int
-        How many rows are shown at most; fewer where they would not fit.
+        The largest number of rows; fewer are shown if they would not fit.
 
     Raises
     ------
@@ -118,9 +118,9 @@ def page(result: Result, *, columns: Sequence[str] | None = None) -> str:
     Parameters
     ----------
     result : Result
-        What is shown.
+        The result to show.
     columns : sequence of str, optional
-        The columns to show, in order; the headline where None.
+        The columns to show, in order; those of the headline if omitted.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def page(result: Result, *, columns: Sequence[str] | None = None) -> str:
     True
     """
     fragment = _fragment(result, columns, _EVERYTHING, None)
-    title = escape(shortened(result.title, LONGEST_TOLD))
+    title = escape(shorten(result.title, LONGEST_SENTENCE))
     return _PAGE.format(title=title, fragment=fragment)
 
 
@@ -157,35 +157,35 @@ def _fragment(
         max_columns=extent.columns,
         longest=extent.longest,
     )
-    title = _told(result.title, extent)
+    title = _escape(result.title, extent)
     parts = [
         f'<p style="margin:.4em 0"><strong>{title}</strong></p>',
-        _listed(_some(result.sentences, extent)),
+        _list_items(_first_texts(result.sentences, extent)),
         *_body(result, table, title),
-        _listed(_some([f"Note: {note}" for note in result.notes], extent)),
+        _list_items(_first_texts([f"Note: {note}" for note in result.notes], extent)),
         _element("div", f"<small><code>{_signature(result, extent)}</code></small>", _QUIET),
     ]
     return "<div>\n" + "\n".join(part for part in parts if part) + "\n</div>"
 
 
 def _signature(result: Result, extent: _Extent) -> str:
-    """The settings; a page says where they may be broken, so that they do not make it wider."""
-    told = _told(result.signature, extent)
-    return told.replace("|", "|<wbr>") if extent.is_page else told
+    """The settings; on a page with places to break the line, so that they do not widen it."""
+    signature = _escape(result.signature, extent)
+    return signature.replace("|", "|<wbr>") if extent.is_page else signature
 
 
-def _some(texts: Sequence[str], extent: _Extent) -> list[str]:
-    """The first texts, escaped, and how many more there are."""
-    shown = [_told(text, extent) for text in islice(texts, extent.texts)]
+def _first_texts(texts: Sequence[str], extent: _Extent) -> list[str]:
+    """The first texts, escaped, and the number of the others."""
+    shown = [_escape(text, extent) for text in islice(texts, extent.texts)]
     left_out = len(texts) - len(shown)
     return [*shown, *([f"... and {left_out} more"] if left_out else [])]
 
 
-def _told(text: str, extent: _Extent) -> str:
-    return escape(shortened(text, extent.longest_text))
+def _escape(text: str, extent: _Extent) -> str:
+    return escape(shorten(text, extent.longest_text))
 
 
-def _listed(texts: Iterable[str]) -> str:
+def _list_items(texts: Iterable[str]) -> str:
     items = "\n".join(f"<li>{text}</li>" for text in texts)
     return f'<ul style="{_LIST}">\n{items}\n</ul>' if items else ""
 
@@ -194,7 +194,7 @@ def _element(tag: str, content: str, style: str) -> str:
     return f'<{tag} style="{style}">{content}</{tag}>'
 
 
-def _body(result: Result, table: Table, title: str) -> Iterator[str]:
+def _body(result: Result, table: TextTable, title: str) -> Iterator[str]:
     if not len(result.frame):
         yield f"<p>{NO_ROWS}</p>"
     elif table.columns:
@@ -202,7 +202,7 @@ def _body(result: Result, table: Table, title: str) -> Iterator[str]:
         yield _element("div", f"... and {table.left_out}", _QUIET) if table.left_out else ""
 
 
-def _table(table: Table, title: str) -> Iterator[str]:
+def _table(table: TextTable, title: str) -> Iterator[str]:
     yield f'<table aria-label="{title}" style="{_TABLE}">'
     heads = "".join(
         f'<th scope="col" style="{_side(column)};{_RULE}">{escape(column.heading)}</th>'
@@ -214,12 +214,12 @@ def _table(table: Table, title: str) -> Iterator[str]:
     yield "</table>"
 
 
-def _rows(table: Table, group: Group) -> Iterator[str]:
+def _rows(table: TextTable, group: RowGroup) -> Iterator[str]:
     yield "<tbody>"
     if group.heading:
         yield (
             f'<tr><th scope="rowgroup" colspan="{len(table.columns)}" style="{_HEADING}">'
-            f"{escape(shortened(group.heading, _LONGEST_HEADING))}</th></tr>"
+            f"{escape(shorten(group.heading, _LONGEST_HEADING))}</th></tr>"
         )
     label, *columns = table.columns
     for place in range(group.start, group.stop):
@@ -228,13 +228,13 @@ def _rows(table: Table, group: Group) -> Iterator[str]:
     yield "</tbody>"
 
 
-def _cell(column: Column, place: int, look: str = "") -> str:
-    """The attributes and the text of a cell; a text goes in its own direction."""
+def _cell(column: TextColumn, place: int, look: str = "") -> str:
+    """The attributes and the text of a cell; the browser detects the direction of the text."""
     text = escape(column.cells[place])
     if column.is_numeric:
         return f'style="{_RIGHT}{look}">{text.replace(" ", _NO_BREAK)}'
     return f'dir="auto" style="{_LEFT}{look}">{text}'
 
 
-def _side(column: Column) -> str:
+def _side(column: TextColumn) -> str:
     return _RIGHT if column.is_numeric else _LEFT

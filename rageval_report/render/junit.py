@@ -1,8 +1,8 @@
 """A result as JUnit XML, which Jenkins, GitLab, GitHub's actions and most other CI systems show.
 
-There is no official schema; what is written is the part on which all of them agree: suites, a suite
-a result, a case a row, and in a case ``failure`` where a gate does not hold, ``error`` where it
-could not be evaluated. GitLab leaves out messages in attributes, so the element's text has it all.
+There is no official schema. This writes the part on which all of them agree: one suite per result,
+one case per row, and in a case ``failure`` if a gate does not hold or ``error`` if it could not be
+evaluated. GitLab does not show messages in attributes, so the element's text has everything.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from xml.etree import ElementTree as ET
 
-from rageval_report.render.cells import cell, is_missing
-from rageval_report.render.display import clean, shortened
+from rageval_report.render.cell_text import cell, is_missing
+from rageval_report.render.display import clean, shorten
 from rageval_report.results import Result
 
 _LONGEST_NAME = 300
 _LONGEST_WHY = 1000
-# What stands elsewhere in a case, so that its text need not say it again.
-_TOLD_APART = frozenset(("passed", "pipeline", "state", "why"))
+# Columns that have an attribute or element of their own in a case, so its text leaves them out.
+_OWN_ELEMENTS = frozenset(("passed", "pipeline", "state", "why"))
 
 
 def render(result: Result) -> str:
-    """The result as JUnit XML: a case a row.
+    """The result as JUnit XML, one case per row.
 
     Parameters
     ----------
     result : Result
-        Where it has a column ``passed``, as gates have, a row that is not passed is a failure, or
-        an error if its ``state`` is "not evaluated"; its ``why`` is the message. The rows of any
-        other result are cases that passed.
+        If it has a column ``passed``, as gates have, a row that did not pass is a failure, or an
+        error if its ``state`` is "not evaluated"; its ``why`` is the message. The rows of any other
+        result are cases that passed.
 
     Examples
     --------
@@ -50,19 +50,19 @@ def render(result: Result) -> str:
     suites = ET.Element("testsuites", {"name": "rageval-report", **_counts(cases)})
     suites.append(suite)
     ET.indent(suites)
-    written = ET.tostring(suites, encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written}\n'
+    xml = ET.tostring(suites, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{xml}\n'
 
 
 def _counts(cases: list[ET.Element]) -> dict[str, str]:
-    found = {
+    counts = {
         "tests": len(cases),
         "failures": sum(case.find("failure") is not None for case in cases),
         "errors": sum(case.find("error") is not None for case in cases),
         "skipped": 0,
         "time": 0,
     }
-    return {name: str(n) for name, n in found.items()}
+    return {name: str(n) for name, n in counts.items()}
 
 
 def _case(row: Mapping[str, object], result: Result) -> ET.Element:
@@ -73,10 +73,10 @@ def _case(row: Mapping[str, object], result: Result) -> ET.Element:
         name=_attribute(str(row.get(first, ""))),
         time="0",
     )
-    why = shortened(str(row.get("why", "")), _LONGEST_WHY)
-    fields = (name for name in row if name not in (first, *_TOLD_APART))
-    told = [f"{name}: {cell(row[name])}" for name in fields if not is_missing(row[name])]
-    text = "\n".join([*([why] if why else []), *map(clean, told)])
+    why = shorten(str(row.get("why", "")), _LONGEST_WHY)
+    fields = (name for name in row if name not in (first, *_OWN_ELEMENTS))
+    details = [f"{name}: {cell(row[name])}" for name in fields if not is_missing(row[name])]
+    text = "\n".join([*([why] if why else []), *map(clean, details)])
     if row.get("passed", True):
         ET.SubElement(case, "system-out").text = text
     else:
@@ -87,4 +87,4 @@ def _case(row: Mapping[str, object], result: Result) -> ET.Element:
 
 
 def _attribute(text: str) -> str:
-    return shortened(text, _LONGEST_NAME)
+    return shorten(text, _LONGEST_NAME)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from rageval_report.render.cells import LONGEST, LONGEST_TOLD
-from rageval_report.render.display import clean, shortened
-from rageval_report.render.table import NO_ROWS, Column, Group, Table, table_of
+from rageval_report.render.cell_text import LONGEST, LONGEST_SENTENCE
+from rageval_report.render.display import clean, shorten
+from rageval_report.render.text_table import NO_ROWS, RowGroup, TextColumn, TextTable, table_of
 from rageval_report.results import Result
 
 _ESCAPES = {
@@ -61,7 +61,7 @@ _OTHER_SCRIPTS = re.compile("[^\x00-\u017f]")
 _NOT_FOR_LABELS = re.compile(r"[^A-Za-z0-9:]+")
 
 _NEEDS = r"% Needs \usepackage{booktabs} in the preamble."
-_NEEDS_UNICODE = "% Some texts need XeLaTeX or LuaLaTeX, and a font that has their script."
+_NEEDS_UNICODE = "% Some texts need XeLaTeX or LuaLaTeX, and a font with their script."
 
 
 def render(
@@ -76,13 +76,13 @@ def render(
     Parameters
     ----------
     result : Result
-        What is shown.
+        The result to show.
     columns : sequence of str, optional
-        The columns to show, in order; the headline where None.
+        The columns to show, in order; those of the headline if omitted.
     longest : int
         The width to which texts are cut.
     label : str, optional
-        For ``\ref``; made of the title where None.
+        The label for ``\ref``; made from the title if omitted.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def render(
     lines = [
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{told(result.title)}}}",
+        rf"  \caption{{{escape_sentence(result.title)}}}",
         rf"  \label{{{label_of(label or f'tab:{result.title.lower()}')}}}",
         *(f"  {line}" for line in body),
         r"\end{table}",
@@ -117,8 +117,8 @@ def render(
     return "\n".join([_NEEDS, *needs, f"% {clean(result.signature)}", *lines])
 
 
-def escaped(text: str) -> str:
-    r"""The text with every character that LaTeX would act upon made harmless.
+def escape_latex(text: str) -> str:
+    r"""The text with every special character of LaTeX escaped.
 
     Parameters
     ----------
@@ -127,21 +127,21 @@ def escaped(text: str) -> str:
 
     Examples
     --------
-    >>> print(escaped("50 % of $x_1$ -- [a]"))
+    >>> print(escape_latex("50 % of $x_1$ -- [a]"))
     50 \% of \$x\_1\$ -{}- {[}a{]}
     """
-    return _SPECIALS.sub(lambda found: _ESCAPES.get(found[0], "{}-"), text)
+    return _SPECIALS.sub(lambda match: _ESCAPES.get(match[0], "{}-"), text)
 
 
-def told(text: str) -> str:
-    r"""A sentence of any length or number of lines, as LaTeX.
+def escape_sentence(text: str) -> str:
+    r"""A sentence of any length or number of lines, escaped, on one line.
 
     Examples
     --------
-    >>> print(told("recall@5\nrose by 10 %"))
+    >>> print(escape_sentence("recall@5\nrose by 10 %"))
     recall@5 rose by 10 \%
     """
-    return escaped(shortened(text, LONGEST_TOLD))
+    return escape_latex(shorten(text, LONGEST_SENTENCE))
 
 
 def label_of(text: str) -> str:
@@ -155,14 +155,14 @@ def label_of(text: str) -> str:
     return _NOT_FOR_LABELS.sub("-", text[:LONGEST]).strip("-:") or "tab"
 
 
-def _tabular(result: Result, table: Table) -> Iterator[str]:
+def _tabular(result: Result, table: TextTable) -> Iterator[str]:
     if not table.columns or not len(result.frame):
         yield "" if len(result.frame) else NO_ROWS
         return
     sides = "".join("r" if column.is_numeric else "l" for column in table.columns)
     yield rf"\begin{{tabular}}{{{sides}}}"
     yield r"  \toprule"
-    yield f"  {_joined([escaped(column.heading) for column in table.columns])}"
+    yield f"  {_join_cells([escape_latex(column.heading) for column in table.columns])}"
     for group in table.groups:
         yield r"  \midrule"
         yield from _rows(table, group)
@@ -170,30 +170,30 @@ def _tabular(result: Result, table: Table) -> Iterator[str]:
     yield r"\end{tabular}"
 
 
-def _rows(table: Table, group: Group) -> Iterator[str]:
+def _rows(table: TextTable, group: RowGroup) -> Iterator[str]:
     if group.heading:
-        heading = rf"\textit{{{escaped(shortened(group.heading, LONGEST))}}}"
+        heading = rf"\textit{{{escape_latex(shorten(group.heading, LONGEST))}}}"
         yield rf"  \multicolumn{{{len(table.columns)}}}{{l}}{{{heading}}} \\"
     for place in range(group.start, group.stop):
-        yield f"  {_joined([_cell(column, place) for column in table.columns])}"
+        yield f"  {_join_cells([_cell(column, place) for column in table.columns])}"
 
 
-def _joined(texts: list[str]) -> str:
+def _join_cells(texts: list[str]) -> str:
     return rf"{' & '.join(texts)} \\"
 
 
-def _cell(column: Column, place: int) -> str:
-    text = escaped(column.cells[place])
+def _cell(column: TextColumn, place: int) -> str:
+    text = escape_latex(column.cells[place])
     return _MINUS.sub("$-$", text) if column.is_numeric else text
 
 
 def _below(result: Result) -> Iterator[str]:
-    """The verdicts and the notes, small, each a paragraph."""
+    """The verdicts and the notes in small type, one paragraph each."""
     texts = [*result.sentences, *(f"Note: {note}" for note in result.notes)]
     if not texts:
         return
     yield r"\par\medskip"
     yield r"\begin{minipage}{\linewidth}"
     yield r"  \footnotesize"
-    yield from (rf"  {told(text)}\par" for text in texts)
+    yield from (rf"  {escape_sentence(text)}\par" for text in texts)
     yield r"\end{minipage}"

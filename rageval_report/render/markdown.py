@@ -8,15 +8,15 @@ from functools import partial
 
 from tabulate import tabulate
 
-from rageval_report.render.cells import LONGEST, LONGEST_TOLD
-from rageval_report.render.display import clean, shortened
-from rageval_report.render.table import NO_ROWS, Group, Table, table_of
+from rageval_report.render.cell_text import LONGEST, LONGEST_SENTENCE
+from rageval_report.render.display import clean, shorten
+from rageval_report.render.text_table import NO_ROWS, RowGroup, TextTable, table_of
 from rageval_report.results import Result
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-# Marks of Markdown anywhere; an underscore inside a word, as in exact_match, is none.
+# Characters that Markdown interprets anywhere; it leaves an underscore inside a word alone.
 _MARKS = re.compile(r"[\\`*|\[\]~$]|(?<![^\W_])_|_(?![^\W_])")
-# A mark that opens a heading, a list or a quotation where it stands first.
+# Characters that start a heading or a list at the beginning of a line.
 _OPENING = re.compile(r"^(?:[#+=-]|\d+(?=[.)]))")
 
 
@@ -28,16 +28,16 @@ def render(
     max_columns: int | None = 40,
     longest: int = LONGEST,
 ) -> str:
-    r"""The result as Markdown: title, verdicts, a pipe table a group, notes, signature.
+    r"""The result as Markdown: title, verdicts, one pipe table per group, notes, signature.
 
     Parameters
     ----------
     result : Result
-        What is shown.
+        The result to show.
     columns : sequence of str, optional
-        The columns to show, in order; the headline where None.
+        The columns to show, in order; those of the headline if omitted.
     max_rows, max_columns : int, optional
-        How many rows and columns are shown at most; all where None.
+        The largest number of rows and columns; all if None.
     longest : int
         The width to which texts are cut.
 
@@ -63,43 +63,43 @@ def render(
         result, columns=columns, max_rows=max_rows, max_columns=max_columns, longest=longest
     )
     parts = [
-        f"### {told(result.title)}",
-        _listed(result.sentences[:max_rows]),
+        f"### {escape_sentence(result.title)}",
+        _list_items(result.sentences[:max_rows]),
         *_body(result, table),
-        _listed(result.notes),
+        _list_items(result.notes),
         code(result.signature),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-whole = partial(render, max_rows=None, max_columns=None)
+render_file = partial(render, max_rows=None, max_columns=None)
 
 
-def escaped(text: str) -> str:
-    r"""The text as it is, wherever in Markdown it stands.
+def escape_markdown(text: str) -> str:
+    r"""The text with every character escaped that Markdown would interpret.
 
     Parameters
     ----------
     text : str
-        On one line.
+        One line.
 
     Examples
     --------
-    >>> print(escaped("<b> | *exact_match* `x`"))
+    >>> print(escape_markdown("<b> | *exact_match* `x`"))
     &lt;b&gt; \| \*exact_match\* \`x\`
     """
     return _MARKS.sub(r"\\\g<0>", text).translate(_ENTITIES)
 
 
-def told(text: str) -> str:
-    r"""A sentence as it is, also where it stands at the beginning of a line.
+def escape_sentence(text: str) -> str:
+    r"""A sentence, escaped so that it may also start a line.
 
     Examples
     --------
-    >>> print(told("1. not a list"))
+    >>> print(escape_sentence("1. not a list"))
     1\. not a list
     """
-    line = escaped(shortened(text, LONGEST_TOLD))
+    line = escape_markdown(shorten(text, LONGEST_SENTENCE))
     opening = _OPENING.match(line)
     if opening is None:
         return line
@@ -108,7 +108,7 @@ def told(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """The text as a piece of code, between more backticks than it has in a row.
+    """The text as inline code, between more backticks than it contains in a row.
 
     Examples
     --------
@@ -121,24 +121,24 @@ def code(text: str) -> str:
     return f"{fence}{blank}{line}{blank}{fence}"
 
 
-def _listed(texts: Sequence[str]) -> str:
-    return "\n".join(f"- {told(text)}" for text in texts)
+def _list_items(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {escape_sentence(text)}" for text in texts)
 
 
-def _body(result: Result, table: Table) -> Iterator[str]:
+def _body(result: Result, table: TextTable) -> Iterator[str]:
     if not len(result.frame):
         yield NO_ROWS
     elif table.columns:
         for group in table.groups:
-            yield f"#### {told(group.heading)}" if group.heading else ""
+            yield f"#### {escape_sentence(group.heading)}" if group.heading else ""
             yield _pipe_table(table, group)
         yield f"... and {table.left_out}" if table.left_out else ""
 
 
-def _pipe_table(table: Table, group: Group) -> str:
+def _pipe_table(table: TextTable, group: RowGroup) -> str:
     return tabulate(
-        [[escaped(text) for text in table.row(i)] for i in range(group.start, group.stop)],
-        [escaped(column.heading) for column in table.columns],
+        [[escape_markdown(text) for text in table.row(i)] for i in range(group.start, group.stop)],
+        [escape_markdown(column.heading) for column in table.columns],
         tablefmt="pipe",
         colalign=["right" if column.is_numeric else "left" for column in table.columns],
         disable_numparse=True,

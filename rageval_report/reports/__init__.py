@@ -1,8 +1,8 @@
 """The report file: one page that holds verdicts, tables, pictures, slices and every query.
 
-`report_evaluation` and `report_comparison` gather the parts from the analyses, a `Report` writes
-them: a page of HTML that needs nothing but itself, or Markdown, LaTeX or plain text. This room
-computes nothing of its own that an analysis could; it stands above analyses, renderers and plots.
+`report_evaluation` and `report_comparison` collect the parts from the analyses, and a `Report`
+writes them: an HTML page that needs no other file, or Markdown, LaTeX or plain text. This package
+computes nothing itself: it stands above analyses, renderers and plots.
 """
 
 from __future__ import annotations
@@ -17,5 +17,3 @@ if TYPE_CHECKING:
     from rageval_report.reports.report import Report as Report
 else:
     __getattr__, __dir__, __all__ = lazy_face(__name__)
-
-_HERE = "rageval_report.reports"

@@ -1,10 +1,10 @@
-"""What the analyses say becomes a report: of one evaluation, or of a comparison."""
+"""The results of the analyses become a report: of one evaluation, or of a comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
+from typing import TypedDict
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from rageval_report.analysis.summary import evaluation_report
 from rageval_report.errors import DataError
 from rageval_report.plots.subjects import of_one_scale
 from rageval_report.reports.parts import (
-    ANSWERED,
+    ANSWERS,
     Section,
     answers_of,
     causes_of,
@@ -23,8 +23,8 @@ from rageval_report.reports.parts import (
     outcome_result,
     outcomes_of,
     rule_of,
-    rule_told,
-    set_up,
+    rule_text,
+    setup_table,
     verdicts_of_comparison,
     verdicts_of_evaluation,
 )
@@ -34,18 +34,28 @@ from rageval_report.reports.report import Report
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.run_file import query_set_hash
+from rageval_report.stats.means.describe import QUARTILES
 
-MOST_SLICES = 3  # that are chosen unasked
+MOST_SLICES = 3  # columns, where the caller names none
 
-_UNTOLD = (
-    "which answers are right is not known, so outcomes and causes are not shown; say it with "
-    "correct=, as correct=('faithfulness', 0.8)"
+_NO_RULE = (
+    "which answers are right is not known, so outcomes and causes are not shown; pass correct=, "
+    "for example correct=('faithfulness', 0.8)"
 )
-
 _FAMILIES = (
-    "p-values are corrected within each table, not across tables: a look at the slices is a "
-    "search, and what it finds wants new queries to confirm it"
+    "p-values are corrected within each table, not across tables: looking through the slices is a "
+    "search, so confirm on new queries what it shows"
 )
+_DEFAULT_LEVEL = 0.95
+
+
+class _MeansSettings(TypedDict):
+    """How means and their intervals are computed; the same in every table of a report."""
+
+    interval: str
+    confidence_level: float
+    n_resamples: int
+    seed: int
 
 
 def report_evaluation(
@@ -57,7 +67,12 @@ def report_evaluation(
     k: int | None = None,
     pictures: bool = True,
     longest_text: int | None = None,
-    **settings: Any,
+    metrics: str | Iterable[str] | None = None,
+    percentiles: Sequence[float] = QUARTILES,
+    interval: str = "auto",
+    confidence_level: float = _DEFAULT_LEVEL,
+    n_resamples: int = 9999,
+    seed: int = 0,
 ) -> Report:
     """The report of one pipeline.
 
@@ -66,21 +81,22 @@ def report_evaluation(
     evaluation : Scored
         A pipeline's scores and details.
     title : str, optional
-        Over the report.
+        The title of the report.
     by : str or iterable of str, optional
-        The columns of details for the slices; up to three with few values where nothing is said,
-        none where it is empty.
+        The columns of details for the slices, none if it is empty; if omitted, up to three columns
+        with few values.
     correct : see `rageval_report.scores.correctness`, optional
-        What a correct answer is; the evaluation's own rule where not given.
+        What a correct answer is; the evaluation's own rule if omitted.
     k : int, optional
-        How many results the answer was made of; 5 where metrics are known at 5.
+        How many results the answer was made from; if omitted, 5 or the first cutoff of its metrics.
     pictures : bool
         Whether the page has pictures.
     longest_text : int, optional
-        Longer texts of queries are cut, with a note.
-    **settings
-        ``metrics``, ``percentiles``, ``interval``, ``confidence_level``, ``n_resamples``, ``seed``
-        as of `rageval_report.analysis.summary.summarise`.
+        Longer texts of queries are cut, with a note; no text is cut if omitted.
+    metrics : str or iterable of str, optional
+        By any of their names; all of them if omitted.
+    percentiles, interval, confidence_level, n_resamples, seed
+        Of the table of means, as in `rageval_report.analysis.summary.summarise`.
 
     Returns
     -------
@@ -91,7 +107,7 @@ def report_evaluation(
     UnknownNameError
         If a metric or a column is not known.
     DataError
-        If a rule or a setting makes no sense.
+        If an option has an impossible value.
 
     Examples
     --------
@@ -101,41 +117,49 @@ def report_evaluation(
     >>> print(report.verdicts[0].text.partition(";")[0])
     2 of 3 queries are answered correctly: 0.667 (95 % CI 0.208 to 0.939)
     """
+    _check_longest(longest_text)
     rule = rule_of(evaluation, correct)
-    summary = evaluation_report(evaluation, rule, **settings)
-    level = float(str(summary.settings["confidence_level"]))
-    found = causes_of(evaluation, rule, k, level)
-    columns = _columns([evaluation], by)
-    kept = {name: value for name, value in settings.items() if name != "percentiles"}
-    sliced = tuple(slice_summary(evaluation, one, **kept) for one in columns)
+    settings: _MeansSettings = {
+        "interval": interval,
+        "confidence_level": confidence_level,
+        "n_resamples": n_resamples,
+        "seed": seed,
+    }
+    summary = evaluation_report(
+        evaluation, rule, metrics=metrics, percentiles=percentiles, **settings
+    )
+    causes = causes_of(evaluation, rule, k, confidence_level)
+    columns = _slice_columns([evaluation], by)
+    slices = tuple(slice_summary(evaluation, column, metrics, **settings) for column in columns)
     shown = [evaluation.metrics[name] for name in dict.fromkeys(summary.frame["metric"])]
     answers = () if rule is None else (answers_of(evaluation, rule),)
-    drawn = _pictures_of_evaluation(evaluation, shown) if pictures else ()
     sections = (
-        Section("metrics", "Metrics", (summary,), drawn),
-        Section("causes", "Why queries fail", () if found is None else (found[1],)),
-        Section("slices", "Slices", sliced, _of_slices(sliced) if pictures else (), folded=True),
-        _made((evaluation,)),
+        Section(
+            "metrics", "Metrics", (summary,), _evaluation_pictures(evaluation, shown, pictures)
+        ),
+        Section("causes", "Why queries fail", () if causes is None else (causes[1],)),
+        _slices_section(slices, pictures),
+        _origin_section((evaluation,)),
     )
     return Report(
         title=title or f"Evaluation of {evaluation.name}",
         subtitle=f"{len(evaluation.scores)} queries, {len(shown)} metrics",
         verdicts=verdicts_of_evaluation(
             summary,
-            None if found is None else found[1],
+            None if causes is None else causes[1],
             () if rule is None else describe_correct_rules([(evaluation, rule)]),
         ),
-        sections=_filled(sections),
+        sections=_without_empty(sections),
         queries=QueryTable(
             (evaluation,),
             tuple({0: metric} for metric in shown),
             tuple(columns),
             answers,
-            (ANSWERED,) if answers else (),
-            (None if found is None else found[0],),
+            (ANSWERS,) if answers else (),
+            (None if causes is None else causes[0],),
         ),
-        notes=_notes((evaluation,), known=rule is not None, longest=longest_text),
-        longest_text=_checked(longest_text),
+        notes=_notes((evaluation,), has_rule=rule is not None, longest=longest_text),
+        longest_text=longest_text,
     )
 
 
@@ -148,7 +172,11 @@ def report_comparison(
     k: int | None = None,
     pictures: bool = True,
     longest_text: int | None = None,
-    **settings: Any,
+    percentiles: Sequence[float] = QUARTILES,
+    interval: str = "auto",
+    confidence_level: float | None = None,
+    n_resamples: int = 9999,
+    seed: int = 0,
 ) -> Report:
     """The report of candidates beside a baseline.
 
@@ -157,70 +185,75 @@ def report_comparison(
     comparison : Comparison
         What `compare` gives.
     title, by, correct, k, pictures, longest_text
-        As in `report_evaluation`; `correct` holds for all pipelines, and each one's own rule where
-        it is not given.
-    **settings
-        ``percentiles``, ``interval``, ``n_resamples``, ``seed`` of each pipeline's own table, as in
-        `rageval_report.analysis.summary.summarise`.
+        As in `report_evaluation`; `correct` holds for all pipelines; if omitted, each has its own
+        rule.
+    percentiles, interval, confidence_level, n_resamples, seed
+        Of each pipeline's own table of means, as in `rageval_report.analysis.summary.summarise`;
+        if `confidence_level` is omitted, it is that of the comparison.
 
     Returns
     -------
     Report
     """
+    _check_longest(longest_text)
     runs = _runs(comparison)
     level = float(str(comparison.settings["confidence_level"]))
-    settings = {"confidence_level": level, **settings}
     rules = [rule_of(run, correct) for run in runs]
-    known = [rule for rule in rules if rule is not None]
-    is_known = len(known) == len(runs)
-    found = [causes_of(run, rule, k, level) for run, rule in zip(runs, rules, strict=True)]
-    columns = _columns(runs, by)
-    correction = str(comparison.settings["correction"])
-    step = "holm" if correction == "westfall-young" else correction
-    sliced = tuple(comparison.slices(one, correction=step) for one in columns)
-    outcomes = (
-        [
-            outcomes_of(runs[0], one, known[0], rule)
-            for one, rule in zip(runs[1:], known[1:], strict=True)
-        ]
-        if is_known
-        else []
-    )
-    names = [outcome_names(runs[0], one) for one in runs[1:]] if is_known else []
+    causes = [causes_of(run, rule, k, level) for run, rule in zip(runs, rules, strict=True)]
+    columns = _slice_columns(runs, by)
+    slices = _comparison_slices(comparison, columns)
     metrics = _metrics(comparison)
-    told = {"confidence_level": level, "correct": ", ".join(dict.fromkeys(map(rule_told, known)))}
+    known_rules = [rule for rule in rules if rule is not None]
+    has_rules = len(known_rules) == len(runs)
+    outcomes = _outcomes(runs, known_rules) if has_rules else []
+    settings: _MeansSettings = {
+        "interval": interval,
+        "confidence_level": level if confidence_level is None else confidence_level,
+        "n_resamples": n_resamples,
+        "seed": seed,
+    }
+    means = (
+        evaluation_report(
+            run, rule, metrics=_names_in(metrics, place), percentiles=percentiles, **settings
+        )
+        for place, (run, rule) in enumerate(zip(runs, rules, strict=True))
+    )
     sections = (
-        Section("comparison", "Comparison", (comparison,), _drawn(comparison, pictures)),
         Section(
-            "outcomes", "Which answers are right", _outcomes(runs, known, outcomes, names, told)
+            "comparison", "Comparison", (comparison,), _comparison_pictures(comparison, pictures)
         ),
-        Section("causes", "Why queries fail", tuple(one[1] for one in found if one is not None)),
-        Section("slices", "Slices", sliced, _of_slices(sliced) if pictures else (), folded=True),
-        Section("pipelines", "Each pipeline", tuple(_summaries(runs, rules, metrics, settings))),
-        _made(runs),
+        Section(
+            "outcomes",
+            "Which answers are right",
+            _outcome_tables(runs, known_rules, outcomes, level),
+        ),
+        Section("causes", "Why queries fail", tuple(cause[1] for cause in causes if cause)),
+        _slices_section(slices, pictures),
+        Section("pipelines", "Each pipeline", tuple(means)),
+        _origin_section(runs),
     )
     return Report(
         title=title or comparison.title,
         subtitle=_subtitle(runs, metrics),
-        verdicts=verdicts_of_comparison(comparison, sliced),
-        sections=_filled(sections),
+        verdicts=verdicts_of_comparison(comparison, slices),
+        sections=_without_empty(sections),
         queries=QueryTable(
             runs,
             metrics,
             tuple(columns),
             tuple(outcomes),
-            tuple(names),
-            tuple(None if one is None else one[0] for one in found),
+            tuple(outcome_names(runs[0], run) for run in runs[1:] if has_rules),
+            tuple(cause[0] if cause else None for cause in causes),
         ),
         notes=(
-            *_notes(runs, known=is_known, longest=longest_text),
-            *((_FAMILIES,) if sliced else ()),
+            *_notes(runs, has_rule=has_rules, longest=longest_text),
+            *((_FAMILIES,) if slices else ()),
         ),
-        longest_text=_checked(longest_text),
+        longest_text=longest_text,
     )
 
 
-# -- what is compared
+# -- the comparison
 
 
 def _runs(comparison: Comparison) -> tuple[Scored, ...]:
@@ -232,67 +265,77 @@ def _runs(comparison: Comparison) -> tuple[Scored, ...]:
 
 def _metrics(comparison: Comparison) -> tuple[dict[int, Metric], ...]:
     """Each metric that was compared, as each of the runs knows it."""
-    found: dict[str, dict[int, Metric]] = {}
+    metrics: dict[str, dict[int, Metric]] = {}
     for place, pairing in enumerate(comparison.pairings, start=1):
         for ours, theirs in pairing.metrics:
-            found.setdefault(ours.name, {0: ours})[place] = theirs
-    return tuple(found.values())
+            metrics.setdefault(ours.name, {0: ours})[place] = theirs
+    return tuple(metrics.values())
 
 
-def _summaries(
-    runs: tuple[Scored, ...],
-    rules: list[Correct | None],
-    metrics: tuple[dict[int, Metric], ...],
-    settings: dict[str, Any],
-) -> Iterator[Result]:
-    for place, (run, rule) in enumerate(zip(runs, rules, strict=True)):
-        names = [known[place].name for known in metrics if place in known]
-        yield evaluation_report(run, rule, metrics=names, **settings)
+def _names_in(metrics: Iterable[dict[int, Metric]], place: int) -> list[str]:
+    """The names of the compared metrics in one of the runs."""
+    return [by_run[place].name for by_run in metrics if place in by_run]
 
 
-def _outcomes(
-    runs: tuple[Scored, ...],
-    rules: list[Correct],
-    outcomes: list[pd.Series],
-    names: list[tuple[str, ...]],
-    settings: dict[str, object],
+def _comparison_slices(comparison: Comparison, columns: Iterable[str]) -> tuple[Result, ...]:
+    correction = str(comparison.settings["correction"])
+    # Westfall and Young's correction needs the joint distribution of all tests; slices are tested
+    # apart from each other.
+    stepwise = "holm" if correction == "westfall-young" else correction
+    return tuple(comparison.slices(column, correction=stepwise) for column in columns)
+
+
+def _outcomes(runs: Sequence[Scored], rules: Sequence[Correct]) -> list[pd.Series]:
+    """For each candidate the outcome of every query beside the baseline."""
+    candidates = zip(runs[1:], rules[1:], strict=True)
+    return [outcomes_of(runs[0], run, rules[0], rule) for run, rule in candidates]
+
+
+def _outcome_tables(
+    runs: Sequence[Scored],
+    rules: Sequence[Correct],
+    outcomes: Sequence[pd.Series],
+    level: float,
 ) -> tuple[Result, ...]:
+    rule_texts = ", ".join(dict.fromkeys(map(rule_text, rules)))
+    settings = {"confidence_level": level, "correct": rule_texts}
     return tuple(
         outcome_result(
             f"The answers of {runs[0].name} and {run.name}",
             outcome,
-            told,
+            outcome_names(runs[0], run),
             settings,
             describe_correct_rules([(runs[0], rules[0]), (run, rule)]),
         )
-        for run, rule, outcome, told in zip(runs[1:], rules[1:], outcomes, names, strict=False)
+        for run, rule, outcome in zip(runs[1:], rules[1:], outcomes, strict=False)
     )
 
 
 def _subtitle(runs: tuple[Scored, ...], metrics: tuple[dict[int, Metric], ...]) -> str:
     names = ", ".join(run.name for run in runs[1:])
-    every = QueryTable(runs, ()).ids
+    n_queries = len(QueryTable(runs, ()).ids)
     noun = "candidate" if len(runs) == 2 else "candidates"
-    return f"baseline {runs[0].name}, {noun} {names}; {len(every)} queries, {len(metrics)} metrics"
+    return f"baseline {runs[0].name}, {noun} {names}; {n_queries} queries, {len(metrics)} metrics"
 
 
 # -- slices and pictures
 
 
-def _columns(runs: Iterable[Scored], by: str | Iterable[str] | None) -> list[str]:
+def _slice_columns(runs: Iterable[Scored], by: str | Iterable[str] | None) -> list[str]:
     if isinstance(by, str):
         return [by]
     if by is not None:
         return list(dict.fromkeys(by))
-    first = next(iter(runs))
-    return slice_columns(first)[:MOST_SLICES]
+    return slice_columns(next(iter(runs)))[:MOST_SLICES]
 
 
-def _pictures_of_evaluation(evaluation: Scored, metrics: list[Metric]) -> tuple[Picture, ...]:
+def _evaluation_pictures(
+    evaluation: Scored, metrics: list[Metric], pictures: bool
+) -> tuple[Picture, ...]:
     scored = [metric for metric in metrics if evaluation.scores[metric.name].notna().any()]
-    if not scored:
+    if not (pictures and scored):
         return ()
-    # Where all metrics are meant, the plot itself chooses those of one scale, and says so.
+    # If all metrics are drawn, the plot itself selects those of one scale, and says so.
     drawn, _ = of_one_scale(scored, asked=False)
     names = {"metric": [metric.name for metric in drawn]}
     spread = Picture(
@@ -304,7 +347,7 @@ def _pictures_of_evaluation(evaluation: Scored, metrics: list[Metric]) -> tuple[
     return (spread,)
 
 
-def _drawn(comparison: Comparison, pictures: bool) -> tuple[Picture, ...]:
+def _comparison_pictures(comparison: Comparison, pictures: bool) -> tuple[Picture, ...]:
     if not pictures or not comparison.frame["n"].gt(0).any():
         return ()
     return (
@@ -317,21 +360,22 @@ def _drawn(comparison: Comparison, pictures: bool) -> tuple[Picture, ...]:
     )
 
 
-def _of_slices(sliced: tuple[Result, ...]) -> tuple[Picture | None, ...]:
-    return tuple(map(_of_groups, sliced))
+def _slices_section(slices: tuple[Result, ...], pictures: bool) -> Section:
+    drawn = tuple(map(_slice_picture, slices)) if pictures else ()
+    return Section("slices", "Slices", slices, drawn, folded=True)
 
 
-def _of_groups(sliced: Result) -> Picture | None:
-    estimate = "difference" if "difference" in sliced.frame else "mean"
-    if not sliced.frame[estimate].notna().any():
+def _slice_picture(slices: Result) -> Picture | None:
+    estimate = "difference" if "difference" in slices.frame else "mean"
+    if not slices.frame[estimate].notna().any():
         return None
-    return Picture("slices", sliced, f"{sliced.title}: a dot and an interval for each group")
+    return Picture("slices", slices, f"{slices.title}: a dot and an interval for each group")
 
 
 # -- the end of the page
 
 
-def _made(runs: tuple[Scored, ...]) -> Section:
+def _origin_section(runs: tuple[Scored, ...]) -> Section:
     frame = pd.DataFrame(
         {
             "pipeline": [run.name for run in runs],
@@ -340,25 +384,24 @@ def _made(runs: tuple[Scored, ...]) -> Section:
         }
     )
     notes = () if len(set(frame["query set"])) == 1 else ("the query sets differ",)
-    asked = Result("What the pipelines were asked", frame, {}, notes)
-    configured = set_up(runs)
-    return Section("made", "How it was made", (asked, *([configured] if configured else [])))
+    query_sets = Result("What the pipelines were asked", frame, {}, notes)
+    setup = setup_table(runs)
+    return Section("made", "How it was made", (query_sets, *([setup] if setup else [])))
 
 
-def _filled(sections: Iterable[Section]) -> tuple[Section, ...]:
-    return tuple(one for one in sections if one.results or one.pictures)
+def _without_empty(sections: Iterable[Section]) -> tuple[Section, ...]:
+    return tuple(section for section in sections if section.results or section.pictures)
 
 
-def _notes(runs: tuple[Scored, ...], *, known: bool, longest: int | None) -> tuple[str, ...]:
-    read = chain.from_iterable(
+def _notes(runs: tuple[Scored, ...], *, has_rule: bool, longest: int | None) -> tuple[str, ...]:
+    own_notes = chain.from_iterable(
         (f"{run.name}: {note}" if len(runs) > 1 else note for note in getattr(run, "notes", ()))
         for run in runs
     )
     cut = () if longest is None else (f"texts of queries are cut after {longest} characters",)
-    return (*read, *(() if known else (_UNTOLD,)), *cut)
+    return (*own_notes, *(() if has_rule else (_NO_RULE,)), *cut)
 
 
-def _checked(longest: int | None) -> int | None:
+def _check_longest(longest: int | None) -> None:
     if longest is not None and longest < 1:
-        raise DataError(f"longest_text must be at least 1; got {longest}")
-    return longest
+        raise DataError(f"longest_text must be an integer >= 1; got {longest}")

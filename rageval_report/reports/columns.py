@@ -1,6 +1,7 @@
-"""Columns as a page carries them: few values once and a letter a row, texts once for all columns.
+"""The columns of a page's data, in the form that makes the page small.
 
-JSON has no types and no compression, so the form of a column decides how large a page is.
+JSON has no types and no compression, so a column of few values is those values and one letter per
+row, and every text is written once for all columns.
 """
 
 from __future__ import annotations
@@ -13,24 +14,24 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rageval_report.render.cells import is_missing, plain
+from rageval_report.render.cell_text import is_missing, plain
+from rageval_report.types import FloatArray
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 DIGITS = 6  # of a score, significant ones
 ABSENT = -1
 
 _LARGEST = 1e15  # above it, and below its inverse, scaling by a power of ten loses digits
-
-FloatArray = npt.NDArray[np.float64]
+_LONGEST_REPR = 10_000  # of a value that JSON cannot write
 
 
 class TextPool:
-    """Every different text once, and its place.
+    """Every distinct text once, and its place in the list.
 
     Parameters
     ----------
     longest : int, optional
-        Longer texts are cut to so many characters, and counted; all is kept where None.
+        Longer texts are cut to this number of characters, and counted; no text is cut if omitted.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class TextPool:
         return [self._cut(text) for text in self._places]
 
     def place(self, text: str) -> int:
-        """Where a text stands."""
+        """The place of a text, which is added if it is new."""
         return self._places.setdefault(text, len(self._places))
 
     def _cut(self, text: str) -> str:
@@ -74,7 +75,7 @@ def score_column(values: FloatArray) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``{"v": values, "c": letters}`` where there are up to 64 different ones, else
+        ``{"v": values, "c": letters}`` if there are up to 64 distinct values, else
         ``{"n": numbers}``.
 
     Examples
@@ -82,19 +83,19 @@ def score_column(values: FloatArray) -> dict[str, Any]:
     >>> score_column(np.array([1.0, 0.0, np.nan, 1.0]))
     {'v': [0.0, 1.0, None], 'c': 'BACB'}
     """
-    rounded = significant(values)
+    rounded = round_significant(values)
     levels, codes = np.unique(rounded, return_inverse=True)
     if len(levels) > len(LETTERS):
-        return {"n": _with_none(rounded)}
-    return {"v": _with_none(levels), "c": lettered(codes)}
+        return {"n": _nan_to_none(rounded)}
+    return {"v": _nan_to_none(levels), "c": encode_letters(codes)}
 
 
-def significant(values: FloatArray) -> FloatArray:
-    """Numbers rounded to six significant digits.
+def round_significant(values: FloatArray) -> FloatArray:
+    """The numbers rounded to six significant digits.
 
     Examples
     --------
-    >>> significant(np.array([0.123456789, 1234.56789, 0.0, np.nan])).tolist()
+    >>> round_significant(np.array([0.123456789, 1234.56789, 0.0, np.nan])).tolist()
     [0.123457, 1234.57, 0.0, nan]
     """
     size = np.abs(values)
@@ -110,7 +111,7 @@ def significant(values: FloatArray) -> FloatArray:
 
 
 def coded_column(codes: Sequence[int] | npt.NDArray[np.intp], levels: list[Any]) -> dict[str, Any]:
-    """A value of few for each row.
+    """A column of which each row has one of a few values.
 
     Examples
     --------
@@ -119,15 +120,15 @@ def coded_column(codes: Sequence[int] | npt.NDArray[np.intp], levels: list[Any])
     """
     if len(levels) > len(LETTERS):
         return {"v": levels, "c": [int(code) for code in codes]}
-    return {"v": levels, "c": lettered(np.asarray(codes, dtype=np.intp))}
+    return {"v": levels, "c": encode_letters(np.asarray(codes, dtype=np.intp))}
 
 
-def lettered(codes: npt.NDArray[np.intp]) -> str:
-    """Small whole numbers as a text of one letter each.
+def encode_letters(codes: npt.NDArray[np.intp]) -> str:
+    """Integers from 0 to 63 as a text of one letter each.
 
     Examples
     --------
-    >>> lettered(np.array([0, 25, 63]))
+    >>> encode_letters(np.array([0, 25, 63]))
     'AZ_'
     """
     letters = np.frombuffer(LETTERS.encode(), dtype=np.uint8)
@@ -135,14 +136,14 @@ def lettered(codes: npt.NDArray[np.intp]) -> str:
 
 
 def text_column(cells: Sequence[object], pool: TextPool) -> list[Any]:
-    """The place in the pool of each cell's text; a list of places for a cell of several.
+    """The place of each cell's text in the pool; a list of places if the cell holds several texts.
 
     Parameters
     ----------
     cells : sequence of object
-        Texts, lists of texts, numbers, or nothing, which becomes -1.
+        Texts, lists of texts, numbers, or missing values, which become -1.
     pool : TextPool
-        Takes the texts.
+        The pool to which the texts are added.
 
     Examples
     --------
@@ -150,10 +151,10 @@ def text_column(cells: Sequence[object], pool: TextPool) -> list[Any]:
     >>> text_column(["a", None, ["a", "b"], 2.0], pool), pool.texts
     ([0, -1, [0, 1], 2], ['a', 'b', '2'])
     """
-    return [_placed(cell, pool) for cell in cells]
+    return [_cell_places(cell, pool) for cell in cells]
 
 
-def _placed(cell: object, pool: TextPool) -> int | list[int]:
+def _cell_places(cell: object, pool: TextPool) -> int | list[int]:
     if isinstance(cell, str):  # nearly every cell, so it comes first
         return pool.place(cell)
     if cell is None:
@@ -161,33 +162,33 @@ def _placed(cell: object, pool: TextPool) -> int | list[int]:
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     if isinstance(cell, list | tuple):
-        return [pool.place(part if isinstance(part, str) else told(part)) for part in cell]
-    return ABSENT if is_missing(plain(cell)) else pool.place(told(cell))
+        return [pool.place(part if isinstance(part, str) else cell_text(part)) for part in cell]
+    return ABSENT if is_missing(plain(cell)) else pool.place(cell_text(cell))
 
 
-def parted(cell: object) -> object:
-    """A cell with the list that it holds as JSON, as files of plain texts write lists.
+def parse_list_cell(cell: object) -> object:
+    """The list that a cell holds as JSON text, as CSV files have it; any other cell as it is.
 
     Examples
     --------
-    >>> parted('["a", "b"]'), parted("[1] a footnote")
+    >>> parse_list_cell('["a", "b"]'), parse_list_cell("[1] a footnote")
     (['a', 'b'], '[1] a footnote')
     """
     if not (isinstance(cell, str) and cell[:1] == "[" and cell[-1:] == "]"):
         return cell
     try:
-        found = json.loads(cell)
+        parsed = json.loads(cell)
     except (ValueError, RecursionError):
         return cell
-    return found if found and all(isinstance(part, str | dict) for part in found) else cell
+    return parsed if parsed and all(isinstance(part, str | dict) for part in parsed) else cell
 
 
-def told(value: object) -> str:
-    """A value as a text: whole numbers without decimals, dicts and lists as JSON.
+def cell_text(value: object) -> str:
+    """A value as text: whole numbers without decimals, dicts and lists as JSON.
 
     Examples
     --------
-    >>> told(2.0), told({"doc": "d1"}), told(True), told(None)
+    >>> cell_text(2.0), cell_text({"doc": "d1"}), cell_text(True), cell_text(None)
     ('2', '{"doc": "d1"}', 'yes', '–')
     """
     value = plain(value)
@@ -200,31 +201,28 @@ def told(value: object) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST:
         return str(int(value))
     if isinstance(value, Mapping | list | tuple):
-        return _as_json(value)
+        return _json_text(value)
     return str(value)
 
 
-def _as_json(value: object) -> str:
+def _json_text(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):  # keys of other types, circles, depth
-        return str(value)[:_MOST_OF_THE_ODD]
+        return str(value)[:_LONGEST_REPR]
 
 
-_MOST_OF_THE_ODD = 10_000
-
-
-def _with_none(values: FloatArray) -> list[float | None]:
+def _nan_to_none(values: FloatArray) -> list[float | None]:
     missing = np.isnan(values)
     if not missing.any():
         numbers: list[float | None] = values.tolist()
         return numbers
-    with_none = values.astype(object)
-    with_none[missing] = None
-    told_: list[float | None] = with_none.tolist()
-    return told_
+    objects = values.astype(object)
+    objects[missing] = None
+    with_none: list[float | None] = objects.tolist()
+    return with_none
 
 
-def rows_of(ids: pd.Index, wanted: pd.Index) -> npt.NDArray[np.intp]:
-    """Where each wanted id stands; -1 where it does not."""
-    return np.asarray(ids.get_indexer(wanted), dtype=np.intp)
+def row_numbers(ids: pd.Index, page_ids: pd.Index) -> npt.NDArray[np.intp]:
+    """The row of each id of the page among `ids`; -1 if it is not one of them."""
+    return np.asarray(ids.get_indexer(page_ids), dtype=np.intp)

@@ -6,10 +6,9 @@ const N = data.ids.length;
 const RUNS = data.pipelines;
 const BASELINE = 0;
 const IS_COMPARISON = RUNS.length > 1;
-const UNTOLD = "cannot be told";
 const NO_FAILURE = new Set(["fine", "unknown"]);
 const MOST_PRINTED = 500;
-const NOISE = 1e-12; // differences below it are ties, here as everywhere
+const NOISE = 1e-12; // differences below it are ties, as everywhere in the library
 
 function codesOf(column) {
   if (typeof column.c !== "string") return Int32Array.from(column.c);
@@ -24,29 +23,29 @@ function scoresOf(run) {
   return Float64Array.from(codesOf(run), (code) => levels[code]);
 }
 
-function metricOf(told) {
-  const runs = told.runs.map((run) => {
+function metricOf(column) {
+  const runs = column.runs.map((run) => {
     if (!run) return null;
     const states = new Map();
     for (const [state, rows] of Object.entries(run.states || {})) for (const row of rows) states.set(row, state);
     return { scores: scoresOf(run), states, reasons: run.reasons || null };
   });
-  return { name: told.name, title: told.title, up: told.up, runs };
+  return { name: column.name, title: column.title, up: column.up, runs };
 }
 
 const metrics = data.metrics.map(metricOf);
-const slices = data.slices.map((one) => ({ name: one.name, levels: one.v, codes: codesOf(one) }));
-const outcomes = data.outcomes.map((one) => ({ levels: one.v, codes: codesOf(one) }));
-const causes = data.causes.map((one) => one && { levels: one.v, codes: codesOf(one) });
+const slices = data.slices.map((column) => ({ name: column.name, levels: column.v, codes: codesOf(column) }));
+const outcomes = data.outcomes.map((column) => ({ levels: column.v, codes: codesOf(column) }));
+const causes = data.causes.map((column) => column && { levels: column.v, codes: codesOf(column) });
 const order = new Map(data.ids.map((id, row) => [id, row]));
 
-function field(role) {
-  return data.fields.find((one) => one.role === role);
+function fieldOf(role) {
+  return data.fields.find((field) => field.role === role);
 }
 
-function cellOf(one, run, row) {
-  if (!one) return -1;
-  const column = one.shared || one.runs[run];
+function cellOf(field, run, row) {
+  if (!field) return -1;
+  const column = field.shared || field.runs[run];
   return column ? column[row] : -1;
 }
 

@@ -30,26 +30,26 @@ function changeParts(metric, row) {
 // -- the columns of the table
 
 function columns() {
-  const every = [{ key: "query", title: "Query", value: (row) => data.ids[row], cell: () => [] }];
-  if (field("question")) {
-    const first = (row) => RUNS.map((_, run) => cellOf(field("question"), run, row)).find((cell) => cell !== -1);
+  const shownColumns = [{ key: "query", title: "Query", value: (row) => data.ids[row], cell: () => [] }];
+  if (fieldOf("question")) {
+    const first = (row) => RUNS.map((_, run) => cellOf(fieldOf("question"), run, row)).find((cell) => cell !== -1);
     const text = (row) => textsOf(first(row) ?? -1).join(" ");
-    every.push({ key: "question", kind: "long", title: "Question", value: text, cell: (row) => [clamped(text(row))] });
+    shownColumns.push({ key: "question", kind: "long", title: "Question", value: text, cell: (row) => [clampedText(text(row))] });
   }
-  const told = outcome();
-  if (told) {
-    every.push({ key: "outcome", kind: "label", title: IS_COMPARISON ? "Outcome" : "Answer", value: (row) => told.codes[row], cell: (row) => [told.levels[told.codes[row]]] });
+  const labels = outcome();
+  if (labels) {
+    shownColumns.push({ key: "outcome", kind: "label", title: IS_COMPARISON ? "Outcome" : "Answer", value: (row) => labels.codes[row], cell: (row) => [labels.levels[labels.codes[row]]] });
   }
   const sides = IS_COMPARISON ? [BASELINE, state.with] : [BASELINE];
   for (const run of sides) {
     if (!causes[run]) continue;
     const name = (row) => causes[run].levels[causes[run].codes[row]];
-    every.push({
+    shownColumns.push({
       key: `cause.${RUNS[run]}`, kind: "cause", title: IS_COMPARISON ? `Cause, ${RUNS[run]}` : "Cause",
       value: (row) => (NO_FAILURE.has(name(row)) ? "" : name(row)), cell: (row) => [NO_FAILURE.has(name(row)) ? "–" : name(row)],
     });
   }
-  return [...every, ...(IS_COMPARISON ? comparedColumns(metrics[state.metric], sides) : metrics.map((one) => scoreColumn(one, BASELINE, one.title)))];
+  return [...shownColumns, ...(IS_COMPARISON ? comparedColumns(metrics[state.metric], sides) : metrics.map((metric) => scoreColumn(metric, BASELINE, metric.title)))];
 }
 
 function scoreColumn(metric, run, title) {
@@ -62,11 +62,11 @@ function scoreColumn(metric, run, title) {
 
 function comparedColumns(metric, sides) {
   if (!metric) return [];
-  const changed = { key: `${metric.name}.change`, kind: "number", title: "Change", value: (row) => change(metric, row), cell: (row) => changeParts(metric, row) };
-  return [...sides.map((run) => scoreColumn(metric, run, RUNS[run])), changed];
+  const changeColumn = { key: `${metric.name}.change`, kind: "number", title: "Change", value: (row) => change(metric, row), cell: (row) => changeParts(metric, row) };
+  return [...sides.map((run) => scoreColumn(metric, run, RUNS[run])), changeColumn];
 }
 
-function clamped(text) {
+function clampedText(text) {
   const block = element("span", { class: "clamp", dir: "auto" });
   appendText(block, text.length > 240 ? `${text.slice(0, 240)}…` : text);
   return block;
@@ -77,8 +77,8 @@ function clamped(text) {
 function detailOf(row) {
   const sides = IS_COMPARISON ? [BASELINE, state.with] : [BASELINE];
   return [
-    ...asked("Question", field("question"), sides, row),
-    ...asked("Reference", field("reference"), sides, row),
+    ...textSection("Question", fieldOf("question"), sides, row),
+    ...textSection("Reference", fieldOf("reference"), sides, row),
     ...answers(sides, row),
     ...scoreTable(sides, row),
     ...contexts(sides, row),
@@ -86,11 +86,11 @@ function detailOf(row) {
   ];
 }
 
-function asked(title, one, sides, row) {
-  if (!one) return [];
-  const cells = sides.map((run) => textsOf(cellOf(one, run, row)));
+function textSection(title, field, sides, row) {
+  if (!field) return [];
+  const cells = sides.map((run) => textsOf(cellOf(field, run, row)));
   if (cells.every((texts) => !texts.length)) return [];
-  if (one.shared || sides.length === 1 || cells[0].join() === cells[1].join()) return [element("h3", {}, title), ...cells[0].flatMap((text) => textBlock([[text, ""]]))];
+  if (field.shared || sides.length === 1 || cells[0].join() === cells[1].join()) return [element("h3", {}, title), ...cells[0].flatMap((text) => textBlock([[text, ""]]))];
   return [element("h3", {}, title), element("div", { class: "sides" }, ...sides.map((run, place) => side(RUNS[run], "", cells[place].flatMap((text) => textBlock([[text, ""]])))))];
 }
 
@@ -101,9 +101,9 @@ function side(name, tag, content) {
 const LONGEST_COMPARED = 4e5;
 
 function answers(sides, row) {
-  const one = field("answer");
-  if (!one) return [];
-  const texts = sides.map((run) => textsOf(cellOf(one, run, row)).join("\n"));
+  const field = fieldOf("answer");
+  if (!field) return [];
+  const texts = sides.map((run) => textsOf(cellOf(field, run, row)).join("\n"));
   if (texts.every((text) => !text)) return [];
   const both = sides.length === 2 && texts[0] && texts[1];
   const tooLong = both && texts[0].length + texts[1].length > LONGEST_COMPARED;
@@ -116,22 +116,22 @@ function answers(sides, row) {
 
 function answerTag(run, row) {
   const cause = causes[run] && causes[run].levels[causes[run].codes[row]];
-  const told = [];
-  if (!IS_COMPARISON && outcome()) told.push(outcome().levels[outcome().codes[row]]);
-  if (cause && !NO_FAILURE.has(cause)) told.push(`${cause}: ${data.meaning[cause]}`);
-  return told.join(", ");
+  const tags = [];
+  if (!IS_COMPARISON && outcome()) tags.push(outcome().levels[outcome().codes[row]]);
+  if (cause && !NO_FAILURE.has(cause)) tags.push(`${cause}: ${data.meaning[cause]}`);
+  return tags.join(", ");
 }
 
 function scoreTable(sides, row) {
   if (!metrics.length) return [];
-  const reasoned = metrics.some((metric) => sides.some((run) => reasonOf(metric, run, row)));
-  const heads = ["Metric", ...(sides.length === 2 ? [...sides.map((run) => RUNS[run]), "Change"] : ["Score"]), ...(reasoned ? ["Reason"] : [])];
+  const hasReasons = metrics.some((metric) => sides.some((run) => reasonOf(metric, run, row)));
+  const heads = ["Metric", ...(sides.length === 2 ? [...sides.map((run) => RUNS[run]), "Change"] : ["Score"]), ...(hasReasons ? ["Reason"] : [])];
   const head = element("tr", {}, ...heads.map((title, place) => element("th", { scope: "col", class: place && title !== "Reason" ? "number" : "" }, title)));
   const body = metrics.map((metric) => element("tr", {},
     element("th", { scope: "row" }, metric.title + (metric.up ? "" : " (lower is better)")),
     ...sides.map((run) => element("td", { class: "number" }, ...scoreParts(metric, run, row))),
     ...(sides.length === 2 ? [element("td", { class: "number" }, ...changeParts(metric, row))] : []),
-    ...(reasoned ? [element("td", {}, ...reasons(metric, sides, row))] : [])));
+    ...(hasReasons ? [element("td", {}, ...reasons(metric, sides, row))] : [])));
   return [element("h3", {}, "Scores"), element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)))];
 }
 
@@ -148,15 +148,15 @@ function reasons(metric, sides, row) {
 }
 
 function contexts(sides, row) {
-  const one = field("contexts");
-  if (!one) return [];
-  const places = sides.map((run) => [cellOf(one, run, row)].flat().filter((place) => place >= 0));
+  const field = fieldOf("contexts");
+  if (!field) return [];
+  const places = sides.map((run) => [cellOf(field, run, row)].flat().filter((place) => place >= 0));
   if (places.every((list) => !list.length)) return [];
-  const blocks = sides.map((run, side_) => {
-    const other = places[1 - side_] || [];
-    const items = places[side_].map((place) => {
-      const also = other.indexOf(place);
-      const tag = also >= 0 ? element("p", { class: "hint" }, `also context ${also + 1} of ${RUNS[sides[1 - side_]]}`) : null;
+  const blocks = sides.map((run, sideNumber) => {
+    const other = places[1 - sideNumber] || [];
+    const items = places[sideNumber].map((place) => {
+      const otherPlace = other.indexOf(place);
+      const tag = otherPlace >= 0 ? element("p", { class: "hint" }, `also context ${otherPlace + 1} of ${RUNS[sides[1 - sideNumber]]}`) : null;
       return element("li", {}, ...textBlock([[data.texts[place], ""]]), tag);
     });
     return side(RUNS[run], "", items.length ? [element("ol", {}, ...items)] : [element("p", { class: "state" }, "no contexts")]);
@@ -166,13 +166,13 @@ function contexts(sides, row) {
 
 function others(sides, row) {
   const pairs = [];
-  for (const one of data.fields) {
-    if (one.role !== "other") continue;
-    const runs = one.shared ? [sides[0]] : sides;
+  for (const field of data.fields) {
+    if (field.role !== "other") continue;
+    const runs = field.shared ? [sides[0]] : sides;
     for (const run of runs) {
-      const texts = textsOf(cellOf(one, run, row));
+      const texts = textsOf(cellOf(field, run, row));
       if (!texts.length) continue;
-      const title = one.shared || sides.length === 1 ? one.title : `${one.title}, ${RUNS[run]}`;
+      const title = field.shared || sides.length === 1 ? field.title : `${field.title}, ${RUNS[run]}`;
       pairs.push(element("dt", {}, title), element("dd", {}, ...textBlock([[texts.join("\n"), ""]])));
     }
   }

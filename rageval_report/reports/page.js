@@ -3,8 +3,8 @@
 const explorer = document.getElementById("explorer");
 const parts = {};
 
-function headOf(every) {
-  return element("tr", { role: "row" }, ...every.map((column) => {
+function headOf(shownColumns) {
+  return element("tr", { role: "row" }, ...shownColumns.map((column) => {
     const direction = state.sort === column.key ? (state.down ? "descending" : "ascending") : "none";
     const button = element("button", { type: "button", onclick: () => sortBy(column.key) }, column.title);
     return element("th", { scope: "col", role: "columnheader", "aria-sort": direction, class: column.kind === "number" ? "number" : "" }, button);
@@ -21,112 +21,112 @@ function sortBy(key) {
   parts.head.querySelectorAll("button")[place]?.focus();
 }
 
-function entryOf(row, every) {
-  const is_open = state.open.has(row);
-  const toggle = element("button", { type: "button", class: "toggle", "aria-expanded": String(is_open), "aria-controls": `query-${row}` });
+function entryOf(row, shownColumns) {
+  const isOpen = state.open.has(row);
+  const toggle = element("button", { type: "button", class: "toggle", "aria-expanded": String(isOpen), "aria-controls": `query-${row}` });
   appendText(toggle, data.ids[row]);
-  const cells = every.slice(1).map((column) => {
-    const told = column.cell(row);
-    return element("td", { role: "cell", class: told[0] === "–" ? `${column.kind} none` : column.kind, "data-label": column.title }, ...told);
+  const cells = shownColumns.slice(1).map((column) => {
+    const content = column.cell(row);
+    return element("td", { role: "cell", class: content[0] === "–" ? `${column.kind} none` : column.kind, "data-label": column.title }, ...content);
   });
-  const entry = element("tr", { class: is_open ? "entry open" : "entry", role: "row", "data-row": row },
+  const entry = element("tr", { class: isOpen ? "entry open" : "entry", role: "row", "data-row": row },
     element("th", { scope: "row", role: "rowheader" }, toggle), ...cells);
-  return is_open ? [entry, openedOf(row, every.length)] : [entry];
+  return isOpen ? [entry, detailRow(row, shownColumns.length)] : [entry];
 }
 
-function openedOf(row, width) {
+function detailRow(row, width) {
   return element("tr", { class: "detail", role: "row", id: `query-${row}` }, element("td", { colspan: width, role: "cell" }, ...detailOf(row)));
 }
 
 function toggleRow(entry) {
   const row = Number(entry.dataset.row);
-  const is_open = !state.open.has(row);
-  if (is_open) {
+  const isOpen = !state.open.has(row);
+  if (isOpen) {
     state.open.add(row);
-    entry.after(openedOf(row, entry.children.length));
+    entry.after(detailRow(row, entry.children.length));
   } else {
     state.open.delete(row);
     entry.nextElementSibling.remove();
   }
-  entry.classList.toggle("open", is_open);
-  entry.querySelector(".toggle").setAttribute("aria-expanded", String(is_open));
+  entry.classList.toggle("open", isOpen);
+  entry.querySelector(".toggle").setAttribute("aria-expanded", String(isOpen));
   keepAddress();
 }
 
-function clicked(event) {
+function onClick(event) {
   const entry = event.target.closest(".entry");
   if (entry && (event.target.closest(".toggle") || !String(getSelection()))) toggleRow(entry);
 }
 
-// The arrows go from query to query; Enter, as for every button, opens and closes.
-function pressed(event) {
+// The arrow keys move from query to query; Enter, as for every button, opens and closes.
+function onKey(event) {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!step || !event.target.classList.contains("toggle")) return;
-  const every = [...parts.body.querySelectorAll(".toggle")];
-  const next = every[every.indexOf(event.target) + step];
+  const toggles = [...parts.body.querySelectorAll(".toggle")];
+  const next = toggles[toggles.indexOf(event.target) + step];
   if (next) next.focus();
   event.preventDefault();
 }
 
 function show() {
-  rows = matching();
+  rows = matchingRows();
   state.page = Math.min(state.page, Math.max(Math.ceil(rows.length / state.size), 1));
   fill(rows.slice((state.page - 1) * state.size, state.page * state.size));
   showPager();
-  parts.found.textContent = foundText();
+  parts.status.textContent = statusText();
   keepAddress();
 }
 
 function fill(shown) {
-  const every = columns();
-  parts.head.replaceChildren(headOf(every));
-  parts.body.replaceChildren(...shown.flatMap((row) => entryOf(row, every)));
-  if (!shown.length) parts.body.append(element("tr", { role: "row" }, element("td", { colspan: every.length, role: "cell", class: "state" }, "No query matches these filters.")));
+  const shownColumns = columns();
+  parts.head.replaceChildren(headOf(shownColumns));
+  parts.body.replaceChildren(...shown.flatMap((row) => entryOf(row, shownColumns)));
+  if (!shown.length) parts.body.append(element("tr", { role: "row" }, element("td", { colspan: shownColumns.length, role: "cell", class: "state" }, "No query matches these filters.")));
 }
 
-function foundText() {
-  const told = [];
-  if (state.q.trim()) told.push(`“${state.q.trim()}”`);
-  if (state.outcomes.size) told.push([...state.outcomes].join(" or "));
-  state.causes.forEach((name, run) => name && told.push(IS_COMPARISON ? `${RUNS[run]} fails of ${name}` : name));
-  state.slices.forEach((label, place) => label && told.push(`${slices[place].name}: ${label}`));
-  for (const one of state.where) if (isWhole(one)) told.push(conditionText(one));
-  const counted = `${rows.length.toLocaleString("en")} of ${N.toLocaleString("en")} queries`;
-  return told.length ? `${counted}: ${told.join("; ")}` : counted;
+function statusText() {
+  const filters = [];
+  if (state.q.trim()) filters.push(`“${state.q.trim()}”`);
+  if (state.outcomes.size) filters.push([...state.outcomes].join(" or "));
+  state.causes.forEach((name, run) => name && filters.push(IS_COMPARISON ? `${RUNS[run]} fails because of ${name}` : name));
+  state.slices.forEach((label, place) => label && filters.push(`${slices[place].name}: ${label}`));
+  for (const condition of state.where) if (isComplete(condition)) filters.push(conditionText(condition));
+  const count = `${rows.length.toLocaleString("en")} of ${N.toLocaleString("en")} queries`;
+  return filters.length ? `${count}: ${filters.join("; ")}` : count;
 }
 
 function showPager() {
   const pages = Math.max(Math.ceil(rows.length / state.size), 1);
   const first = rows.length ? (state.page - 1) * state.size + 1 : 0;
   parts.place.textContent = `${first} to ${Math.min(state.page * state.size, rows.length)} of ${rows.length.toLocaleString("en")}`;
-  parts.back.disabled = state.page <= 1;
-  parts.on.disabled = state.page >= pages;
+  parts.previous.disabled = state.page <= 1;
+  parts.next.disabled = state.page >= pages;
   parts.size.value = String(state.size);
 }
 
 function turn(by) {
   state.page += by;
   show();
-  parts.found.scrollIntoView({ block: "nearest" });
+  parts.status.scrollIntoView({ block: "nearest" });
 }
 
 // -- the controls
 
-function changed() {
+function filtersChanged() {
   state.page = 1;
   show();
 }
 
-function choice(title, offered, value, take) {
-  const select = element("select", { onchange: () => take(select.value) }, ...offered.map(([told, text]) => element("option", { value: told }, text)));
-  select.value = offered.some(([told]) => String(told) === String(value)) ? String(value) : String(offered[0][0]);
-  return labelled(title, select);
+function choice(title, choices, value, onChoice) {
+  const select = element("select", { onchange: () => onChoice(select.value) }, ...choices.map(([key, text]) => element("option", { value: key }, text)));
+  select.value = choices.some(([key]) => String(key) === String(value)) ? String(value) : String(choices[0][0]);
+  return withLabel(title, select);
 }
 
-let n_fields = 0;
+let nFields = 0;
 
-function labelled(title, control, kind = "") {
-  control.id = `field-${n_fields += 1}`;
+function withLabel(title, control, kind = "") {
+  control.id = `field-${nFields += 1}`;
   return element("div", { class: `field ${kind}` }, element("label", { for: control.id }, title), control);
 }
 
@@ -142,56 +142,56 @@ function options(column) {
 }
 
 function outcomeButtons() {
-  const told = outcome();
-  if (!told) return null;
-  const counts = countsOf(told);
-  const buttons = told.levels.map((name, code) => counts[code] ? element("button", {
+  const labels = outcome();
+  if (!labels) return null;
+  const counts = countsOf(labels);
+  const buttons = labels.levels.map((name, code) => counts[code] ? element("button", {
     type: "button", "aria-pressed": String(state.outcomes.has(name)),
     onclick: (event) => {
       if (!state.outcomes.delete(name)) state.outcomes.add(name);
       event.currentTarget.setAttribute("aria-pressed", String(state.outcomes.has(name)));
-      changed();
+      filtersChanged();
     },
   }, `${name} (${counts[code]})`) : null);
   return element("fieldset", {}, element("legend", {}, IS_COMPARISON ? "Outcome" : "Answer"), element("div", { class: "buttons" }, ...buttons));
 }
 
-function conditionRow(one) {
+function conditionRow(condition) {
   const update = (name, value) => {
-    one[name] = value;
-    if (name === "metric" && !sidesOf(metrics[value]).some((known) => known.run === one.run)) one.run = BASELINE;
-    changed();
+    condition[name] = value;
+    if (name === "metric" && !sidesOf(metrics[value]).some((known) => known.run === condition.run)) condition.run = BASELINE;
+    filtersChanged();
     if (name === "metric" || name === "operator") showConditions();
   };
   const select = (label, options, name, read) => {
-    const made = element("select", { "aria-label": label, onchange: () => update(name, read(made.value)) }, ...options.map(([told, text]) => element("option", { value: told }, text)));
-    made.value = String(one[name]);
-    return made;
+    const control = element("select", { "aria-label": label, onchange: () => update(name, read(control.value)) }, ...options.map(([key, text]) => element("option", { value: key }, text)));
+    control.value = String(condition[name]);
+    return control;
   };
-  const value = isWord(one.operator) ? null : element("input", {
-    type: "number", step: "any", "aria-label": "Threshold", placeholder: "threshold", value: one.value,
+  const value = isWord(condition.operator) ? null : element("input", {
+    type: "number", step: "any", "aria-label": "Threshold", placeholder: "threshold", value: condition.value,
     oninput: (event) => update("value", event.target.value),
   });
   const remove = element("button", {
-    type: "button", "aria-label": `Remove the condition on ${metrics[one.metric].title}`,
+    type: "button", "aria-label": `Remove the condition on ${metrics[condition.metric].title}`,
     onclick: () => {
-      state.where.splice(state.where.indexOf(one), 1);
+      state.where.splice(state.where.indexOf(condition), 1);
       showConditions();
-      changed();
+      filtersChanged();
       parts.add.focus();
     },
   }, "Remove");
   return element("div", { class: "where" },
     select("Metric", metrics.map((metric, place) => [place, metric.title]), "metric", Number),
-    IS_COMPARISON ? select("Of", sidesOf(metrics[one.metric]).map(({ name, run }) => [run, name]), "run", Number) : null,
+    IS_COMPARISON ? select("Of", sidesOf(metrics[condition.metric]).map(({ name, run }) => [run, name]), "run", Number) : null,
     select("Relation", OPERATORS.map((name) => [name, isWord(name) ? `is ${name}` : name]), "operator", String),
     value, remove);
 }
 
 function showConditions() {
-  const told = document.activeElement && parts.where.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
+  const focused = document.activeElement && parts.where.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
   parts.where.replaceChildren(...state.where.map(conditionRow));
-  if (told) parts.where.querySelector(`[aria-label="${CSS.escape(told)}"]`)?.focus();
+  if (focused) parts.where.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
 }
 
 function controls() {
@@ -200,13 +200,13 @@ function controls() {
   search.addEventListener("input", () => {
     state.q = search.value;
     clearTimeout(waiting);
-    waiting = setTimeout(changed, 0); // what was typed in one go is looked for once
+    waiting = setTimeout(filtersChanged, 0); // what was typed at once is searched once
   });
-  const first = [labelled("Search in all queries", search, "search")];
-  if (RUNS.length > 2) first.push(choice("Candidate", RUNS.slice(1).map((name, place) => [place + 1, name]), state.with, (value) => { state.with = Number(value); state.outcomes.clear(); showControls(); changed(); }));
-  if (IS_COMPARISON) first.push(choice("Scores shown", metrics.map((one, place) => [place, one.title]), state.metric, (value) => { state.metric = Number(value); if (!["query", "question", "outcome"].includes(state.sort)) state.sort = ""; changed(); }));
-  const second = slices.map((one, place) => choice(one.name, [["", "all"], ...options(one)], state.slices[place], (label) => { state.slices[place] = label; changed(); }));
-  causes.forEach((one, run) => one && second.push(choice(IS_COMPARISON ? `Why ${RUNS[run]} fails` : "Cause of failure", [["", "any"], ...options(one)], state.causes[run], (name) => { state.causes[run] = name; changed(); })));
+  const first = [withLabel("Search in all queries", search, "search")];
+  if (RUNS.length > 2) first.push(choice("Candidate", RUNS.slice(1).map((name, place) => [place + 1, name]), state.with, (value) => { state.with = Number(value); state.outcomes.clear(); showControls(); filtersChanged(); }));
+  if (IS_COMPARISON) first.push(choice("Scores shown", metrics.map((metric, place) => [place, metric.title]), state.metric, (value) => { state.metric = Number(value); if (!["query", "question", "outcome"].includes(state.sort)) state.sort = ""; filtersChanged(); }));
+  const second = slices.map((slice, place) => choice(slice.name, [["", "all"], ...options(slice)], state.slices[place], (label) => { state.slices[place] = label; filtersChanged(); }));
+  causes.forEach((cause, run) => cause && second.push(choice(IS_COMPARISON ? `Why ${RUNS[run]} fails` : "Cause of failure", [["", "any"], ...options(cause)], state.causes[run], (name) => { state.causes[run] = name; filtersChanged(); })));
   parts.where = element("div", {});
   parts.add = element("button", { type: "button", onclick: addCondition }, "Add a condition");
   const reset = element("button", { type: "button", onclick: () => { state = fresh(); showControls(); show(); } }, "Reset");
@@ -233,34 +233,34 @@ function showControls() {
 
 function build() {
   parts.filters = element("form", { class: "filters", role: "search", "aria-label": "Filter the queries", onsubmit: (event) => event.preventDefault() });
-  parts.found = element("p", { class: "found", role: "status", "aria-live": "polite" });
+  parts.status = element("p", { class: "found", role: "status", "aria-live": "polite" });
   parts.head = element("thead", { role: "rowgroup" });
-  parts.body = element("tbody", { role: "rowgroup", onclick: clicked, onkeydown: pressed });
-  parts.back = element("button", { type: "button", onclick: () => turn(-1) }, "Previous");
-  parts.on = element("button", { type: "button", onclick: () => turn(1) }, "Next");
+  parts.body = element("tbody", { role: "rowgroup", onclick: onClick, onkeydown: onKey });
+  parts.previous = element("button", { type: "button", onclick: () => turn(-1) }, "Previous");
+  parts.next = element("button", { type: "button", onclick: () => turn(1) }, "Next");
   parts.place = element("span", {});
-  parts.size = element("select", { onchange: () => { state.size = Number(parts.size.value); changed(); } }, ...[25, 50, 100, 500].map((size) => element("option", { value: size }, String(size))));
+  parts.size = element("select", { onchange: () => { state.size = Number(parts.size.value); filtersChanged(); } }, ...[25, 50, 100, 500].map((size) => element("option", { value: size }, String(size))));
   const table = element("table", { class: "queries", role: "table", "aria-label": "Queries" }, parts.head, parts.body);
   parts.printed = element("p", { class: "hint", hidden: true });
   explorer.replaceChildren(
-    parts.filters, parts.found, parts.printed,
+    parts.filters, parts.status, parts.printed,
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of queries" }, table),
-    element("div", { class: "pager" }, parts.back, parts.place, parts.on, element("label", {}, "Rows on a page", parts.size)),
-    element("p", { class: "hint screen" }, `The search above looks through all queries; the browser’s own looks only at the rows on this page. Printed are the queries that match, up to ${MOST_PRINTED}, and open rows with all they hold. The address of this page keeps the view.`),
-    data.cut ? element("p", { class: "hint" }, `${data.cut} long texts are cut, where they say so.`) : "",
+    element("div", { class: "pager" }, parts.previous, parts.place, parts.next, element("label", {}, "Rows on a page", parts.size)),
+    element("p", { class: "hint screen" }, `The search above looks through all queries; the search of the browser looks only at the rows on this page. A print has the queries that match, up to ${MOST_PRINTED}, with the details of open rows. The address of this page keeps the view.`),
+    data.cut ? element("p", { class: "hint" }, `${data.cut === 1 ? "1 long text is" : `${data.cut} long texts are`} cut; each says how much is left out.`) : "",
   );
 }
 
-// -- print: all queries that match, as far as paper is patient
+// -- print: the queries that match
 
 const folded = () => document.querySelectorAll("details");
 let unfolded = [];
 
 function toPaper() {
-  unfolded = [...folded()].filter((one) => !one.open);
-  for (const one of unfolded) one.open = true;
+  unfolded = [...folded()].filter((details) => !details.open);
+  for (const details of unfolded) details.open = true;
   fill(rows.slice(0, MOST_PRINTED));
-  // The head is repeated on each sheet of paper, but buttons in it are not.
+  // Browsers repeat the table head on each sheet of paper, but not buttons in it.
   for (const button of parts.head.querySelectorAll("button")) button.replaceWith(button.textContent);
   parts.printed.hidden = rows.length <= MOST_PRINTED;
   parts.printed.textContent = `The first ${MOST_PRINTED} of ${rows.length.toLocaleString("en")} queries are printed; filter them to print others.`;
@@ -268,7 +268,7 @@ function toPaper() {
 
 function fromPaper() {
   parts.printed.hidden = true;
-  for (const one of unfolded) one.open = false;
+  for (const details of unfolded) details.open = false;
   fill(rows.slice((state.page - 1) * state.size, state.page * state.size));
 }
 
@@ -282,16 +282,16 @@ function themes() {
     else delete root.dataset.theme;
     for (const button of group.children) button.setAttribute("aria-pressed", String(button.value === name));
   };
-  const kept = () => { try { return localStorage.getItem("rageval-report-colours") || ""; } catch { return ""; } };
-  const keep = (name) => { try { localStorage.setItem("rageval-report-colours", name); } catch { /* not every place lets a page keep things */ } };
+  const readTheme = () => { try { return localStorage.getItem("rageval-report-colours") || ""; } catch { return ""; } };
+  const saveTheme = (name) => { try { localStorage.setItem("rageval-report-colours", name); } catch { /* not every browser lets a local page store things */ } };
   for (const [name, title] of [["", "Auto"], ["light", "Light"], ["dark", "Dark"]]) {
-    group.append(element("button", { type: "button", value: name, onclick: () => { pick(name); keep(name); } }, title));
+    group.append(element("button", { type: "button", value: name, onclick: () => { pick(name); saveTheme(name); } }, title));
   }
   group.hidden = false;
-  pick(["light", "dark"].includes(kept()) ? kept() : "");
+  pick(["light", "dark"].includes(readTheme()) ? readTheme() : "");
 }
 
-// Links to sections leave the view in the address alone.
+// Links to sections do not replace the view in the address.
 function toSection(event) {
   const link = event.target.closest('a[href^="#"]');
   const target = link && document.getElementById(link.getAttribute("href").slice(1));

@@ -1,9 +1,8 @@
 """A report as one page of HTML that needs nothing but itself.
 
-The page carries its style, its script and its data. Its security policy lets the one style and the
-one script run that were written with it, known by their hashes, and lets nothing be loaded from
-anywhere. Texts of the evaluation are data to it: escaped by the template, or JSON that the script
-shows as text.
+The page contains its style, its script and its data. Its security policy allows only that style
+and that script, by their hashes, and loads nothing from anywhere. Texts of the evaluation are data:
+the template escapes them, or they are JSON that the script shows as text.
 """
 
 from __future__ import annotations
@@ -15,44 +14,43 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from rageval_report._version import __version__
-from rageval_report.render.cells import LONGEST_TOLD
-from rageval_report.render.display import shortened
-from rageval_report.render.table import Table, table_of
+from rageval_report.render.cell_text import LONGEST_SENTENCE
+from rageval_report.render.display import shorten
+from rageval_report.render.text_table import TextTable, table_of
 from rageval_report.reports.parts import Section
 from rageval_report.reports.pictures import Picture
 from rageval_report.reports.report import Report
 from rageval_report.results import Result
 
 _HERE = "rageval_report.reports"
-# One after the other they are one script: what each needs stands before it.
+# Joined in this order they are one script: each uses only what the ones before it define.
 _SCRIPTS = ("words.js", "data.js", "view.js", "detail.js", "page.js")
 _LONGEST_CELL = 200
-_LAST = ("pipelines", "made")  # what stands below the queries
+_LAST = ("pipelines", "made")  # the sections below the queries
 
-# What could end the element that holds the data, or is no character: as JSON's own escapes.
+# Written as JSON escapes: what could end the element that holds the data, and halves of characters.
 _ESCAPED = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 @dataclass(frozen=True, eq=False)
 class ShownResult:
-    """A result as the template shows it."""
+    """A result, prepared for the template."""
 
     key: str
     title: str
-    table: Table
+    table: TextTable
     notes: tuple[str, ...]
     signature: str
 
 
 @dataclass(frozen=True, eq=False)
 class ShownPicture:
-    """A picture as the template shows it."""
+    """A picture, prepared for the template."""
 
     caption: str
     svg: Markup
@@ -60,7 +58,7 @@ class ShownPicture:
 
 @dataclass(frozen=True, eq=False)
 class ShownSection:
-    """A section as the template shows it."""
+    """A section, prepared for the template."""
 
     key: str
     heading: str
@@ -75,16 +73,16 @@ def page(report: Report) -> str:
     Parameters
     ----------
     report : Report
-        What is written.
+        The report to write.
     """
     style, script = _package_text("page.css"), "\n".join(map(_package_text, _SCRIPTS))
-    sections = [_section(section) for section in report.sections]
+    sections = [_shown_section(section) for section in report.sections]
     return _template().render(
         title=_line(report.title),
         subtitle=_line(report.subtitle),
-        verdicts=[(one.tone, _line(one.text)) for one in report.verdicts],
-        sections=[one for one in sections if one.key not in _LAST],
-        last_sections=[one for one in sections if one.key in _LAST],
+        verdicts=[(verdict.tone, _line(verdict.text)) for verdict in report.verdicts],
+        sections=[section for section in sections if section.key not in _LAST],
+        last_sections=[section for section in sections if section.key in _LAST],
         notes=[_line(note) for note in report.notes],
         policy=policy(style, script),
         style=Markup(style),  # noqa: S704  (a file of the package)
@@ -114,8 +112,8 @@ def policy(style: str, script: str) -> str:
     )
 
 
-def data_text(document: Any) -> str:
-    r"""JSON that may stand in an element of a page.
+def data_text(document: object) -> str:
+    r"""JSON that is safe inside an element of a page.
 
     Parameters
     ----------
@@ -128,7 +126,7 @@ def data_text(document: Any) -> str:
     ["\u003c/script\u003e","\u0026"]
     """
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _hash(text: str) -> str:
@@ -149,25 +147,28 @@ def _template() -> Template:
     return environment.from_string(_package_text("page.html.jinja"))
 
 
-def _section(section: Section) -> ShownSection:
+def _shown_section(section: Section) -> ShownSection:
     return ShownSection(
         section.key,
         section.heading,
-        tuple(_result(one, f"{section.key}-{n}") for n, one in enumerate(section.results, 1)),
         tuple(
-            None if one is None else _picture(one, f"{section.key}-picture-{n}")
-            for n, one in enumerate(section.pictures, 1)
+            _shown_result(result, f"{section.key}-{n}")
+            for n, result in enumerate(section.results, 1)
+        ),
+        tuple(
+            None if picture is None else _shown_picture(picture, f"{section.key}-picture-{n}")
+            for n, picture in enumerate(section.pictures, 1)
         ),
         section.folded,
     )
 
 
-def _picture(picture: Picture, key: str) -> ShownPicture:
+def _shown_picture(picture: Picture, key: str) -> ShownPicture:
     svg = Markup(picture.svg(key))  # noqa: S704  (every text in it was escaped when it was written)
     return ShownPicture(_line(picture.caption), svg)
 
 
-def _result(result: Result, key: str) -> ShownResult:
+def _shown_result(result: Result, key: str) -> ShownResult:
     return ShownResult(
         key,
         _line(result.title),
@@ -178,4 +179,4 @@ def _result(result: Result, key: str) -> ShownResult:
 
 
 def _line(text: str) -> str:
-    return shortened(text, LONGEST_TOLD)
+    return shorten(text, LONGEST_SENTENCE)

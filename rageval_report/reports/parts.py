@@ -1,10 +1,11 @@
-"""The parts of a report: what each analysis says, under headings, in the order of a reader."""
+"""The parts of a report: the verdicts, and the results of the analyses under headings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import chain
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -13,22 +14,23 @@ from rageval_report.analysis.breakdown import breakdown, failure_causes
 from rageval_report.analysis.comparing.answer_outcomes import correct_rule_of, outcome_table
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import DataError
-from rageval_report.render.cells import confidence, interval, number
-from rageval_report.reports.columns import told
+from rageval_report.render.cell_text import confidence, interval, number
+from rageval_report.reports.columns import cell_text
 from rageval_report.reports.pictures import Picture
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Scored, correctness
 from rageval_report.stats import mean_interval
 
 Tone = Literal["better", "worse", "neutral"]
-UNTOLD = "cannot be told"
-ANSWERED = ("right", "wrong", UNTOLD)
+UNKNOWN_OUTCOME = "unknown"
+ANSWERS = ("right", "wrong", UNKNOWN_OUTCOME)
+_TONES = ("worse", "better", "neutral")  # in the order in which a reader wants to see them
 _DEFAULT_K = 5
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """A sentence to repeat, and which way it points."""
+class ReportVerdict:
+    """A sentence of the report, and whether it speaks of something better or worse."""
 
     text: str
     tone: Tone = "neutral"
@@ -41,13 +43,13 @@ class Section:
     Parameters
     ----------
     key : str
-        Its name in the page's address.
+        Its id in the page, for addresses such as ``report.html#slices``.
     heading : str
-        What a reader sees.
+        The heading above it.
     results : tuple of Result
         In order.
     pictures : tuple of Picture or None
-        After the results; where they are folded, one for each of them.
+        Shown after the results; if the section is folded, one per result.
     folded : bool
         Whether the page opens the first result only.
     """
@@ -63,37 +65,40 @@ class Section:
 
 
 def verdicts_of_comparison(
-    comparison: Result, sliced: Iterable[Result] = ()
-) -> tuple[Verdict, ...]:
-    """The sentences of a comparison, those first that show something.
+    comparison: Result, slices: Iterable[Result] = ()
+) -> tuple[ReportVerdict, ...]:
+    """The verdicts of a comparison and its slices: first what is worse, then what is better.
 
-    A group of queries that is shown to go the other way than the whole counts as showing something.
+    A group of queries that differs in the other direction than the whole has its own verdict.
     """
-    every = [*_told(comparison), *(one for slices in sliced for one in _told(slices))]
-    return tuple(sorted(every, key=lambda one: ("worse", "better", "neutral").index(one.tone)))
+    verdicts = chain.from_iterable(map(_result_verdicts, (comparison, *slices)))
+    return tuple(sorted(verdicts, key=lambda verdict: _TONES.index(verdict.tone)))
 
 
-def _told(result: Result) -> Iterator[Verdict]:
+def _result_verdicts(result: Result) -> Iterator[ReportVerdict]:
     alpha = 1.0 - float(str(result.settings["confidence_level"]))
     columns = (result.frame[name] for name in ("verdict", "pvalue_adjusted", "improvement"))
     for text, pvalue, gain in zip(*columns, strict=True):
         tone: Tone = "neutral" if not pvalue <= alpha else "better" if gain > 0 else "worse"
         if isinstance(text, str):
-            yield Verdict(text, tone)
+            yield ReportVerdict(text, tone)
 
 
 def verdicts_of_evaluation(
     report: EvaluationReport, causes: Result | None, rules: Sequence[str] = ()
-) -> tuple[Verdict, ...]:
-    """How many answers are right, why the others fail, and the mean of each metric."""
+) -> tuple[ReportVerdict, ...]:
+    """How many answers are right, the main cause of failures, and the mean of each metric."""
     return (
         *_correct_verdict(report, "".join(f"; {rule}" for rule in rules)),
         *(_cause_verdict(causes) if causes is not None else ()),
-        *(Verdict(_mean_told(row, report.settings)) for _, row in report.frame.iterrows()),
+        *(
+            ReportVerdict(_mean_sentence(row, report.settings))
+            for _, row in report.frame.iterrows()
+        ),
     )
 
 
-def _correct_verdict(report: EvaluationReport, rule: str) -> Iterator[Verdict]:
+def _correct_verdict(report: EvaluationReport, rule: str) -> Iterator[ReportVerdict]:
     if not report.counts:
         return
     right, wrong = report.counts["nr_correct_queries"], report.counts["nr_incorrect_queries"]
@@ -106,29 +111,29 @@ def _correct_verdict(report: EvaluationReport, rule: str) -> Iterator[Verdict]:
         else None
     )
     if share is None:
-        yield Verdict("no query can be told to be correct or not")
+        yield ReportVerdict("of no query is it known whether its answer is correct")
         return
-    yield Verdict(
+    yield ReportVerdict(
         f"{right} of {right + wrong} queries are answered correctly: {number(share.estimate)} "
         f"({confidence(level)} {interval(share.low, share.high)}){rule}"
     )
 
 
-def _cause_verdict(causes: Result) -> Iterator[Verdict]:
+def _cause_verdict(causes: Result) -> Iterator[ReportVerdict]:
     failing = causes.frame[(causes.frame["cause"] != "fine") & (causes.frame["n"] > 0)]
     if not len(failing):
         return
     n = int(failing["n"].sum())
     first = failing.sort_values("n", ascending=False, kind="stable").iloc[0]
     noun = "failure is" if n == 1 else "failures are"
-    yield Verdict(f"{first['n']} of {n} {noun} of {first['cause']}: {first['what']}")
+    yield ReportVerdict(f"{first['n']} of {n} {noun} of {first['cause']}: {first['what']}")
 
 
-def _mean_told(row: pd.Series, settings: Mapping[str, object]) -> str:
+def _mean_sentence(row: pd.Series, settings: Mapping[str, object]) -> str:
     n, total = int(row["n"]), int(row["n"] + row["n_unscored"])
     counted = f"{n} queries" if n == total else f"{n} of {total} queries scored"
     if not n:
-        return f"{row['title']}: nothing is scored, of {total} queries"
+        return f"{row['title']}: none of {total} queries is scored"
     title = confidence(settings.get("confidence_level"))
     return (
         f"{row['title']}: mean {number(row['mean'])} "
@@ -140,21 +145,21 @@ def _mean_told(row: pd.Series, settings: Mapping[str, object]) -> str:
 
 
 def rule_of(run: Scored, correct: Correct | None) -> Correct | None:
-    """What a correct answer of a run is: as told, else as the run itself knows.
+    """The rule for a correct answer: the caller's if there is one, else the run's own.
 
     Returns
     -------
     Correct or None
-        None where nothing tells.
+        None if there is no rule.
     """
     if correct is not None:
-        correctness(run, correct)  # a rule that makes no sense is told now, not later
+        correctness(run, correct)  # an impossible rule raises here, before anything is computed
         return correct
     return correct_rule_of(run)
 
 
-def rule_told(rule: Correct) -> str:
-    """A rule for a signature; a function is told by its name, not by where it lies."""
+def rule_text(rule: Correct) -> str:
+    """A rule as text for a signature; of a function its name, without its address in memory."""
     if isinstance(rule, Mapping):
         return ", ".join(f"{name}={threshold:g}" for name, threshold in rule.items())
     if isinstance(rule, tuple):
@@ -163,17 +168,18 @@ def rule_told(rule: Correct) -> str:
 
 
 def answers_of(run: Scored, rule: Correct) -> pd.Series:
-    """Of each query "right", "wrong" or "cannot be told"."""
+    """Whether the answer to each query is "right", "wrong" or "unknown"."""
     right = correctness(run, rule)
-    told_ = np.where(right.fillna(False).to_numpy(dtype=bool), ANSWERED[0], ANSWERED[1])
-    return pd.Series(np.where(right.isna(), UNTOLD, told_), index=right.index, dtype=object)
+    labels = np.where(right.fillna(False).to_numpy(dtype=bool), ANSWERS[0], ANSWERS[1])
+    labels = np.where(right.isna(), UNKNOWN_OUTCOME, labels)
+    return pd.Series(labels, index=right.index, dtype=object)
 
 
 def outcome_names(baseline: Scored, candidate: Scored) -> tuple[str, ...]:
     """The outcomes of two runs, in the order in which they are shown."""
     return (
         *("both right", f"only {baseline.name} right", f"only {candidate.name} right"),
-        *("both wrong", UNTOLD, f"only in {baseline.name}", f"only in {candidate.name}"),
+        *("both wrong", UNKNOWN_OUTCOME, f"only in {baseline.name}", f"only in {candidate.name}"),
     )
 
 
@@ -186,12 +192,12 @@ def outcomes_of(
         *("both_correct", f"only_{baseline.name}_correct", f"only_{candidate.name}_correct"),
         *("both_incorrect", "unscored", f"only_in_{baseline.name}", f"only_in_{candidate.name}"),
     )
-    found = [
+    parts = [
         pd.Series(name, index=table[column].dropna())
         for column, name in zip(columns, outcome_names(baseline, candidate), strict=True)
         if column in table
     ]
-    return pd.concat(found)
+    return pd.concat(parts)
 
 
 def outcome_result(
@@ -201,10 +207,11 @@ def outcome_result(
     settings: Mapping[str, object],
     rules: Sequence[str] = (),
 ) -> Result:
-    """How many queries have each outcome, of those that can be told; `rules` are noted first."""
-    known = outcomes[outcomes.isin([name for name in names[:4] if name != UNTOLD])]
+    """How many queries have each known outcome; the notes say the rules and count the others."""
+    known_names = [name for name in names[:4] if name != UNKNOWN_OUTCOME]
+    known = outcomes[outcomes.isin(known_names)]
     rows = []
-    for name in (one for one in names[:4] if one != UNTOLD):
+    for name in known_names:
         share = mean_interval(
             (known == name).to_numpy(dtype=float),
             method="wilson" if len(known) else "auto",
@@ -216,30 +223,26 @@ def outcome_result(
         title,
         pd.DataFrame(rows, columns=["outcome", "n", "share", "ci_low", "ci_high"]),
         settings,
-        (*rules, *(f"{n} queries {_verb(str(name))}" for name, n in counts.items())),
+        (*rules, *(f"{n} queries are {name}" for name, n in counts.items())),
     )
-
-
-def _verb(outcome: str) -> str:
-    return outcome if outcome == UNTOLD else f"are {outcome}"
 
 
 # -- why queries fail
 
 
 def cutoff_of(run: Scored, k: int | None) -> int:
-    """After how many results the answer is made, where the metrics tell it: 5, else the first."""
+    """How many results the answer is made from: `k`, else 5, or the first cutoff of a metric."""
     if k is not None:
         return k
     known = [metric.known_as.partition("@") for metric in run.metrics.values()]
-    found = [int(end) for stem, _, end in known if stem in ("hit", "recall") and end.isdigit()]
-    return _DEFAULT_K if _DEFAULT_K in found or not found else found[0]
+    cutoffs = [int(end) for stem, _, end in known if stem in ("hit", "recall") and end.isdigit()]
+    return _DEFAULT_K if _DEFAULT_K in cutoffs or not cutoffs else cutoffs[0]
 
 
 def causes_of(
     run: Scored, rule: Correct | None, k: int | None, confidence_level: float
 ) -> tuple[pd.Series, Result] | None:
-    """Why each query fails, and how many do; None where the metrics do not tell."""
+    """The cause of each query's failure, and the table of causes; None without the metrics."""
     if rule is None:
         return None
     cutoff = cutoff_of(run, k)
@@ -249,22 +252,21 @@ def causes_of(
         if k is not None:
             raise
         return None
-    counted = breakdown(run, k=cutoff, correct=rule, confidence_level=confidence_level)
-    return causes, counted
+    return causes, breakdown(run, k=cutoff, correct=rule, confidence_level=confidence_level)
 
 
 # -- how it was made
 
 
-def set_up(runs: Iterable[Scored]) -> Result | None:
-    """How the pipelines were set up, side by side; unknown is told as such."""
+def setup_table(runs: Iterable[Scored]) -> Result | None:
+    """The settings of the pipelines side by side; None if no pipeline has any."""
     configs = {run.name: getattr(run, "config", {}) for run in runs}
     keys = dict.fromkeys(key for config in configs.values() for key in config)
     if not keys:
         return None
-    columns: dict[str, list[Any]] = {"setting": list(keys)}
+    columns: dict[str, list[str]] = {"setting": list(keys)}
     for name, config in configs.items():
-        columns[name] = [told(config[key]) if key in config else "unknown" for key in keys]
+        columns[name] = [cell_text(config[key]) if key in config else "unknown" for key in keys]
     if len(configs) > 1:
         sides = zip(*(columns[name] for name in configs), strict=True)
         columns["same"] = ["yes" if len(set(side)) == 1 else "no" for side in sides]

@@ -1,8 +1,8 @@
-"""Plots as pieces of a page: inline SVG with text as text, that follows the colours of the page.
+"""Plots as inline SVG for a page: text stays text, and colours follow the page's theme.
 
-A page with a strict security policy takes no style attributes, so what matplotlib writes as styles
-becomes attributes of their own; what is drawn in the colour of text takes the page's; every id gets
-the picture's own prefix, because a page has one space of ids for all of its pictures.
+The page's security policy forbids style attributes, so each property of matplotlib's styles becomes
+an SVG attribute. What is drawn in the colour of text takes the page's colour of text. Every id gets
+a prefix of the picture, because all pictures of a page share one set of ids.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import re
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ from rageval_report.plots.style import BETTER, WORSE
 
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
-# Colours that no plot uses stand for those of text and of paper, until the page's replace them.
+# Colours that no plot uses stand for those of text and of paper; `_COLOURS` replaces them.
 _INK, _PAPER = "#010203", "#f1f2f3"
 _COLOURS = {_INK: "currentColor", _PAPER: "var(--page)"}
 _TEXT_COLOURS = {BETTER.lower(): "var(--better)", WORSE.lower(): "var(--worse)"}
@@ -35,11 +35,11 @@ _STYLE: Any = {
         ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), _INK
     ),
 }
-# What the page says for all pictures, or what says nothing.
+# What the page's style sets for all pictures, or what has no effect.
 _LEFT_OUT = frozenset(("font-family", "stroke-dashoffset"))
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
-# What XML 1.0 does not allow, whoever named a pipeline so.
+# Characters that XML 1.0 does not allow, which the name of a pipeline may contain.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -50,19 +50,19 @@ class Picture:
     Parameters
     ----------
     kind : str
-        A name of the table ``rageval_report.plots.PLOTS``.
+        A name of the table `rageval_report.plots.PLOTS`.
     subject : object
         What is drawn.
     caption : str
-        What it shows, for those who do not see it.
-    options : dict
-        The plot's own.
+        What the picture shows, in words.
+    options : mapping
+        Options of the plot.
     """
 
     kind: str
-    subject: Any
+    subject: object
     caption: str
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
 
     def svg(self, prefix: str) -> str:
         """The picture as an element ``<svg>``.
@@ -70,55 +70,57 @@ class Picture:
         Parameters
         ----------
         prefix : str
-            Before every id, so that no two pictures of a page share one.
+            Put before every id, so that no two pictures of a page share one.
         """
         with mpl.rc_context(_STYLE), warnings.catch_warnings():
-            # The page's own fonts draw the text; that matplotlib's lack a script is no news.
+            # The browser's fonts draw the text, so it does not matter what matplotlib's fonts lack.
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
             figure = draw_figure(self.subject, self.kind, **self.options)
-            written = io.StringIO()
-            figure.savefig(written, format="svg", metadata={"Date": None}, transparent=True)
-        return inline(written.getvalue(), prefix, self.caption)
+            svg = io.StringIO()
+            figure.savefig(svg, format="svg", metadata={"Date": None}, transparent=True)
+        return inline_svg(svg.getvalue(), prefix, self.caption)
 
 
-def inline(document: str, prefix: str, caption: str) -> str:
-    """A document of SVG as an element for a page.
+def inline_svg(document: str, prefix: str, caption: str) -> str:
+    """An SVG document as an element of a page.
 
     Parameters
     ----------
     document : str
         As matplotlib writes it.
     prefix : str
-        Before every id.
+        Put before every id.
     caption : str
-        Its accessible name.
+        The accessible name of the picture.
 
     Examples
     --------
     >>> drawn = '<svg xmlns="http://www.w3.org/2000/svg"><g style="fill: #010203"/></svg>'
-    >>> inline(drawn, "p1", "A dot")
+    >>> inline_svg(drawn, "p1", "A dot")
     '<svg class="picture" role="img" aria-label="A dot"><g fill="currentColor" /></svg>'
     """
     root = ET.fromstring(_NOT_XML.sub("\ufffd", document))  # noqa: S314  (our own, just written)
-    linked = set(_linked(root))
+    linked_ids = set(_linked_ids(root))
     for element in root.iter():
-        _harmonise(element, prefix, linked)
+        _simplify(element, prefix, linked_ids)
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag in ("metadata", "style") or (child.tag == "defs" and not len(child)):
                 parent.remove(child)
     size = {"viewBox": root.attrib["viewBox"]} if "viewBox" in root.attrib else {}
     root.attrib.clear()
-    root.attrib.update({"class": "picture", **size, "role": "img", "aria-label": _plain(caption)})
+    root.attrib.update(
+        {"class": "picture", **size, "role": "img", "aria-label": _xml_text(caption)}
+    )
     return ET.tostring(root, encoding="unicode")
 
 
-def _plain(text: str) -> str:
+def _xml_text(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-def _linked(root: ET.Element) -> Iterator[str]:
-    """The ids that something in the picture refers to."""
+def _linked_ids(root: ET.Element) -> Iterator[str]:
+    """The ids to which something in the picture refers."""
     for element in root.iter():
         if _LINK in element.attrib:
             yield element.attrib[_LINK].removeprefix("#")
@@ -126,15 +128,15 @@ def _linked(root: ET.Element) -> Iterator[str]:
             yield from _REFERENCE.findall(value)
 
 
-def _harmonise(element: ET.Element, prefix: str, linked: set[str]) -> None:
-    """One element without name spaces, styles, foreign ids and needless digits."""
+def _simplify(element: ET.Element, prefix: str, linked_ids: set[str]) -> None:
+    """Remove name spaces, styles, unused ids and needless digits from an element."""
     element.tag = element.tag.rpartition("}")[2]
-    told = dict(element.attrib)
+    attributes = dict(element.attrib)
     element.attrib.clear()
-    if told.get("id") not in linked:
-        told.pop("id", None)
-    link = told.pop(_LINK, None)
-    for name, value in (*told.items(), *_styles(told.get("style", ""))):
+    if attributes.get("id") not in linked_ids:
+        attributes.pop("id", None)
+    link = attributes.pop(_LINK, None)
+    for name, value in (*attributes.items(), *_styles(attributes.get("style", ""))):
         if name == "id":
             value = f"{prefix}-{value}"
         if name != "style" and name not in _LEFT_OUT:
@@ -159,5 +161,5 @@ def _styles(style: str) -> Iterator[tuple[str, str]]:
 
 def _attribute(value: str, prefix: str) -> str:
     value = _REFERENCE.sub(rf"url(#{prefix}-\1)", value)
-    value = _NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), value)
+    value = _NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), value)
     return _COLOURS.get(value, value.replace("\n", "").strip())

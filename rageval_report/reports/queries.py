@@ -1,4 +1,4 @@
-"""The table of queries as a page carries it: ids, scores, states, reasons, texts, outcomes, causes.
+"""The data of the page's table of queries: ids, scores, states, reasons, texts, outcomes, causes.
 
 Rows are all queries of all runs, the baseline's first. Everything is a column (see
 `rageval_report.reports.columns`), so that ten thousand queries stay a few megabytes.
@@ -16,11 +16,10 @@ import pandas as pd
 from rageval_report.analysis.breakdown import CAUSES, FINE, UNKNOWN
 from rageval_report.reports.columns import (
     ABSENT,
-    FloatArray,
     TextPool,
     coded_column,
-    parted,
-    rows_of,
+    parse_list_cell,
+    row_numbers,
     score_column,
     text_column,
 )
@@ -34,9 +33,8 @@ from rageval_report.scores.states import (
     unscored_reasons,
 )
 from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE
+from rageval_report.types import FloatArray
 
-# Scored is the first, so that a query that a run does not have is simply missing.
-_UNSCORED = (MISSING, FAILED, NOT_APPLICABLE)
 _ROLES = (("question", QUESTION), ("reference", REFERENCE), ("answer", ANSWER))
 _LISTS = ("contexts", CONTEXTS)
 NOWHERE = "in neither run"  # a query of another candidate
@@ -45,23 +43,23 @@ _CAUSES = (*CAUSES, FINE, UNKNOWN)
 
 @dataclass(frozen=True, eq=False)
 class QueryTable:
-    """What the page shows of each query.
+    """Everything that the page shows of each query.
 
     Parameters
     ----------
     runs : tuple of Scored
         The pipelines; of several the first is the baseline.
     metrics : tuple of dict of int to Metric
-        Each metric as the runs know it, by the run's place; a run that lacks it is left out.
+        Each metric as each run defines it, by the run's place; a run without the metric is absent.
     slices : tuple of str
         The columns of details by which queries can be filtered.
     outcomes : tuple of Series of str
-        The outcome of each query by its id: of one run alone whether the answer is right, of
-        several for each candidate beside the baseline. Empty where nothing tells.
-    outcome_names : tuple of str
-        All outcomes there can be, in the order in which they are shown.
+        The outcome of each query by its id: whether the answer is right if there is one run; else
+        one series per candidate, beside the baseline. Empty if there is no rule for right answers.
+    outcome_names : tuple of tuple of str
+        All possible outcomes, in the order in which they are shown.
     causes : tuple of Series of str, or None
-        For each run why its queries fail.
+        For each run the cause of each query's failure, if its metrics tell it.
     """
 
     runs: tuple[Scored, ...]
@@ -74,10 +72,10 @@ class QueryTable:
     @property
     def ids(self) -> pd.Index:
         """Every query id, the baseline's first."""
-        every = self.runs[0].scores.index
+        ids = self.runs[0].scores.index
         for run in self.runs[1:]:
-            every = every.append(run.scores.index.difference(every, sort=False))
-        return every
+            ids = ids.append(run.scores.index.difference(ids, sort=False))
+        return ids
 
     def document(self, longest: int | None = None) -> dict[str, Any]:
         """Everything as plain lists and texts, for JSON.
@@ -85,13 +83,13 @@ class QueryTable:
         Parameters
         ----------
         longest : int, optional
-            Longer texts are cut; kept whole where None.
+            Longer texts are cut; no text is cut if omitted.
         """
         pool, ids = TextPool(longest), self.ids
-        places = [rows_of(run.scores.index, ids) for run in self.runs]
+        places = [row_numbers(run.scores.index, ids) for run in self.runs]
         return {
             "pipelines": [run.name for run in self.runs],
-            "ids": [str(one) for one in ids],
+            "ids": [str(query_id) for query_id in ids],
             "metrics": [self._metric(known, places, pool) for known in self.metrics],
             "fields": list(self._fields(places, pool)),
             "slices": [self._slice(by, ids) for by in self.slices],
@@ -100,8 +98,10 @@ class QueryTable:
                 for outcome, names in zip(self.outcomes, self.outcome_names, strict=True)
             ],
             "causes": [
-                None if one is None else _named_column(one.reindex(ids).fillna(UNKNOWN), _CAUSES)
-                for one in self.causes
+                None
+                if cause is None
+                else _named_column(cause.reindex(ids).fillna(UNKNOWN), _CAUSES)
+                for cause in self.causes
             ],
             "meaning": CAUSES,
             "texts": pool.texts,
@@ -127,16 +127,16 @@ class QueryTable:
     # -- texts
 
     def _fields(self, places: Sequence[np.ndarray], pool: TextPool) -> Iterable[dict[str, Any]]:
-        """Question, reference, answer and contexts in this order, then what else is known."""
-        taken = [_by_role(run) for run in self.runs]
+        """Question, reference, answer and contexts in this order, then the other details."""
+        text_columns = [_text_columns(run) for run in self.runs]
         for role in ("question", "reference", "answer", _LISTS[0]):
-            names = [one.get(role) for one in taken]
+            names = [by_role.get(role) for by_role in text_columns]
             if any(names):
                 yield self._field(role, role, names, places, pool)
         others = dict.fromkeys(
             name
-            for run, roles in zip(self.runs, taken, strict=True)
-            for name in _others(run, roles)
+            for run, by_role in zip(self.runs, text_columns, strict=True)
+            for name in _other_details(run, by_role)
         )
         for name in others:
             names = [name if name in run.details else None for run in self.runs]
@@ -155,60 +155,56 @@ class QueryTable:
             for run, name, rows in zip(self.runs, names, places, strict=True)
         ]
         if role in ("question", "reference", "other") and _agree(columns):
-            return {"role": role, "title": title, "shared": _merged(columns)}
+            return {"role": role, "title": title, "shared": _merge(columns)}
         return {"role": role, "title": title, "runs": columns}
 
     def _slice(self, by: str, ids: pd.Index) -> dict[str, Any]:
-        told = pd.Series(index=ids, dtype=object)
+        values = pd.Series(index=ids, dtype=object)
         for run in self.runs:
             if by in run.details:
-                told = told.where(told.notna(), run.details[by].astype(object).reindex(ids))
-        labels = told.map(str).where(told.notna(), "(none)")
+                values = values.where(values.notna(), run.details[by].astype(object).reindex(ids))
+        labels = values.map(str).where(values.notna(), "(none)")
         codes, levels = pd.factorize(labels, sort=True)
         return {"name": by, **coded_column(codes, [str(level) for level in levels])}
 
 
 def slice_columns(evaluation: Scored, most: int = 12) -> list[str]:
-    """The columns of details that part the queries into a few groups.
+    """The columns of details that divide the queries into a few groups.
 
     Parameters
     ----------
     evaluation : Scored
-        A run.
+        A pipeline's scores and details.
     most : int
-        No more groups than this.
+        The largest number of groups.
     """
-    taken = {*_by_role(evaluation).values()}
-    return [
-        name
-        for name in _others(evaluation, {})
-        if name not in taken and _is_grouping(evaluation.details[name], most)
-    ]
+    names = _other_details(evaluation, _text_columns(evaluation))
+    return [name for name in names if _is_grouping(evaluation.details[name], most)]
 
 
 def _is_grouping(column: pd.Series, most: int) -> bool:
-    """A few short values that come again; a look at the first rows spares long columns."""
-    for rows in (column.head(200), column):
+    """Whether a column has a few short values, most of which repeat."""
+    for rows in (column.head(200), column):  # the first rows rule out nearly all columns of texts
         values = {str(value) for value in rows.dropna().tolist()}
         if len(values) > most or any(len(value) > 60 for value in values):
             return False
     return 2 <= len(values) <= len(column) / 2
 
 
-def _by_role(run: Scored) -> dict[str, str]:
-    """The columns of texts that have a part of their own, by that part."""
-    found: dict[str, str] = {}
+def _text_columns(run: Scored) -> dict[str, str]:
+    """The columns of the question, the reference, the answer and the contexts, by that role."""
+    columns: dict[str, str] = {}
     by_name = {normalise_name(str(column)): str(column) for column in reversed(list(run.details))}
     for role, names in (*_ROLES, _LISTS):
         column = next((by_name[name] for name in names if name in by_name), None)
-        if column is not None and column not in found.values():
-            found[role] = column
-    return found
+        if column is not None and column not in columns.values():
+            columns[role] = column
+    return columns
 
 
-def _others(run: Scored, roles: dict[str, str]) -> list[str]:
-    """The details that neither have a part of their own nor tell of a score."""
-    taken = {*roles.values()}
+def _other_details(run: Scored, text_columns: dict[str, str]) -> list[str]:
+    """The details that are neither one of those texts nor the state of a score."""
+    taken = {*text_columns.values()}
     return [
         str(name)
         for name in run.details
@@ -219,29 +215,29 @@ def _others(run: Scored, roles: dict[str, str]) -> list[str]:
 def _texts(column: pd.Series, rows: np.ndarray, role: str, pool: TextPool) -> list[Any]:
     cells: list[Any] = column.tolist()
     if role == _LISTS[0]:
-        cells = [parted(cell) for cell in cells]
-    placed = text_column(cells, pool)
-    return _taken(placed, rows)
+        cells = [parse_list_cell(cell) for cell in cells]
+    return _select_rows(text_column(cells, pool), rows)
 
 
-def _taken(placed: list[Any], rows: np.ndarray) -> list[Any]:
-    if len(placed) == len(rows) and (rows == np.arange(len(rows))).all():
-        return placed
-    return [ABSENT if row < 0 else placed[row] for row in rows.tolist()]
+def _select_rows(cells: list[Any], rows: np.ndarray) -> list[Any]:
+    """The cells of the page's rows; absent where the run does not have the query."""
+    if len(cells) == len(rows) and (rows == np.arange(len(rows))).all():
+        return cells
+    return [ABSENT if row < 0 else cells[row] for row in rows.tolist()]
 
 
 def _agree(columns: Sequence[list[Any] | None]) -> bool:
-    """Whether the runs never say different things of a query."""
+    """Whether no two runs have different cells for the same query."""
     known = [column for column in columns if column is not None]
-    merged = _merged(known)
+    merged = _merge(known)
     return all(
-        cell in (ABSENT, both)
+        cell in (ABSENT, merged_cell)
         for column in known
-        for cell, both in zip(column, merged, strict=True)
+        for cell, merged_cell in zip(column, merged, strict=True)
     )
 
 
-def _merged(columns: Sequence[list[Any] | None]) -> list[Any]:
+def _merge(columns: Sequence[list[Any] | None]) -> list[Any]:
     known = [column for column in columns if column is not None]
     if len(known) == 1:
         return known[0]
@@ -252,31 +248,30 @@ def _merged(columns: Sequence[list[Any] | None]) -> list[Any]:
 
 
 def _scores(run: Scored, metric: Metric, rows: np.ndarray, pool: TextPool) -> dict[str, Any]:
-    """One run's scores of a metric; of the unscored why; and what was said of any of them."""
+    """One run's scores of a metric, the states of unscored queries, and the reasons of scores."""
     values = run.scores[metric.name].to_numpy()
-    every: FloatArray = np.where(rows < 0, np.nan, values[rows])
-    told: dict[str, Any] = score_column(every)
+    page_values: FloatArray = np.where(rows < 0, np.nan, values[rows])
+    column: dict[str, Any] = score_column(page_values)
     if np.isnan(values).any():
-        told["states"] = _states(run, metric, rows, every)
+        column["states"] = _states(run, metric, rows, page_values)
     reasons = unscored_reasons(run.details, metric.name)
     if reasons.notna().any():
-        told["reasons"] = _taken(text_column(reasons.tolist(), pool), rows)
-    return told
+        column["reasons"] = _select_rows(text_column(reasons.tolist(), pool), rows)
+    return column
 
 
 def _states(
-    run: Scored, metric: Metric, rows: np.ndarray, every: FloatArray
+    run: Scored, metric: Metric, rows: np.ndarray, values: FloatArray
 ) -> dict[str, list[int]]:
-    """The rows of each state but the scored ones and the missing ones."""
+    """The unscored rows of each state but "missing", which the page assumes of all others."""
     states = states_frame(run.scores[[metric.name]], run.details)[metric.name].to_numpy()
-    told = np.where(rows < 0, MISSING, states[rows])
-    unscored = np.isnan(every)
-    found = {
-        state: np.flatnonzero((told == state) & unscored).tolist()
-        for state in _UNSCORED
-        if state != MISSING
+    page_states = np.where(rows < 0, MISSING, states[rows])
+    unscored = np.isnan(values)
+    rows_by_state = {
+        state: np.flatnonzero((page_states == state) & unscored).tolist()
+        for state in (FAILED, NOT_APPLICABLE)
     }
-    return {state: where for state, where in found.items() if where}
+    return {state: numbers for state, numbers in rows_by_state.items() if numbers}
 
 
 def _named_column(values: pd.Series, names: Sequence[str]) -> dict[str, Any]:

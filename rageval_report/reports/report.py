@@ -1,4 +1,4 @@
-"""`Report`: the parts of a report, and the files that they become."""
+"""`Report`: the parts of a report, and how it is written into a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from rageval_report._registry import Registry
 from rageval_report.files.writing import check_free, write_atomically
-from rageval_report.reports.parts import Section, Verdict
+from rageval_report.reports.parts import ReportVerdict, Section
 from rageval_report.reports.queries import QueryTable
 
 Form: TypeAlias = Callable[["Report"], str]
@@ -33,24 +33,24 @@ class Report:
     Parameters
     ----------
     title : str
-        Over everything.
+        The title above everything.
     subtitle : str
-        What was evaluated, in a line.
-    verdicts : tuple of Verdict
-        What a reader should take away.
+        What was evaluated, in one line.
+    verdicts : tuple of ReportVerdict
+        The conclusions, one sentence each.
     sections : tuple of Section
         Tables and pictures in order.
     queries : QueryTable
-        Every query; shown by the page alone.
+        Every query; only the HTML page shows them.
     notes : tuple of str
-        What a reader must know of the whole.
+        What a reader must know about the whole report.
     longest_text : int, optional
-        Longer texts of queries are cut on the page, with a note; kept whole where None.
+        Longer texts of queries are cut on the page, with a note; no text is cut if omitted.
     """
 
     title: str
     subtitle: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ReportVerdict, ...]
     sections: tuple[Section, ...]
     queries: QueryTable
     notes: tuple[str, ...] = ()
@@ -78,26 +78,26 @@ class Report:
         Parameters
         ----------
         path : str or Path
-            Ends in .html, .htm, .md, .tex or .txt. Queries and pictures are in the page only.
+            Ends in .html, .htm, .md, .tex or .txt. Only the HTML page has queries and pictures.
         force : bool
-            Whether a file that is there is replaced, as pandas does; False keeps it.
+            Whether an existing file is replaced, as pandas does; else it is an error.
 
         Returns
         -------
         Path
-            Where it was written.
+            The file.
 
         Raises
         ------
         UnknownNameError
-            If the suffix stands for no form.
+            If the suffix is not one of them.
         DataError
-            If the file is there and may not be replaced, or cannot be written.
+            If the file exists and may not be replaced, or cannot be written.
         """
         form = FORMS[Path(path).suffix.lower() or str(path)]
         check_free(path, force=force)
-        told = form(self)
-        return write_atomically(path, told if told.endswith("\n") else f"{told}\n")
+        text = form(self)
+        return write_atomically(path, text if text.endswith("\n") else f"{text}\n")
 
     def __repr__(self) -> str:
         return (

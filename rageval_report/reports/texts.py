@@ -1,6 +1,6 @@
-"""A report as Markdown, LaTeX or plain text: the results one after the other, as each is rendered.
+"""A report as Markdown, LaTeX or plain text: the rendered results, one after the other.
 
-The tables of these files hold every row; the queries and the pictures are in the page only.
+The tables have every row; only the HTML page has the queries and the pictures.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import replace
 
 from rageval_report.render import latex as tex
 from rageval_report.render import markdown as md
-from rageval_report.render import text as plain
-from rageval_report.render.cells import LONGEST_TOLD
-from rageval_report.render.display import shortened, wrapped
+from rageval_report.render import plain_text as plain
+from rageval_report.render.cell_text import LONGEST_SENTENCE
+from rageval_report.render.display import shorten, wrap
 from rageval_report.reports.parts import Section
 from rageval_report.reports.report import Report
 from rageval_report.results import Result
 
-_PREAMBLE = r"""% Compiles as it is; where texts need other scripts, with XeLaTeX or LuaLaTeX.
+_PREAMBLE = r"""% Compiles as it is; with XeLaTeX or LuaLaTeX if texts need other scripts.
 \documentclass[10pt]{article}
 \usepackage{iftex}
 \ifPDFTeX
@@ -37,15 +37,21 @@ def markdown(report: Report) -> str:
     Parameters
     ----------
     report : Report
-        What is written.
+        The report to write.
     """
-    parts = [f"# {md.told(report.title)}", md.told(report.subtitle)]
+    parts = [f"# {md.escape_sentence(report.title)}", md.escape_sentence(report.subtitle)]
     if report.verdicts:
-        parts += ["## Verdicts", "\n".join(f"- {md.told(one.text)}" for one in report.verdicts)]
+        parts += [
+            "## Verdicts",
+            "\n".join(f"- {md.escape_sentence(verdict.text)}" for verdict in report.verdicts),
+        ]
     for section in _with_tables(report):
-        parts += [f"## {md.told(section.heading)}", *map(md.whole, _once_said(section))]
+        parts += [
+            f"## {md.escape_sentence(section.heading)}",
+            *map(md.render_file, _without_verdicts(section)),
+        ]
     if report.notes:
-        parts += ["## Notes", "\n".join(f"- {md.told(note)}" for note in report.notes)]
+        parts += ["## Notes", "\n".join(f"- {md.escape_sentence(note)}" for note in report.notes)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -55,17 +61,22 @@ def text(report: Report) -> str:
     Parameters
     ----------
     report : Report
-        What is written.
+        The report to write.
     """
-    blocks = [_underlined(report.title, "="), "\n".join(_paragraph(report.subtitle))]
+    blocks = [_underline(report.title, "="), "\n".join(_paragraph(report.subtitle))]
     if report.verdicts:
-        lines = [line for one in report.verdicts for line in _paragraph(one.text, bullet=True)]
-        blocks += [_underlined("Verdicts", "-"), "\n".join(lines)]
+        lines = [
+            line for verdict in report.verdicts for line in _paragraph(verdict.text, bullet=True)
+        ]
+        blocks += [_underline("Verdicts", "-"), "\n".join(lines)]
     for section in _with_tables(report):
-        blocks += [_underlined(section.heading, "-"), *map(plain.whole, _once_said(section))]
+        blocks += [
+            _underline(section.heading, "-"),
+            *map(plain.render_file, _without_verdicts(section)),
+        ]
     if report.notes:
         lines = [line for note in report.notes for line in _paragraph(note, bullet=True)]
-        blocks += [_underlined("Notes", "-"), "\n".join(lines)]
+        blocks += [_underline("Notes", "-"), "\n".join(lines)]
     return "\n\n".join(block.rstrip("\n") for block in blocks) + "\n"
 
 
@@ -75,19 +86,19 @@ def latex(report: Report) -> str:
     Parameters
     ----------
     report : Report
-        What is written.
+        The report to write.
     """
     parts = [
         _PREAMBLE,
-        rf"\section*{{{tex.told(report.title)}}}",
-        tex.told(report.subtitle),
+        rf"\section*{{{tex.escape_sentence(report.title)}}}",
+        tex.escape_sentence(report.subtitle),
     ]
     if report.verdicts:
-        parts += [r"\subsection*{Verdicts}", _items([one.text for one in report.verdicts])]
+        parts += [r"\subsection*{Verdicts}", _items([verdict.text for verdict in report.verdicts])]
     for section in _with_tables(report):
-        parts.append(rf"\subsection*{{{tex.told(section.heading)}}}")
-        for result in _once_said(section):
-            # A table that may float far from its heading, or past TeX's limit of waiting ones.
+        parts.append(rf"\subsection*{{{tex.escape_sentence(section.heading)}}}")
+        for result in _without_verdicts(section):
+            # Without [!ht] a table may float far from its heading, or past TeX's limit of floats.
             parts += [tex.render(result).replace(r"\begin{table}", r"\begin{table}[!ht]"), ""]
         parts.append(r"\clearpage")
     if report.notes:
@@ -96,7 +107,7 @@ def latex(report: Report) -> str:
 
 
 def _items(texts: list[str]) -> str:
-    lines = "\n".join(rf"  \item {tex.told(one)}" for one in texts)
+    lines = "\n".join(rf"  \item {tex.escape_sentence(text)}" for text in texts)
     return rf"\begin{{itemize}}{chr(10)}{lines}{chr(10)}\end{{itemize}}"
 
 
@@ -104,8 +115,8 @@ def _with_tables(report: Report) -> Iterator[Section]:
     return (section for section in report.sections if section.results)
 
 
-def _once_said(section: Section) -> Iterator[Result]:
-    """The results without the verdicts, which stand at the top of the report."""
+def _without_verdicts(section: Section) -> Iterator[Result]:
+    """The results of a section without their verdicts, which are at the top of the report."""
     for result in section.results:
         has_verdicts = "verdict" in result.frame.columns
         yield (
@@ -113,11 +124,11 @@ def _once_said(section: Section) -> Iterator[Result]:
         )
 
 
-def _underlined(heading: str, mark: str) -> str:
-    told = shortened(heading, plain.WIDTH)
-    return f"{told}\n{mark * len(told)}"
+def _underline(heading: str, mark: str) -> str:
+    line = shorten(heading, plain.WIDTH)
+    return f"{line}\n{mark * len(line)}"
 
 
 def _paragraph(sentence: str, *, bullet: bool = False) -> list[str]:
-    told = shortened(sentence, LONGEST_TOLD)
-    return wrapped(f"- {told}" if bullet else told, plain.WIDTH, hanging=2 if bullet else 0)
+    line = shorten(sentence, LONGEST_SENTENCE)
+    return wrap(f"- {line}" if bullet else line, plain.WIDTH, hanging=2 if bullet else 0)

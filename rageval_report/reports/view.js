@@ -1,4 +1,4 @@
-// -- what is shown: everything that the address can hold
+// -- the view: everything that the address of the page keeps
 
 const OPERATORS = ["<", "≤", "≥", ">", "unscored", "failed"];
 
@@ -26,7 +26,7 @@ function isWord(operator) {
   return operator === "unscored" || operator === "failed";
 }
 
-// A condition is read back by trying what it could be: names may hold anything.
+// A condition is parsed by comparing it with all possible ones, because names may contain anything.
 function conditionOf(text) {
   for (let metric = 0; metric < metrics.length; metric += 1) {
     for (const { name, run } of sidesOf(metrics[metric])) {
@@ -40,52 +40,52 @@ function conditionOf(text) {
 }
 
 function toAddress() {
-  const told = new URLSearchParams();
+  const parameters = new URLSearchParams();
   const empty = fresh();
-  if (state.q) told.set("q", state.q);
-  if (state.with !== empty.with) told.set("with", RUNS[state.with]);
-  if (state.metric !== empty.metric) told.set("metric", metrics[state.metric].name);
-  for (const name of state.outcomes) told.append("outcome", name);
-  state.causes.forEach((name, run) => name && told.set(`cause.${RUNS[run]}`, name));
-  state.slices.forEach((label, place) => label && told.set(`slice.${slices[place].name}`, label));
-  for (const one of state.where) if (isWhole(one)) told.append("where", conditionText(one));
-  if (state.sort) told.set("sort", (state.down ? "-" : "") + state.sort);
-  if (state.size !== empty.size) told.set("size", state.size);
-  if (state.page !== empty.page) told.set("page", state.page);
-  for (const row of state.open) told.append("open", data.ids[row]);
-  return told.toString();
+  if (state.q) parameters.set("q", state.q);
+  if (state.with !== empty.with) parameters.set("with", RUNS[state.with]);
+  if (state.metric !== empty.metric) parameters.set("metric", metrics[state.metric].name);
+  for (const name of state.outcomes) parameters.append("outcome", name);
+  state.causes.forEach((name, run) => name && parameters.set(`cause.${RUNS[run]}`, name));
+  state.slices.forEach((label, place) => label && parameters.set(`slice.${slices[place].name}`, label));
+  for (const condition of state.where) if (isComplete(condition)) parameters.append("where", conditionText(condition));
+  if (state.sort) parameters.set("sort", (state.down ? "-" : "") + state.sort);
+  if (state.size !== empty.size) parameters.set("size", state.size);
+  if (state.page !== empty.page) parameters.set("page", state.page);
+  for (const row of state.open) parameters.append("open", data.ids[row]);
+  return parameters.toString();
 }
 
 function fromAddress(address) {
-  const told = new URLSearchParams(address);
+  const parameters = new URLSearchParams(address);
   state = fresh();
-  state.q = told.get("q") || "";
-  state.with = Math.max(RUNS.indexOf(told.get("with")), 1);
-  state.metric = Math.max(metrics.findIndex((one) => one.name === told.get("metric")), 0);
-  state.outcomes = new Set(told.getAll("outcome"));
-  state.causes = RUNS.map((name) => told.get(`cause.${name}`) || "");
-  state.slices = slices.map((one) => told.get(`slice.${one.name}`) || "");
-  state.where = told.getAll("where").map(conditionOf).filter(Boolean);
-  const sort = told.get("sort") || "";
+  state.q = parameters.get("q") || "";
+  state.with = Math.max(RUNS.indexOf(parameters.get("with")), 1);
+  state.metric = Math.max(metrics.findIndex((metric) => metric.name === parameters.get("metric")), 0);
+  state.outcomes = new Set(parameters.getAll("outcome"));
+  state.causes = RUNS.map((name) => parameters.get(`cause.${name}`) || "");
+  state.slices = slices.map((slice) => parameters.get(`slice.${slice.name}`) || "");
+  state.where = parameters.getAll("where").map(conditionOf).filter(Boolean);
+  const sort = parameters.get("sort") || "";
   state.down = sort.startsWith("-");
   state.sort = sort.replace(/^-/, "");
-  state.size = [25, 50, 100, 500].includes(Number(told.get("size"))) ? Number(told.get("size")) : 50;
-  state.page = Math.max(Math.floor(Number(told.get("page"))) || 1, 1);
-  state.open = new Set(told.getAll("open").map((id) => order.get(id)).filter((row) => row !== undefined));
+  state.size = [25, 50, 100, 500].includes(Number(parameters.get("size"))) ? Number(parameters.get("size")) : 50;
+  state.page = Math.max(Math.floor(Number(parameters.get("page"))) || 1, 1);
+  state.open = new Set(parameters.getAll("open").map((id) => order.get(id)).filter((row) => row !== undefined));
 }
 
-// An address with "=" holds a view; any other names a section.
+// An address with "=" is a view; any other is the name of a section.
 function isView(hash) {
   return hash.includes("=");
 }
 
 function keepAddress() {
-  const told = toAddress();
-  if (!told && !isView(location.hash)) return;
+  const address = toAddress();
+  if (!address && !isView(location.hash)) return;
   try {
-    history.replaceState(null, "", `#${told}`);
+    history.replaceState(null, "", `#${address}`);
   } catch {
-    // A page inside another one may not touch its address; the view is then not kept.
+    // A page inside another one may not change its address; then the view is not kept.
   }
 }
 
@@ -99,7 +99,7 @@ function hitsOf(word) {
 }
 
 function searchColumns() {
-  const columns = data.fields.flatMap((one) => (one.shared ? [one.shared] : one.runs.filter(Boolean)));
+  const columns = data.fields.flatMap((field) => (field.shared ? [field.shared] : field.runs.filter(Boolean)));
   for (const metric of metrics) for (const run of metric.runs) if (run && run.reasons) columns.push(run.reasons);
   return columns;
 }
@@ -111,11 +111,11 @@ function isHit(cell, hits) {
 function searchTest() {
   const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
   const columns = searchColumns();
-  const found = words.map((word) => {
+  const wordTests = words.map((word) => {
     const hits = hitsOf(word);
     return (row) => data.ids[row].toLowerCase().includes(word) || columns.some((column) => isHit(column[row], hits));
   });
-  return (row) => found.every((test) => test(row));
+  return (row) => wordTests.every((test) => test(row));
 }
 
 function change(metric, row) {
@@ -124,7 +124,7 @@ function change(metric, row) {
   return Math.abs(difference) < NOISE ? 0 : difference;
 }
 
-function isWhole({ operator, value }) {
+function isComplete({ operator, value }) {
   return isWord(operator) || (value !== "" && Number.isFinite(Number(value)));
 }
 
@@ -155,36 +155,36 @@ function outcome() {
 }
 
 function tests() {
-  const every = [];
-  if (state.q.trim()) every.push(searchTest());
+  const conditions = [];
+  if (state.q.trim()) conditions.push(searchTest());
   if (state.outcomes.size && outcome()) {
-    const wanted = outcome().levels.map((name) => state.outcomes.has(name));
-    every.push((row) => wanted[outcome().codes[row]]);
+    const isSelected = outcome().levels.map((name) => state.outcomes.has(name));
+    conditions.push((row) => isSelected[outcome().codes[row]]);
   }
-  state.causes.forEach((name, run) => name && causes[run] && every.push(labelTest(causes[run], name)));
-  state.slices.forEach((label, place) => label && every.push(labelTest(slices[place], label)));
-  for (const one of state.where) if (isWhole(one)) every.push(conditionTest(one));
-  return every;
+  state.causes.forEach((name, run) => name && causes[run] && conditions.push(labelTest(causes[run], name)));
+  state.slices.forEach((label, place) => label && conditions.push(labelTest(slices[place], label)));
+  for (const condition of state.where) if (isComplete(condition)) conditions.push(conditionTest(condition));
+  return conditions;
 }
 
-function matching() {
-  const every = tests();
-  const found = [];
-  for (let row = 0; row < N; row += 1) if (every.every((test) => test(row))) found.push(row);
-  const column = columns().find((one) => one.key === state.sort);
-  return column ? sorted(found, column) : found;
+function matchingRows() {
+  const conditions = tests();
+  const matches = [];
+  for (let row = 0; row < N; row += 1) if (conditions.every((test) => test(row))) matches.push(row);
+  const column = columns().find(({ key }) => key === state.sort);
+  return column ? sortRows(matches, column) : matches;
 }
 
 const collator = new Intl.Collator("en", { numeric: true });
 
-// What is missing stands last, whichever way the others are sorted; equals keep their order.
-function sorted(found, column) {
-  const values = found.map((row) => column.value(row));
-  const is_missing = values.map((value) => value === "" || Number.isNaN(value));
+// Missing values come last in both directions; equal ones keep their order.
+function sortRows(matches, column) {
+  const values = matches.map((row) => column.value(row));
+  const isMissing = values.map((value) => value === "" || Number.isNaN(value));
   const sign = state.down ? -1 : 1;
-  const compared = (a, b) => (typeof values[a] === "number" ? values[a] - values[b] : collator.compare(values[a], values[b]));
-  const places = found.map((_, place) => place);
-  places.sort((a, b) => is_missing[a] - is_missing[b] || (is_missing[a] ? 0 : sign * compared(a, b)) || a - b);
-  return places.map((place) => found[place]);
+  const compareValues = (a, b) => (typeof values[a] === "number" ? values[a] - values[b] : collator.compare(values[a], values[b]));
+  const places = matches.map((_, place) => place);
+  places.sort((a, b) => isMissing[a] - isMissing[b] || (isMissing[a] ? 0 : sign * compareValues(a, b)) || a - b);
+  return places.map((place) => matches[place]);
 }
 

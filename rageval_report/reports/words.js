@@ -1,36 +1,37 @@
 "use strict";
 
-// Texts are shown as text, never as markup. Elements are made here and nowhere else.
+// Texts are shown as text, never as markup. Elements are created here and nowhere else.
 
 function element(name, attributes, ...children) {
-  const made = document.createElement(name);
+  const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes || {})) {
-    if (key === "class") made.className = value;
-    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (value === true) made.setAttribute(key, "");
-    else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+    if (key === "class") node.className = value;
+    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (value === true) node.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined) node.setAttribute(key, value);
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined));
-  return made;
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
 }
 
-// What could move or hide other text: controls, marks of direction, halves of characters.
+// Characters that could move or hide other text: controls, marks of direction, halves of characters.
 const UNSEEN = /[\p{Cs}\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
 
 function appendText(parent, text) {
   let done = 0;
-  for (const found of text.matchAll(UNSEEN)) {
-    if (found.index > done) parent.append(text.slice(done, found.index));
-    const code = found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+  for (const match of text.matchAll(UNSEEN)) {
+    if (match.index > done) parent.append(text.slice(done, match.index));
+    const code = match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
     parent.append(element("span", { class: "code-point" }, `U+${code}`));
-    done = found.index + found[0].length;
+    done = match.index + match[0].length;
   }
   if (done < text.length) parent.append(done ? text.slice(done) : text);
 }
 
 const LONG = 1500;
 
-// Pieces are [text, mark] where mark is the name of an element, or "". A long text is shown in part.
+// Pieces are [text, mark] where mark is the name of an element, or "". Of a long text only the
+// beginning is shown, with a button for the rest.
 function textBlock(pieces, name = "p") {
   const length = pieces.reduce((sum, piece) => sum + piece[0].length, 0);
   const block = element(name, { class: "text", dir: "auto" });
@@ -61,11 +62,11 @@ const WORD = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Tha
 const MOST_CELLS = 4e6;
 
 function wordsOf(text) {
-  return Array.from(text.matchAll(WORD), (found) => ({ start: found.index, end: found.index + found[0].length, word: found[0] }));
+  return Array.from(text.matchAll(WORD), (match) => ({ start: match.index, end: match.index + match[0].length, word: match[0] }));
 }
 
-// Which words of either text are in the longest common sequence. In the middle of texts that are too
-// long for that, all words are different.
+// Which words of each text belong to the longest common sequence. Between the equal beginnings and
+// ends of texts that are too long for the table, all words count as different.
 function commonWords(left, right) {
   const same = [new Uint8Array(left.length), new Uint8Array(right.length)];
   let first = 0;

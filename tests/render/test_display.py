@@ -10,11 +10,11 @@ from rageval_report.render.display import (
     NAMES,
     SETTINGS,
     clean,
+    cut_to_width,
     display_width,
-    fitting,
-    padded,
-    shortened,
-    wrapped,
+    pad,
+    shorten,
+    wrap,
 )
 
 ANY_TEXT = st.text(st.characters(), max_size=200)
@@ -66,50 +66,50 @@ def test_a_clean_text_is_one_line_of_printable_characters_and_stays_so(text):
 
 
 def test_a_text_that_fits_is_not_cut():
-    assert shortened("exactly ten", 11) == "exactly ten"
+    assert shorten("exactly ten", 11) == "exactly ten"
 
 
 def test_a_text_is_cut_with_an_ellipsis_inside_its_width():
-    assert shortened("再現率とは", 6) == "再現…"
+    assert shorten("再現率とは", 6) == "再現…"
 
 
 def test_a_megabyte_is_cut_without_being_looked_at_to_its_end():
-    assert shortened("x" * 1_000_000, 10) == "xxxxxxxxx…"
-    assert shortened(" " * 1_000_000 + "x", 10) == "…"
+    assert shorten("x" * 1_000_000, 10) == "xxxxxxxxx…"
+    assert shorten(" " * 1_000_000 + "x", 10) == "…"
 
 
 def test_piled_up_accents_are_cut_although_they_take_no_width():
-    assert len(shortened("e" + "\u0301" * 5000, 10)) <= 21
+    assert len(shorten("e" + "\u0301" * 5000, 10)) <= 21
 
 
 @given(ANY_TEXT, st.integers(1, 30))
 @settings(max_examples=200)
 def test_a_shortened_text_never_exceeds_its_width(text, most):
-    assert display_width(shortened(text, most)) <= most
+    assert display_width(shorten(text, most)) <= most
 
 
 def test_the_longest_beginning_keeps_accents_with_their_letter():
-    assert fitting("ae\u0301b", 2) == "ae\u0301"
+    assert cut_to_width("ae\u0301b", 2) == "ae\u0301"
 
 
 def test_lines_break_at_blanks_and_hang():
-    assert wrapped("- one two three", 9, hanging=2) == ["- one two", "  three"]
+    assert wrap("- one two three", 9, hanging=2) == ["- one two", "  three"]
 
 
 def test_a_word_wider_than_the_page_is_broken():
-    assert wrapped("aaaaaaa bb", 4) == ["aaaa", "aaa", "bb"]
+    assert wrap("aaaaaaa bb", 4) == ["aaaa", "aaa", "bb"]
 
 
 def test_names_break_after_underscores():
-    assert wrapped("semantic_answer_similarity", 18, at=NAMES) == ["semantic_answer_", "similarity"]
+    assert wrap("semantic_answer_similarity", 18, at=NAMES) == ["semantic_answer_", "similarity"]
 
 
 def test_signatures_break_after_a_setting():
-    assert wrapped("seed:0|test:t|x:1,2", 15, at=SETTINGS) == ["seed:0|test:t|", "x:1,2"]
+    assert wrap("seed:0|test:t|x:1,2", 15, at=SETTINGS) == ["seed:0|test:t|", "x:1,2"]
 
 
 def test_an_empty_text_is_one_empty_line():
-    assert wrapped("", 10) == [""]
+    assert wrap("", 10) == [""]
 
 
 @given(ANY_TEXT, st.integers(4, 40), st.integers(0, 2))
@@ -118,10 +118,10 @@ def test_an_empty_text_is_one_empty_line():
 def test_wrapping_keeps_every_letter_and_the_width(text, width, hanging):
     told = clean(text)
     for at in (NAMES, SETTINGS, None):
-        lines = wrapped(told, width, hanging=hanging, **({"at": at} if at else {}))
+        lines = wrap(told, width, hanging=hanging, **({"at": at} if at else {}))
         assert max(map(display_width, lines)) <= width
         assert "".join("".join(lines).split()) == "".join(told.split())
 
 
 def test_padding_counts_columns_not_characters():
-    assert padded("再現", 6, right=True) == "  再現"
+    assert pad("再現", 6, right=True) == "  再現"

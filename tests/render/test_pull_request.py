@@ -77,7 +77,7 @@ def test_a_comment_never_exceeds_its_room():
 def test_what_has_no_room_is_counted():
     told = pull_request_comment(gates(BAD), [queries(), queries(), queries()], longest=900)
     assert len(told) <= 900
-    assert "1 more table of queries is left out for want of room." in told
+    assert "1 more table of queries is left out because there is no room." in told
 
 
 def test_all_rules_are_there_where_there_is_room():

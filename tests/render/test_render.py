@@ -113,8 +113,11 @@ def test_an_unknown_option_names_the_format_and_the_nearest():
 
 
 def test_several_texts_become_one_file():
-    assert RENDERERS["text"].joined(["one\n", "two\n"]) == "one\n\n\ntwo"
-    assert json.loads(RENDERERS["json"].joined(['{"a": 1}', '{"b": 2}\n'])) == [{"a": 1}, {"b": 2}]
-    page = RENDERERS["html"].joined([RENDERERS["html"].whole(RESULT)] * 2)
+    assert RENDERERS["text"].join_texts(["one\n", "two\n"]) == "one\n\n\ntwo"
+    assert json.loads(RENDERERS["json"].join_texts(['{"a": 1}', '{"b": 2}\n'])) == [
+        {"a": 1},
+        {"b": 2},
+    ]
+    page = RENDERERS["html"].join_texts([RENDERERS["html"].whole(RESULT)] * 2)
     assert page.count("<body") == page.count("</body>") == 1
     assert page.count("mrr") == 500

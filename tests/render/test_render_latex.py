@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report._version import __version__
-from rageval_report.render.latex import escaped, label_of, render, told
+from rageval_report.render.latex import escape_latex, escape_sentence, label_of, render
 from rageval_report.results import Result
 
 GOLDEN = rf"""
@@ -109,7 +109,7 @@ def test_a_comparison_is_written_as_laid_out_by_hand():
     ],
 )
 def test_special_characters_are_written_out(text, written):
-    assert escaped(text) == written
+    assert escape_latex(text) == written
 
 
 def test_scripts_that_need_another_engine_are_announced():
@@ -147,7 +147,7 @@ def test_a_line_break_cannot_leave_a_comment_or_a_row():
     text = render(Result("t\n\n\\evil", pd.DataFrame({"x": ["a\n\nb"]}), settings_))
     assert next(line for line in text.split("\n") if "secret" in line).startswith("% ")
     assert_is_latex(text)
-    assert told("a\n\nb") == "a b"
+    assert escape_sentence("a\n\nb") == "a b"
 
 
 @given(

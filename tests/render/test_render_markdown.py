@@ -4,7 +4,13 @@ import pandas as pd
 import pytest
 
 from rageval_report._version import __version__
-from rageval_report.render.markdown import code, escaped, render, told, whole
+from rageval_report.render.markdown import (
+    code,
+    escape_markdown,
+    escape_sentence,
+    render,
+    render_file,
+)
 from rageval_report.results import Result
 
 GOLDEN = f"""\
@@ -60,7 +66,7 @@ def test_a_comparison_is_written_as_laid_out_by_hand():
     ],
 )
 def test_marks_lose_their_meaning(text, written):
-    assert escaped(text) == written
+    assert escape_markdown(text) == written
 
 
 @pytest.mark.parametrize(
@@ -77,7 +83,7 @@ def test_marks_lose_their_meaning(text, written):
     ],
 )
 def test_a_sentence_opens_no_list_and_no_heading(text, written):
-    assert told(text) == written
+    assert escape_sentence(text) == written
 
 
 @pytest.mark.parametrize(
@@ -102,4 +108,4 @@ def test_an_empty_frame_says_so():
 def test_rows_that_are_not_shown_are_counted_unless_all_are_asked_for():
     result = Result("t", pd.DataFrame({"n": range(300)}))
     assert "... and 100 more rows" in render(result)
-    assert whole(result).count("\n|") == 2 + 300
+    assert render_file(result).count("\n|") == 2 + 300

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.render import RENDERERS, render
-from rageval_report.render.cells import is_missing
+from rageval_report.render.cell_text import is_missing
 from rageval_report.render.display import display_width
 from rageval_report.render.html import MOST_BYTES
 from rageval_report.results import Result

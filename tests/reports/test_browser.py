@@ -119,7 +119,7 @@ def test_a_click_on_a_heading_sorts_up_then_down_then_not(page):
         ("only bm25 right", ["q2"]),
         ("only hybrid right", ["q3"]),
         ("both wrong", ["q4", "q6"]),
-        ("cannot be told", ["q7"]),
+        ("unknown", ["q7"]),
         ("only in hybrid", ["q9"]),
     ],
 )
@@ -144,7 +144,7 @@ def test_slices_and_causes_filter_together(page):
     assert ids(page) == ["q2", "q4", "q6", "q8"]
     control(page, "Why bm25 fails").select_option("retrieval")
     assert ids(page) == ["q6"]
-    assert status(page) == "1 of 9 queries: bm25 fails of retrieval; topic: ferry"
+    assert status(page) == "1 of 9 queries: bm25 fails because of retrieval; topic: ferry"
 
 
 def test_thresholds_filter_by_either_run_and_by_the_change(page):
@@ -389,7 +389,7 @@ def test_paper_holds_every_section_every_query_and_no_control(opened, demo_page)
 
 def test_without_scripts_all_but_the_queries_is_there(opened, demo_page):
     page = opened(demo_page, java_script_enabled=False)
-    assert page.get_by_text("The 202 queries are shown by a script").is_visible()
+    assert page.get_by_text("A script shows the 202 queries").is_visible()
     assert page.locator("table").count() > 5
 
 

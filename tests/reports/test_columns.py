@@ -13,12 +13,12 @@ from hypothesis.extra import numpy as hnp
 from rageval_report.reports.columns import (
     LETTERS,
     TextPool,
+    cell_text,
     coded_column,
-    parted,
+    parse_list_cell,
+    round_significant,
     score_column,
-    significant,
     text_column,
-    told,
 )
 
 
@@ -37,13 +37,13 @@ def test_scores_come_back_with_six_digits_and_null_where_unscored(values):
 
 @given(hnp.arrays(np.float64, 8, elements=st.floats(-1e12, 1e12, allow_subnormal=False)))
 def test_six_digits_are_those_of_the_format_of_python(values):
-    for value, found in zip(values, significant(values), strict=True):
+    for value, found in zip(values, round_significant(values), strict=True):
         assert found == pytest.approx(float(f"{value:.6g}"), rel=2e-6, abs=1e-20)
 
 
 def test_numbers_are_written_short():
-    assert repr(significant(np.array([2 / 3]))[0].item()) == "0.666667"
-    assert repr(significant(np.array([0.1 + 0.2]))[0].item()) == "0.3"
+    assert repr(round_significant(np.array([2 / 3]))[0].item()) == "0.666667"
+    assert repr(round_significant(np.array([0.1 + 0.2]))[0].item()) == "0.3"
 
 
 def test_few_values_take_a_letter_a_row_and_many_are_numbers():
@@ -83,13 +83,13 @@ def test_a_limit_cuts_and_says_how_much_and_how_often():
     ],
 )
 def test_a_list_written_as_json_is_a_list_and_all_else_stays(cell, found):
-    assert parted(cell) == found
+    assert parse_list_cell(cell) == found
 
 
 def test_values_that_are_no_texts_are_told():
-    assert [told(v) for v in (np.float64(3.0), 0.25, {"a": 1}, [1, 2], np.bool_(False))] == [
+    assert [cell_text(v) for v in (np.float64(3.0), 0.25, {"a": 1}, [1, 2], np.bool_(False))] == [
         *("3", "0.25", '{"a": 1}', "[1, 2]", "no")
     ]
     circle: list = []
     circle.append(circle)
-    assert told(circle) == "[[...]]"
+    assert cell_text(circle) == "[[...]]"

@@ -52,7 +52,7 @@ def test_the_outcomes_are_counted_with_wilson_intervals(report):
 def test_what_cannot_be_told_and_what_one_run_alone_has_is_counted_apart(report):
     assert set(result_of(report, "outcomes").notes) == {
         "an answer is correct if exact_match is 1",
-        *("1 queries cannot be told", "1 queries are only in bm25", "1 queries are only in hybrid"),
+        *("1 queries are unknown", "1 queries are only in bm25", "1 queries are only in hybrid"),
     }
 
 
@@ -145,14 +145,14 @@ def test_a_metric_of_which_nothing_is_scored_is_told_and_not_drawn():
     data = pd.DataFrame({"query_id": ["a", "b"], "f1": [None, None], "recall": [0.5, 1.0]})
     evaluation = RAGPipelineEvaluation("a", data, metrics=["f1", "recall"])
     report = evaluation.report()
-    assert "F1: nothing is scored, of 2 queries" in " ".join(one.text for one in report.verdicts)
+    assert "F1: none of 2 queries is scored" in " ".join(one.text for one in report.verdicts)
     assert "<svg" in report.to_html()
 
 
 def test_nothing_scored_at_all_still_is_a_report():
     data = pd.DataFrame({"query_id": ["a", "b"], "f1": [None, None]})
     report = RAGPipelineEvaluation("a", data, metrics=["f1"]).report()
-    assert "nothing is scored" in report.to_html()
+    assert "none of 2 queries is scored" in report.to_html()
 
 
 def test_several_candidates_have_outcomes_each(bm25, hybrid):

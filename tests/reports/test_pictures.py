@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.reports.pictures import Picture, inline
+from rageval_report.reports.pictures import Picture, inline_svg
 
 
 @pytest.fixture(scope="module")
@@ -69,4 +69,4 @@ def test_hostile_names_stay_text(name):
 
 def test_numbers_lose_needless_digits_only():
     drawn = '<svg xmlns="http://www.w3.org/2000/svg"><path d="M 1.23456 2.5 L 0.001 10"/></svg>'
-    assert 'd="M 1.23 2.5 L 0 10"' in inline(drawn, "p", "x")
+    assert 'd="M 1.23 2.5 L 0 10"' in inline_svg(drawn, "p", "x")

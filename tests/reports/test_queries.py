@@ -32,7 +32,7 @@ def test_rows_are_the_queries_of_both_runs_the_baseline_first(document):
 def test_the_outcome_of_each_query_by_hand(document):
     assert read(document["outcomes"][0]) == [
         *("both right", "only bm25 right", "only hybrid right", "both wrong", "both right"),
-        *("both wrong", "cannot be told", "only in bm25", "only in hybrid"),
+        *("both wrong", "unknown", "only in bm25", "only in hybrid"),
     ]
 
 

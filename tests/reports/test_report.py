@@ -84,5 +84,5 @@ def test_the_same_report_is_the_same_file(comparison):
 
 
 def test_a_limit_of_texts_must_be_a_number_above_zero(comparison):
-    with pytest.raises(DataError, match="longest_text must be at least 1; got 0"):
+    with pytest.raises(DataError, match="longest_text must be an integer >= 1; got 0"):
         comparison.report(longest_text=0)

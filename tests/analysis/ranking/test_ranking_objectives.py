@@ -9,7 +9,7 @@ from rageval_report.analysis.ranking.leaderboard import rank
 from rageval_report.analysis.ranking.objectives import Objective
 from rageval_report.analysis.ranking.weighted import simplex_shares, winning_shares
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.render.table import table_of
+from rageval_report.render.text_table import table_of
 
 PERFECT = {
     **dict.fromkeys(["recall@1", "recall@3", "recall@5", "recall@10", "mrr", "ndcg@10"], [1.0] * 3),

@@ -4,7 +4,7 @@ import pytest
 from rageval_report._version import __version__
 from rageval_report.errors import DataError
 from rageval_report.render.display import display_width
-from rageval_report.render.text import render
+from rageval_report.render.plain_text import render
 from rageval_report.results import Result
 
 FRAME = pd.DataFrame(
@@ -150,7 +150,7 @@ def test_a_signature_is_never_cut():
 
 
 def test_a_page_too_narrow_for_a_number_is_an_error():
-    with pytest.raises(DataError, match="at least 60 columns wide; got 20"):
+    with pytest.raises(DataError, match="width must be an integer >= 60; got 20"):
         render(Result("t", FRAME), width=20)
 
 

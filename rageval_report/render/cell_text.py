@@ -1,7 +1,7 @@
-"""How one value is shown: rounded, signed, cut. Nothing here knows a frame or a format.
+"""One value as text: rounded, signed, cut. Nothing here knows a frame or a format.
 
-Minus signs are plain hyphens, so that what is printed can be searched for and pasted into a
-program; LaTeX alone turns them into minus signs.
+Minus signs are plain hyphens, so that printed numbers can be searched for and pasted into a
+program; only LaTeX turns them into minus signs.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 
-from rageval_report.render.display import ELLIPSIS, shortened
+from rageval_report.render.display import ELLIPSIS, shorten
 
 MISSING = "–"
 LONGEST = 60
-LONGEST_TOLD = 1000  # of a title, a sentence, a note
+LONGEST_SENTENCE = 1000  # of a title, a sentence, a note
 
 COUNTS = frozenset("count k losses n queries rank required_n rows size ties wins".split())
 SIGNED = frozenset(
@@ -29,17 +29,17 @@ SIGNED = frozenset(
 _NOISE = 1e-12  # differences below this are ties everywhere in the library
 _SMALL = 0.001
 _NARROW = 0.01  # an interval that three decimals would not show well
-_DECIMALS = ((10.0, 3), (100.0, 2), (1000.0, 1))
+_DECIMALS = ((10.0, 3), (100.0, 2), (1000.0, 1))  # below the limit, this many decimals
 _MOST_DECIMALS = 7
 _LARGEST_FLOAT = 1e15
-_LARGEST_WHOLE = 10**20
+_LARGEST_INTEGER = 10**20
 _MOST_ITEMS = 20
 _LONGEST_ITEM = 1000
 _DEEPEST = 3
 
 
 def number(value: float) -> str:
-    """A number with three decimals, and fewer the larger it is; small ones keep two digits.
+    """A number with three decimals; fewer if it is large, two digits if it is small.
 
     Parameters
     ----------
@@ -51,15 +51,15 @@ def number(value: float) -> str:
     >>> [number(value) for value in (0.4567, 12.345, 345.67, 1234.5, -0.00021)]
     ['0.457', '12.35', '345.7', '1234', '-0.00021']
     """
-    return MISSING if math.isnan(value) else _fixed(value, _decimals(abs(value)))
+    return MISSING if math.isnan(value) else _format_fixed(value, _decimals(abs(value)))
 
 
-def signed(value: float) -> str:
-    """A difference: as `number`, with a plus where it is positive.
+def signed_number(value: float) -> str:
+    """A difference: as `number`, with a plus sign if it is positive.
 
     Examples
     --------
-    >>> signed(0.0434), signed(-0.012), signed(0.0)
+    >>> signed_number(0.0434), signed_number(-0.012), signed_number(0.0)
     ('+0.043', '-0.012', '0.000')
     """
     return f"+{number(value)}" if value >= _NOISE else number(value)
@@ -77,12 +77,12 @@ def pvalue(value: float) -> str:
         return MISSING
     if value < 0.001:
         return "< 0.001"
-    told = f"{value:.3f}"
-    return "1" if told == "1.000" else told
+    text = f"{value:.3f}"
+    return "1" if text == "1.000" else text
 
 
 def count(value: float) -> str:
-    """A count: without decimals wherever it is whole.
+    """A count: without decimals if it is a whole number.
 
     Examples
     --------
@@ -90,29 +90,29 @@ def count(value: float) -> str:
     ('200', '3.500')
     """
     is_whole = math.isfinite(value) and value == int(value)
-    return whole(int(value)) if is_whole else number(value)
+    return integer(int(value)) if is_whole else number(value)
 
 
-def whole(value: int) -> str:
-    """An integer, in powers of ten where it has more than twenty digits.
+def integer(value: int) -> str:
+    """An integer; with a power of ten if it has more than twenty digits.
 
     Examples
     --------
-    >>> whole(-12), whole(10**40)
+    >>> integer(-12), integer(10**40)
     ('-12', '1.000e+40')
     """
-    return str(value) if abs(value) < _LARGEST_WHOLE else f"{Decimal(value):.3e}"
+    return str(value) if abs(value) < _LARGEST_INTEGER else f"{Decimal(value):.3e}"
 
 
 def interval(low: float, high: float, *, level: float | None = None) -> str:
-    """Two ends with the decimals of the larger one, and more where they would look the same.
+    """Two ends with the decimals of the larger one, and more decimals if they would look equal.
 
     Parameters
     ----------
     low, high : float
         The ends.
     level : float, optional
-        The confidence level, where the heading does not say it of all rows.
+        The confidence level; omitted if the heading says it for all rows.
 
     Examples
     --------
@@ -124,12 +124,12 @@ def interval(low: float, high: float, *, level: float | None = None) -> str:
     if math.isnan(low) and math.isnan(high):
         return MISSING
     decimals = _decimals_of_ends(low, high)
-    ends = (MISSING if math.isnan(end) else _fixed(end, decimals) for end in (low, high))
+    ends = (MISSING if math.isnan(end) else _format_fixed(end, decimals) for end in (low, high))
     return ("" if level is None else f"{100 * level:g} %: ") + " to ".join(ends)
 
 
 def confidence(level: object) -> str:
-    """What an interval of that confidence level is called.
+    """The name of an interval with that confidence level.
 
     Examples
     --------
@@ -141,14 +141,14 @@ def confidence(level: object) -> str:
 
 
 def cell(value: object, name: str = "", *, longest: int = LONGEST) -> str:
-    """Any value as the column of that name shows it, on one line.
+    """Any value as text on one line, in the form that its column has.
 
     Parameters
     ----------
     value : object
-        A number, a truth value, a text, a list, a dict, or nothing.
+        A number, a boolean, a text, a list, a dict, or a missing value.
     name : str
-        The name of the column: ``pvalue...``, a count or a difference are shown as such.
+        The name of the column: p-values, counts and differences have forms of their own.
     longest : int
         The width to which texts are cut.
 
@@ -162,11 +162,11 @@ def cell(value: object, name: str = "", *, longest: int = LONGEST) -> str:
         return MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int) and abs(value) >= _LARGEST_WHOLE:
-        return whole(value)
+    if isinstance(value, int) and abs(value) >= _LARGEST_INTEGER:
+        return integer(value)
     if isinstance(value, int | float):
         return _format_of(name)(value)
-    return shortened(_told(value), longest)
+    return shorten(_text_of(value), longest)
 
 
 def plain(value: object) -> object:
@@ -175,7 +175,7 @@ def plain(value: object) -> object:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a plain value stands for nothing: None, NaN, NA or NaT.
+    """Whether a plain value is missing: None, NaN, NA or NaT.
 
     Examples
     --------
@@ -191,14 +191,14 @@ def _format_of(name: str) -> Callable[[float], str]:
     if name.startswith("pvalue") or name.endswith("_pvalue"):
         return pvalue
     if name in SIGNED:
-        return signed
+        return signed_number
     if name in COUNTS or name.startswith("n_"):
         return count
     return _int_or_float
 
 
 def _int_or_float(value: float) -> str:
-    return whole(value) if isinstance(value, int) else number(value)
+    return integer(value) if isinstance(value, int) else number(value)
 
 
 def _decimals_of_ends(low: float, high: float) -> int:
@@ -215,32 +215,32 @@ def _for_two_digits(size: float) -> int:
 def _decimals(size: float) -> int:
     if _NOISE <= size < _SMALL:
         return _for_two_digits(size)
-    fitting = (places for limit, places in _DECIMALS if round(size, places) < limit)
-    return next(fitting, 0)
+    # Rounded first, so that 9.9996 is "10.00", not "10.000".
+    return next((places for limit, places in _DECIMALS if round(size, places) < limit), 0)
 
 
-def _fixed(value: float, decimals: int) -> str:
+def _format_fixed(value: float, decimals: int) -> str:
     if not math.isfinite(value):
         return f"{value:g}"
     if abs(value) >= _LARGEST_FLOAT:
         return f"{float(value):.3e}"
     if decimals > _MOST_DECIMALS:
         return f"{value:.1e}"
-    told = f"{value:.{decimals}f}"
-    return told.lstrip("-") if float(told) == 0.0 else told
+    text = f"{value:.{decimals}f}"
+    return text.lstrip("-") if float(text) == 0.0 else text  # never "-0.000"
 
 
-def _told(value: object, depth: int = 0) -> str:
-    """Lists and dicts without quotes; what is nested in them stands in brackets."""
+def _text_of(value: object, depth: int = 0) -> str:
+    """Lists and dicts without quotes; nested ones in brackets."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, set | frozenset):
         value = sorted(value, key=str)
     if isinstance(value, Mapping):
-        pairs = (f"{_told(key, _DEEPEST)}: {_item(value[key], depth)}" for key in value)
-        return _joined(pairs, len(value)) or "{}"
+        pairs = (f"{_text_of(key, _DEEPEST)}: {_item(value[key], depth)}" for key in value)
+        return _join_first(pairs, len(value)) or "{}"
     if isinstance(value, list | tuple):
-        return _joined((_item(part, depth) for part in value), len(value)) or "[]"
+        return _join_first((_item(part, depth) for part in value), len(value)) or "[]"
     return str(value)
 
 
@@ -248,8 +248,8 @@ def _item(value: object, depth: int) -> str:
     value = plain(value)
     if not isinstance(value, Mapping | list | tuple | set | frozenset | np.ndarray):
         return cell(value, longest=_LONGEST_ITEM)
-    return f"[{_told(value, depth + 1)}]" if depth < _DEEPEST else ELLIPSIS
+    return f"[{_text_of(value, depth + 1)}]" if depth < _DEEPEST else ELLIPSIS
 
 
-def _joined(parts: Iterable[str], n: int) -> str:
+def _join_first(parts: Iterable[str], n: int) -> str:
     return ", ".join([*islice(parts, _MOST_ITEMS), *([ELLIPSIS] if n > _MOST_ITEMS else [])])

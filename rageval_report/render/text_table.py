@@ -1,7 +1,7 @@
 """Which rows and columns of a result are shown, under which headings, in which groups.
 
-This is the half of rendering that all formats share: a `Table` holds finished texts and knows
-nothing of how they are laid out or escaped.
+All formats share this half of rendering: a `Table` contains finished texts, without layout and
+escapes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.render import cells
-from rageval_report.render.display import shortened
+from rageval_report.render import cell_text as cells
+from rageval_report.render.display import shorten
 from rageval_report.results import Result
 
-# The fields of our results in the words of a report; any other name stands as it is, so that a
-# reader can ask the frame for it.
+# Headings of fields whose names are not plain words; any other keeps its name, so that a reader
+# finds it in the frame.
 HEADINGS: dict[str, str] = {
     "average_rank": "average rank",
     "baseline_mean": "baseline mean",
@@ -51,19 +51,19 @@ _LONGEST_HEADING = 40
 _LEVEL = "confidence_level"
 _TALLY = ("wins", "ties", "losses")
 
-_Named: TypeAlias = list[tuple[str, list[object]]]
+_NamedColumns: TypeAlias = list[tuple[str, list[object]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TextColumn:
     """A column of finished texts.
 
     Parameters
     ----------
     heading : str
-        On one line.
+        One line.
     cells : tuple of str
-        A text a row, on one line each.
+        One line of text per row.
     is_numeric : bool
         Whether the texts are numbers, which are aligned on the right.
     """
@@ -74,8 +74,8 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Neighbouring rows under one heading: those from `start` on, before `stop`."""
+class RowGroup:
+    """Consecutive rows under one heading, from `start` up to but not including `stop`."""
 
     heading: str
     start: int
@@ -83,21 +83,21 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """What is shown of a result.
+class TextTable:
+    """The part of a result that is shown, as texts.
 
     Parameters
     ----------
-    columns : tuple of Column
-        The first one names the rows.
-    groups : tuple of Group
-        All rows, in order; one group with an empty heading where rows are not grouped.
+    columns : tuple of TextColumn
+        The first column names the rows.
+    groups : tuple of RowGroup
+        All rows, in order; one group with an empty heading if the rows are not grouped.
     rows_left_out, columns_left_out : int
-        How much of the result did not fit.
+        The numbers of rows and columns that are not shown.
     """
 
-    columns: tuple[Column, ...]
-    groups: tuple[Group, ...]
+    columns: tuple[TextColumn, ...]
+    groups: tuple[RowGroup, ...]
     rows_left_out: int = 0
     columns_left_out: int = 0
 
@@ -108,15 +108,14 @@ class Table:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether rows stand under headings."""
+        """Whether the rows have headings."""
         return any(group.heading for group in self.groups)
 
     @property
     def left_out(self) -> str:
-        """What is not shown, as a phrase; empty where everything is."""
+        """The parts that are not shown, as a phrase; empty if everything is shown."""
         more = [(self.rows_left_out, "row"), (self.columns_left_out, "column")]
-        told = [f"{n} more {what}{'s' * (n > 1)}" for n, what in more if n]
-        return " and ".join(told)
+        return " and ".join(f"{n} more {what}{'s' * (n > 1)}" for n, what in more if n)
 
     def row(self, place: int) -> list[str]:
         """The texts of one row."""
@@ -130,18 +129,18 @@ def table_of(
     max_rows: int | None = None,
     max_columns: int | None = None,
     longest: int = cells.LONGEST,
-) -> Table:
-    """What is shown of a result.
+) -> TextTable:
+    """The table of a result: its rows and columns as texts.
 
     Parameters
     ----------
     result : Result
-        The headline columns are shown, or all but the verdicts where it has no headline; a named
-        index comes first.
+        Its headline columns are shown, or all but the verdicts if it has no headline; a named index
+        comes first.
     columns : sequence of str, optional
         Other columns to show, in order.
     max_rows, max_columns : int, optional
-        How many rows and columns are shown at most; all where None.
+        The largest number of rows and columns; all if omitted.
     longest : int
         The width to which texts are cut.
 
@@ -158,18 +157,18 @@ def table_of(
     >>> [column.heading for column in table_of(Result("Means", frame)).columns]
     ['metric', 'CI']
     """
-    for most in (max_rows, max_columns):
+    for parameter, most in (("max_rows", max_rows), ("max_columns", max_columns)):
         if most is not None and most < 0:
-            raise DataError(f"a limit of rows or columns must not be negative; got {most}")
+            raise DataError(f"{parameter} must be an integer >= 0; got {most}")
     known = _columns_of(result.frame)
     names = [name for name, _ in known]
-    places = _chosen(result, names, columns)
+    places = _select_columns(result, names, columns)
     shown = places[:max_columns]
-    order, groups = _grouped(result, known, max_rows)
-    named: _Named = [(names[place], known[place][1].take(order).tolist()) for place in shown]
+    order, groups = _group_rows(result, known, max_rows)
+    named: _NamedColumns = [(names[place], known[place][1].take(order).tolist()) for place in shown]
     settings = {**result.settings, **_levels(dict(known), order)}
-    return Table(
-        columns=tuple(_finished(named, settings, longest)),
+    return TextTable(
+        columns=tuple(_text_columns(named, settings, longest)),
         groups=groups,
         rows_left_out=len(result.frame) - len(order),
         columns_left_out=len(places) - len(shown),
@@ -177,17 +176,17 @@ def table_of(
 
 
 def _levels(known: Mapping[str, pd.Series | pd.Index], order: np.ndarray) -> dict[str, object]:
-    """The confidence levels of the rows, where the table says them; one if all are the same."""
-    told = known[_LEVEL].take(order).tolist() if _LEVEL in known else []
-    levels = [_float(level) for level in told] if _is_numeric(told) else []
-    different = {level for level in levels if not np.isnan(level)}
-    if not different:
+    """The confidence levels of the rows, if a column has them; a single one if they are equal."""
+    values = known[_LEVEL].take(order).tolist() if _LEVEL in known else []
+    levels = [_float(level) for level in values] if _is_numeric(values) else []
+    distinct = {level for level in levels if not np.isnan(level)}
+    if not distinct:
         return {}
-    return {_LEVEL: different.pop() if len(different) == 1 else levels}
+    return {_LEVEL: distinct.pop() if len(distinct) == 1 else levels}
 
 
 def _columns_of(frame: pd.DataFrame) -> list[tuple[str, pd.Series | pd.Index]]:
-    """The levels of the index that have names, then the columns; names may come twice."""
+    """The named levels of the index, then the columns; names may repeat."""
     index = [
         (str(name), frame.index.get_level_values(level))
         for level, name in enumerate(frame.index.names)
@@ -196,7 +195,7 @@ def _columns_of(frame: pd.DataFrame) -> list[tuple[str, pd.Series | pd.Index]]:
     return [*index, *((str(name), frame.iloc[:, i]) for i, name in enumerate(frame.columns))]
 
 
-def _chosen(result: Result, names: list[str], columns: Sequence[str] | None) -> list[int]:
+def _select_columns(result: Result, names: list[str], columns: Sequence[str] | None) -> list[int]:
     if columns is not None:
         unknown = [name for name in columns if name not in names]
         if unknown:
@@ -207,44 +206,46 @@ def _chosen(result: Result, names: list[str], columns: Sequence[str] | None) -> 
     headline = [names.index(name) for name in result.headline if name in names[n_levels:]]
     if headline:
         places = [*range(n_levels), *(place for place in headline if place >= n_levels)]
-    said_elsewhere = {VERDICT, result.grouped_by or VERDICT}
-    return [place for place in places if names[place] not in said_elsewhere]
+    shown_elsewhere = {VERDICT, result.grouped_by or VERDICT}
+    return [place for place in places if names[place] not in shown_elsewhere]
 
 
-def _grouped(
+def _group_rows(
     result: Result, known: list[tuple[str, pd.Series | pd.Index]], max_rows: int | None
-) -> tuple[np.ndarray, tuple[Group, ...]]:
+) -> tuple[np.ndarray, tuple[RowGroup, ...]]:
     """The order of the rows that are shown, and their groups in the order of first appearance."""
     n_rows = len(result.frame)
     by = dict(known).get(result.grouped_by) if result.grouped_by else None
     if by is None:
         order = np.arange(n_rows)[:max_rows]
-        return order, (Group("", 0, len(order)),) if len(order) else ()
-    told = [cells.cell(value, longest=cells.LONGEST_TOLD) for value in by.tolist()]
-    codes, headings = pd.factorize(np.array(told, dtype=object))
+        return order, (RowGroup("", 0, len(order)),) if len(order) else ()
+    texts = [cells.cell(value, longest=cells.LONGEST_SENTENCE) for value in by.tolist()]
+    codes, headings = pd.factorize(np.array(texts, dtype=object))
     order = np.argsort(codes, kind="stable")[:max_rows]
     sizes = np.bincount(codes[order], minlength=len(headings))
     stops = np.cumsum(sizes)
     bounds = zip(headings, (stops - sizes).tolist(), stops.tolist(), strict=True)
-    return order, tuple(Group(*bound) for bound in bounds if bound[1] < bound[2])
+    return order, tuple(RowGroup(*bound) for bound in bounds if bound[1] < bound[2])
 
 
-def _finished(named: _Named, settings: Mapping[str, object], longest: int) -> list[Column]:
-    """The columns as texts; the ends of an interval, and wins, ties and losses, become one."""
-    finished = []
+def _text_columns(
+    named: _NamedColumns, settings: Mapping[str, object], longest: int
+) -> list[TextColumn]:
+    """The columns as texts; two ends of an interval, or wins, ties and losses, become one."""
+    columns = []
     place = 0
     while place < len(named):
         names = tuple(name for name, _ in named[place : place + 3])
         if names == _TALLY:
-            finished.append(_tally([values for _, values in named[place : place + 3]]))
+            columns.append(_tally_column([values for _, values in named[place : place + 3]]))
             place += 3
         elif _are_ends(names[:2]) and all(_is_numeric(v) for _, v in named[place : place + 2]):
-            finished.append(_interval(*named[place], named[place + 1][1], settings))
+            columns.append(_interval_column(*named[place], named[place + 1][1], settings))
             place += 2
         else:
-            finished.append(_single(*named[place], settings, longest))
+            columns.append(_text_column(*named[place], settings, longest))
             place += 1
-    return finished
+    return columns
 
 
 def _are_ends(names: tuple[str, ...]) -> bool:
@@ -255,60 +256,60 @@ def _are_ends(names: tuple[str, ...]) -> bool:
     )
 
 
-def _interval(
+def _interval_column(
     name: str,
     low: list[object],
     high: list[object],
     settings: Mapping[str, object],
-) -> Column:
-    of = name.removesuffix("ci_low").rstrip("_")
+) -> TextColumn:
+    estimate = name.removesuffix("ci_low").rstrip("_")
     level = settings.get(_LEVEL)
-    title = cells.confidence(level)
-    of_row = level if isinstance(level, list) else [None] * len(low)
-    told = (
-        cells.interval(_float(a), _float(b), level=one)
-        for a, b, one in zip(low, high, of_row, strict=True)
+    levels = level if isinstance(level, list) else [None] * len(low)
+    texts = (
+        cells.interval(_float(row_low), _float(row_high), level=row_level)
+        for row_low, row_high, row_level in zip(low, high, levels, strict=True)
     )
-    return Column(f"{heading(of, settings)} {title}".strip(), tuple(told), is_numeric=True)
+    title = f"{column_heading(estimate, settings)} {cells.confidence(level)}".strip()
+    return TextColumn(title, tuple(texts), is_numeric=True)
 
 
-def _tally(parts: list[list[object]]) -> Column:
-    told = ("/".join(cells.cell(part, "n_") for part in row) for row in zip(*parts, strict=True))
-    return Column("W/T/L", tuple(told), is_numeric=True)
+def _tally_column(parts: list[list[object]]) -> TextColumn:
+    texts = ("/".join(cells.cell(part, "n_") for part in row) for row in zip(*parts, strict=True))
+    return TextColumn("W/T/L", tuple(texts), is_numeric=True)
 
 
-def _single(
+def _text_column(
     name: str, values: list[object], settings: Mapping[str, object], longest: int
-) -> Column:
-    told = (cells.cell(value, name, longest=longest) for value in values)
-    return Column(heading(name, settings), tuple(told), is_numeric=_is_numeric(values))
+) -> TextColumn:
+    texts = (cells.cell(value, name, longest=longest) for value in values)
+    return TextColumn(column_heading(name, settings), tuple(texts), is_numeric=_is_numeric(values))
 
 
-def heading(name: str, settings: Mapping[str, object]) -> str:
-    """The heading of a column in the words of a report.
+def column_heading(name: str, settings: Mapping[str, object]) -> str:
+    """The heading of a column in plain words.
 
     Parameters
     ----------
     name : str
-        The column.
+        The name of the column.
     settings : mapping of str to object
-        The settings of the result; ``correction`` names the corrected p-values, ``weights`` the
-        objectives whose columns are parts of a weighted score.
+        The settings of the result: ``correction`` of the p-values, and ``weights``, the objectives
+        whose columns are parts of a weighted score.
 
     Examples
     --------
-    >>> heading("n_unscored", {}), heading("pvalue_adjusted", {"correction": "holm"})
+    >>> column_heading("n_unscored", {}), column_heading("pvalue_adjusted", {"correction": "holm"})
     ('unscored', 'p (holm)')
-    >>> heading("retrieval", {"weights": {"retrieval": 2}})
+    >>> column_heading("retrieval", {"weights": {"retrieval": 2}})
     'from retrieval'
     """
     if name == "pvalue_adjusted":
         correction = str(settings.get("correction") or "adjusted")
-        told = "uncorrected" if correction == "none" else correction
-        return f"p ({shortened(told, _LONGEST_HEADING)})"
+        label = "uncorrected" if correction == "none" else correction
+        return f"p ({shorten(label, _LONGEST_HEADING)})"
     if name in _weights(settings):
-        return f"from {shortened(name, _LONGEST_HEADING)}"
-    return HEADINGS.get(name, shortened(name, _LONGEST_HEADING))
+        return f"from {shorten(name, _LONGEST_HEADING)}"
+    return HEADINGS.get(name, shorten(name, _LONGEST_HEADING))
 
 
 def _weights(settings: Mapping[str, object]) -> Mapping[object, object]:
@@ -326,6 +327,6 @@ def _is_number(value: object) -> bool:
 
 
 def _float(value: object) -> float:
-    """A number or nothing, as a float."""
+    """A number or a missing value as a float."""
     value = cells.plain(value)
     return float("nan") if cells.is_missing(value) else float(value)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """A result as plain text, at most 100 columns wide, for terminals and logs.
 
-The lines are laid out here rather than by tabulate, whose widths of Chinese, Japanese and Korean
-texts depend on whether another package is installed.
+The lines are laid out here and not by tabulate, whose widths of Chinese, Japanese and Korean texts
+depend on whether another package is installed.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from rageval_report.errors import DataError
-from rageval_report.render.cells import LONGEST, LONGEST_TOLD
-from rageval_report.render.display import SETTINGS, clean, shortened, wrapped
+from rageval_report.render.cell_text import LONGEST, LONGEST_SENTENCE
+from rageval_report.render.display import SETTINGS, clean, shorten, wrap
 from rageval_report.render.layout import NARROWEST, table_lines
-from rageval_report.render.table import NO_ROWS, Table, table_of
+from rageval_report.render.text_table import NO_ROWS, TextTable, table_of
 from rageval_report.results import Result
 
 WIDTH = 100
@@ -30,19 +30,19 @@ def render(
 ) -> str:
     """The result as plain text: title, verdicts, table, notes, signature.
 
-    A table that is too wide has its texts wrapped, then cut; then its columns are split into
-    several blocks that each repeat the first.
+    If a table is too wide, its texts are wrapped, then cut; then its columns are split into several
+    blocks, each of which repeats the first column.
 
     Parameters
     ----------
     result : Result
-        What is shown.
+        The result to show.
     width : int
-        No line is wider, in columns of a terminal.
+        The largest width of a line, in columns of a terminal.
     columns : sequence of str, optional
-        The columns to show, in order; the headline where None.
+        The columns to show, in order; those of the headline if omitted.
     max_rows, max_columns : int, optional
-        How many rows and columns are shown at most; all where None.
+        The largest number of rows and columns; all if None.
     longest : int
         The width to which texts are cut.
 
@@ -69,7 +69,7 @@ def render(
     Note: 2 queries unscored
     """
     if width < NARROWEST:
-        raise DataError(f"a page must be at least {NARROWEST} columns wide; got {width}")
+        raise DataError(f"width must be an integer >= {NARROWEST}; got {width}")
     table = table_of(
         result, columns=columns, max_rows=max_rows, max_columns=max_columns, longest=longest
     )
@@ -80,20 +80,20 @@ def render(
         ),
         _body(result, table, width),
         _paragraphs([f"Note: {note}" for note in result.notes], width, hanging=6),
-        wrapped(clean(result.signature), width, at=SETTINGS),
+        wrap(clean(result.signature), width, at=SETTINGS),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if any(lines))
 
 
-whole = partial(render, max_rows=None, max_columns=None)
+render_file = partial(render, max_rows=None, max_columns=None)
 
 
 def _paragraphs(texts: Sequence[str], width: int, *, hanging: int = 0) -> list[str]:
-    told = (shortened(text, LONGEST_TOLD) for text in texts)
-    return [line for text in told for line in wrapped(text, width, hanging=hanging)]
+    sentences = (shorten(text, LONGEST_SENTENCE) for text in texts)
+    return [line for text in sentences for line in wrap(text, width, hanging=hanging)]
 
 
-def _body(result: Result, table: Table, width: int) -> list[str]:
+def _body(result: Result, table: TextTable, width: int) -> list[str]:
     if not len(result.frame):
         return [NO_ROWS]
     if not table.columns:

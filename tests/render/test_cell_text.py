@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report.render.cells import (
+from rageval_report.render.cell_text import (
     cell,
     confidence,
     count,
+    integer,
     interval,
     number,
     pvalue,
-    signed,
-    whole,
+    signed_number,
 )
 
 NAN = float("nan")
@@ -58,7 +58,7 @@ def test_a_number_has_as_many_decimals_as_its_size_deserves(value, told):
     [(0.043, "+0.043"), (-0.012, "-0.012"), (0, "0.000"), (1e-14, "0.000"), (NAN, "–")],
 )
 def test_a_difference_has_its_sign(value, told):
-    assert signed(value) == told
+    assert signed_number(value) == told
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_long_text_is_cut_where_it_is_asked():
 
 
 def test_an_integer_of_any_size_is_shown():
-    assert whole(123456789012345678) == "123456789012345678"
+    assert integer(123456789012345678) == "123456789012345678"
     assert cell(10**5000, "n") == "1.000e+5000"
 
 

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.render.table import Group, heading, table_of
+from rageval_report.render.text_table import RowGroup, column_heading, table_of
 from rageval_report.results import Result
 
 
@@ -55,7 +55,7 @@ def test_an_unknown_column_is_named():
 
 
 def test_a_negative_limit_is_an_error():
-    with pytest.raises(DataError, match="must not be negative; got -1"):
+    with pytest.raises(DataError, match="max_rows must be an integer >= 0; got -1"):
         table_of(Result("t", pd.DataFrame({"metric": ["mrr"]})), max_rows=-1)
 
 
@@ -110,14 +110,14 @@ def test_wins_ties_and_losses_become_one_column():
 def test_rows_of_one_group_stand_together_in_the_order_of_first_appearance():
     frame = pd.DataFrame({"group": ["b", "a", "b", None], "metric": ["m1", "m2", "m3", "m4"]})
     table = table_of(Result("t", frame, grouped_by="group"))
-    assert table.groups == (Group("b", 0, 2), Group("a", 2, 3), Group("–", 3, 4))
+    assert table.groups == (RowGroup("b", 0, 2), RowGroup("a", 2, 3), RowGroup("–", 3, 4))
     assert table.columns[0].cells == ("m1", "m3", "m2", "m4")
 
 
 def test_groups_may_come_from_the_index():
     index = pd.Index(["a", "a"], name="group")
     table = table_of(Result("t", pd.DataFrame({"n": [1, 2]}, index=index), grouped_by="group"))
-    assert table.groups == (Group("a", 0, 2),)
+    assert table.groups == (RowGroup("a", 0, 2),)
     assert [column.heading for column in table.columns] == ["n"]
 
 
@@ -129,7 +129,7 @@ def test_groups_of_lists_are_told_apart_by_what_is_in_them():
 
 def test_a_grouping_that_is_not_there_groups_nothing():
     table = table_of(Result("t", pd.DataFrame({"n": [1, 2]}), grouped_by="gone"))
-    assert table.groups == (Group("", 0, 2),)
+    assert table.groups == (RowGroup("", 0, 2),)
 
 
 def test_what_is_left_out_is_counted():
@@ -144,7 +144,7 @@ def test_what_is_left_out_is_counted():
 def test_groups_without_a_row_on_the_page_have_no_heading_there():
     frame = pd.DataFrame({"group": ["a", "a", "b"], "n": [1, 2, 3]})
     table = table_of(Result("t", frame, grouped_by="group"), max_rows=2)
-    assert table.groups == (Group("a", 0, 2),)
+    assert table.groups == (RowGroup("a", 0, 2),)
 
 
 def test_two_columns_of_one_name_are_both_shown():
@@ -187,4 +187,4 @@ def test_numbers_are_told_from_texts_by_value(values, is_numeric):
     ],
 )
 def test_headings_are_in_the_words_of_the_field(name, settings, told):
-    assert heading(name, settings) == told
+    assert column_heading(name, settings) == told
