@@ -34,11 +34,11 @@ def _rows(suffix: str) -> Callable[[RAGPipelineEvaluation], str]:
 
 
 def _review(run: RAGPipelineEvaluation) -> str:
-    return str(load(f"{_HERE}.write:csv_text")(load(f"{_HERE}.review:review_sheet")(run)))
+    return str(load(f"{_HERE}.write:csv_text")(load(f"{_HERE}.review_sheets:review_sheet")(run)))
 
 
 def _review_page(run: RAGPipelineEvaluation) -> str:
-    return str(load(f"{_HERE}.review:review_markdown")(run))
+    return str(load(f"{_HERE}.review_sheets:review_markdown")(run))
 
 
 def _table(run: RAGPipelineEvaluation) -> str:

@@ -15,8 +15,8 @@ _ADVICE = (
     (r"metrics=\[\.\.\.\]", "--metric NAME"),
     (r"correct=\('(.+?)', \.\.\.\)", r"--correct with \1, <= or >=, and a number"),
     (
-        r"Say what a correct answer is: correct=.*",
-        "Say what a correct answer is: --correct exact_match, --correct 'faithfulness>=0.8', "
+        r"Pass the rule for a correct answer: correct=.*",
+        "Pass the rule for a correct answer: --correct exact_match, --correct 'faithfulness>=0.8', "
         "several with commas between, or a column of booleans.",
     ),
     (r"query_id=\.\.\.", "--query-id COLUMN"),

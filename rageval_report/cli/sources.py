@@ -102,9 +102,8 @@ class Loading:
 
     def load(self, source: Source, metrics: Sequence[str] = ()) -> RAGPipelineEvaluation:
         """The evaluation of one source; only some of its metrics where they are named."""
-        chosen = {"pipeline": source.pipeline} if source.pipeline is not None else {}
         evaluation = rageval_report.RAGPipelineEvaluation.load(
-            source.name, source.path, **chosen, **self._told(metrics)
+            source.name, source.path, pipeline=source.pipeline, **self._told(metrics)
         )
         return self._checked(evaluation)
 
@@ -161,7 +160,7 @@ class Loading:
         counts = Counter(one.name for _, group in groups for one in group)
         return _of_own_names(
             [
-                one.renamed(f"{source.stem}/{one.name}")
+                one.with_name(f"{source.stem}/{one.name}")
                 if len(group) > 1 and counts[one.name] > 1
                 else one
                 for source, group in groups
@@ -186,8 +185,8 @@ class Loading:
         if source.name is None:
             return every
         if len(every) == 1:
-            return [every[0].renamed(source.name)]
-        return [one.renamed(f"{source.name}/{one.name}") for one in every]
+            return [every[0].with_name(source.name)]
+        return [one.with_name(f"{source.name}/{one.name}") for one in every]
 
 
 def _of_own_names(evaluations: list[RAGPipelineEvaluation]) -> list[RAGPipelineEvaluation]:

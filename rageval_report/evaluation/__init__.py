@@ -1,4 +1,4 @@
-"""One pipeline's evaluation: holds the table of scores, answers questions about it, saves it."""
+"""The evaluation of one pipeline: holds its scores, analyses them, saves them."""
 
 from __future__ import annotations
 

@@ -1,16 +1,17 @@
-"""`RAGPipelineEvaluation`: a pipeline's name, its per-query scores, what can be asked of them."""
+"""`RAGPipelineEvaluation`: the name of a pipeline and its per-query scores, with their analyses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import pandas as pd
 
-from rageval_report._registry import load
+from rageval_report import plots, reports
 from rageval_report.analysis.agreement.calibration import Calibration, calibrate
+from rageval_report.analysis.agreement.ratings import Bounds, Labels, People
 from rageval_report.analysis.breakdown import (
     breakdown,
     check_cause,
@@ -19,6 +20,9 @@ from rageval_report.analysis.breakdown import (
 )
 from rageval_report.analysis.comparing.answer_outcomes import outcome_table
 from rageval_report.analysis.comparing.comparison import Comparison, compare
+from rageval_report.analysis.comparing.metric_comparison import Margin
+from rageval_report.analysis.comparing.pairing import Clusters, Missing
+from rageval_report.analysis.gates.figures import GateMissing
 from rageval_report.analysis.gates.gate import gate
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
@@ -34,13 +38,26 @@ from rageval_report.analysis.summary import EvaluationReport, aggregated_scores,
 from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
 from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.readers import ScoreFile, pick_pipeline, read
+from rageval_report.readers.base import Reader, ReaderOptions
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.frame_export import FrameLibrary, frame_for
+from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.run_file import time_of
 from rageval_report.scores.states import states_frame
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.scores.write import save_scores
+from rageval_report.stats.means.describe import QUARTILES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from rageval_report.plots.kinds import Plot
+    from rageval_report.plots.options import EvaluationPlot, MetricNames, PlotOptions
+    from rageval_report.reports.report import Report as ReportPage
+    from rageval_report.stats import JudgeErrors
+
+Created = datetime | date | str
 
 
 class RAGPipelineEvaluation:
@@ -49,31 +66,32 @@ class RAGPipelineEvaluation:
     Parameters
     ----------
     name : str
-        The pipeline's name, as reports show it.
+        The name of the pipeline in reports.
     data : DataFrame, dict of lists, or list of dicts
-        One row a query: ids, metrics, and anything else that is known of the query. Frames of
-        polars, pyarrow and others are taken too.
+        One row per query: ids, metrics, and any other columns. Frames of polars, pyarrow and other
+        libraries are accepted too.
     query_id : str
-        The column of ids. Without it other usual names are looked for, then an index of ids, then
-        the question's text.
+        The column of ids. If it is missing, other usual names are tried, then an index of ids, then
+        the text of the question.
     metrics : iterable of str, or mapping, optional
-        An iterable names the columns that are metrics. A mapping says what is known of some:
-        a `Metric`, a dict of its fields, "higher" or "lower".
+        An iterable names the columns that are metrics. A mapping describes some metrics: its values
+        are a `Metric`, a dict of its fields, "higher" or "lower".
     correct : str, (str, float), mapping of str to float, or callable, optional
-        What a correct answer is: a metric, a metric and a threshold, thresholds that must all hold,
-        a column of booleans, or a function of the frame of rows. Exact match where there is one.
+        The rule for a correct answer: a metric, a metric and a threshold, thresholds that must all
+        hold, a column of booleans, or a function of the frame of rows. If omitted, exact match.
     duplicates : {"error", "mean"}
-        What to do where a query has several rows: raise, or average its scores.
+        What to do if a query has several rows: raise an error, or average its scores.
     config : mapping, optional
-        How the pipeline was set up, as ``{"top_k": 5, "model": "..."}``; run files keep it.
+        The configuration of the pipeline, such as ``{"top_k": 5, "model": "..."}``; run files keep
+        it.
     created : datetime or str, optional
-        When the pipeline was run, as ``"2026-08-01T09:30:00+02:00"``; run files keep it.
+        When the pipeline was run, such as ``"2026-08-01T09:30:00+02:00"``; run files keep it.
 
     Raises
     ------
     DataError
         If ids are missing or not unique, no column is a metric, a metric holds text, or a score is
-        infinite or outside its metric's bounds.
+        infinite or outside the bounds of its metric.
 
     Examples
     --------
@@ -94,34 +112,141 @@ class RAGPipelineEvaluation:
         name: str,
         data: object,
         *,
-        query_id: str = "query_id",
+        query_id: str = QUERY_ID,
         metrics: MetricsArgument = None,
         correct: Correct | None = None,
         duplicates: Duplicates = "error",
         config: Mapping[str, Any] | None = None,
-        created: datetime | date | str | None = None,
+        created: Created | None = None,
     ):
         table = score_table(data, query_id=query_id, metrics=metrics, duplicates=duplicates)
-        self._hold(name, table, correct, config, created)
+        self._set_content(name, table, correct, config, created)
+
+    # -- reading
 
     @classmethod
-    def of_table(
+    def load(
+        cls,
+        name: str | None,
+        path: str | Path,
+        *,
+        reader: str | Reader | None = None,
+        pipeline: str | None = None,
+        query_id: str | None = None,
+        metrics: MetricsArgument = None,
+        correct: Correct | None = None,
+        duplicates: Duplicates = "error",
+        strict: bool = False,
+        **options: Unpack[ReaderOptions],
+    ) -> Self:
+        """Read the scores of one pipeline from a file.
+
+        Parameters
+        ----------
+        name : str or None
+            The name of the pipeline; if None, the name in the file.
+        path : str or Path
+            Any readable file, gzipped or not; "-" is standard input.
+        reader : str, optional
+            A name of the table ``rageval_report.readers.READERS``; if omitted, the format is
+            recognised.
+        pipeline : str, optional
+            The pipeline to read, if the file holds several.
+        query_id, metrics, correct, duplicates
+            As in the constructor.
+        strict : bool
+            Whether a score slightly outside the bounds of its metric is an error; otherwise it is
+            moved to the bound, with a note.
+        **options
+            The options of the reader, such as ``delimiter=``; `ReaderOptions` has them all.
+
+        Raises
+        ------
+        ReaderError
+            If the file cannot be read.
+        DataError
+            If it holds several pipelines and `pipeline` is omitted.
+        """
+        files = read(path, reader=reader, query_id=query_id, **options)
+        return cls.from_score_file(
+            *(name, pick_pipeline(files, pipeline, path), path),
+            query_id=query_id,
+            metrics=metrics,
+            correct=correct,
+            duplicates=duplicates,
+            strict=strict,
+        )
+
+    @classmethod
+    def from_score_file(
+        cls,
+        name: str | None,
+        file: ScoreFile,
+        path: str | Path,
+        *,
+        query_id: str | None = None,
+        metrics: MetricsArgument = None,
+        correct: Correct | None = None,
+        duplicates: Duplicates = "error",
+        strict: bool = False,
+    ) -> Self:
+        """The evaluation of one pipeline of a file that a reader has read.
+
+        Parameters
+        ----------
+        name : str or None
+            The name of the pipeline; if None, the name in the file.
+        file : ScoreFile
+            The rows of the pipeline.
+        path : str or Path
+            The file, for error messages.
+        query_id, metrics, correct, duplicates, strict
+            As in `load`.
+
+        Raises
+        ------
+        ReaderError
+            If the scores are not valid.
+        """
+        try:
+            table = score_table(
+                file.frame,
+                query_id=query_id or QUERY_ID,
+                metrics=metrics,
+                duplicates=duplicates,
+                known=file.metrics,
+                only=file.metric_columns,
+                unreadable="failed",
+                strict=strict,
+            )
+        except DataError as exc:
+            raise ReaderError(str(exc), path) from exc
+        return cls.from_table(
+            name or file.pipeline,
+            table.with_notes(*file.notes),
+            correct=correct,
+            config=file.config,
+            created=file.created,
+        )
+
+    @classmethod
+    def from_table(
         cls,
         name: str,
         table: ScoreTable,
         *,
         correct: Correct | None = None,
         config: Mapping[str, Any] | None = None,
-        created: datetime | date | str | None = None,
+        created: Created | None = None,
     ) -> Self:
-        """The evaluation of a table of scores that is checked already.
+        """The evaluation of a table of scores that has been checked.
 
         Parameters
         ----------
         name : str
-            The pipeline's name.
+            The name of the pipeline.
         table : ScoreTable
-            As ``rageval_report.scores.score_table`` makes it.
+            A table that ``rageval_report.scores.score_table`` returned.
         correct, config, created
             As in the constructor.
 
@@ -130,119 +255,43 @@ class RAGPipelineEvaluation:
         DataError
             If the name is empty, or `correct` makes no sense for these metrics.
         """
-        made = cls.__new__(cls)
-        made._hold(name, table, correct, config, created)
-        return made
+        evaluation = cls.__new__(cls)
+        evaluation._set_content(name, table, correct, config, created)
+        return evaluation
 
-    def _hold(
+    def _set_content(
         self,
         name: str,
         table: ScoreTable,
         correct: Correct | None,
         config: Mapping[str, Any] | None,
-        created: datetime | date | str | None,
+        created: Created | None,
     ) -> None:
         if not isinstance(name, str) or not name.strip():
-            raise DataError(f"an evaluation needs a name, as 'baseline'; got {name!r}")
+            raise DataError(f"name must be a text such as 'baseline'; got {name!r}")
         self._name = name
         self._correct = correct
         self._table = table
         self._config = dict(config or {})
         self._created = None if created is None else time_of(created)
         if correct is not None:
-            correctness(self, correct)  # a rule that makes no sense is told now, not later
+            correctness(self, correct)  # a rule that makes no sense raises now, not in a report
 
-    @classmethod
-    def load(
-        cls, name: str | None, path: str | Path, *, reader: str | None = None, **options: Any
-    ) -> Self:
-        """Read one pipeline's scores from a file.
-
-        Parameters
-        ----------
-        name : str or None
-            The pipeline's name; the file's own where None.
-        path : str or Path
-            Any readable file, gzipped or not; "-" is standard input.
-        reader : str, optional
-            A name of the table ``rageval_report.readers.READERS``; recognised where not given.
-        **options
-            ``pipeline=`` picks one of several in the file; ``query_id=``, ``metrics=``,
-            ``correct=``, ``duplicates=`` as in the constructor; ``strict=True`` refuses scores
-            that lie a little outside their bounds; the rest is the reader's.
-
-        Raises
-        ------
-        ReaderError
-            If the file cannot be read.
-        DataError
-            If it holds several pipelines and none is picked.
-        """
-        pipeline = options.pop("pipeline", None)
-        ours, theirs = parted(options)
-        found = read(path, reader=reader, **theirs)
-        return cls.of_file(name, pick_pipeline(found, pipeline, path), path, **ours)
-
-    @classmethod
-    def of_file(
-        cls,
-        name: str | None,
-        found: ScoreFile,
-        path: str | Path,
-        correct: Correct | None = None,
-        **options: Any,
-    ) -> Self:
-        """The evaluation of one pipeline that a reader found in a file.
-
-        Parameters
-        ----------
-        name : str or None
-            The pipeline's name; the file's own where None.
-        found : ScoreFile
-            What the reader found.
-        path : str or Path
-            The file, for what goes wrong.
-        correct, **options
-            As in the constructor; ``strict=True`` as in `load`.
-
-        Raises
-        ------
-        ReaderError
-            If the scores make no sense.
-        """
-        try:
-            table = score_table(
-                found.frame,
-                known=found.metrics,
-                only=found.metric_columns,
-                unreadable="failed",
-                **options,
-            )
-        except DataError as exc:
-            raise ReaderError(str(exc), path) from exc
-        return cls.of_table(
-            name or found.pipeline,
-            table.with_notes(*found.notes),
-            correct=correct,
-            config=found.config,
-            created=found.created,
-        )
-
-    # -- what it holds
+    # -- content
 
     @property
     def name(self) -> str:
-        """The pipeline's name."""
+        """The name of the pipeline."""
         return self._name
 
     @property
     def data(self) -> pd.DataFrame:
-        """The rows as they were given."""
+        """The rows as they were passed or read."""
         return self._table.data
 
     @property
     def scores(self) -> pd.DataFrame:
-        """A row a query (index ``query_id``), a float64 column a metric, NaN where unscored."""
+        """One row per query (index ``query_id``), one float64 column per metric; NaN: unscored."""
         return self._table.scores
 
     @property
@@ -252,40 +301,27 @@ class RAGPipelineEvaluation:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """What is known of each metric, in the order of the columns."""
+        """The description of each metric, in the order of the columns."""
         return dict(self._table.metrics)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was guessed or mended when the rows were read."""
+        """Guesses and corrections that were made when the rows were read."""
         return self._table.notes
 
     @property
     def config(self) -> dict[str, Any]:
-        """How the pipeline was set up, as far as anybody said."""
+        """The configuration of the pipeline, if known."""
         return dict(self._config)
 
     @property
     def created(self) -> datetime | None:
-        """When the pipeline was run, where anybody said."""
+        """When the pipeline was run, if known."""
         return self._created
-
-    def with_notes(self, *notes: str) -> Self:
-        """The same evaluation with more notes for its reports."""
-        return self._like(self.name, self._table.with_notes(*notes))
-
-    def renamed(self, name: str) -> Self:
-        """The same evaluation under another name."""
-        return self._like(name, self._table)
-
-    def _like(self, name: str, table: ScoreTable) -> Self:
-        return self.of_table(
-            name, table, correct=self._correct, config=self._config, created=self._created
-        )
 
     @property
     def states(self) -> pd.DataFrame:
-        """Of every score "scored", "failed", "not applicable" or "missing"."""
+        """The state of each score: "scored", "failed", "not applicable" or "missing"."""
         return states_frame(self.scores, self.details)
 
     @property
@@ -295,12 +331,12 @@ class RAGPipelineEvaluation:
 
     @property
     def correct(self) -> pd.Series:
-        """Whether each query was answered correctly; NA where that cannot be told."""
+        """Whether each query was answered correctly; NA if that is not known."""
         return correctness(self, self._correct)
 
     @property
     def correct_rule(self) -> Correct | None:
-        """What was said to be a correct answer; None where nothing was: then exact match is one."""
+        """The rule for a correct answer; None stands for exact match."""
         return self._correct
 
     def __len__(self) -> int:
@@ -312,63 +348,71 @@ class RAGPipelineEvaluation:
             f"{len(self.metrics)} metrics)"
         )
 
-    # -- in other hands
-
-    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
-        """One row a query, ids and details and metrics, as a frame of pandas, polars or pyarrow."""
-        return frame_for(self, library)
-
-    def save(
-        self,
-        path: str | Path,
-        *,
-        created: datetime | date | str | None = None,
-        force: bool = True,
-    ) -> Path:
-        """Write one row a query; the suffix chooses the format.
-
-        .csv, .tsv, .jsonl and .parquet hold scores and details; .json is a run file, which holds
-        all else as well and reads back equal.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file; its folder is made where it is not there.
-        created : datetime or str, optional
-            When the pipeline was run, for the run file; as the evaluation knows it where not given.
-            A history of runs is ordered by it.
-        force : bool
-            Whether a file that is there is replaced, as pandas does; False keeps it.
-
-        Raises
-        ------
-        UnknownNameError
-            If the suffix stands for no format.
-        DataError
-            If the file is there and may not be replaced, or cannot be written.
-        """
-        moment = self._created if created is None else time_of(created)
-        return save_scores(
-            self, path, config=self._config, notes=self.notes, created=moment, force=force
-        )
-
     def _repr_html_(self) -> str:
         return self.evaluation_report().to_html()
 
+    def with_notes(self, *notes: str) -> Self:
+        """The same evaluation with more notes for its reports."""
+        return self._replace(self.name, self._table.with_notes(*notes))
+
+    def with_name(self, name: str) -> Self:
+        """The same evaluation under another name."""
+        return self._replace(name, self._table)
+
+    def _replace(self, name: str, table: ScoreTable) -> Self:
+        return self.from_table(
+            name, table, correct=self._correct, config=self._config, created=self._created
+        )
+
     # -- one pipeline
 
-    def evaluation_report(self, **settings: Any) -> EvaluationReport:
-        """The report: printed the full table, read a mapping of titles to means.
+    def evaluation_report(
+        self,
+        *,
+        metrics: str | Iterable[str] | None = None,
+        percentiles: Sequence[float] = QUARTILES,
+        interval: str = "auto",
+        confidence_level: float = 0.95,
+        n_resamples: int = 9999,
+        seed: int = 0,
+    ) -> EvaluationReport:
+        """The report: a full table when printed, a mapping of titles to means in code.
 
         Parameters
         ----------
-        **settings
-            ``metrics``, ``percentiles``, ``interval``, ``confidence_level``, ``n_resamples``,
-            ``seed``: as in `rageval_report.analysis.summary.summarise`.
+        metrics : str or iterable of str, optional
+            The metrics, by any of their names; if omitted, all.
+        percentiles : sequence of float
+            Between 0 and 100.
+        interval : str
+            A name of the table ``rageval_report.stats.INTERVALS``; "auto" chooses by the kind of
+            the metric.
+        confidence_level : float
+            Between 0 and 1.
+        n_resamples : int
+            The number of resamples, for intervals that need them.
+        seed : int
+            The seed of the random numbers, for intervals that need them.
         """
-        return evaluation_report(self, self._correct, **settings).with_notes(*self.notes)
+        report = evaluation_report(
+            self,
+            self._correct,
+            metrics=metrics,
+            percentiles=percentiles,
+            interval=interval,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
+        return report.with_notes(*self.notes)
 
     classification_report = evaluation_report
+
+    @overload
+    def get_aggregated_scores(self, metric: None = None) -> pd.Series: ...
+
+    @overload
+    def get_aggregated_scores(self, metric: str) -> float: ...
 
     def get_aggregated_scores(self, metric: str | None = None) -> float | pd.Series:
         """The mean of one metric, or of all.
@@ -376,12 +420,12 @@ class RAGPipelineEvaluation:
         Parameters
         ----------
         metric : str, optional
-            By any of its names; all metrics where not given.
+            A metric, by any of its names; if omitted, all.
 
         Returns
         -------
         float or Series
-            The mean over the queries that were scored; NaN where none was.
+            The mean over the scored queries; NaN if no query is scored.
 
         Raises
         ------
@@ -399,9 +443,9 @@ class RAGPipelineEvaluation:
         Parameters
         ----------
         metric : str or iterable of str, optional
-            Which metrics, by any of their names; all where not given.
+            The metrics, by any of their names; if omitted, all.
         query_ids : sequence of str, optional
-            Which queries, in this order; all where not given.
+            The queries, in this order; if omitted, all.
 
         Returns
         -------
@@ -412,18 +456,18 @@ class RAGPipelineEvaluation:
         UnknownNameError
             If a metric is not known.
         DataError
-            If a query id is not known; it names up to five.
+            If a query id is not known; the message names up to five.
         """
         resolve = resolver(self.metrics)
-        asked = [metric] if isinstance(metric, str) else metric
-        columns = list(self.metrics) if asked is None else [resolve(name) for name in asked]
+        names = [metric] if isinstance(metric, str) else metric
+        columns = list(self.metrics) if names is None else [resolve(name) for name in names]
         if query_ids is None:
             return self.scores[columns].copy()
-        wanted = [query_ids] if isinstance(query_ids, str) else [str(one) for one in query_ids]
-        unknown = [one for one in wanted if one not in self.scores.index]
+        ids = [query_ids] if isinstance(query_ids, str) else [str(query) for query in query_ids]
+        unknown = [query for query in ids if query not in self.scores.index]
         if unknown:
-            raise DataError(f"no such query in {self.name!r}: {named(unknown)}")
-        return self.scores.loc[wanted, columns]
+            raise DataError(f"query_ids: {self.name!r} has no query {named(unknown)}")
+        return self.scores.loc[ids, columns]
 
     def find_thresholds(
         self,
@@ -436,23 +480,23 @@ class RAGPipelineEvaluation:
         Parameters
         ----------
         metrics : str or iterable of str, optional
-            Which metrics; all where not given.
+            The metrics, by any of their names; if omitted, all.
         percentiles : sequence of float
-            0 to 100.
+            Between 0 and 100.
         method : {"linear", "exclusive"}
-            As in NumPy, or as in the ``statistics`` module's default.
+            The method of NumPy, or the default of the ``statistics`` module.
         """
         return find_thresholds(self, metrics, percentiles, method)
 
     def get_scores_below_threshold(self, metric: str, threshold: float | str) -> pd.DataFrame:
-        """The queries strictly below a threshold, worst first; unscored ones are never below.
+        """The queries strictly below a threshold, worst first; unscored queries are never below.
 
         Parameters
         ----------
         metric : str
-            By any of its names.
-        threshold : float, "p25" and the like, "median", or "mean"
-            A number, or one found in the scores.
+            A metric, by any of its names.
+        threshold : float, or a text such as "p25", "median" or "mean"
+            A number, or a statistic of the scores.
         """
         return below_threshold(self, metric, threshold)
 
@@ -464,106 +508,214 @@ class RAGPipelineEvaluation:
         Parameters
         ----------
         metric : str
-            By any of its names.
-        threshold : float, "p25" and the like, "median", or "mean"
-            A number, or one found in the scores.
+            A metric, by any of its names.
+        threshold : float, or a text such as "p25", "median" or "mean"
+            A number, or a statistic of the scores.
         cause : str, optional
             Only the queries that fail for this cause; see `breakdown`.
         k : int
-            How many results the answer was made of, where a cause is asked for.
+            The number of results that the answer was made from, if `cause` is set.
 
         Returns
         -------
         Result
-            With question, answer and reasons where the details have them; texts are cut on printing
-            only.
+            With question, answer and reasons if the details have them; texts are cut in print only.
         """
         if cause is None:
             return failures(self, metric, threshold)
-        only = failure_causes(self, k=k, correct=self._correct) == check_cause(cause)
-        return failures(self, metric, threshold, only).with_notes(f"only failures of {cause}")
+        has_cause = failure_causes(self, k=k, correct=self._correct) == check_cause(cause)
+        return failures(self, metric, threshold, has_cause).with_notes(f"only failures of {cause}")
 
-    def breakdown(self, *, k: int = 5, **settings: Any) -> Result:
-        """How many queries fail of retrieval, ranking, generation, citation or refusal.
+    def breakdown(self, *, k: int = 5, confidence_level: float = 0.95) -> Result:
+        """The number of queries that fail because of retrieval, ranking, generation, and so on.
 
         Parameters
         ----------
         k : int
-            How many results the answer was made of; needs ``hit@k`` or ``recall@k``.
+            The number of results that the answer was made from; needs ``hit@k`` or ``recall@k``.
+        confidence_level : float
+            Between 0 and 1.
 
         Returns
         -------
         Result
-            One row a cause: ``cause``, ``what``, ``n``, ``share``, ``ci_low``, ``ci_high``.
+            One row per cause: ``cause``, ``what``, ``n``, ``share``, ``ci_low``, ``ci_high``.
         """
-        return breakdown(self, k=k, correct=self._correct, **settings)
+        return breakdown(self, k=k, correct=self._correct, confidence_level=confidence_level)
 
     def retrieval_by_generation(self, *, k: int = 5) -> Result:
-        """Retrieval passed or failed, against the answer right or wrong.
+        """A cross table: retrieval passed or failed, and the answer right or wrong.
 
         Parameters
         ----------
         k : int
-            How many results the answer was made of; needs ``hit@k`` or ``recall@k``.
+            The number of results that the answer was made from; needs ``hit@k`` or ``recall@k``.
         """
         return retrieval_by_generation(self, k=k, correct=self._correct)
 
     def slices(
-        self, by: str, metrics: str | Iterable[str] | None = None, **settings: Any
+        self,
+        by: str,
+        metrics: str | Iterable[str] | None = None,
+        *,
+        percentiles: Sequence[float] = QUARTILES,
+        interval: str = "auto",
+        confidence_level: float = 0.95,
+        n_resamples: int = 9999,
+        seed: int = 0,
     ) -> Result:
-        """The report by group: by any column of the details.
+        """The report for each group of queries.
 
         Parameters
         ----------
         by : str
-            A column of the details.
+            The column of the details that holds the groups.
         metrics : str or iterable of str, optional
-            Which metrics; all where not given.
+            The metrics, by any of their names; if omitted, all.
+        percentiles, interval, confidence_level, n_resamples, seed
+            As in `evaluation_report`.
         """
-        return slice_summary(self, by, metrics, **settings)
+        return slice_summary(
+            *(self, by, metrics),
+            percentiles=percentiles,
+            interval=interval,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
 
-    def gate(self, *rules: str | Rule, **settings: Any) -> GateResult:
-        """Hold the pipeline to rules; ``.passed`` says whether all hold, ``.check()`` raises.
+    def gate(
+        self,
+        *rules: str | Rule,
+        missing: GateMissing = "drop",
+        confidence_level: float = 0.95,
+        n_resamples: int = 9999,
+        seed: int = 0,
+        correct: Correct | None = None,
+    ) -> GateResult:
+        """Test the pipeline against rules; ``.passed`` says whether all hold, ``.check()`` raises.
 
         Parameters
         ----------
         *rules : str
-            As "ci_low(recall@5) >= 0.7", "share_below(faithfulness, 0.5) <= 5%".
-        **settings
-            ``missing``, ``confidence_level``, ``n_resamples``, ``seed``, ``correct``: as in
-            `rageval_report.analysis.gates.gate.gate`, which has the list of figures.
+            Such as "ci_low(recall@5) >= 0.7" or "share_below(faithfulness, 0.5) <= 5%";
+            `rageval_report.analysis.gates.gate.gate` has the list of figures.
+        missing : {"drop", "worst"}
+            What to do with unscored queries: leave them out, or give them the worst score.
+        confidence_level, n_resamples, seed
+            As in `evaluation_report`.
+        correct : as in the constructor, optional
+            If omitted, the rule of this evaluation.
 
         Returns
         -------
         GateResult
-            One row a rule.
+            One row per rule.
         """
-        return gate(self, *rules, **{"correct": self._correct, **settings})
+        return gate(
+            self,
+            *rules,
+            missing=missing,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+            correct=self._correct if correct is None else correct,
+        )
 
-    def calibrate(self, metric: str, people: Any, *args: Any, **settings: Any) -> Calibration:
-        """Hold a judge against people, who labelled some of the queries.
+    def calibrate(
+        self,
+        metric: str,
+        people: People,
+        label: Labels = None,
+        *,
+        scale: str = "auto",
+        threshold: float | None = None,
+        categories: Iterable[float] | None = None,
+        label_bounds: Bounds | None = None,
+        errors: JudgeErrors | None = None,
+        correct: Correct | None = None,
+        lam: float | str = "auto",
+        confidence_level: float = 0.95,
+        n_resamples: int = 9999,
+        seed: int = 0,
+    ) -> Calibration:
+        """Compare a judge with people who labelled some of the queries.
 
         Parameters
         ----------
         metric : str
             The judged metric, by any of its names.
         people : RAGPipelineEvaluation, Series, DataFrame, or mapping
-            Labels by query id.
-        *args, **settings
-            ``label``, ``threshold`` and more, as in `rageval_report.calibrate`.
+            The labels by query id.
+        label, scale, threshold, categories, label_bounds, errors, lam
+            As in `rageval_report.calibrate`.
+        correct : as in the constructor, optional
+            If omitted, the rule of this evaluation.
+        confidence_level, n_resamples, seed
+            As in `evaluation_report`.
 
         Returns
         -------
         Calibration
-            One row a figure: agreement, bias, means.
+            One row per figure: agreement, bias, means.
         """
-        return calibrate(self, metric, people, *args, **{"correct": self._correct, **settings})
+        return calibrate(
+            *(self, metric, people, label),
+            scale=scale,
+            threshold=threshold,
+            categories=categories,
+            label_bounds=label_bounds,
+            errors=errors,
+            correct=self._correct if correct is None else correct,
+            lam=lam,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
 
     # -- two pipelines
 
-    def comparative_summary(self, other: RAGPipelineEvaluation, **options: Any) -> Comparison:
-        """Compare: this evaluation is the baseline, the other the candidate; see `compare`."""
-        return compare(self, other, **options)
+    def comparative_summary(
+        self,
+        other: RAGPipelineEvaluation,
+        *,
+        metrics: str | Iterable[str] | None = None,
+        test: str = "auto",
+        correction: str = "holm",
+        confidence_level: float = 0.95,
+        missing: Missing = "drop",
+        clusters: Clusters | None = None,
+        seed: int = 0,
+        interval: str = "auto",
+        margin: Margin | None = None,
+        n_resamples: int = 9999,
+        on: str | None = None,
+    ) -> Comparison:
+        """Compare this evaluation, the baseline, with another one, the candidate.
+
+        Parameters
+        ----------
+        other : RAGPipelineEvaluation
+            The candidate.
+        metrics, test, correction, confidence_level, missing, clusters, seed
+            As in `rageval_report.compare`.
+        interval, margin, n_resamples, on
+            As in `rageval_report.compare`.
+        """
+        return compare(
+            *(self, other),
+            metrics=metrics,
+            test=test,
+            correction=correction,
+            confidence_level=confidence_level,
+            missing=missing,
+            clusters=clusters,
+            seed=seed,
+            interval=interval,
+            margin=margin,
+            n_resamples=n_resamples,
+            on=on,
+        )
 
     def comparative_detailed_summary(
         self, other: RAGPipelineEvaluation, correct: Correct | None = None
@@ -573,21 +725,21 @@ class RAGPipelineEvaluation:
         Parameters
         ----------
         other : RAGPipelineEvaluation
-            Paired with this one by query id.
+            The other pipeline, paired by query id.
         correct : as in the constructor, optional
-            What a correct answer is; each evaluation's own rule where not given.
+            If omitted, the rule of each evaluation.
 
         Returns
         -------
         DataFrame
             ``both_correct``, ``both_incorrect``, ``only_{name}_correct``,
-            ``only_{other}_correct``, padded with None; where there are any also ``unscored``,
-            ``only_in_{name}``, ``only_in_{other}``.
+            ``only_{other}_correct``, padded with None; if there are such queries also
+            ``unscored``, ``only_in_{name}``, ``only_in_{other}``.
         """
-        ours, theirs = correct or self._correct, correct or other._correct
-        return outcome_table(self, other, ours, other_correct=theirs or ours)
+        own_rule, other_rule = correct or self._correct, correct or other._correct
+        return outcome_table(self, other, own_rule, other_correct=other_rule or own_rule)
 
-    # -- Haystack's later names
+    # -- the later names of Haystack
 
     def aggregated_report(
         self, output_format: OutputFormat = "json", csv_file: str | Path | None = None
@@ -598,7 +750,7 @@ class RAGPipelineEvaluation:
     def detailed_report(
         self, output_format: OutputFormat = "json", csv_file: str | Path | None = None
     ) -> Report:
-        """One row a query, as dict of lists, CSV text or frame."""
+        """One row per query, as dict of lists, CSV text or frame."""
         return detailed_report(self, output_format, csv_file)
 
     def comparative_detailed_report(
@@ -608,59 +760,158 @@ class RAGPipelineEvaluation:
         output_format: OutputFormat = "json",
         csv_file: str | Path | None = None,
     ) -> Report:
-        """Two runs beside each other, paired by query id, metrics as ``{name}_{metric}``."""
+        """Two evaluations paired by query id, with their metrics as ``{name}_{metric}``."""
         return comparative_detailed_report(self, other, keep_columns, output_format, csv_file)
 
     # -- pictures and files
 
-    def report(self, **options: Any) -> Any:
-        """The report file: verdicts, tables, pictures, slices, and every query in one page.
+    def report(
+        self,
+        *,
+        title: str | None = None,
+        by: str | Iterable[str] | None = None,
+        correct: Correct | None = None,
+        k: int | None = None,
+        pictures: bool = True,
+        longest_text: int | None = None,
+        metrics: str | Iterable[str] | None = None,
+        percentiles: Sequence[float] = QUARTILES,
+        interval: str = "auto",
+        confidence_level: float = 0.95,
+        n_resamples: int = 9999,
+        seed: int = 0,
+    ) -> ReportPage:
+        """The report page: verdicts, tables, pictures, slices, and every query in one file.
 
         Parameters
         ----------
-        **options
-            ``title``, ``by``, ``correct``, ``k``, ``pictures``, ``longest_text`` and the settings
-            of the means, as in `rageval_report.reports.report_evaluation`.
+        title : str, optional
+            The title of the page.
+        by : str or iterable of str, optional
+            The columns of the details to slice by; if omitted, they are chosen.
+        correct : as in the constructor, optional
+            If omitted, the rule of this evaluation.
+        k : int, optional
+            The number of results that the answer was made from; if omitted, it is taken from the
+            metrics.
+        pictures : bool
+            Whether the page has pictures.
+        longest_text : int, optional
+            The number of characters after which texts are cut; if omitted, they are not.
+        metrics, percentiles, interval, confidence_level, n_resamples, seed
+            As in `evaluation_report`.
 
         Returns
         -------
         rageval_report.reports.Report
             Its ``save("report.html")`` writes the page; .md, .tex and .txt hold the tables.
         """
-        options = {"correct": self._correct, **options}
-        return load("rageval_report.reports:report_evaluation")(self, **options)
+        return reports.report_evaluation(
+            self,
+            title=title,
+            by=by,
+            correct=self._correct if correct is None else correct,
+            k=k,
+            pictures=pictures,
+            longest_text=longest_text,
+            metrics=metrics,
+            percentiles=percentiles,
+            interval=interval,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
 
-    def plot(self, kind: str = "distribution", *args: Any, **options: Any) -> Any:
+    @overload
+    def plot(
+        self,
+        kind: EvaluationPlot = "distribution",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes: ...
+
+    @overload
+    def plot(
+        self, kind: Plot, *args: MetricNames, ax: Axes | None = None, **options: object
+    ) -> Axes: ...
+
+    def plot(
+        self,
+        kind: str | Plot = "distribution",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: object,
+    ) -> Axes:
         """Draw the evaluation; see `rageval_report.plots`.
 
         Parameters
         ----------
-        kind : str
-            A name of the table ``rageval_report.plots.PLOTS``.
-        *args, **options
-            The plot's own; every plot takes ``ax=``.
+        kind : str or Plot
+            A name of the table ``rageval_report.plots.PLOTS``, or an entry of it.
+        *args : str or iterable of str
+            The metrics, in the order in which the plot takes them.
+        ax : Axes, optional
+            The Axes to draw on; if omitted, those of a new figure.
+        **options
+            The options of the plot, such as ``threshold=``; `PlotOptions` has them all.
 
         Returns
         -------
         matplotlib.axes.Axes
         """
-        return load("rageval_report.plots:plot")(self, kind, *args, **options)
+        return plots.plot_named(kind)(self, *args, ax=ax, **options)
 
+    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
+        """One row per query (ids, details and metrics), as a frame of the library.
 
-_OURS = ("query_id", "metrics", "correct", "duplicates", "strict")
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}
+            The library of the frame.
+        """
+        return frame_for(self, library)
 
+    def save(self, path: str | Path, *, created: Created | None = None, force: bool = True) -> Path:
+        """Write one row per query; the suffix chooses the format.
 
-def parted(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options of the evaluation, and those of the reader; both need to know the ids."""
-    ours = {name: value for name, value in options.items() if name in _OURS}
-    theirs = {name: value for name, value in options.items() if name not in _OURS}
-    if "query_id" in ours:
-        theirs["query_id"] = ours["query_id"]
-    return ours, theirs
+        .csv, .tsv, .jsonl and .parquet hold scores and details; .json is a run file, which also
+        holds everything else and reads back equal.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; its folder is created if needed.
+        created : datetime or str, optional
+            When the pipeline was run, for the run file; if omitted, as this evaluation has it. A
+            history of runs is ordered by it.
+        force : bool
+            Whether an existing file is replaced, as pandas does; False keeps it.
+
+        Raises
+        ------
+        UnknownNameError
+            If no format has the suffix.
+        DataError
+            If the file exists and may not be replaced, or cannot be written.
+        """
+        moment = self._created if created is None else time_of(created)
+        return save_scores(
+            self, path, config=self._config, notes=self.notes, created=moment, force=force
+        )
 
 
 def read_scores(
-    path: str | Path, *, reader: str | None = None, pipeline: str | None = None, **options: Any
+    path: str | Path,
+    *,
+    reader: str | Reader | None = None,
+    pipeline: str | None = None,
+    query_id: str | None = None,
+    metrics: MetricsArgument = None,
+    correct: Correct | None = None,
+    duplicates: Duplicates = "error",
+    strict: bool = False,
+    **options: Unpack[ReaderOptions],
 ) -> dict[str, RAGPipelineEvaluation]:
     """Read every pipeline of a file.
 
@@ -669,20 +920,33 @@ def read_scores(
     path : str or Path
         Any readable file, gzipped or not; "-" is standard input.
     reader : str, optional
-        A name of the table ``rageval_report.readers.READERS``; recognised where not given.
+        A name of the table ``rageval_report.readers.READERS``; if omitted, the format is
+        recognised.
     pipeline : str, optional
-        Only this one.
+        Only this pipeline.
+    query_id, metrics, correct, duplicates
+        As for `RAGPipelineEvaluation`.
+    strict : bool
+        Whether a score slightly outside the bounds of its metric is an error.
     **options
-        ``query_id=``, ``metrics=``, ``correct=``, ``duplicates=`` as for
-        `RAGPipelineEvaluation`; the rest is the reader's.
+        The options of the reader, such as ``delimiter=``; `ReaderOptions` has them all.
 
     Returns
     -------
     dict of str to RAGPipelineEvaluation
-        By the pipeline's name.
+        By the name of the pipeline.
     """
-    ours, theirs = parted(options)
-    found = read(path, reader=reader, **theirs)
+    files = read(path, reader=reader, query_id=query_id, **options)
     if pipeline is not None:
-        found = [pick_pipeline(found, pipeline, path)]
-    return {one.pipeline: RAGPipelineEvaluation.of_file(None, one, path, **ours) for one in found}
+        files = [pick_pipeline(files, pipeline, path)]
+    return {
+        file.pipeline: RAGPipelineEvaluation.from_score_file(
+            *(None, file, path),
+            query_id=query_id,
+            metrics=metrics,
+            correct=correct,
+            duplicates=duplicates,
+            strict=strict,
+        )
+        for file in files
+    }

@@ -409,7 +409,7 @@ def evaluation_of(
     rows = pd.concat([details.rename(columns=_renamed(details, scores)), scores], axis=1)
     # The constructor takes either which columns are metrics or what is known of some; here is both.
     table = score_table(rows, known=known, only=[str(metric) for metric in scores])
-    return RAGPipelineEvaluation.of_table(
+    return RAGPipelineEvaluation.from_table(
         name, table.with_notes(*notes), config=config, created=created
     )
 

@@ -122,7 +122,7 @@ def test_a_rule_that_makes_no_sense_is_told_at_once():
 
 @pytest.mark.parametrize("name", ["", "  ", None, 3])
 def test_an_evaluation_needs_a_name(name):
-    with pytest.raises(DataError, match="needs a name"):
+    with pytest.raises(DataError, match="name must be a text such as"):
         RAGPipelineEvaluation(name, ROWS)
 
 
@@ -154,7 +154,7 @@ def test_scores_that_are_saved_already_are_replaced_or_kept(evaluation, tmp_path
     path = evaluation.save(tmp_path / "runs" / f"a{suffix}")  # the folder is made
     before = path.read_bytes()
     with pytest.raises(DataError, match=r"exists already; replace it with force=True"):
-        evaluation.renamed("b").save(path, force=False)
+        evaluation.with_name("b").save(path, force=False)
     assert path.read_bytes() == before
     evaluation.with_notes("later").save(path)
 

@@ -76,7 +76,7 @@ def ranking(bm25, hyde) -> Ranking:
 @pytest.fixture(scope="session")
 def past(bm25, hyde) -> History:
     """Two runs of bm25, the second with the scores of hyde."""
-    return history([bm25, hyde.renamed("bm25")])
+    return history([bm25, hyde.with_name("bm25")])
 
 
 @pytest.fixture(scope="session")

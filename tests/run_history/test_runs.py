@@ -242,7 +242,7 @@ def test_times_survive_saving_and_loading(tmp_path):
     path = run(created="2026-08-01T09:30:00+02:00").save(tmp_path / "run.json")
     again = RAGPipelineEvaluation.load(None, path)
     assert again.created == datetime(2026, 8, 1, 7, 30, tzinfo=UTC)
-    assert again.with_notes("x").created == again.renamed("y").created == again.created
+    assert again.with_notes("x").created == again.with_name("y").created == again.created
     assert document(again.save(tmp_path / "again.json")) == document(path)
 
 

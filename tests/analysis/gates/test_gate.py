@@ -283,7 +283,7 @@ def test_what_is_correct_can_be_said_in_the_call():
 
 
 def test_without_a_rule_what_is_correct_is_asked_for():
-    with pytest.raises(DataError, match="Say what a correct answer is"):
+    with pytest.raises(DataError, match="Pass the rule for a correct answer"):
         evaluation(recall=[0.5, 0.7]).gate("correct >= 0.5")
 
 
