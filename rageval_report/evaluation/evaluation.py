@@ -21,7 +21,7 @@ from rageval_report.analysis.breakdown import (
 from rageval_report.analysis.comparing.answer_outcomes import outcome_table
 from rageval_report.analysis.comparing.comparison import Comparison, compare
 from rageval_report.analysis.comparing.metric_comparison import Margin
-from rageval_report.analysis.comparing.pairing import Clusters, Missing
+from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment
 from rageval_report.analysis.gates.figures import GateMissing
 from rageval_report.analysis.gates.gate import gate
 from rageval_report.analysis.gates.grammar import Rule
@@ -683,7 +683,7 @@ class RAGPipelineEvaluation:
         test: str = "auto",
         correction: str = "holm",
         confidence_level: float = 0.95,
-        missing: Missing = "drop",
+        missing: MissingTreatment = "drop",
         clusters: Clusters | None = None,
         seed: int = 0,
         interval: str = "auto",
