@@ -1,7 +1,7 @@
-"""Public sets of questions become records: from a path, or through the ``datasets`` library.
+"""Public question sets become records: from a local path, or through the ``datasets`` library.
 
-`DATASETS` is the table of those that are known; `load_dataset` gives records, `load_corpus` the
-documents that the questions are asked of.
+`DATASETS` is the table of known sets; `load_dataset` returns records, `load_corpus` the documents
+that the questions are about.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a data set is: where its questions come from, and how each becomes a record."""
+"""What a data set is: where its questions come from, and how they become records."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rageval_report.errors import DataError
+from rageval_report.records.cells import short_repr
+from rageval_report.types import JsonObject
 
-Row = Mapping[str, Any]
-Record = dict[str, Any]
+# The fields of a record and its metadata, by name.
+RecordFields = dict[str, Any]
 T = TypeVar("T")
 
-_SHOWN = 60
 _ID_BYTES = 6
 
 
 @dataclass(frozen=True)
 class DatasetRequest:
-    """What a user asked for.
+    """Which data set a user wants, and from where.
 
     Parameters
     ----------
     name : str
-        The data set's name.
+        The name of the data set.
     path : Path, optional
-        A file or folder of its own; the network where None.
+        A local file or folder; fetched from the network if None.
     subset : str, optional
         One of its subsets.
     split : str, optional
-        As "train", "validation", "test".
+        Such as "train", "validation" or "test".
     """
 
     name: str
@@ -41,27 +42,27 @@ class DatasetRequest:
 
     @property
     def title(self) -> str:
-        """The name with the subset."""
+        """The name, with the subset if there is one."""
         return f"{self.name}/{self.subset}" if self.subset else self.name
 
 
 @dataclass(frozen=True)
 class DatasetPart:
-    """Questions of one kind: a row each, turned into a record only if the row is drawn.
+    """The questions of one file or subset: rows that become records only if they are sampled.
 
     Parameters
     ----------
     name : str
-        What an error calls it: a file, or a subset.
+        What an error calls it: the file, or the subset.
     rows : sequence
-        A row a question.
+        One row per question.
     record : callable
-        Gives the record of a row, a dict of `rageval_report.records.FIELDS` and metadata.
+        Returns the record of a row: a dict of `rageval_report.records.FIELDS` and metadata.
     """
 
     name: str
     rows: Sequence[Any]
-    record: Callable[[Any], Record]
+    record: Callable[[Any], RecordFields]
 
 
 @dataclass(frozen=True)
@@ -71,21 +72,21 @@ class Dataset:
     Parameters
     ----------
     name : str
-        The name it is loaded by.
+        The name by which it is loaded.
     sentence : str
-        What it holds.
+        What it contains.
     licence : str
         As its authors state it.
     size : str
-        Questions by split.
+        The number of questions per split.
     parts : callable
-        Gives the parts that were asked for.
+        Returns the parts that a request needs.
     corpus : callable, optional
-        Gives (id, title, text) of every document, where the set has a corpus of its own.
+        Returns (id, title, text) of every document, if the set has a separate corpus.
     subsets : tuple of str
-        Those that exist; a subset is asked for as "name/subset".
+        The names of its subsets; a subset is loaded as "name/subset".
     homepage : str
-        Where it is described.
+        A web page that describes it.
     """
 
     name: str
@@ -101,13 +102,13 @@ class Dataset:
 # -- rows
 
 
-def require_field(row: Row, name: str, kind: type[T]) -> T:
-    """The value of a field that every row has.
+def require_field(row: JsonObject, name: str, kind: type[T]) -> T:
+    """The value of a field that every row must have.
 
     Raises
     ------
     DataError
-        If it is not there, or something else.
+        If the field is missing, or its value has another type.
 
     Examples
     --------
@@ -115,23 +116,17 @@ def require_field(row: Row, name: str, kind: type[T]) -> T:
     'Who?'
     """
     if name not in row:
-        raise DataError(f"expected a field {name!r}; found {', '.join(map(str, row)) or 'nothing'}")
+        raise DataError(f"expected a field {name!r}; got {', '.join(map(str, row)) or 'no field'}")
     value = row[name]
     if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
-        raise DataError(f"expected {name!r} to be a {kind.__name__}; got {shown(value)}")
+        raise DataError(f"expected {name!r} to be a {kind.__name__}; got {short_repr(value)}")
     return value
 
 
-def shown(value: object) -> str:
-    """A value, short enough for an error."""
-    told = repr(value)
-    return told if len(told) <= _SHOWN else told[: _SHOWN - 3] + "..."
-
-
 def to_list(cell: object) -> list[Any]:
-    """The items of a list, however a file holds it; a mapping of lists becomes mappings.
+    """The items of a list; a mapping of lists becomes a list of mappings.
 
-    The ``datasets`` library turns a list of objects into an object of lists.
+    The ``datasets`` library stores a list of objects as an object of lists.
 
     Examples
     --------
@@ -149,28 +144,28 @@ def to_list(cell: object) -> list[Any]:
                 dict(zip(names, items, strict=True)) for items in zip(*cell.values(), strict=True)
             ]
         except (TypeError, ValueError) as exc:
-            raise DataError(f"expected lists of one length; got {shown(cell)}") from exc
+            raise DataError(f"expected lists of equal length; got {short_repr(cell)}") from exc
     if isinstance(cell, list | tuple):
         return list(cell)
-    raise DataError(f"expected a list; got {shown(cell)}")
+    raise DataError(f"expected a list; got {short_repr(cell)}")
 
 
-def require_rows(document: Any, key: str, expected: str) -> list[Row]:
-    """The rows of a file of one object a question: several, or one, as JSON Lines of one line are.
+def require_rows(document: object, key: str, expected: str) -> list[JsonObject]:
+    """The rows of a file with one object per question; a single object counts as one row.
 
     Parameters
     ----------
     document : object
-        What the file holds.
+        The content of the file.
     key : str
-        What every row has.
+        A field that every row must have.
     expected : str
-        What to say otherwise.
+        What an error says was expected.
 
     Raises
     ------
     DataError
-        If it is no row and no list of them.
+        If the content is neither a row nor a list of rows.
 
     Examples
     --------
@@ -183,37 +178,37 @@ def require_rows(document: Any, key: str, expected: str) -> list[Row]:
     raise DataError(f"expected {expected}")
 
 
-def to_mappings(cell: object) -> list[Row]:
-    """The items of a list, all of them mappings.
+def to_mappings(cell: object) -> list[JsonObject]:
+    """The items of a list, all of which must be mappings.
 
     Raises
     ------
     DataError
-        If one is something else.
+        If an item is not a mapping.
     """
     items = to_list(cell)
-    odd = [one for one in items if not isinstance(one, Mapping)]
-    if odd:
-        raise DataError(f"expected objects; got {shown(odd[0])}")
+    others = [item for item in items if not isinstance(item, Mapping)]
+    if others:
+        raise DataError(f"expected objects; got {short_repr(others[0])}")
     return items
 
 
 def distinct_texts(texts: Iterable[object]) -> list[str]:
-    """The texts that are not blank, each once, in order.
+    """The texts that are not blank, without repetitions, in order.
 
     Examples
     --------
     >>> distinct_texts(["France", " ", "France", "Gaul"])
     ['France', 'Gaul']
     """
-    return list(dict.fromkeys(one for one in texts if isinstance(one, str) and one.strip()))
+    return list(dict.fromkeys(text for text in texts if isinstance(text, str) and text.strip()))
 
 
 def passage_id(source: str, text: str) -> str:
-    """An id that a passage has wherever it appears: its source, and a digest of its text.
+    """An id made of the source of a passage and a digest of its text.
 
-    Two passages of one source differ in it, and one passage has one id in every question, file and
-    sample. Blanks and line ends make no difference.
+    A passage has the same id in every question, file and sample, and two passages of one source
+    have different ids. Blanks and line ends make no difference.
 
     Examples
     --------

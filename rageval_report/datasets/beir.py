@@ -1,4 +1,4 @@
-"""BEIR: queries, a corpus and judgments, as a folder, a zip archive, or from the network."""
+"""BEIR: queries, a corpus and judgments, from a folder, a zip archive, or the network."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from rageval_report.datasets.base import (
     Dataset,
     DatasetPart,
     DatasetRequest,
-    Record,
+    RecordFields,
     require_field,
-    shown,
 )
 from rageval_report.datasets.row_sources import Hub, hub_rows
 from rageval_report.errors import DataError, RagevalWarning, ReaderError, named
@@ -26,23 +25,24 @@ from rageval_report.files.archives import Archive, is_archive
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
+from rageval_report.records.cells import short_repr
 
 _CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
 _SPLITS = ("test", "dev", "validation", "train")
 
-# Where each value stands in a line of judgments: BEIR's three columns, TREC's four.
-_PLACES = {3: (0, 1, 2), 4: (0, 2, 3)}
+# The columns of query, document and grade in a line of qrels: BEIR has three columns, TREC four.
+_COLUMNS: dict[int, tuple[int, ...]] = {3: (0, 1, 2), 4: (0, 2, 3)}
 
 
 class BeirFiles(Protocol):
-    """Where the files of a set stand."""
+    """The files of a set, in a folder or an archive."""
 
     @property
     def name(self) -> str:
-        """What an error calls it."""
+        """How an error refers to it."""
 
     def names(self) -> list[str]:
-        """The files, as paths with slashes."""
+        """The files, as relative paths with slashes."""
 
     def objects(self, name: str) -> Iterator[dict[str, Any]]:
         """The objects of a file of JSON Lines."""
@@ -53,24 +53,24 @@ class BeirFiles(Protocol):
 
 @dataclass(frozen=True)
 class BeirFolder:
-    """A set unpacked in a folder."""
+    """A set in a folder."""
 
     path: Path
 
     @property
     def name(self) -> str:
-        """What an error calls it."""
+        """How an error refers to it."""
         return str(self.path)
 
     def names(self) -> list[str]:
-        """The files, as paths with slashes."""
+        """The files, as relative paths with slashes."""
         files = (file for file in self.path.rglob("*") if file.is_file())
         return _without_metadata(file.relative_to(self.path).as_posix() for file in files)
 
     def objects(self, name: str) -> Iterator[dict[str, Any]]:
         """The objects of a file of JSON Lines, gzipped or not."""
-        for _, one in json_objects(Source(self.path / name)):
-            yield one
+        for _, document in json_objects(Source(self.path / name)):
+            yield document
 
     def text(self, name: str) -> str:
         """The text of a file."""
@@ -86,11 +86,11 @@ class BeirZip:
 
     @property
     def name(self) -> str:
-        """What an error calls it."""
+        """How an error refers to it."""
         return str(self.path)
 
     def names(self) -> list[str]:
-        """The files, as paths with slashes."""
+        """The files, as relative paths with slashes."""
         return _without_metadata(self.archive.names)
 
     def objects(self, name: str) -> Iterator[dict[str, Any]]:
@@ -99,69 +99,72 @@ class BeirZip:
             if line.isspace():
                 continue
             try:
-                found = parse_json(line)
+                document = parse_json(line)
             except NotJSONError as exc:
                 raise ReaderError(str(exc), f"{self.path}/{name}", number) from exc
-            if not isinstance(found, dict):
-                raise ReaderError("expected one JSON object a line", f"{self.path}/{name}", number)
-            yield found
+            if not isinstance(document, dict):
+                raise ReaderError(
+                    "expected one JSON object per line", f"{self.path}/{name}", number
+                )
+            yield document
 
     def text(self, name: str) -> str:
         """The text of a file."""
         try:
             return self.archive.read(name).decode("utf-8-sig")
         except UnicodeDecodeError as exc:
-            raise ReaderError("the member is no text in UTF-8", f"{self.path}/{name}") from exc
+            raise ReaderError("the member is not text in UTF-8", f"{self.path}/{name}") from exc
 
 
 def _without_metadata(names: Iterable[str]) -> list[str]:
-    """The names but for those that macOS adds to folders and archives."""
-    return sorted(one for one in names if not f"/{one}".rpartition("/")[2].startswith("._"))
+    """The names without the files that macOS adds to folders and archives."""
+    return sorted(name for name in names if not f"/{name}".rpartition("/")[2].startswith("._"))
 
 
 # -- the parts
 
 
-def beir_parts(asked: DatasetRequest) -> list[DatasetPart]:
-    """The queries that were judged, each with its judgments.
+def beir_parts(request: DatasetRequest) -> list[DatasetPart]:
+    """The judged queries, each with its judgments.
 
     Parameters
     ----------
-    asked : DatasetRequest
-        A folder, a zip archive, or a file of queries with ``qrels`` beside it; or the name of a
-        subset, to be fetched.
+    request : DatasetRequest
+        With the path of a folder, a zip archive, or a file of queries next to a folder ``qrels``;
+        or with the name of a subset, which is fetched.
 
     Raises
     ------
     ReaderError
-        If no judgments are there, or a file is broken.
+        If there are no judgments, or a file is damaged.
     """
-    if asked.path is None:
-        return [_fetched(asked)]
-    place, queries = _place_of(asked.path)
-    qrels_name = _qrels_name(place, asked.split)
-    qrels = read_qrels(place.text(qrels_name), f"{place.name}/{qrels_name}")
-    in_file = () if queries is None else place.objects(queries)
-    texts = dict(_texts(in_file, f"{place.name}/{queries}"))
+    if request.path is None:
+        return [_fetch_part(request)]
+    files, queries = _open_files(request.path)
+    qrels_name = _qrels_name(files, request.split)
+    qrels = read_qrels(files.text(qrels_name), f"{files.name}/{qrels_name}")
+    query_rows = () if queries is None else files.objects(queries)
+    texts = dict(_question_texts(query_rows, f"{files.name}/{queries}"))
     if queries is None:
-        told = f"{place.name}: no {_QUERIES} is there, so the records have no questions"
-        warnings.warn(told, RagevalWarning, stacklevel=4)
-    return [_part(place.name, texts, qrels)]
+        message = f"{files.name}: there is no {_QUERIES}, so the records have no questions"
+        warnings.warn(message, RagevalWarning, stacklevel=4)
+    return [_part(files.name, texts, qrels)]
 
 
 def _part(
     name: str, texts: Mapping[str, str], qrels: Mapping[str, dict[str, float]]
 ) -> DatasetPart:
-    lost = [one for one in qrels if one not in texts] if texts else []
-    if lost:
-        told = f"{name}: {len(lost)} judged queries have no text: {named(lost)}"
-        warnings.warn(told, RagevalWarning, stacklevel=5)
+    without_text = [query_id for query_id in qrels if query_id not in texts] if texts else []
+    if without_text:
+        n = len(without_text)
+        message = f"{name}: {n} judged queries have no text: {named(without_text)}"
+        warnings.warn(message, RagevalWarning, stacklevel=5)
     return DatasetPart(name, list(qrels), partial(_record, texts=texts, qrels=qrels))
 
 
 def _record(
     query_id: str, texts: Mapping[str, str], qrels: Mapping[str, dict[str, float]]
-) -> Record:
+) -> RecordFields:
     return {
         "query_id": query_id,
         "question": texts.get(query_id),
@@ -169,7 +172,7 @@ def _record(
     }
 
 
-def _texts(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[str, str]]:
+def _question_texts(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[str, str]]:
     for number, row in enumerate(rows, 1):
         try:
             yield _id_of(row), require_field(row, "text", str)
@@ -178,55 +181,55 @@ def _texts(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[str, 
 
 
 def _id_of(row: Mapping[str, Any]) -> str:
-    given = row.get("_id", row.get("id"))
-    if isinstance(given, bool) or not isinstance(given, str | int) or not str(given).strip():
-        raise DataError(f"expected an '_id', a text; got {shown(given)}")
-    return str(given)
+    value = row.get("_id", row.get("id"))
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        raise DataError(f"expected an '_id' that is a text; got {short_repr(value)}")
+    return str(value)
 
 
-def _fetched(asked: DatasetRequest) -> DatasetPart:
-    hub = _hub(asked)
-    texts = dict(_texts(hub_rows(hub("queries"), "queries"), f"{asked.title}, queries"))
-    rows = hub_rows(Hub(f"BeIR/{asked.subset}-qrels"), asked.split or "test")
+def _fetch_part(request: DatasetRequest) -> DatasetPart:
+    hub = _hub(request)
+    texts = dict(_question_texts(hub_rows(hub("queries"), "queries"), f"{request.title}, queries"))
+    rows = hub_rows(Hub(f"BeIR/{request.subset}-qrels"), request.split or "test")
     qrels: dict[str, dict[str, float]] = {}
     for row in rows:
-        graded = qrels.setdefault(str(row["query-id"]), {})
-        graded[str(row["corpus-id"])] = float(row["score"])
-    return _part(asked.title, texts, qrels)
+        grades = qrels.setdefault(str(row["query-id"]), {})
+        grades[str(row["corpus-id"])] = float(row["score"])
+    return _part(request.title, texts, qrels)
 
 
-def _hub(asked: DatasetRequest) -> partial[Hub]:
-    if asked.subset is None:
+def _hub(request: DatasetRequest) -> partial[Hub]:
+    if request.subset is None:
         raise DataError(
-            "expected the path of a folder or zip archive, or the name of a subset, as "
+            "expected the path of a folder or zip archive, or the name of a subset, e.g. "
             "'beir/nfcorpus'"
         )
-    return partial(Hub, f"BeIR/{asked.subset}")
+    return partial(Hub, f"BeIR/{request.subset}")
 
 
-def beir_corpus(asked: DatasetRequest) -> Iterator[tuple[str, str, str]]:
+def beir_corpus(request: DatasetRequest) -> Iterator[tuple[str, str, str]]:
     """The id, title and text of each document.
 
     Parameters
     ----------
-    asked : DatasetRequest
-        As in `beir_parts`.
+    request : DatasetRequest
+        As for `beir_parts`.
 
     Raises
     ------
     ReaderError
-        If there is no corpus.
+        If the set has no corpus.
     """
-    if asked.path is None:
-        told = f"{asked.title}, corpus"
-        rows: Iterable[Mapping[str, Any]] = hub_rows(_hub(asked)("corpus"), "corpus")
+    if request.path is None:
+        name = f"{request.title}, corpus"
+        rows: Iterable[Mapping[str, Any]] = hub_rows(_hub(request)("corpus"), "corpus")
     else:
-        place, _ = _place_of(asked.path)
-        name = _named_like(place, _CORPUS)
-        if name is None:
-            raise ReaderError(f"expected a {_CORPUS}; found none", place.name)
-        told, rows = f"{place.name}/{name}", place.objects(name)
-    yield from _documents(rows, told)
+        files, _ = _open_files(request.path)
+        corpus = _find_file(files, _CORPUS)
+        if corpus is None:
+            raise ReaderError(f"expected a {_CORPUS}; found none", files.name)
+        name, rows = f"{files.name}/{corpus}", files.objects(corpus)
+    yield from _documents(rows, name)
 
 
 def _documents(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[str, str, str]]:
@@ -240,96 +243,98 @@ def _documents(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[s
 # -- the files
 
 
-def _place_of(path: Path) -> tuple[BeirFiles, str | None]:
-    """Where the files stand, and which holds the queries."""
+def _open_files(path: Path) -> tuple[BeirFiles, str | None]:
+    """The files of a set, and the one that contains the queries."""
     if not path.is_dir():
         source = Source(path)
         if is_archive(source):
             archive: BeirFiles = BeirZip(path, Archive(source))
-            return archive, _named_like(archive, _QUERIES)
+            return archive, _find_file(archive, _QUERIES)
         if not (path.parent / "qrels").is_dir():
-            told = "expected judgments in a folder qrels beside this file, or a folder or zip"
-            raise ReaderError(f"{told} archive of a BEIR set; found neither", path)
+            raise ReaderError(
+                "expected a folder or zip archive of a BEIR set, or a file of queries next to a "
+                "folder qrels; got none of these",
+                path,
+            )
         return BeirFolder(path.parent), path.name
     folder = BeirFolder(path)
-    return folder, _named_like(folder, _QUERIES)
+    return folder, _find_file(folder, _QUERIES)
 
 
-def _named_like(place: BeirFiles, name: str) -> str | None:
-    """The file of that name, beside the judgments where there are some, gzipped or not."""
-    names = place.names()
-    root = _root_of(names, place.name)
-    wanted = (f"/{name}", f"/{name}.gz")
-    found = [one for one in names if f"/{one}".endswith(wanted)]
-    beside = [one for one in found if root is None or one.rpartition("/")[0] == root]
-    return next(iter(beside or (found if len(found) == 1 else [])), None)
+def _find_file(files: BeirFiles, name: str) -> str | None:
+    """The path of a file, gzipped or not, preferably next to the judgments."""
+    paths = files.names()
+    root = _root_of(paths, files.name)
+    matches = [path for path in paths if f"/{path}".endswith((f"/{name}", f"/{name}.gz"))]
+    in_root = [path for path in matches if root is None or path.rpartition("/")[0] == root]
+    return next(iter(in_root or (matches if len(matches) == 1 else [])), None)
 
 
-def _root_of(names: Iterable[str], place: str) -> str | None:
-    """The folder of the set: the one that has judgments; None where no one has.
+def _root_of(paths: Iterable[str], name: str) -> str | None:
+    """The folder of the set: the one with judgments; None if there are no judgments.
 
     Raises
     ------
     ReaderError
-        If several sets lie there: files of one are not to be taken for another's.
+        If there are several sets, whose files must not be mixed.
     """
-    roots = {f"/{one}".rpartition("/qrels/")[0] for one in names if "/qrels/" in f"/{one}"}
+    roots = {f"/{path}".rpartition("/qrels/")[0] for path in paths if "/qrels/" in f"/{path}"}
     if len(roots) > 1:
-        told = named(sorted(one.lstrip("/") or "the folder itself" for one in roots))
-        raise ReaderError(f"several sets lie here: {told}; give the path of one", place)
+        sets = named(sorted(root.lstrip("/") or "the folder itself" for root in roots))
+        raise ReaderError(f"expected one set; found several: {sets}. Pass the path of one", name)
     return next(iter(roots)).lstrip("/") if roots else None
 
 
-def _qrels_name(place: BeirFiles, split: str | None) -> str:
-    names = place.names()
-    _root_of(names, place.name)
-    files = [one for one in names if "/qrels/" in f"/{one}"]
-    splits = {Path(one).stem: one for one in files if one.endswith((".tsv", ".txt"))}
-    wanted: Sequence[str] = _SPLITS if split is None else (split,)
-    found = next((splits[one] for one in wanted if one in splits), None)
-    if found is None:
-        what = "judgments" if split is None else f"judgments of the split {split!r}"
-        told = ", ".join(splits) or "none"
-        raise ReaderError(f"expected {what} in qrels/<split>.tsv; found {told}", place.name)
-    return found
+def _qrels_name(files: BeirFiles, split: str | None) -> str:
+    paths = files.names()
+    _root_of(paths, files.name)  # refuses several sets
+    qrels = [path for path in paths if "/qrels/" in f"/{path}"]
+    path_of = {Path(path).stem: path for path in qrels if path.endswith((".tsv", ".txt"))}
+    preferred: Sequence[str] = _SPLITS if split is None else (split,)
+    path = next((path_of[name] for name in preferred if name in path_of), None)
+    if path is None:
+        expected = "judgments" if split is None else f"judgments of the split {split!r}"
+        names = ", ".join(path_of) or "none"
+        raise ReaderError(f"expected {expected} in qrels/<split>.tsv; found {names}", files.name)
+    return path
 
 
 def read_qrels(text: str, name: str) -> dict[str, dict[str, float]]:
-    r"""The judgments by query, highest grades first, else in the order of the file.
+    r"""Judgments by query, the highest grades first, otherwise in the order of the file.
 
     Parameters
     ----------
     text : str
-        Lines of BEIR's three columns, with or without a header, or of TREC's four.
+        Lines with BEIR's three columns, with or without a header, or with TREC's four.
     name : str
-        What an error calls the file.
+        How an error refers to the file.
 
     Raises
     ------
     ReaderError
-        If a line has other columns, its grade is no number, or it contradicts another.
+        If a line has other columns, its grade is not a number, or it contradicts another line.
 
     Examples
     --------
     >>> read_qrels("query-id\tcorpus-id\tscore\nq\ta\t1\nq\tb\t2\n", "test.tsv")
     {'q': {'b': 2.0, 'a': 1.0}}
     """
-    found: dict[str, dict[str, float]] = {}
+    qrels: dict[str, dict[str, float]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         parts = line.split("\t") if "\t" in line else line.split()
         if not line.strip() or (number == 1 and _is_header(parts)):
             continue
         query, document, grade = _judgment(parts, name, number)
-        if found.setdefault(query, {}).setdefault(document, grade) != grade:
-            told = f"{document!r} is judged twice for {query!r}, with different grades"
-            raise ReaderError(told, name, number)
-    if not found:
+        if qrels.setdefault(query, {}).setdefault(document, grade) != grade:
+            message = f"{document!r} is judged twice for {query!r}, with different grades"
+            raise ReaderError(message, name, number)
+    if not qrels:
         raise ReaderError("expected judgments; there are none", name)
-    ranked = {query: sorted(grades.items(), key=_by_grade) for query, grades in found.items()}
+    ranked = {query: sorted(grades.items(), key=_descending) for query, grades in qrels.items()}
     return {query: dict(pairs) for query, pairs in ranked.items()}
 
 
-def _by_grade(pair: tuple[str, float]) -> float:
+def _descending(pair: tuple[str, float]) -> float:
     return -pair[1]
 
 
@@ -342,21 +347,21 @@ def _is_header(parts: list[str]) -> bool:
 
 
 def _judgment(parts: list[str], name: str, number: int) -> tuple[str, str, float]:
-    places = _PLACES.get(len(parts))
+    columns = _COLUMNS.get(len(parts), ())
     try:
-        query, document, told = (parts[place].strip() for place in places or ())
-        grade = float(told)
+        query, document, score = (parts[column].strip() for column in columns)
+        grade = float(score)
         if not math.isfinite(grade):
-            raise ValueError(told)
+            raise ValueError(score)
         return query, document, grade
     except ValueError as exc:
-        told = "expected query-id, corpus-id and score, or a line of TREC's qrels; got"
-        raise ReaderError(f"{told} {json.dumps(parts)[:80]}", name, number) from exc
+        expected = "expected query-id, corpus-id and score, or a line of TREC qrels"
+        raise ReaderError(f"{expected}; got {json.dumps(parts)[:80]}", name, number) from exc
 
 
 BEIR = Dataset(
     "beir",
-    "Queries, a corpus and graded judgments: nfcorpus, arguana, and all others of its form",
+    "Queries, a corpus and graded judgments: nfcorpus, arguana, and all others in this format",
     "of each set; the collection CC BY-SA 4.0",
     "by set, as nfcorpus: test 323 on 3,633 documents",
     beir_parts,

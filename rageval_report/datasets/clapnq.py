@@ -1,13 +1,10 @@
-"""CLAP NQ: questions of people with one passage each, and answers of several sentences."""
+"""CLAP NQ: questions of users, each with one passage and an answer of several sentences."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from rageval_report.datasets.base import (
     Dataset,
-    Record,
-    Row,
+    RecordFields,
     distinct_texts,
     passage_id,
     require_field,
@@ -15,26 +12,27 @@ from rageval_report.datasets.base import (
     to_mappings,
 )
 from rageval_report.datasets.row_sources import Hub, table_parts
+from rageval_report.types import JsonObject
 
 
-def clapnq_rows(document: Any) -> list[Row]:
-    """The rows of a CLAP NQ file: a question each.
+def clapnq_rows(document: object) -> list[JsonObject]:
+    """The rows of a CLAP NQ file: one per question.
 
     Parameters
     ----------
-    document : object
+    document : JSON value
         Rows, or one row.
 
     Raises
     ------
     DataError
-        If it is neither.
+        If the document is neither.
     """
     return require_rows(document, "passages", 'rows with "id", "input", "passages" and "output"')
 
 
-def clapnq_record(row: Row) -> Record:
-    """The record of a question; where every answer is blank there is none, and no gold.
+def clapnq_record(row: JsonObject) -> RecordFields:
+    """The record of a question; if every answer is blank, the question has no answer and no gold.
 
     Parameters
     ----------
@@ -42,12 +40,12 @@ def clapnq_record(row: Row) -> Record:
         A row of `clapnq_rows`.
     """
     passages = {
-        passage_id(str(one.get("title", "")), text): text
-        for one in to_mappings(row["passages"])
-        for text in [require_field(one, "text", str)]
+        passage_id(str(passage.get("title", "")), text): text
+        for passage in to_mappings(row["passages"])
+        for text in [require_field(passage, "text", str)]
     }
     outputs = row.get("output")
-    answers = distinct_texts(one.get("answer") for one in to_mappings(outputs))
+    answers = distinct_texts(output.get("answer") for output in to_mappings(outputs))
     answerable = None if outputs is None else bool(answers)
     return {
         "query_id": require_field(row, "id", str),
@@ -63,7 +61,7 @@ def clapnq_record(row: Row) -> Record:
 
 CLAPNQ = Dataset(
     "clapnq",
-    "Questions of people with a passage each; answers of several sentences, or none",
+    "Questions of users with one passage each; answers of several sentences, or none",
     "Apache-2.0; texts CC BY-SA 3.0",
     "4,946: train 3,745; dev 601; test 600",
     table_parts(clapnq_rows, clapnq_record, Hub("PrimeQA/clapnq", None), "validation"),

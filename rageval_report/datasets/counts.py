@@ -1,4 +1,4 @@
-"""What there is: the list of data sets, and the counts of one."""
+"""Lists: the data sets that can be loaded, and the counts of questions in one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pandas as pd
 
 from rageval_report.datasets.registry import DATASETS
 
-_BY = ("query_type", "domain", "difficulty", "answerable")
-_UNSAID = "(not said)"
+_COLUMNS = ("query_type", "domain", "difficulty", "answerable")
+_UNKNOWN = "(not said)"
 
 
 def dataset_list() -> pd.DataFrame:
@@ -23,32 +23,32 @@ def dataset_list() -> pd.DataFrame:
     >>> dataset_list()["dataset"].tolist()[:2]
     ['squad_v2', 'hotpotqa']
     """
-    known = DATASETS.loaded().values()
+    datasets = DATASETS.loaded().values()
     return pd.DataFrame(
         {
-            "dataset": [one.name for one in known],
-            "questions": [one.size for one in known],
-            "licence": [one.licence for one in known],
-            "subsets": [", ".join(one.subsets) for one in known],
-            "holds": [one.sentence for one in known],
-            "homepage": [one.homepage for one in known],
+            "dataset": [dataset.name for dataset in datasets],
+            "questions": [dataset.size for dataset in datasets],
+            "licence": [dataset.licence for dataset in datasets],
+            "subsets": [", ".join(dataset.subsets) for dataset in datasets],
+            "holds": [dataset.sentence for dataset in datasets],
+            "homepage": [dataset.homepage for dataset in datasets],
         }
     )
 
 
 def dataset_counts(records: pd.DataFrame) -> pd.DataFrame:
-    """How many questions there are of each type, domain and difficulty, and with an answer.
+    """Counts of questions by type, domain, difficulty, and whether they have an answer.
 
     Parameters
     ----------
     records : DataFrame
-        Records, as `load_dataset` gives them.
+        Records, as `load_dataset` returns them.
 
     Returns
     -------
     DataFrame
-        ``by``, ``value``, ``n`` and ``share``; the first row counts them all, the second and third
-        those with gold and with a reference. What a record does not say is counted as well.
+        ``by``, ``value``, ``n`` and ``share``. The first row counts all questions, the second
+        those with gold, the third those with a reference. Missing values are counted too.
 
     Examples
     --------
@@ -58,12 +58,12 @@ def dataset_counts(records: pd.DataFrame) -> pd.DataFrame:
     """
     n = len(records)
     rows = [("all", "questions", n)]
-    for column, told in (("relevant", "with gold"), ("reference", "with a reference")):
-        rows.append(("all", told, int(records[column].notna().sum()) if column in records else 0))
-    for column in _BY:
+    for column, label in (("relevant", "with gold"), ("reference", "with a reference")):
+        rows.append(("all", label, int(records[column].notna().sum()) if column in records else 0))
+    for column in _COLUMNS:
         if column in records:
-            said = records[column].astype(object).where(records[column].notna(), _UNSAID)
-            counted = said.map(str).value_counts(sort=True)
-            rows += [(column, str(value), int(count)) for value, count in counted.items()]
+            values = records[column].astype(object).where(records[column].notna(), _UNKNOWN)
+            counts = values.map(str).value_counts(sort=True)
+            rows += [(column, str(value), int(count)) for value, count in counts.items()]
     frame = pd.DataFrame(rows, columns=["by", "value", "n"])
     return frame.assign(share=frame["n"] / n if n else float("nan"))

@@ -1,4 +1,4 @@
-"""Which questions of a data set are drawn: of each part alike, or so many without an answer."""
+"""Sample questions of a data set: evenly from its parts, or at a ratio of unanswerable ones."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rageval_report.datasets.base import DatasetPart, Record
+from rageval_report.datasets.base import DatasetPart, RecordFields
 from rageval_report.errors import DataError, RagevalWarning, ReaderError
 
-# Warnings point at the line that called `load_dataset`.
+# Stack levels from the warnings here to the line that called `load_dataset`.
 _CALLER = 4
 
 
 def count_unanswerable(n: int, ratio: float) -> int:
-    """How many of `n` questions have no answer at that ratio, rounded, a half up.
+    """The number of unanswerable questions among `n` at a ratio; halves are rounded up.
 
     Raises
     ------
     DataError
-        If the ratio is not from 0 to 1.
+        If the ratio is not between 0 and 1.
 
     Examples
     --------
@@ -29,110 +29,121 @@ def count_unanswerable(n: int, ratio: float) -> int:
     3
     """
     if isinstance(ratio, bool) or not 0.0 <= ratio <= 1.0:
-        raise DataError(f"unanswerable_ratio must be from 0 to 1, or None; got {ratio!r}")
+        raise DataError(f"unanswerable_ratio must be a number from 0 to 1, or None; got {ratio!r}")
     return math.floor(n * ratio + 0.5)
 
 
 def draw_evenly(
     parts: Sequence[DatasetPart], samples: int | None, rng: np.random.Generator
-) -> list[Record]:
-    """The records of questions that are drawn, from each part as many, as far as it has them.
+) -> list[RecordFields]:
+    """Sample the same number of questions from each part, as far as it has so many.
 
     Parameters
     ----------
     parts : sequence of DatasetPart
         Each with at least one row.
     samples : int, optional
-        How many; all where None.
+        The total number; all questions if None.
     rng : Generator
-        What is drawn.
+        The source of randomness.
     """
     shares = _shares([len(part.rows) for part in parts], samples)
-    return [one for part, n in zip(parts, shares, strict=True) for one in _drawn(part, n, rng)]
+    sampled = (_sample_part(part, n, rng) for part, n in zip(parts, shares, strict=True))
+    return [record for records in sampled for record in records]
 
 
 def draw_by_ratio(
     parts: Sequence[DatasetPart], samples: int | None, ratio: float, rng: np.random.Generator
-) -> list[Record]:
-    """The records of questions that are drawn, so many of which have no answer.
+) -> list[RecordFields]:
+    """Sample questions such that a given share of them has no answer.
 
-    Every row is looked at. Questions that do not say whether they have an answer are left out.
+    Every row is read. Questions that do not say whether they have an answer are left out.
 
     Parameters
     ----------
     parts : sequence of DatasetPart
-        Drawn from together.
+        The parts, pooled.
     samples : int, optional
-        How many; as many as there are at that ratio where None.
+        The total number; if None, as many as that ratio allows.
     ratio : float
-        The share without an answer.
+        The share of questions without an answer.
     rng : Generator
-        What is drawn.
+        The source of randomness.
 
     Raises
     ------
     DataError
-        If the ratio makes no sense, or the questions with or those without an answer are lacking.
+        If the ratio is not between 0 and 1, or one of the two kinds of question does not occur.
     """
     rows = [(part, place) for part in parts for place in range(len(part.rows))]
-    told = [_record(*row).get("answerable") for row in rows]
-    lack = [place for place, one in enumerate(told) if one is not None and not one]
-    have = [place for place, one in enumerate(told) if one]
-    n_lack, n_have = _of_each(len(lack), len(have), samples, ratio)
+    flags = [_record(*row).get("answerable") for row in rows]
+    without = [place for place, flag in enumerate(flags) if flag is not None and not flag]
+    answerable = [place for place, flag in enumerate(flags) if flag]
+    n_without, n_answerable = _sizes_at_ratio(len(without), len(answerable), samples, ratio)
     places = [
-        *rng.choice(lack, n_lack, replace=False).tolist(),
-        *rng.choice(have, n_have, replace=False).tolist(),
+        *rng.choice(without, n_without, replace=False).tolist(),
+        *rng.choice(answerable, n_answerable, replace=False).tolist(),
     ]
     return [_record(*rows[place]) for place in sorted(places)]
 
 
-def _of_each(n_lack: int, n_have: int, samples: int | None, ratio: float) -> tuple[int, int]:
-    """How many without and with an answer: as asked, else the most that there are."""
-    count_unanswerable(1, ratio)
-    if not (n_lack or n_have):
+def _sizes_at_ratio(
+    n_without: int, n_answerable: int, samples: int | None, ratio: float
+) -> tuple[int, int]:
+    """How many questions to sample without and with an answer: as requested, or the most."""
+    count_unanswerable(1, ratio)  # checks the ratio
+    if not (n_without or n_answerable):
         raise DataError(
             "no question says whether it has an answer, so none can be drawn by unanswerable_ratio"
         )
-    if (ratio > 0 and not n_lack) or (ratio < 1 and not n_have):
+    if (ratio > 0 and not n_without) or (ratio < 1 and not n_answerable):
         raise DataError(
-            f"an unanswerable_ratio of {ratio:g} cannot be had: {n_lack} questions have no answer, "
-            f"{n_have} have one"
+            f"cannot reach unanswerable_ratio={ratio:g}: {n_without} questions have no answer, "
+            f"{n_answerable} have one"
         )
-    most = n_lack + n_have if samples is None else min(samples, n_lack + n_have)
-    pairs = ((count_unanswerable(n, ratio), n) for n in range(most, 0, -1))
-    lack, n = next((few, n) for few, n in pairs if few <= n_lack and n - few <= n_have)
+    available = n_without + n_answerable
+    most = available if samples is None else min(samples, available)
+    # The largest total at which both kinds suffice; the rounding makes a closed form error-prone.
+    sizes = ((count_unanswerable(n, ratio), n) for n in range(most, 0, -1))
+    without, n = next(
+        (without, n) for without, n in sizes if without <= n_without and n - without <= n_answerable
+    )
     if samples is not None and n < samples:
-        told = f"{samples} questions were asked for; at a ratio of {ratio:g} there are {n}"
-        warnings.warn(f"{told}, and these are taken", RagevalWarning, stacklevel=_CALLER)
-    return lack, n - lack
+        warnings.warn(
+            f"samples={samples}, but at unanswerable_ratio={ratio:g} there are only {n} questions; "
+            "all of them are used",
+            RagevalWarning,
+            stacklevel=_CALLER,
+        )
+    return without, n - without
 
 
 def _shares(sizes: list[int], samples: int | None) -> list[int]:
-    """How many of each part: alike, but no more than it has, and all of them together as asked."""
+    """How many questions to sample from each part: evenly, but no more than a part has."""
     if samples is None:
         return sizes
     if samples > sum(sizes):
-        told = f"{samples} questions were asked for; there are {sum(sizes)}, and all are taken"
-        warnings.warn(told, RagevalWarning, stacklevel=_CALLER)
+        message = f"samples={samples}, but there are only {sum(sizes)} questions; all are used"
+        warnings.warn(message, RagevalWarning, stacklevel=_CALLER)
     shares = [0] * len(sizes)
     while (left := samples - sum(shares)) > 0:
-        open_ = [place for place, size in enumerate(sizes) if shares[place] < size]
-        if not open_:
+        unfilled = [place for place, size in enumerate(sizes) if shares[place] < size]
+        if not unfilled:
             break
-        for place in open_[:left]:
-            shares[place] += min(max(1, left // len(open_)), sizes[place] - shares[place])
+        for place in unfilled[:left]:
+            shares[place] += min(max(1, left // len(unfilled)), sizes[place] - shares[place])
     return shares
 
 
-def _drawn(part: DatasetPart, n: int, rng: np.random.Generator) -> Iterator[Record]:
+def _sample_part(part: DatasetPart, n: int, rng: np.random.Generator) -> Iterator[RecordFields]:
     size = len(part.rows)
     places = range(size) if n >= size else np.sort(rng.choice(size, n, replace=False)).tolist()
     for place in places:
         yield _record(part, place)
 
 
-def _record(part: DatasetPart, place: int) -> Record:
+def _record(part: DatasetPart, place: int) -> RecordFields:
     try:
         return part.record(part.rows[place])
     except DataError as exc:
-        raise ReaderError(f"question {place}, counted from 0: {exc}", part.name) from exc
+        raise ReaderError(f"question {place} (counted from 0): {exc}", part.name) from exc

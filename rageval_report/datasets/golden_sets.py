@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from rageval_report.datasets.base import Dataset, DatasetPart, DatasetRequest, Record
+from rageval_report.datasets.base import Dataset, DatasetPart, DatasetRequest, RecordFields
 from rageval_report.datasets.golden_items import GoldenItem, read_golden
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.records import FIELDS as RECORD_FIELDS
@@ -65,7 +65,7 @@ def golden_records(items: Iterable[GoldenItem], *, gold: Gold = "auto") -> pd.Da
     return record_table([{key: row.get(key) for key in filled} for row in rows])
 
 
-def _record(item: GoldenItem, gold: Gold) -> Record:
+def _record(item: GoldenItem, gold: Gold) -> RecordFields:
     found: dict[str, Any] = {
         "ids": dict(item.relevant),
         "spans": [tuple(span) for span in item.relevant_spans],

@@ -1,4 +1,4 @@
-"""A data set becomes records: loaded, drawn by seed, checked."""
+"""Load a data set as records: read, sampled with a seed, checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rageval_report.datasets.base import Dataset, DatasetRequest, Record
+from rageval_report.datasets.base import Dataset, DatasetRequest, RecordFields
 from rageval_report.datasets.drawing import draw_by_ratio, draw_evenly
 from rageval_report.datasets.registry import DATASETS
 from rageval_report.errors import DataError, RagevalWarning, ReaderError, UnknownNameError, named
@@ -31,43 +31,42 @@ def load_dataset(
     Parameters
     ----------
     name : str
-        A name of `DATASETS`; with a subset where there are some, as "ragbench/covidqa" or
-        "beir/nfcorpus".
+        A name in `DATASETS`, with a subset if there are any: "ragbench/covidqa", "beir/nfcorpus".
     path : str or Path, optional
-        A file or folder, for BEIR a zip archive too; fetched by the ``datasets`` library where not
-        given, which the extra ``datasets`` brings.
+        A file or folder; for BEIR also a zip archive. If omitted, the set is fetched by the
+        ``datasets`` library (extra ``datasets``).
     split : str, optional
-        As "train", "validation", "test"; the one for testing where not given.
+        Such as "train", "validation" or "test"; if omitted, the one for testing.
     samples : int, optional
-        How many questions to draw, without replacement; all of them where not given. They stay in
-        the order of the set. Of a set of subsets each gives as many as another.
+        How many questions to sample without replacement; all if omitted. They stay in the order of
+        the set. If a set has subsets, the same number is taken from each.
     unanswerable_ratio : float, optional
-        The share of the questions that shall have no answer, from 0 to 1, as 0.3 for testing
-        whether a pipeline abstains; as the set has them where not given. With no `samples`, as
-        many questions as there are at that share. The whole set is then read.
+        The share of questions without an answer, from 0 to 1, e.g. 0.3 to test whether a pipeline
+        abstains; if omitted, as in the set. Without `samples`, as many questions as that share
+        allows. The whole set is then read.
     seed : int
-        For what is drawn.
+        The seed of the sampling.
 
     Returns
     -------
     DataFrame
         Records as `rageval_report.records.record_table` checks them: ``question``, ``reference``
         (all of them), ``negative_reference``, ``answerable``, ``relevant`` (ids of passages with
-        grades; missing where nothing answers the question), and as far as the set has them
-        ``query_type``, ``domain``, ``difficulty`` and ``passages`` (id to text of those that come
-        with the question).
+        grades; missing if nothing answers the question), and as far as the set has them
+        ``query_type``, ``domain``, ``difficulty`` and ``passages`` (id to text of the passages
+        that come with the question).
 
     Raises
     ------
     UnknownNameError
         If no data set, or no subset, has that name.
     ReaderError
-        If what stands at the path is not that data set.
+        If the files at the path are not that data set.
     DataError
-        If it cannot be fetched, `samples` or `unanswerable_ratio` makes no sense, or the set does
-        not say which questions have an answer.
+        If the set cannot be fetched, `samples` or `unanswerable_ratio` is out of range, or the set
+        does not say which questions have an answer.
     MissingDependencyError
-        If it would be fetched, and the ``datasets`` library is not installed.
+        If the set must be fetched, and the ``datasets`` library is not installed.
 
     Examples
     --------
@@ -78,17 +77,17 @@ def load_dataset(
     ...     load_dataset("hotpotqa", path).loc["a", "reference"]
     ['Ann']
     """
-    known, asked = _asked(name, path, split)
+    dataset, request = _parse_request(name, path, split)
     _check_samples(samples)
-    parts = [part for part in known.parts(asked) if len(part.rows)]
+    parts = [part for part in dataset.parts(request) if len(part.rows)]
     if not parts:
-        raise DataError(f"{asked.path or asked.title}: no questions are there")
+        raise DataError(f"{request.path or request.title}: expected questions; there are none")
     rng = np.random.default_rng(seed)
     if unanswerable_ratio is None:
-        drawn = draw_evenly(parts, samples, rng)
+        records = draw_evenly(parts, samples, rng)
     else:
-        drawn = draw_by_ratio(parts, samples, unanswerable_ratio, rng)
-    return record_table(_without_empty_columns(_with_unique_ids(drawn)))
+        records = draw_by_ratio(parts, samples, unanswerable_ratio, rng)
+    return record_table(_without_empty_columns(_with_unique_ids(records)))
 
 
 def load_corpus(
@@ -98,14 +97,14 @@ def load_corpus(
     split: str | None = None,
     ids: Collection[str] | None = None,
 ) -> pd.DataFrame:
-    r"""The documents that a data set's questions are asked of.
+    r"""The documents that the questions of a data set are about.
 
     Parameters
     ----------
     name, path, split
         As in `load_dataset`.
     ids : collection of str, optional
-        Only these documents; the others of a large corpus are passed over and not held.
+        Only these documents; the others of a large corpus are skipped, not kept in memory.
 
     Returns
     -------
@@ -121,58 +120,64 @@ def load_corpus(
     ...     load_corpus("beir", folder).loc["d1", "text"]
     'Of mice'
     """
-    known, asked = _asked(name, path, split)
-    documents = known.corpus(asked) if known.corpus else _passages(known, asked)
-    wanted = None if ids is None else set(ids)
-    found = {
-        one: (title, text) for one, title, text in documents if wanted is None or one in wanted
+    dataset, request = _parse_request(name, path, split)
+    documents = dataset.corpus(request) if dataset.corpus else _passages(dataset, request)
+    requested_ids = None if ids is None else set(ids)
+    texts = {
+        doc_id: (title, text)
+        for doc_id, title, text in documents
+        if requested_ids is None or doc_id in requested_ids
     }
-    index = pd.Index(list(found), name="doc_id", dtype=object)
-    return pd.DataFrame(list(found.values()), index=index, columns=["title", "text"], dtype=object)
+    index = pd.Index(list(texts), name="doc_id", dtype=object)
+    return pd.DataFrame(list(texts.values()), index=index, columns=["title", "text"], dtype=object)
 
 
-def _passages(known: Dataset, asked: DatasetRequest) -> Iterator[tuple[str, str, str]]:
-    for part in known.parts(asked):
+def _passages(dataset: Dataset, request: DatasetRequest) -> Iterator[tuple[str, str, str]]:
+    for part in dataset.parts(request):
         for row in part.rows:
             record = part.record(row)
             title = str(record.get("title") or "")
-            yield from ((one, title, text) for one, text in (record.get("passages") or {}).items())
+            passages = record.get("passages") or {}
+            yield from ((doc_id, title, text) for doc_id, text in passages.items())
 
 
-def _asked(name: str, path: str | Path | None, split: str | None) -> tuple[Dataset, DatasetRequest]:
-    plain, _, subset = str(name).partition("/")
-    known = DATASETS[plain]
-    if subset and known.subsets and subset not in known.subsets:
-        raise UnknownNameError(f"subset of {plain}", subset, known.subsets)
-    place = None if path is None else Path(path)
-    if place is not None and str(place) != "-" and not place.exists():
-        raise ReaderError("there is no such file or folder", place)
-    return known, DatasetRequest(plain, place, subset or None, split)
+def _parse_request(
+    name: str, path: str | Path | None, split: str | None
+) -> tuple[Dataset, DatasetRequest]:
+    base_name, _, subset = str(name).partition("/")
+    dataset = DATASETS[base_name]
+    if subset and dataset.subsets and subset not in dataset.subsets:
+        raise UnknownNameError(f"subset of {base_name}", subset, dataset.subsets)
+    location = None if path is None else Path(path)
+    if location is not None and str(location) != "-" and not location.exists():
+        raise ReaderError("there is no such file or folder", location)
+    return dataset, DatasetRequest(base_name, location, subset or None, split)
 
 
 def _check_samples(samples: int | None) -> None:
     if samples is not None and (isinstance(samples, bool) or samples < 1):
-        raise DataError(f"samples must be a whole number from 1 up, or None; got {samples!r}")
+        raise DataError(f"samples must be an integer >= 1, or None; got {samples!r}")
 
 
-def _with_unique_ids(records: list[Record]) -> list[Record]:
-    """Records whose ids are texts, each once; where a set gives one twice, the next gets "#2"."""
+def _with_unique_ids(records: list[RecordFields]) -> list[RecordFields]:
+    """Records with unique text ids; the second of two equal ids gets the suffix "#2"."""
     if all(record.get("query_id") is None for record in records):
-        return [{key: one[key] for key in one if key != "query_id"} for one in records]
+        return [{key: row[key] for key in row if key != "query_id"} for row in records]
     ids = [str(record["query_id"]) for record in records]
     seen: Counter[str] = Counter()
-    for record, one in zip(records, ids, strict=True):
-        seen[one] += 1
-        record["query_id"] = one if seen[one] == 1 else f"{one}#{seen[one]}"
-    twice = [one for one, n in seen.items() if n > 1]
-    if twice:
-        told = f"ids that stand for several questions get a number: {named(twice)}"
-        warnings.warn(told, RagevalWarning, stacklevel=3)
+    for record, query_id in zip(records, ids, strict=True):
+        seen[query_id] += 1
+        n = seen[query_id]
+        record["query_id"] = query_id if n == 1 else f"{query_id}#{n}"
+    repeated = [query_id for query_id, n in seen.items() if n > 1]
+    if repeated:
+        message = f"several questions have the same id, and get a number each: {named(repeated)}"
+        warnings.warn(message, RagevalWarning, stacklevel=3)
     return records
 
 
-def _without_empty_columns(records: list[Record]) -> list[Record]:
-    """Records without the fields that none of them fills."""
-    filled = {key for one in records for key, value in one.items() if value is not None}
-    keys = [key for key in dict.fromkeys(key for one in records for key in one) if key in filled]
-    return [{key: one.get(key) for key in keys} for one in records]
+def _without_empty_columns(records: list[RecordFields]) -> list[RecordFields]:
+    """Records without the fields that are missing in all of them."""
+    filled = {key for row in records for key, value in row.items() if value is not None}
+    keys = [key for key in dict.fromkeys(key for row in records for key in row) if key in filled]
+    return [{key: row.get(key) for key in keys} for row in records]

@@ -1,4 +1,4 @@
-"""MS MARCO question answering: what people asked a search engine, with ten passages each."""
+"""MS MARCO question answering: queries of a search engine, each with ten passages."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 from rageval_report.datasets.base import (
     Dataset,
-    Record,
-    Row,
+    RecordFields,
     distinct_texts,
     passage_id,
     require_field,
@@ -17,23 +16,24 @@ from rageval_report.datasets.base import (
 )
 from rageval_report.datasets.row_sources import Hub, table_parts
 from rageval_report.errors import DataError
+from rageval_report.types import JsonObject
 
 _NO_ANSWER = "no answer present."
 _NAMES = ("query_id", "query", "passages", "answers", "query_type", "wellFormedAnswers")
 
 
-def msmarco_rows(document: Any) -> list[Row]:
-    """The rows of an MS MARCO file: a query each.
+def msmarco_rows(document: object) -> list[JsonObject]:
+    """The rows of an MS MARCO file: one per query.
 
     Parameters
     ----------
-    document : object
+    document : JSON value
         The official JSON, an object of columns; or rows.
 
     Raises
     ------
     DataError
-        If it is neither.
+        If the document is neither.
 
     Examples
     --------
@@ -54,8 +54,8 @@ def msmarco_rows(document: Any) -> list[Row]:
     ]
 
 
-def msmarco_record(row: Row) -> Record:
-    """The record of a query; gold are the passages that an annotator selected, and no others.
+def msmarco_record(row: JsonObject) -> RecordFields:
+    """The record of a query; gold are the passages that an annotator selected.
 
     Parameters
     ----------
@@ -63,22 +63,21 @@ def msmarco_record(row: Row) -> Record:
         A row of `msmarco_rows`.
     """
     passages = [
-        (require_field(one, "passage_text", str), one.get("is_selected") == 1)
-        for one in to_mappings(row.get("passages"))
+        (require_field(passage, "passage_text", str), passage.get("is_selected") == 1)
+        for passage in to_mappings(row.get("passages"))
     ]
     ids = [passage_id("msmarco", text) for text, _ in passages]
     written = distinct_texts([*_texts(row.get("wellFormedAnswers")), *_texts(row.get("answers"))])
-    answers = [one for one in written if one.strip().lower() != _NO_ANSWER]
+    answers = [answer for answer in written if answer.strip().lower() != _NO_ANSWER]
     answerable = bool(answers) if written else None
-    gold = {one: 1.0 for one, (_, selected) in zip(ids, passages, strict=True) if selected}
-    told = row.get("query_type")
+    gold = {doc_id: 1.0 for doc_id, (_, selected) in zip(ids, passages, strict=True) if selected}
     return {
         "query_id": row.get("query_id"),
         "question": require_field(row, "query", str).strip(),
         "reference": answers or None,
         "answerable": answerable,
         "relevant": gold or None,
-        "query_type": "unanswerable" if answerable is False else _lower(told),
+        "query_type": "unanswerable" if answerable is False else _lower(row.get("query_type")),
         "domain": "web",
         "passages": dict(zip(ids, (text for text, _ in passages), strict=True)),
     }
@@ -94,13 +93,13 @@ def _texts(cell: object) -> list[Any]:
     return to_list(cell)
 
 
-def _lower(told: object) -> str | None:
-    return told.lower() if isinstance(told, str) else None
+def _lower(value: object) -> str | None:
+    return value.lower() if isinstance(value, str) else None
 
 
 MSMARCO = Dataset(
     "msmarco",
-    "What people asked a search engine, with ten passages each and answers in words of their own",
+    "Queries of a search engine, with ten passages each and answers written by annotators",
     "non-commercial research (Microsoft's terms)",
     "train 808,731; validation 101,093; test 101,092 (v2.1)",
     table_parts(msmarco_rows, msmarco_record, Hub("microsoft/ms_marco", "v2.1"), "validation"),

@@ -1,50 +1,48 @@
-"""RAGBench: twelve sets of questions with documents, and what a model answered to them."""
+"""RAGBench: twelve sets of questions with documents and the answers of a model."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from rageval_report.datasets.base import (
     Dataset,
-    Record,
-    Row,
+    RecordFields,
     passage_id,
     require_field,
     require_rows,
     to_list,
 )
 from rageval_report.datasets.row_sources import Hub, subset_parts
+from rageval_report.types import JsonObject
 
 SUBSETS = (
     *("covidqa", "cuad", "delucionqa", "emanual", "expertqa", "finqa"),
     *("hagrid", "hotpotqa", "msmarco", "pubmedqa", "tatqa", "techqa"),
 )
 
-# What a judge said of the given response; a start for judging the judge.
-_FIGURES = ("adherence_score", "relevance_score", "utilization_score", "completeness_score")
+# Scores of a judge for the given response; useful for evaluating judges.
+_JUDGE_SCORES = ("adherence_score", "relevance_score", "utilization_score", "completeness_score")
 
 
-def ragbench_rows(document: Any) -> list[Row]:
-    """The rows of a RAGBench file: a question each.
+def ragbench_rows(document: object) -> list[JsonObject]:
+    """The rows of a RAGBench file: one per question.
 
     Parameters
     ----------
-    document : object
+    document : JSON value
         Rows, or one row.
 
     Raises
     ------
     DataError
-        If it is neither.
+        If the document is neither.
     """
     expected = 'rows with "question", "documents" and "all_relevant_sentence_keys"'
     return require_rows(document, "documents", expected)
 
 
-def ragbench_record(row: Row) -> Record:
-    """The record of a question; gold are the documents that hold a relevant sentence.
+def ragbench_record(row: JsonObject) -> RecordFields:
+    """The record of a question; gold are the documents with a relevant sentence.
 
-    The response was written by a model: it is a reference only where all of it is supported.
+    The response was written by a model: it is a reference only if all of it is supported.
 
     Parameters
     ----------
@@ -67,20 +65,20 @@ def ragbench_record(row: Row) -> Record:
         "domain": subset,
         "given_response": response,
         "given_by": row.get("generation_model_name"),
-        **{name: row.get(name) for name in _FIGURES},
+        **{name: row.get(name) for name in _JUDGE_SCORES},
         "passages": dict(zip(ids, texts, strict=True)),
     }
 
 
 def _documents(keys: object, n: int) -> list[int]:
-    """The places of the documents in keys of sentences: "2c" is the third one of document 2."""
-    found = dict.fromkeys(str(key).rstrip("abcdefghijklmnopqrstuvwxyz") for key in to_list(keys))
-    return [int(one) for one in found if one.isdecimal() and int(one) < n]
+    """The documents named in keys of sentences: "2c" is the third sentence of document 2."""
+    numbers = dict.fromkeys(str(key).rstrip("abcdefghijklmnopqrstuvwxyz") for key in to_list(keys))
+    return [int(number) for number in numbers if number.isdecimal() and int(number) < n]
 
 
 RAGBENCH = Dataset(
     "ragbench",
-    "Twelve sets of questions with documents and what a model answered, judged by a model",
+    "Twelve sets of questions with documents and answers of a model, judged by a model",
     "CC BY 4.0, and that of each source",
     "about 95,000 in 12 subsets",
     subset_parts(ragbench_rows, ragbench_record, Hub("rungalileo/ragbench"), "test", SUBSETS),

@@ -1,4 +1,4 @@
-"""The table of data sets; one more is a file, or an entry point, and a line here."""
+"""The table of data sets; a new one is one file, or an entry point, and one line here."""
 
 from __future__ import annotations
 

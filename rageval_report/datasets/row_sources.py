@@ -1,4 +1,4 @@
-"""Sets whose questions are the rows of a table: a file or a folder of one's own, or the network."""
+"""Data sets whose questions are the rows of a table: a file, a folder, or the network."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from rageval_report._registry import load
-from rageval_report.datasets.base import DatasetPart, DatasetRequest, Record, Row
+from rageval_report.datasets.base import DatasetPart, DatasetRequest, RecordFields
 from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
+from rageval_report.types import JsonObject
 
-Flatten = Callable[[Any], list[Row]]
-ToRecord = Callable[[Any], Record]
+Flatten = Callable[[Any], list[JsonObject]]  # the content of a file becomes rows
+ToRecord = Callable[[Any], RecordFields]
 
 _PARQUET = b"PAR1"
 _SUFFIXES = (".json", ".jsonl", ".parquet", ".json.gz", ".jsonl.gz")
 
-# What a split is called in names of files.
+# How file names call each split.
 _SPLITS = {
     "train": ("train",),
     "validation": ("validation", "dev", "val"),
@@ -30,18 +31,18 @@ _SPLITS = {
 
 @dataclass(frozen=True)
 class Hub:
-    """Where a set lies in the network, for the ``datasets`` library.
+    """Where the ``datasets`` library finds a data set.
 
     Parameters
     ----------
     repository : str
-        As "namespace/name".
+        Such as "namespace/name".
     config : str, optional
-        Its configuration; the subset where a set has some.
+        The configuration; the subset, for a set that has subsets.
     revision : str, optional
         The branch.
     is_nested : bool
-        Whether a row holds several questions; others are read only where they are drawn.
+        Whether a row contains several questions. If not, only sampled rows are read.
     """
 
     repository: str
@@ -53,26 +54,26 @@ class Hub:
 def table_parts(
     flatten: Flatten, record: ToRecord, hub: Hub, split: str
 ) -> Callable[[DatasetRequest], list[DatasetPart]]:
-    """How a set of one table is loaded; `split` is the one where none is asked for.
+    """A function that loads a data set of one table.
 
     Parameters
     ----------
     flatten : callable
-        Gives rows, a question each, of what a file holds.
+        Returns rows, one per question, from the content of a file.
     record : callable
-        Gives the record of a row.
+        Returns the record of a row.
     hub : Hub
-        Where the set lies in the network.
+        Where the set is in the network.
     split : str
-        The split to take from the network where none is asked for.
+        The split to fetch if the request names none.
     """
 
-    def parts(asked: DatasetRequest) -> list[DatasetPart]:
-        if asked.subset is not None:
-            raise DataError(f"{asked.name} has no subsets; got {asked.subset!r}")
-        if asked.path is None:
-            return [_hub_part(asked.title, hub, asked.split or split, flatten, record)]
-        return _local_parts(asked.path, asked.split, flatten, record)
+    def parts(request: DatasetRequest) -> list[DatasetPart]:
+        if request.subset is not None:
+            raise DataError(f"{request.name} has no subsets; got {request.subset!r}")
+        if request.path is None:
+            return [_hub_part(request.title, hub, request.split or split, flatten, record)]
+        return _local_parts(request.path, request.split, flatten, record)
 
     return parts
 
@@ -80,27 +81,29 @@ def table_parts(
 def subset_parts(
     flatten: Flatten, record: ToRecord, hub: Hub, split: str, subsets: tuple[str, ...]
 ) -> Callable[[DatasetRequest], list[DatasetPart]]:
-    """How a set of several tables is loaded: the one asked for, or all that are there.
+    """A function that loads a data set of several tables: the requested subset, or all.
 
     Parameters
     ----------
     flatten, record, hub, split
         As in `table_parts`.
     subsets : tuple of str
-        Those that exist.
+        The names of its subsets.
     """
 
-    def parts(asked: DatasetRequest) -> list[DatasetPart]:
-        chosen = (asked.subset,) if asked.subset else subsets
-        if asked.path is None:
+    def parts(request: DatasetRequest) -> list[DatasetPart]:
+        chosen = (request.subset,) if request.subset else subsets
+        if request.path is None:
             hubs = [replace(hub, config=subset) for subset in chosen]
-            name, told = asked.name, asked.split or split
-            return [_hub_part(f"{name}/{one.config}", one, told, flatten, record) for one in hubs]
-        folders = [asked.path / subset for subset in chosen if (asked.path / subset).is_dir()]
+            name, hub_split = request.name, request.split or split
+            return [
+                _hub_part(f"{name}/{hub.config}", hub, hub_split, flatten, record) for hub in hubs
+            ]
+        folders = [request.path / subset for subset in chosen if (request.path / subset).is_dir()]
         return [
             part
-            for place in folders or [asked.path]
-            for part in _local_parts(place, asked.split, flatten, record)
+            for path in folders or [request.path]
+            for part in _local_parts(path, request.split, flatten, record)
         ]
 
     return parts
@@ -116,23 +119,23 @@ def _hub_part(name: str, hub: Hub, split: str, flatten: Flatten, record: ToRecor
 
 
 def hub_rows(hub: Hub, split: str) -> Sequence[Any]:
-    """The rows of a split, from the network or from what was fetched before.
+    """The rows of a split, from the network or from the cache of the ``datasets`` library.
 
     Raises
     ------
     MissingDependencyError
         If the ``datasets`` library is not installed.
     DataError
-        If the set cannot be had: no network, no such split.
+        If the set cannot be fetched: no network, or no such split.
     """
     fetch = load("datasets:load_dataset")
     try:
         rows: Sequence[Any] = fetch(hub.repository, hub.config, split=split, revision=hub.revision)
-    except (OSError, ValueError, RuntimeError) as exc:  # every error of that library is one of them
+    except (OSError, ValueError, RuntimeError) as exc:  # the bases of every error of that library
         place = hub.repository if hub.config is None else f"{hub.repository}, {hub.config}"
         raise DataError(
             f"the split {split!r} of {place} cannot be fetched: {_first_line(exc)}. Without a "
-            "network, load a copy of it by its path"
+            "network, download a copy and pass its path"
         ) from exc
     return rows
 
@@ -152,36 +155,35 @@ def _local_parts(
 
 
 def _files_in(folder: Path, split: str | None) -> list[Path]:
-    """The files of a folder that hold a split; all of them where only one kind is there."""
+    """The files of a split in a folder; all files, if they belong to one split."""
     files = sorted(file for file in folder.rglob("*") if file.name.endswith(_SUFFIXES))
     if split is not None:
         words = _SPLITS.get(split, (split,))
         files = [file for file in files if any(word in file.name.lower() for word in words)]
     if not files:
-        what = "" if split is None else f" of the split {split!r}"
-        told = f"expected files{what} ending in {', '.join(_SUFFIXES)}; found none"
-        raise ReaderError(told, folder)
-    found = {_split_of(file) for file in files}
-    if len(found) > 1:
-        told = named(sorted(found))
-        what = "say which split, or give the path of one file"
-        raise ReaderError(f"files of several splits: {told}; {what}", folder)
+        of_split = "" if split is None else f" of the split {split!r}"
+        message = f"expected files{of_split} ending in {', '.join(_SUFFIXES)}; found none"
+        raise ReaderError(message, folder)
+    splits = {_split_of(file) for file in files}
+    if len(splits) > 1:
+        remedy = "pass split=, or the path of one file"
+        raise ReaderError(f"files of several splits: {named(sorted(splits))}; {remedy}", folder)
     return files
 
 
 def _split_of(file: Path) -> str:
     name = file.name.lower()
-    known = (split for split, words in _SPLITS.items() if any(one in name for one in words))
-    return next(known, file.name)
+    matches = (split for split, words in _SPLITS.items() if any(word in name for word in words))
+    return next(matches, file.name)
 
 
 def read_document(path: Path) -> Any:
-    """What a file holds: a JSON document, or a list of rows from JSON Lines or Parquet.
+    """The content of a file: a JSON document, or a list of rows from JSON Lines or Parquet.
 
     Raises
     ------
     ReaderError
-        If it is none of these.
+        If the file has another format.
     """
     source = Source(path)
     if source.head.startswith(_PARQUET):
@@ -194,11 +196,11 @@ def read_document(path: Path) -> Any:
     return [row for _, row in json_objects(source)] if document is None else document
 
 
-def _parquet_rows(path: Path) -> list[Row]:
-    read, fault = load("pyarrow.parquet:read_table"), load("pyarrow:ArrowException")
+def _parquet_rows(path: Path) -> list[JsonObject]:
+    arrow, parquet = load("pyarrow"), load("pyarrow.parquet")
     try:
-        rows: list[Row] = read(path).to_pylist()
-    except (fault, OSError) as exc:
+        rows: list[JsonObject] = parquet.read_table(path).to_pylist()
+    except (arrow.ArrowException, OSError) as exc:
         raise ReaderError(f"the Parquet file cannot be read: {_first_line(exc)}", path) from exc
     return rows
 

@@ -1,4 +1,4 @@
-"""SQuAD 2: questions on paragraphs of Wikipedia, half of them without an answer."""
+"""SQuAD 2: questions about paragraphs of Wikipedia, half of the dev set without an answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Any
 
 from rageval_report.datasets.base import (
     Dataset,
-    Record,
-    Row,
+    RecordFields,
     distinct_texts,
     passage_id,
     require_field,
@@ -16,20 +15,21 @@ from rageval_report.datasets.base import (
 )
 from rageval_report.datasets.row_sources import Hub, table_parts
 from rageval_report.errors import DataError
+from rageval_report.types import JsonObject
 
 
-def squad_rows(document: Any) -> list[Row]:
-    """The rows of a SQuAD file, flat: a question each.
+def squad_rows(document: object) -> list[JsonObject]:
+    """The rows of a SQuAD file, flat: one per question.
 
     Parameters
     ----------
-    document : object
-        The official JSON, or rows as the ``datasets`` library gives them.
+    document : JSON value
+        The official JSON, or rows as the ``datasets`` library returns them.
 
     Raises
     ------
     DataError
-        If it is neither.
+        If the document is neither.
 
     Examples
     --------
@@ -45,22 +45,22 @@ def squad_rows(document: Any) -> list[Row]:
         raise DataError('expected the official JSON, an object with "data", or rows of questions')
     return [
         {
-            **asked,
+            **question,
             "title": require_field(article, "title", str),
             "context": paragraph.get("context"),
         }
         for article in to_mappings(document["data"])
         for paragraph in to_mappings(require_field(article, "paragraphs", list))
-        for asked in to_mappings(require_field(paragraph, "qas", list))
+        for question in to_mappings(require_field(paragraph, "qas", list))
     ]
 
 
-def squad_record(row: Row) -> Record:
+def squad_record(row: JsonObject) -> RecordFields:
     """The record of a question.
 
     All answers are references. A question without an answer has no gold: its paragraph is about
-    the matter, but answers nothing; what annotators might have taken for one is a negative
-    reference. The set states no type of the others.
+    the subject but does not answer it; plausible but wrong answers are negative references. The
+    set does not state the type of the other questions.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ def squad_record(row: Row) -> Record:
 
 
 def _texts(cell: object) -> list[Any]:
-    return [one.get("text") for one in to_mappings(to_list(cell))]
+    return [item.get("text") for item in to_mappings(to_list(cell))]
 
 
 SQUAD_V2 = Dataset(
     "squad_v2",
-    "Questions on paragraphs of Wikipedia; half of those for testing have no answer",
+    "Questions about paragraphs of Wikipedia; half of the dev questions have no answer",
     "CC BY-SA 4.0",
     "train 130,319; validation 11,873",
     table_parts(squad_rows, squad_record, Hub("rajpurkar/squad_v2", "squad_v2"), "validation"),

@@ -1,7 +1,7 @@
-"""A black box is asked: a server over HTTP, a Python function, or a command; records come out.
+"""Ask a pipeline (a server over HTTP, a Python function, or a command) and collect records.
 
-Every answer is on disk before the next question is asked; a run that was stopped goes on where it
-was. Over HTTP it needs the extra ``http``; its settings in a file need the extra ``yaml``.
+Every answer is written to disk before the next question is asked, so that an interrupted run can be
+resumed. HTTP needs the extra ``http``; a configuration file needs the extra ``yaml``.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ from rageval_report.runner.run_config import RunConfig
 from rageval_report.runner.run_journal import RunJournal
 from rageval_report.runner.targets import TARGETS, Target
 from rageval_report.runner.targets.functions import FunctionTarget
-from rageval_report.runner.worker_threads import Sleep, WorkerPool
+from rageval_report.runner.worker_threads import WorkerPool
+from rageval_report.types import Sleep
 
 JOURNAL, RUN = "journal.jsonl", "run.json"
 

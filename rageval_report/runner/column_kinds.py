@@ -1,4 +1,4 @@
-"""The kinds of columns, found in one pass, so that records go to Parquet piece by piece."""
+"""The kinds of columns, determined in one pass, so that Parquet can be written in batches."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _TEXT, _TEXTS, _MIXED = "text", "texts", "mixed"
-_LARGEST = 2**63
+_INT64_LIMIT = 2**63
 
-# The fields that a run fills, in their order, and their kinds.
+# The columns that a run fills, in order, and their kinds.
 ANSWER_COLUMNS: dict[str, str] = {
     "answer": _TEXT,
     "retrieved": _TEXTS,
@@ -32,18 +32,18 @@ ANSWER_COLUMNS: dict[str, str] = {
 
 
 def kinds_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The kind of each column: what all its values are.
+    """The kind of each column, from all its values.
 
     Parameters
     ----------
     rows : iterable of mapping
-        A row at a time.
+        The rows.
 
     Returns
     -------
     dict of str to str
-        "bool", "int", "float", "text", "texts" for lists of texts, else "mixed", which is written
-        as text: JSON, but for what is text already.
+        "bool", "int", "float", "text", "texts" for lists of texts, or "mixed": any value that is
+        not a text is then written as JSON.
 
     Examples
     --------
@@ -53,30 +53,30 @@ def kinds_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     kinds: dict[str, str | None] = {}
     for row in rows:
         for name, value in row.items():
-            kinds[name] = _merged(kinds.get(name), _kind(value))
+            kinds[name] = _merge_kinds(kinds.get(name), _kind(value))
     return {name: kind or _TEXT for name, kind in kinds.items()}
 
 
-def _kind(value: Any) -> str | None:
+def _kind(value: object) -> str | None:
     if value is None:
         return None
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
-        return "int" if abs(value) < _LARGEST else _MIXED
+        return "int" if abs(value) < _INT64_LIMIT else _MIXED
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return _TEXTS
     return {float: "float", str: _TEXT}.get(type(value), _MIXED)
 
 
-def _merged(one: str | None, other: str | None) -> str | None:
-    if one is None or other is None or one == other:
-        return one or other
-    return "float" if {one, other} == {"int", "float"} else _MIXED
+def _merge_kinds(first: str | None, second: str | None) -> str | None:
+    if first is None or second is None or first == second:
+        return first or second
+    return "float" if {first, second} == {"int", "float"} else _MIXED
 
 
-def cell_of(value: Any, kind: str) -> Any:
-    """A value as its column takes it.
+def cell_of(value: object, kind: str) -> object:
+    """Convert a value to the kind of its column.
 
     Examples
     --------
@@ -87,4 +87,4 @@ def cell_of(value: Any, kind: str) -> Any:
         return None
     if kind == _MIXED and not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False, default=str)
-    return float(value) if kind == "float" else value
+    return float(value) if kind == "float" else value  # type: ignore[arg-type]

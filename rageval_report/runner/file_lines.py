@@ -1,4 +1,4 @@
-"""A file that is gone through often and never held: its lines, and whether it is still the same."""
+"""Read a file line by line, again and again, and notice if it changes in between."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Version = tuple[int, int, int]
 
 
 class LineByLine(Source):
-    r"""A file of JSON Lines of which no more than a line is held, however small it is.
+    r"""A JSON Lines file of which only one line at a time is in memory.
 
-    One that is gzipped, or not UTF-8, is read whole, as by `Source`.
+    A file that is gzipped, or not UTF-8, is read whole, as by `Source`.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class LineByLine(Source):
     """
 
     def lines(self) -> Iterator[str]:
-        """The lines, their ends as line feeds."""
+        """The lines, each ending in a line feed."""
         path = self.plain_path
         if path is None or not self._is_plain_utf8:
             yield from super().lines()
@@ -39,15 +39,15 @@ class LineByLine(Source):
 
 
 def version_of(path: Path) -> Version:
-    """What changes when a file is written or replaced: its number, size and time.
+    """The inode, size and time of a file, which change when it is written or replaced.
 
     Raises
     ------
     ReaderError
-        If there is no such file.
+        If the file does not exist.
     """
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as exc:
         raise ReaderError(f"the file cannot be read: {exc.strerror or exc}", path) from exc
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,4 +1,4 @@
-"""When a question is asked: not faster than agreed, and again after a failure that may pass."""
+"""When a query is asked: at a limited rate, and again after a temporary failure."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rageval_report.runner.target_errors import TargetError
 
 Clock = Callable[[], float]
 
-_FIRST_WAIT = 1.0  # seconds; the second is twice as long, and so on
-_JITTER = 1.0  # seconds at most by which queries that failed together are drawn apart
+_FIRST_WAIT = 1.0  # seconds; each further wait is twice as long
+_JITTER = 1.0  # at most so many seconds are added, so that failed queries do not return together
 
 
 class Turns:
-    """At most so many turns a second, whoever takes them.
+    """At most so many turns per second, shared by all threads.
 
     Parameters
     ----------
     rate : float, optional
-        Turns a second; as many as are wanted where None.
+        Turns per second; unlimited if None.
     clock : callable
-        The time in seconds.
+        Returns the time in seconds.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Turns:
         self._lock = threading.Lock()
 
     def wait_for_next(self) -> float:
-        """The seconds to wait for a turn, which is taken by that."""
+        """Take the next turn, and return the seconds to wait for it."""
         if not self._step:
             return 0.0
         with self._lock:
@@ -52,14 +52,14 @@ class Turns:
 
 
 class Tries:
-    """How often one query was asked, and whether it is asked again.
+    """The failures of one query, and whether it is asked again.
 
     Parameters
     ----------
     retries : Retries
-        What is tried again.
+        How often each kind of failure is retried.
     jitter : callable, optional
-        A random number from 0 to 1.
+        Returns a random number from 0 to 1.
 
     Examples
     --------
@@ -76,11 +76,11 @@ class Tries:
 
     @property
     def n(self) -> int:
-        """How often it failed."""
+        """The number of failures."""
         return self._failures.total()
 
     def wait_after(self, failure: TargetError) -> float | None:
-        """The seconds to wait before the query is asked again; None where it is not."""
+        """Note a failure, and return the seconds before the next attempt; None if there is none."""
         self._failures[failure.kind] += 1
         longest = self._retries.max_wait
         is_last = self._failures[failure.kind] > self._retries.after(failure.kind)

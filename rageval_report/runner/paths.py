@@ -1,4 +1,4 @@
-"""Where a field stands in a JSON document: names and places with dots between them."""
+"""Paths into a JSON document: keys and positions, separated by dots."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ _EACH = "*"
 
 
 def value_at(document: Any, path: str) -> Any:
-    """What stands at a path; None where nothing does.
+    """The value at a path; None if there is none.
 
     Parameters
     ----------
     document : JSON value
         Objects, lists, texts, numbers.
     path : str
-        As ``choices.0.message.content``; ``*`` stands for each item of a list, as in
-        ``sources.*.id``; an empty path is the whole document.
+        Such as ``choices.0.message.content``; ``*`` means each item of a list, as in
+        ``sources.*.id``; an empty path means the whole document.
 
     Examples
     --------
@@ -34,11 +34,11 @@ def _within(value: Any, steps: list[str]) -> Any:
         if step == _EACH and isinstance(value, list):
             rest = steps[place + 1 :]
             return [_within(item, rest) for item in value]
-        value = _one_step(value, step)
+        value = _step_into(value, step)
     return value
 
 
-def _one_step(value: Any, step: str) -> Any:
+def _step_into(value: Any, step: str) -> Any:
     if isinstance(value, dict):
         return value.get(step)
     if isinstance(value, list) and step.isdecimal() and int(step) < len(value):

@@ -1,4 +1,4 @@
-"""What a pipeline answered, as fields of a record, each checked before it is kept."""
+"""Convert the reply of a pipeline to fields of a record, each checked."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _AMOUNTS = ("prompt_tokens", "completion_tokens", "cost_usd")
 
 @dataclass(frozen=True)
 class ResponsePaths:
-    """Where the fields of a record stand in an answer, as `paths.value_at` takes it.
+    """The paths of the fields of a record in a reply, as for `paths.value_at`.
 
-    All but the answer may be missing: they are unknown then. ``retrieved`` may hold ids, or
-    mappings with an id, and with ``score`` and ``text``.
+    All but the answer may be missing, and are then unknown. ``retrieved`` may contain ids, or
+    mappings with an id, and optionally ``score`` and ``text``.
 
     Examples
     --------
@@ -38,17 +38,17 @@ class ResponsePaths:
 
 @dataclass(frozen=True)
 class TargetReply:
-    """One answer, and how long it took.
+    """One reply of a target, and how long it took.
 
     Parameters
     ----------
     fields : dict
-        Those of a record; unknown ones are left out.
+        Fields of a record; unknown ones are left out.
     latency_ms : float
-        From asking to the whole answer, measured here.
+        From the request to the complete answer, measured on this side.
     first_byte_ms : float, optional
-        From asking to the first byte of the answer, or to the first piece of its text where it
-        comes in pieces.
+        From the request to the first byte of the answer, or for a stream to the first piece of its
+        text.
     """
 
     fields: dict[str, Any]
@@ -56,41 +56,41 @@ class TargetReply:
     first_byte_ms: float | None = None
 
     def entry(self) -> dict[str, Any]:
-        """All of it, for the journal."""
+        """The fields and the timing, for the journal."""
         timing = {"latency_ms": self.latency_ms, "first_byte_ms": self.first_byte_ms}
         return self.fields | {name: value for name, value in timing.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class _Fields:
-    """The fields while they are read."""
+    """The fields so far."""
 
-    found: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
 
-    def put(self, name: str, value: Any) -> None:
+    def put(self, name: str, value: object) -> None:
         if value is not None:
-            self.found[name] = value
+            self.values[name] = value
 
 
-def record_fields(document: Any, paths: ResponsePaths) -> dict[str, Any]:
-    """The fields of a record in an answer.
+def record_fields(document: object, paths: ResponsePaths) -> dict[str, Any]:
+    """The fields of a record in a reply.
 
     Parameters
     ----------
     document : JSON value
-        A mapping, or the answer alone as a text.
+        An object, or a text that is the answer itself.
     paths : ResponsePaths
-        Where each stands.
+        The path of each field.
 
     Returns
     -------
     dict
-        Known fields only; ids as texts, contexts as a list of texts.
+        The fields that are known; ids as texts, contexts as a list of texts.
 
     Raises
     ------
     TargetError
-        If there is no answer, or a field is of the wrong kind; the kind of failure is "content".
+        If there is no answer, or a field has the wrong type; the kind of failure is "content".
 
     Examples
     --------
@@ -101,10 +101,14 @@ def record_fields(document: Any, paths: ResponsePaths) -> dict[str, Any]:
     if isinstance(document, str):
         return {"answer": document}
     if not isinstance(document, Mapping) and paths.answer in ResponsePaths().answer:
-        raise TargetError(f"expected a text or an object; got {_shown(document)}", "content")
+        raise TargetError(
+            f"expected a text or an object; got {cells.short_repr(document)}", "content"
+        )
     at = {name: value_at(document, path) for name, path in asdict(paths).items()}
     if at["answer"] is None:
-        raise TargetError(f"no answer at {paths.answer!r} in {_shown(document)}", "content")
+        raise TargetError(
+            f"expected an answer at {paths.answer!r}; got {cells.short_repr(document)}", "content"
+        )
     name = "answer"
     fields = _Fields()
     try:
@@ -112,16 +116,16 @@ def record_fields(document: Any, paths: ResponsePaths) -> dict[str, Any]:
         name = "retrieved"
         ranking = _put_retrieved(fields, at[name])
         for name in ("contexts", "model", *_AMOUNTS):
-            fields.put(name, _READ[name](at[name]))
+            fields.put(name, _CONVERTERS[name](at[name]))
         name = "citations"
         _put_citations(fields, at[name], ranking)
     except cells.CellError as exc:
         raise TargetError(f"{name}: {exc}", "content") from exc
-    return fields.found
+    return fields.values
 
 
-def _put_retrieved(fields: _Fields, cell: Any) -> list[str]:
-    ranking = cells.optional(cells.ranking)(_without_missing_ids(cell))
+def _put_retrieved(fields: _Fields, cell: object) -> list[str]:
+    ranking = cells.optional(cells.ranking)(_none_if_all_missing(cell))
     if ranking is None:
         return []
     fields.put("retrieved", ranking.ids)
@@ -132,26 +136,22 @@ def _put_retrieved(fields: _Fields, cell: Any) -> list[str]:
     return ranking.ids
 
 
-def _without_missing_ids(cell: Any) -> Any:
-    """A list of nothing but nulls, as a path through items without ids gives, is unknown."""
-    is_list = isinstance(cell, list) and cell
-    return None if is_list and all(item is None for item in cell) else cell
+def _none_if_all_missing(cell: object) -> object:
+    """A path through items without ids gives a list of nulls, which means unknown."""
+    if isinstance(cell, list) and cell and all(item is None for item in cell):
+        return None
+    return cell
 
 
-def _put_citations(fields: _Fields, cell: Any, ranking: list[str]) -> None:
+def _put_citations(fields: _Fields, cell: object, ranking: list[str]) -> None:
     cited = None if cells.is_missing(cell) else cells.citations(cell, ranking)
     if cited is not None:
         fields.put("citations", cited.ids)
         fields.put("cited_sections", cited.sections or None)
 
 
-_READ = {
+_CONVERTERS = {
     "contexts": cells.optional(cells.texts),
     "model": cells.optional(cells.text),
     **{name: cells.optional(cells.amount) for name in _AMOUNTS},
 }
-
-
-def _shown(document: Any) -> str:
-    shown = repr(document)
-    return shown if len(shown) <= 80 else shown[:79] + "…"

@@ -1,4 +1,4 @@
-"""The records of a run, some at a time, so that few of a hundred thousand are held at once."""
+"""The records of a run in blocks, so that only a few of many are in memory at once."""
 
 from __future__ import annotations
 
@@ -18,32 +18,30 @@ from rageval_report.records.table import UnplacedGold
 from rageval_report.runner.column_kinds import ANSWER_COLUMNS
 from rageval_report.runner.file_lines import LineByLine
 
-Rows = list[dict[str, Any]]
-
-# Fields that are texts, even where they look like JSON.
+# Fields that are texts, even if they look like JSON.
 _TEXTS = frozenset(name for name, kind in ANSWER_COLUMNS.items() if kind == "text") | {"question"}
-_READ = frozenset(FIELDS) - _TEXTS
+_JSON_FIELDS = frozenset(FIELDS) - _TEXTS
 
 
 def record_blocks(
     path: str | Path, *, most_rows: int = 1000, unplaced_gold: UnplacedGold = "error"
 ) -> Iterator[pd.DataFrame]:
-    r"""The records of a run in their order, a table of some rows at a time.
+    r"""The records of a run in order, as tables of limited length.
 
     Parameters
     ----------
     path : str or Path
-        ``records.parquet`` or ``records.jsonl``, as a run writes it.
+        The file ``records.parquet`` or ``records.jsonl`` of a run.
     most_rows : int, default 1000
-        How many rows a table has at most.
+        The largest number of rows in a table.
     unplaced_gold : {"error", "drop"}
         As for `rageval_report.records.record_table`.
 
     Yields
     ------
     DataFrame
-        Checked as by `rageval_report.records.record_table`. All have the same columns: put one
-        under the other they are the whole file. Citations of what was not retrieved are kept.
+        Checked by `rageval_report.records.record_table`. All have the same columns, and their
+        concatenation is the whole file. Citations of documents not retrieved are kept.
 
     Raises
     ------
@@ -62,42 +60,42 @@ def record_blocks(
     [['a', 'b'], ['c']]
     """
     if most_rows < 1:
-        raise DataError(f"most_rows must be at least 1; got {most_rows!r}")
-    blocks = _of_parquet if Path(path).suffix == ".parquet" else _of_lines
-    for frame in blocks(Path(path), most_rows):
+        raise DataError(f"most_rows must be an integer >= 1; got {most_rows!r}")
+    read_blocks = _parquet_blocks if Path(path).suffix == ".parquet" else _json_lines_blocks
+    for frame in read_blocks(Path(path), most_rows):
         yield record_table(frame, unretrieved_citations="keep", unplaced_gold=unplaced_gold)
 
 
-def _of_lines(path: Path, most_rows: int) -> Iterator[pd.DataFrame]:
-    """What no row of a block has is a column of nothing, because others of the run have it."""
+def _json_lines_blocks(path: Path, most_rows: int) -> Iterator[pd.DataFrame]:
+    """Blocks with the same columns each: a first pass collects the names of all rows."""
     names = list(dict.fromkeys(name for _, row in json_objects(LineByLine(path)) for name in row))
     rows = (row for _, row in json_objects(LineByLine(path)))
     while block := list(islice(rows, most_rows)):
         yield pd.DataFrame({name: _column([row.get(name) for row in block]) for name in names})
 
 
-def _of_parquet(path: Path, most_rows: int) -> Iterator[pd.DataFrame]:
-    source = LineByLine(path)
+def _parquet_blocks(path: Path, most_rows: int) -> Iterator[pd.DataFrame]:
+    source, arrow = LineByLine(path), load("pyarrow")
     try:
         file = load("pyarrow.parquet").ParquetFile(path, pre_buffer=False)
         for batch in file.iter_batches(most_rows):
             columns = batch.to_pydict()
-            yield pd.DataFrame({name: _column(_read(name, columns[name])) for name in columns})
-    except (load("pyarrow").ArrowException, OSError) as exc:
-        told = str(exc).strip().partition("\n")[0]
-        raise source.error(f"this Parquet file is damaged: {told}") from exc
+            yield pd.DataFrame({name: _column(_decode(name, columns[name])) for name in columns})
+    except (arrow.ArrowException, OSError) as exc:
+        reason = str(exc).strip().partition("\n")[0]
+        raise source.error(f"this Parquet file is damaged: {reason}") from exc
 
 
 def _column(cells: list[Any]) -> pd.Series:
     return pd.Series(cells, dtype=object).infer_objects()
 
 
-def _read(name: str, cells: list[Any]) -> list[Any]:
-    return [_value(cell) for cell in cells] if name in _READ else cells
+def _decode(name: str, cells: list[Any]) -> list[Any]:
+    return [_decode_cell(cell) for cell in cells] if name in _JSON_FIELDS else cells
 
 
-def _value(cell: Any) -> Any:
-    """Lists and objects that stand in a column of several kinds are written as JSON there."""
+def _decode_cell(cell: Any) -> Any:
+    """Decode lists and objects, which a column of mixed kinds contains as JSON."""
     if not isinstance(cell, str) or not cell.startswith(("{", "[")):
         return cell
     try:

@@ -1,4 +1,4 @@
-"""Why a query has no answer: the kinds of failure, and whether asking again may help."""
+"""Why a query has no answer: the kinds of failure."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from typing import Literal, get_args
 from rageval_report.errors import PipelineError
 from rageval_report.http.request_errors import RequestError
 
-Kind = Literal[
-    "connection",  # cannot be reached, or broke off
+FailureKind = Literal[
+    "connection",  # cannot be made, or is lost
     "certificate",  # not trusted
-    "timeout",  # no whole answer in time
+    "timeout",  # no complete answer in time
     "busy",  # status 429
     "server",  # status 5xx
-    "refused",  # any other status that is no success
+    "refused",  # any other status that is not a success
     "size",  # larger than allowed
     "content",  # not JSON, no answer in it, or a field of the wrong kind
     "exception",  # a Python function raised
     "exited",  # a command ended
 ]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
 
 _BUSY = 429
 _SERVER_FAULTS = range(500, 600)
 
 
 class TargetError(PipelineError):
-    """A query was asked once and not answered.
+    """One attempt at a query failed.
 
     Parameters
     ----------
     message : str
-        What happened; never a key.
+        What happened; never contains a key.
     kind : str
         One of `KINDS`.
     retry_after : float, optional
-        How many seconds the pipeline asks to wait.
+        The seconds that the pipeline asks to wait.
 
     Examples
     --------
-    >>> error = TargetError("no whole answer within 60 s", "timeout")
+    >>> error = TargetError("no complete answer within 60 s", "timeout")
     >>> error.kind, str(error)
-    ('timeout', 'no whole answer within 60 s')
+    ('timeout', 'no complete answer within 60 s')
     """
 
-    def __init__(self, message: str, kind: Kind, retry_after: float | None = None):
+    def __init__(self, message: str, kind: FailureKind, retry_after: float | None = None):
         self.message = message
-        self.kind: Kind = kind
+        self.kind: FailureKind = kind
         self.retry_after = retry_after
         super().__init__(message)
 
@@ -55,7 +55,7 @@ class TargetError(PipelineError):
 
 
 def target_error(error: RequestError) -> TargetError:
-    """The failure of a request, by its kind.
+    """The error of a target for a failed request.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def target_error(error: RequestError) -> TargetError:
     return TargetError(str(error), _kind(error), error.retry_after)
 
 
-def _kind(error: RequestError) -> Kind:
+def _kind(error: RequestError) -> FailureKind:
     if error.failure != "status":
         return error.failure
     if error.status == _BUSY:

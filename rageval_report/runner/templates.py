@@ -1,4 +1,4 @@
-"""What is sent: a template whose {fields} are filled from a query."""
+"""Templates of requests, whose {fields} are filled from a query."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from urllib.parse import quote
 
 from rageval_report.errors import UnknownNameError
 
-_PLACE = re.compile(r"\{([A-Za-z_]\w*)\}")
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
 def fill_template(template: Any, fields: Mapping[str, Any]) -> Any:
-    """A template with its places filled, however deep.
+    """Fill the placeholders of a template, at any depth.
 
     Parameters
     ----------
     template : JSON value
-        A text that is a place and nothing else becomes the field's value as it is; in a longer text
-        the value is written. Braces around anything but a name are left alone.
+        A text that is only a placeholder becomes the value of the field, of any type; in a longer
+        text the value is inserted as text. Braces around anything but a name are left unchanged.
     fields : mapping
-        By name.
+        The values by name.
 
     Raises
     ------
     UnknownNameError
-        If a place names no field.
+        If a placeholder names no field.
 
     Examples
     --------
@@ -40,30 +40,30 @@ def fill_template(template: Any, fields: Mapping[str, Any]) -> Any:
         return [fill_template(item, fields) for item in template]
     if not isinstance(template, str):
         return template
-    whole = _PLACE.fullmatch(template)
+    whole = _PLACEHOLDER.fullmatch(template)
     if whole:
         return field_of(whole[1], fields)
-    return _PLACE.sub(lambda place: str(field_of(place[1], fields)), template)
+    return _PLACEHOLDER.sub(lambda match: str(field_of(match[1], fields)), template)
 
 
 def fill_url(template: str, fields: Mapping[str, Any]) -> str:
-    """An address with its places filled and escaped.
+    """Fill the placeholders of an address, with URL escapes.
 
     Examples
     --------
     >>> fill_url("http://host/ask?q={question}", {"question": "Why & how?"})
     'http://host/ask?q=Why%20%26%20how%3F'
     """
-    return _PLACE.sub(lambda place: quote(str(field_of(place[1], fields)), safe=""), template)
+    return _PLACEHOLDER.sub(lambda match: quote(str(field_of(match[1], fields)), safe=""), template)
 
 
 def field_of(name: str, fields: Mapping[str, Any]) -> Any:
-    """A field that is to be sent.
+    """The value of a field that may be sent.
 
     Raises
     ------
     UnknownNameError
-        If there is none of that name.
+        If there is no such field, or it must not be sent.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""The threads that ask: each takes a query, asks, writes the answer down, and takes the next."""
+"""The worker threads of a run: each takes a query, asks it, records the answer, takes the next."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -17,30 +17,29 @@ from rageval_report.runner.run_config import RunConfig
 from rageval_report.runner.run_journal import RunJournal
 from rageval_report.runner.target_errors import TargetError
 from rageval_report.runner.targets import Target
+from rageval_report.types import Sleep
 
-Sleep = Callable[[float], object]
-
-# Seconds after which the main thread looks whether it was interrupted: a signal that another
-# thread received does not wake it.
-_LOOKS_UP = 0.1
+# The main thread waits in steps of so many seconds, because a signal that another thread received
+# does not wake it.
+_JOIN_STEP = 0.1
 
 
 class _StoppedError(Exception):
-    """The run ends while a query waits to be asked."""
+    """The run ends while a query is waiting to be asked."""
 
 
 @dataclass(frozen=True)
 class WorkerPool:
-    """What all threads of a run share.
+    """The threads that ask the queries of a run.
 
     Parameters
     ----------
     target : Target
-        What is asked.
+        The pipeline.
     config : RunConfig
-        How fast, and what is tried again.
+        The speed, and what is retried.
     sleep : callable, optional
-        Waits so many seconds; by default until then or the end of the run.
+        Waits the given number of seconds; if omitted, the wait also ends with the run.
     """
 
     target: Target
@@ -48,31 +47,31 @@ class WorkerPool:
     sleep: Sleep | None = None
 
     def ask_all(self, queries: Iterator[Query], journal: RunJournal, n: int) -> None:
-        """Ask every query, and write down what becomes of each.
+        """Ask every query, and record the answer or the failure of each.
 
         Parameters
         ----------
         queries : iterator of Query
-            Those that are to be asked.
+            The queries to ask.
         journal : RunJournal
-            Takes each answer before its thread asks for the next.
+            Records each answer before its thread takes the next query.
         n : int
-            How many they are, for the progress.
+            Their number, for the progress bar.
 
         Raises
         ------
         PipelineError
-            If too many fail in a row.
+            If too many queries in a row fail.
         DataError
             If the journal cannot be written, or a query cannot be sent.
         KeyboardInterrupt
-            As it came, once those in flight are written down.
+            After the answers in flight are recorded.
         """
         with tqdm(total=n, desc="asking", leave=False, delay=2, disable=None) as bar:
-            _Threads(self, queries, journal, bar).run()
+            _ActiveRun(self, queries, journal, bar).ask_all()
 
     def warm_up(self, queries: Iterator[Query]) -> None:
-        """Ask, and forget the answers and failures."""
+        """Ask queries, and discard the answers and failures."""
         for query in queries:
             try:
                 self.target.ask(query)
@@ -80,20 +79,22 @@ class WorkerPool:
                 continue
 
 
-class _Threads:
-    """One run of the threads, and what ends it."""
+class _ActiveRun:
+    """The state that the threads share while they work, and what ended their work."""
 
-    def __init__(self, asking: WorkerPool, queries: Iterator[Query], journal: RunJournal, bar: Any):
-        self._target, self._config = asking.target, asking.config
+    def __init__(
+        self, pool: WorkerPool, queries: Iterator[Query], journal: RunJournal, bar: tqdm[Any]
+    ):
+        self._target, self._config = pool.target, pool.config
         self._queries, self._journal, self._bar = queries, journal, bar
-        self._turns = Turns(asking.config.rate)
+        self._turns = Turns(pool.config.rate)
         self._stop = threading.Event()
-        self._sleep = asking.sleep or self._stop.wait
+        self._sleep = pool.sleep or self._stop.wait
         self._lock = threading.Lock()
         self._failed_in_a_row = self._n_failed = 0
-        self._ended_by: BaseException | None = None
+        self._end_cause: BaseException | None = None
 
-    def run(self) -> None:
+    def ask_all(self) -> None:
         threads = [
             threading.Thread(target=self._work, name=f"asking {n}", daemon=True)
             for n in range(self._config.concurrency)
@@ -104,28 +105,30 @@ class _Threads:
             _join(threads)
         except KeyboardInterrupt:
             self._stop.set()
-            _join(threads)  # those in flight are kept; who cannot wait interrupts again
+            _join(threads)  # answers in flight are recorded; a second interrupt does not wait
             raise
-        if self._ended_by is not None:
-            raise self._ended_by
+        if self._end_cause is not None:
+            raise self._end_cause
 
     def _work(self) -> None:
         try:
-            while (query := self._next()) is not None:
-                entry = self._asked(query)
+            while (query := self._next_query()) is not None:
+                entry = self._ask(query)
                 self._journal.append(entry)
-                self._note(entry)
+                self._count(entry)
         except _StoppedError:
             return
-        except BaseException as exc:  # a thread's error is the run's: raised where it is awaited
+        except (
+            BaseException
+        ) as exc:  # an error in a thread ends the run, and is raised in the main thread
             self._end(exc)
 
-    def _next(self) -> Query | None:
+    def _next_query(self) -> Query | None:
         with self._lock:
             return None if self._stop.is_set() else next(self._queries, None)
 
-    def _asked(self, query: Query) -> dict[str, Any]:
-        """The entry of a query, asked as often as is worth it."""
+    def _ask(self, query: Query) -> dict[str, Any]:
+        """Ask a query, with retries, and return its journal entry."""
         tries = Tries(self._config.retries)
         head = {"row": query.row, "query_id": query.query_id}
         while True:
@@ -133,8 +136,8 @@ class _Threads:
             asked_at = datetime.now(UTC).isoformat(timespec="milliseconds")
             try:
                 reply = self._target.ask(query)
-                told = {"attempts": tries.n + 1, "asked_at": asked_at}
-                return {**head, **told, **reply.entry()}
+                timing = {"attempts": tries.n + 1, "asked_at": asked_at}
+                return {**head, **timing, **reply.entry()}
             except TargetError as exc:
                 wait = tries.wait_after(exc)
                 if wait is None:
@@ -148,7 +151,7 @@ class _Threads:
         if self._stop.is_set():
             raise _StoppedError
 
-    def _note(self, entry: dict[str, Any]) -> None:
+    def _count(self, entry: dict[str, Any]) -> None:
         with self._lock:
             failed = "error" in entry
             self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
@@ -160,19 +163,19 @@ class _Threads:
         if is_down:
             self._end(
                 PipelineError(
-                    f"stopped, because {self._config.stop_after} queries failed one after the "
-                    f"other, the last with {entry['error']}. What was answered is kept: resume "
-                    "when the pipeline is well again"
+                    f"stopped, because {self._config.stop_after} queries in a row failed, the last "
+                    f"with {str(entry['error']).rstrip('.')}. The answers so far are kept: resume "
+                    "the run when the pipeline works again"
                 )
             )
 
     def _end(self, exc: BaseException) -> None:
         with self._lock:
-            self._ended_by = self._ended_by or exc
+            self._end_cause = self._end_cause or exc
         self._stop.set()
 
 
 def _join(threads: list[threading.Thread]) -> None:
     for thread in threads:
         while thread.is_alive():
-            thread.join(_LOOKS_UP)
+            thread.join(_JOIN_STEP)

@@ -110,7 +110,9 @@ def test_a_beir_set_is_put_together_from_three_tables(library):
 
 
 def test_what_cannot_be_fetched_is_said_with_what_to_do(library):
-    with pytest.raises(DataError, match=r"'dev' of rajpurkar/squad_v2.*load a copy of it by its"):
+    with pytest.raises(
+        DataError, match=r"'dev' of rajpurkar/squad_v2.*download a copy and pass its path"
+    ):
         load_dataset("squad_v2", split="dev")
 
 

@@ -158,7 +158,7 @@ def test_msmarco_by_rows_is_the_same(json_file):
 
 def test_qasper_takes_every_annotator(real_data):
     path = real_data("qasper_fixture/qasper_sample_small.json")
-    with pytest.warns(RagevalWarning, match="stand for several questions"):
+    with pytest.warns(RagevalWarning, match="several questions have the same id"):
         records = load_dataset("qasper", path)  # the fixture gives four questions one id
     first = records.iloc[0]
     assert first["reference"] == ["a vocabulary", "using seed lexicon"]
@@ -263,13 +263,13 @@ def test_seed_zero_draws_as_any_other(real_data):
 
 
 def test_more_samples_than_questions_are_all_and_it_is_said(json_file):
-    with pytest.warns(RagevalWarning, match="9 questions were asked for; there are 3"):
+    with pytest.warns(RagevalWarning, match="samples=9, but there are only 3 questions"):
         assert len(load_dataset("msmarco", json_file(MSMARCO), samples=9)) == 3
 
 
 @pytest.mark.parametrize("samples", [0, -1, True])
 def test_samples_must_be_a_number_from_one_up(json_file, samples):
-    with pytest.raises(DataError, match="samples must be a whole number"):
+    with pytest.raises(DataError, match="samples must be an integer >= 1"):
         load_dataset("msmarco", json_file(MSMARCO), samples=samples)
 
 
@@ -288,7 +288,9 @@ def test_a_share_without_samples_takes_as_many_as_there_are(real_data):
     records = load_dataset("squad_v2", path, unanswerable_ratio=0.3)
     # of 96 with an answer and 112 without: 137 * 0.3 = 41.1 and 96; 138 would take 97
     assert records["answerable"].value_counts().to_dict() == {True: 96, False: 41}
-    with pytest.warns(RagevalWarning, match="500 questions were asked for; .* there are 137"):
+    with pytest.warns(
+        RagevalWarning, match="samples=500, but at unanswerable_ratio=0.3 .* only 137"
+    ):
         same = load_dataset("squad_v2", path, samples=500, unanswerable_ratio=0.3)
     assert len(same) == 137
 
@@ -304,12 +306,15 @@ def test_the_seed_says_which_questions_of_a_share_are_drawn(real_data):
 
 def test_a_share_that_cannot_be_had_is_refused(json_file):
     rows = [{"id": "1", "question": "Who?", "title": "N", "context": "A.", "answers": []}]
-    with pytest.raises(DataError, match="cannot be had: 1 questions have no answer, 0 have one"):
+    with pytest.raises(
+        DataError,
+        match=r"cannot reach unanswerable_ratio=0\.5: 1 questions have no answer, 0 have one",
+    ):
         load_dataset("squad_v2", json_file(rows), unanswerable_ratio=0.5)
     asked = [{"question": "Who?"}, {"question": "When?"}]
     with pytest.raises(DataError, match="no question says whether it has an answer"):
         load_dataset("golden", json_file(asked), unanswerable_ratio=0.5)
-    with pytest.raises(DataError, match="must be from 0 to 1"):
+    with pytest.raises(DataError, match="must be a number from 0 to 1"):
         load_dataset("squad_v2", json_file(rows), unanswerable_ratio=1.5)
 
 
@@ -329,7 +334,9 @@ def test_a_file_of_something_else_is_refused_with_what_was_expected(json_file, n
 
 def test_a_row_that_lacks_a_field_is_named(json_file):
     rows = [RAGBENCH, {**RAGBENCH, "id": 7}]
-    with pytest.raises(ReaderError, match=r"question 1, counted from 0: expected 'id' to be a str"):
+    with pytest.raises(
+        ReaderError, match=r"question 1 .counted from 0.: expected 'id' to be a str"
+    ):
         load_dataset("ragbench", json_file(rows, "test.jsonl"))
 
 

@@ -169,7 +169,7 @@ def test_a_pipeline_that_is_down_is_not_asked_to_the_end(tmp_path, queries):
         return "A"
 
     config = RunConfig(concurrency=1, stop_after=5, table="jsonl")
-    with pytest.raises(PipelineError, match=r"5 queries failed one after the other, .*down"):
+    with pytest.raises(PipelineError, match=r"5 queries in a row failed, .*down"):
         collect_answers(queries(1000), answer, tmp_path, config)
     assert len(asked) == 15
 

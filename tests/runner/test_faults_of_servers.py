@@ -68,7 +68,7 @@ def test_a_server_that_goes_down_in_between_stops_the_run_which_then_goes_on(
             return ask(query)
 
         target.ask = ask_until_it_is_down
-        with pytest.raises(PipelineError, match="3 queries failed one after the other"):
+        with pytest.raises(PipelineError, match="3 queries in a row failed"):
             collect_answers(queries(60), target, tmp_path, config, sleep=waits.append)
     with ReferenceServer(RAG, port=port), HttpTarget(settings) as target:
         finished = collect_answers(queries(60), target, tmp_path, config, retry_failed=True)

@@ -103,7 +103,7 @@ def test_a_file_without_ids_has_them_derived_from_its_questions(write):
         ('{"question": "b"}', "it has no id"),
         ('{"query_id": "b", "question": " "}', "expected a question, a text; got ' '"),
         ('{"query_id": "b", "question": 3}', "expected a question, a text; got 3"),
-        ('{"query_id": 1.5, "question": "b"}', "expected an id, a text or a whole number"),
+        ('{"query_id": 1.5, "question": "b"}', "expected an id \\(a text or an integer\\)"),
         ("[]", "expected one JSON object per line"),
     ],
 )

@@ -59,8 +59,8 @@ def test_a_text_alone_is_the_answer():
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        ({"text": "x"}, "no answer at 'answer'"),
-        ({"answer": None}, "no answer at 'answer'"),
+        ({"text": "x"}, "expected an answer at 'answer'"),
+        ({"answer": None}, "expected an answer at 'answer'"),
         ({"answer": 3}, "answer: expected a text; got 3"),
         ([], r"expected a text or an object; got \[\]"),
         (None, "expected a text or an object; got None"),

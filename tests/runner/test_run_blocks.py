@@ -60,7 +60,7 @@ def test_scores_of_blocks_are_the_scores_of_all(finished):
 
 
 def test_blocks_of_no_rows_are_refused(finished):
-    with pytest.raises(DataError, match="most_rows must be at least 1; got 0"):
+    with pytest.raises(DataError, match="most_rows must be an integer >= 1; got 0"):
         next(finished.blocks(most_rows=0))
 
 
