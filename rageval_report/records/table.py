@@ -141,7 +141,7 @@ def _unique_ids(frame: pd.DataFrame, query_id: str) -> tuple[list[str], str | No
     ids, column, _ = query_ids(frame, query_id)
     if ids.duplicated().any():
         repeated = ids[ids.duplicated()].unique().tolist()
-        raise DataError(f"query ids must be unique; seen more than once: {named(repeated)}")
+        raise DataError(f"query ids must be unique; these appear more than once: {named(repeated)}")
     return ids.tolist(), column
 
 

@@ -216,7 +216,9 @@ class _Checked(ABC):
         told = Counter(one.query_id for one in self if _number_of(one.query_id) in again)
         twice = [name for name, n in told.items() if n > 1]
         if twice:
-            raise DataError(f"query ids must be unique; seen more than once: {named(twice)}")
+            raise DataError(
+                f"query ids must be unique; these appear more than once: {named(twice)}"
+            )
 
     def __len__(self) -> int:
         return self._n

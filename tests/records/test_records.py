@@ -303,7 +303,7 @@ def test_of_many_faults_five_are_shown_and_the_rest_counted():
 
 
 def test_duplicate_ids_are_named():
-    with pytest.raises(DataError, match=r"must be unique; appear more than once: 'a'"):
+    with pytest.raises(DataError, match=r"must be unique; these appear more than once: 'a'"):
         record_table({"query_id": ["a", "b", "a"], "answer": ["x", "y", "z"]})
 
 
