@@ -83,10 +83,10 @@ def ranx_way() -> Way:
 def our_way(with_numba: bool) -> Way:
     from rageval_report.rankings.score_tables import score_table_of_rankings
     from rageval_report.rankings.trec import columns as trec_columns
-    from rageval_report.rankings.trec import scan as trec_scan
+    from rageval_report.rankings.trec import kernels
 
     def score(run: Path, qrels: Path) -> object:
-        trec_columns.scan_for = lambda _: trec_scan.compiled_scan() if with_numba else None
+        trec_columns.scan_for = lambda _: kernels.compiled_scan() if with_numba else None
         return score_table_of_rankings(run, qrels, list(NAMES))
 
     return score

@@ -12,7 +12,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.metrics.answers import Answers, Floats, Tokenizer
-from rageval_report.rankings.checks import checked_list, refused_cutoff
+from rageval_report.rankings.checks import check_list, refuse_cutoff
 
 
 class _SentenceScorer(Protocol):
@@ -68,7 +68,7 @@ def bleu_score(
     >>> round(bleu_score("the dog", ["the cat"]), 3)
     0.5
     """
-    references = checked_list("ground_truth_chunks", ground_truth_chunks)
+    references = check_list("ground_truth_chunks", ground_truth_chunks)
     return _sentence(_bleu(tokenizer), retrieved_chunk, references)
 
 
@@ -107,8 +107,8 @@ def corpus_bleu_score(
     >>> corpus_bleu_score(["the cat sat down", "it rained"], ["the cat sat down", "no", "snow"])
     0.3333333333333333
     """
-    chunks = checked_list("retrieved_chunks", retrieved_chunks)
-    truths = checked_list("ground_truth_chunks", ground_truth_chunks)
+    chunks = check_list("retrieved_chunks", retrieved_chunks)
+    truths = check_list("ground_truth_chunks", ground_truth_chunks)
     if not truths:
         raise DataError("ground_truth_chunks is empty: without a truth there is nothing to compare")
     scorer = _bleu(tokenizer)
@@ -172,7 +172,7 @@ def bleu(answers: Answers, k: int | None = None, *, tokenizer: Tokenizer | str =
     >>> bleu(Answers(["the cat sat down", None], [["the cat sat down"], ["no"]]))
     array([ 1., nan])
     """
-    refused_cutoff("bleu", k)
+    refuse_cutoff("bleu", k)
     scorer = _bleu(tokenizer)
     return answers.scored(lambda answer, references: _sentence(scorer, answer, references))
 
@@ -204,7 +204,7 @@ def chrf(answers: Answers, k: int | None = None) -> Floats:
     >>> chrf(Answers(["Rome", "Rom"], [["Rome"], ["Oslo", "Rome"]])).round(3)
     array([1.   , 0.689])
     """
-    refused_cutoff("chrf", k)
+    refuse_cutoff("chrf", k)
     scorer = CHRF()
     return answers.scored(lambda answer, references: _sentence(scorer, answer, references))
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rageval_report.rankings.checks import checked_cutoff
+from rageval_report.rankings.checks import check_cutoff
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -73,7 +73,7 @@ class Citations:
     def count(self, chosen: Flags, k: int | None) -> Floats:
         """How many of the chosen citations each query has among its first `k`."""
         if k is not None:
-            chosen = chosen & (self.rank < checked_cutoff(k))
+            chosen = chosen & (self.rank < check_cutoff(k))
         return np.bincount(self.query[chosen], minlength=self.n_queries).astype(np.float64)
 
     def where_defined(self, scores: Floats) -> Floats:

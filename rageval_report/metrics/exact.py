@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from rageval_report.errors import DataError
-from rageval_report.rankings.checks import checked_cutoff, checked_list, distinct
+from rageval_report.rankings.checks import check_cutoff, check_list, distinct_items
 
 
 def precision_at_k_exact(
@@ -56,9 +56,9 @@ def precision_at_k_exact(
     >>> precision_at_k_exact(["a", "b", "c", "d"], ["b", "d", "x"], 10)
     0.2
     """
-    cutoff = checked_cutoff(k)
-    retrieved = checked_list("retrieved_chunks", retrieved_chunks)
-    truths = checked_list("ground_truth_chunks", ground_truth_chunks)
+    cutoff = check_cutoff(k)
+    retrieved = check_list("retrieved_chunks", retrieved_chunks)
+    truths = check_list("ground_truth_chunks", ground_truth_chunks)
     return _found(retrieved, truths, cutoff) / cutoff if retrieved and cutoff else 0.0
 
 
@@ -91,9 +91,9 @@ def recall_at_k_exact(
     >>> recall_at_k_exact(["a"], ["a", "a", "b"], 1)
     0.5
     """
-    cutoff = checked_cutoff(k)
-    retrieved = checked_list("retrieved_chunks", retrieved_chunks)
-    truths = checked_list("ground_truth_chunks", ground_truth_chunks)
+    cutoff = check_cutoff(k)
+    retrieved = check_list("retrieved_chunks", retrieved_chunks)
+    truths = check_list("ground_truth_chunks", ground_truth_chunks)
     return _found(retrieved, truths, cutoff) / len(set(truths)) if retrieved and cutoff else 0.0
 
 
@@ -126,8 +126,8 @@ def f1_at_k_exact(
     >>> f1_at_k_exact(["a", "b"], ["a", "c"], 2)
     0.5
     """
-    retrieved = checked_list("retrieved_chunks", retrieved_chunks)
-    truths = checked_list("ground_truth_chunks", ground_truth_chunks)
+    retrieved = check_list("retrieved_chunks", retrieved_chunks)
+    truths = check_list("ground_truth_chunks", ground_truth_chunks)
     precision = precision_at_k_exact(retrieved, truths, k)
     recall = recall_at_k_exact(retrieved, truths, k)
     return harmonic_mean(precision, recall)
@@ -149,5 +149,5 @@ def _found(retrieved: list[Hashable], truths: list[Hashable], k: int) -> int:
     """How many distinct truths stand among the first k results."""
     if not truths:
         raise DataError("ground_truth_chunks is empty: without a truth there is nothing to find")
-    shown = distinct("retrieved_chunks", retrieved[:k])
-    return len(shown & distinct("ground_truth_chunks", truths))
+    shown = distinct_items("retrieved_chunks", retrieved[:k])
+    return len(shown & distinct_items("ground_truth_chunks", truths))

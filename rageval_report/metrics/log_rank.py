@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rageval_report.errors import DataError
 from rageval_report.metrics.answers import Floats
-from rageval_report.rankings.checks import checked_between, checked_cutoff, checked_list, distinct
+from rageval_report.rankings.checks import check_between, check_cutoff, check_list, distinct_items
 from rageval_report.rankings.hits import Hits
 
 Ints = NDArray[np.int64]
@@ -44,7 +44,7 @@ def log_rank_score(rank: int, n: int, gamma: float = 1.0) -> float:
     >>> [log_rank_score(rank, 4) for rank in (1, 2, 3, 4)]
     [1.0, 0.5, 0.20751874963942185, 0.0]
     """
-    curvature = checked_between("gamma", gamma, 0.0, math.inf)
+    curvature = check_between("gamma", gamma, 0.0, math.inf)
     if n < 1 or not 1 <= rank <= n:
         raise DataError(f"rank must be one of the ranks 1 to n; got rank {rank!r} of n {n!r}")
     return _on_curve(rank, n, curvature)
@@ -106,12 +106,12 @@ def hybrid_log_rank_score_exact(
     >>> hybrid_log_rank_score_exact(["a", "b"], ["a", "b"], normalized=True)
     1.0
     """
-    retrieved = checked_list("retrieved_chunks", retrieved_chunks)
-    wanted = checked_list("ground_truth_chunks", ground_truth_chunks)
-    truths = distinct("ground_truth_chunks", wanted)
+    retrieved = check_list("retrieved_chunks", retrieved_chunks)
+    wanted = check_list("ground_truth_chunks", ground_truth_chunks)
+    truths = distinct_items("ground_truth_chunks", wanted)
     if not truths:
         raise DataError("ground_truth_chunks is empty: without a truth there is nothing to find")
-    distinct("retrieved_chunks", retrieved)
+    distinct_items("retrieved_chunks", retrieved)
     first = {chunk: rank for rank, chunk in reversed([*enumerate(retrieved, start=1)])}
     ranks = sorted(first[truth] for truth in truths & first.keys())
     score = hybrid_of_ranks(
@@ -160,7 +160,7 @@ def hybrid_log_rank(
     >>> hybrid_log_rank(hits)
     array([0.67699258])
     """
-    cut = hits.n_retrieved if k is None else np.minimum(hits.n_retrieved, checked_cutoff(k))
+    cut = hits.n_retrieved if k is None else np.minimum(hits.n_retrieved, check_cutoff(k))
     kept = hits.relevant_rank < cut[hits.relevant_query]
     return hybrid_of_ranks(
         hits.relevant_query[kept],
@@ -208,8 +208,8 @@ def hybrid_of_ranks(
     >>> hybrid_of_ranks([0, 0, 1, 1], [1, 2, 2, 4], n_retrieved=[2, 5, 5], n_relevant=[2, 2, 0])
     array([0.75      , 0.67699258,        nan])
     """
-    curvature = checked_between("gamma", gamma, 0.0, math.inf)
-    weight = checked_between("alpha", alpha, 0.0, 1.0)
+    curvature = check_between("gamma", gamma, 0.0, math.inf)
+    weight = check_between("alpha", alpha, 0.0, 1.0)
     queries, ranks = np.asarray(query, dtype=np.int64), np.asarray(rank, dtype=np.int64)
     sizes = np.asarray(n_retrieved, dtype=np.int64)
     truths = np.asarray(n_relevant, dtype=np.int64)

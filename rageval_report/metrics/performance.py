@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rageval_report.errors import DataError
-from rageval_report.rankings.checks import refused_cutoff
+from rageval_report.rankings.checks import refuse_cutoff
 
 Floats = NDArray[np.float64]
 
@@ -165,7 +165,7 @@ def latency_ms(view: Performance, k: int | None = None) -> Floats:
     >>> latency_ms(performance_of(pd.DataFrame({"latency_ms": [250.0, 0.0]})))
     array([250.,   0.])
     """
-    refused_cutoff("latency_ms", k)
+    refuse_cutoff("latency_ms", k)
     return view.latency_ms
 
 
@@ -177,7 +177,7 @@ def latency(view: Performance, k: int | None = None) -> Floats:
     >>> latency(performance_of(pd.DataFrame({"latency_ms": [250.0]})))
     array([0.25])
     """
-    refused_cutoff("latency", k)
+    refuse_cutoff("latency", k)
     return view.latency_ms / _MILLISECONDS
 
 
@@ -189,7 +189,7 @@ def prompt_tokens(view: Performance, k: int | None = None) -> Floats:
     >>> prompt_tokens(performance_of(pd.DataFrame({"prompt_tokens": [12.0]})))
     array([12.])
     """
-    refused_cutoff("prompt_tokens", k)
+    refuse_cutoff("prompt_tokens", k)
     return view.prompt_tokens
 
 
@@ -201,7 +201,7 @@ def completion_tokens(view: Performance, k: int | None = None) -> Floats:
     >>> completion_tokens(performance_of(pd.DataFrame({"completion_tokens": [12.0]})))
     array([12.])
     """
-    refused_cutoff("completion_tokens", k)
+    refuse_cutoff("completion_tokens", k)
     return view.completion_tokens
 
 
@@ -214,7 +214,7 @@ def total_tokens(view: Performance, k: int | None = None) -> Floats:
     >>> total_tokens(performance_of(frame))
     array([15., nan])
     """
-    refused_cutoff("total_tokens", k)
+    refuse_cutoff("total_tokens", k)
     return view.prompt_tokens + view.completion_tokens
 
 
@@ -227,7 +227,7 @@ def cost_usd(view: Performance, k: int | None = None) -> Floats:
     >>> cost_usd(performance_of(frame, {"m": (3, 15)}, model="m"))
     array([0.003])
     """
-    refused_cutoff("cost_usd", k)
+    refuse_cutoff("cost_usd", k)
     return view.cost_usd
 
 

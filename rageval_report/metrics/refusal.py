@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rageval_report.errors import DataError
-from rageval_report.rankings.checks import refused_cutoff
+from rageval_report.rankings.checks import refuse_cutoff
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -247,7 +247,7 @@ def unanswerable_accuracy(view: Refusals, k: int | None = None) -> Floats:
     >>> unanswerable_accuracy(view)
     array([ 1.,  0., nan])
     """
-    refused_cutoff("unanswerable_accuracy", k)
+    refuse_cutoff("unanswerable_accuracy", k)
     return np.where(view.is_unanswerable, view.refused, np.nan)
 
 
@@ -272,7 +272,7 @@ def hallucinated_answer(view: Refusals, k: int | None = None) -> Floats:
     >>> hallucinated_answer(view)
     array([ 0.,  1., nan])
     """
-    refused_cutoff("hallucinated_answer", k)
+    refuse_cutoff("hallucinated_answer", k)
     return np.where(view.is_unanswerable, 1.0 - view.refused, np.nan)
 
 
@@ -297,7 +297,7 @@ def false_refusal(view: Refusals, k: int | None = None) -> Floats:
     >>> false_refusal(refusals_between(["I don't know", "Oslo", "Bonn"], [True, True, False]))
     array([ 1.,  0., nan])
     """
-    refused_cutoff("false_refusal", k)
+    refuse_cutoff("false_refusal", k)
     return np.where(view.is_answerable, view.refused, np.nan)
 
 
@@ -321,5 +321,5 @@ def abstention_accuracy(view: Refusals, k: int | None = None) -> Floats:
     >>> abstention_accuracy(refusals_between(["I don't know", "Oslo", "Bonn"], [True, True, False]))
     array([0., 1., 0.])
     """
-    refused_cutoff("abstention_accuracy", k)
+    refuse_cutoff("abstention_accuracy", k)
     return np.where(view.is_answerable, 1.0 - view.refused, view.refused + 0.0 * view.answerable)

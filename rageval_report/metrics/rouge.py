@@ -15,7 +15,7 @@ import numpy as np
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.metrics._overlap import Block, blocks_of
 from rageval_report.metrics.answers import Answers, Floats, Tokenizer
-from rageval_report.rankings.checks import checked_list, refused_cutoff
+from rageval_report.rankings.checks import check_list, refuse_cutoff
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
 
@@ -188,8 +188,8 @@ def corpus_rouge_scores(
     >>> corpus_rouge_scores(["a cat", "a dog ran"], ["a dog", "some cats"])["rouge1"]
     {'precision': 0.5833333333333333, 'recall': 0.75, 'fmeasure': 0.65}
     """
-    chunks = checked_list("retrieved_chunks", retrieved_chunks)
-    truths = checked_list("ground_truth_chunks", ground_truth_chunks)
+    chunks = check_list("retrieved_chunks", retrieved_chunks)
+    truths = check_list("ground_truth_chunks", ground_truth_chunks)
     if not chunks:
         return {name: dict.fromkeys(_FIGURES, 0.0) for name in ROUGE_TYPES}
     if not truths:
@@ -231,7 +231,7 @@ def rouge_1(
     >>> rouge_1(Answers(["a red cat", None], [["cats", "the red cats"], ["a"]])).round(3)
     array([0.667,   nan])
     """
-    refused_cutoff("rouge_1", k)
+    refuse_cutoff("rouge_1", k)
     return _best_fmeasure(answers, "rouge1", stem, tokenizer)
 
 
@@ -259,7 +259,7 @@ def rouge_2(
     >>> rouge_2(Answers(["a red cat", None], [["cats", "the red cats"], ["a"]])).round(3)
     array([0.5, nan])
     """
-    refused_cutoff("rouge_2", k)
+    refuse_cutoff("rouge_2", k)
     return _best_fmeasure(answers, "rouge2", stem, tokenizer)
 
 
@@ -287,7 +287,7 @@ def rouge_l(
     >>> rouge_l(Answers(["a red cat", None], [["cats", "the red cats"], ["a"]])).round(3)
     array([0.667,   nan])
     """
-    refused_cutoff("rouge_l", k)
+    refuse_cutoff("rouge_l", k)
     return _best_fmeasure(answers, "rougeL", stem, tokenizer)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from rageval_report.metrics.answers import Floats
 from rageval_report.metrics.cosines import Flags, Similarities
 from rageval_report.metrics.log_rank import hybrid_of_ranks
-from rageval_report.rankings.checks import checked_between, checked_cutoff, refused_cutoff
+from rageval_report.rankings.checks import check_between, check_cutoff, refuse_cutoff
 
 
 def precision_similarity(
@@ -104,8 +104,8 @@ def _of_near(
     view: Similarities, k: int | None, threshold: float, score: Callable[[Flags], Floats]
 ) -> Floats:
     """A score of what is near among the first k results; NaN where there is no truth."""
-    limit = checked_between("similarity_threshold", threshold, -1.0, 1.0)
-    cutoff = None if k is None else checked_cutoff(k)
+    limit = check_between("similarity_threshold", threshold, -1.0, 1.0)
+    cutoff = None if k is None else check_cutoff(k)
     scores = np.full(view.n_queries, np.nan)
     for block in view.blocks:
         if block.values.shape[2]:
@@ -206,7 +206,7 @@ def semantic_answer_similarity(view: Similarities, k: int | None = None) -> Floa
     >>> semantic_answer_similarity(similarities([[[1.0, 0.0]]], [[[3.0, 4.0], [0.0, 1.0]]]))
     array([0.6])
     """
-    refused_cutoff("semantic_answer_similarity", k)
+    refuse_cutoff("semantic_answer_similarity", k)
     scores = np.full(view.n_queries, np.nan)
     for block in view.blocks:
         if block.values.size:

@@ -20,7 +20,7 @@ from rageval_report.metrics.similarity import (
     precision_similarity,
     recall_similarity,
 )
-from rageval_report.rankings.checks import checked_cutoff, checked_list
+from rageval_report.rankings.checks import check_cutoff, check_list
 
 Given = ArrayLike | Sequence[str]
 
@@ -68,7 +68,7 @@ def precision_at_k_similarity(
     >>> precision_at_k_similarity(["ab"], ["xy"], 1, embed=lambda texts: [[len(t)] for t in texts])
     1.0
     """
-    cutoff = checked_cutoff(k)
+    cutoff = check_cutoff(k)
     pair = _Pair(retrieved_embeddings, ground_truth_embeddings, embed)
     if not len(pair.retrieved) or not cutoff:
         return 0.0
@@ -107,7 +107,7 @@ def recall_at_k_similarity(
     >>> recall_at_k_similarity([[1, 0]], [[1, 0], [1, 0], [0, 1]], 1)
     0.6666666666666666
     """
-    cutoff = checked_cutoff(k)
+    cutoff = check_cutoff(k)
     pair = _Pair(retrieved_embeddings, ground_truth_embeddings, embed)
     return float(recall_similarity(pair.view(), cutoff, threshold=similarity_threshold)[0])
 
@@ -144,7 +144,7 @@ def f1_at_k_similarity(
     >>> f1_at_k_similarity([[1, 0], [0, 1]], [[1, 0]], 2)
     0.6666666666666666
     """
-    cutoff = checked_cutoff(k)
+    cutoff = check_cutoff(k)
     view = _Pair(retrieved_embeddings, ground_truth_embeddings, embed).view()
     precision = precision_similarity(view, cutoff, threshold=similarity_threshold)
     recall = recall_similarity(view, cutoff, threshold=similarity_threshold)
@@ -219,5 +219,5 @@ class _Pair:
 def _vectors(things: Given, embed: Embed | None, name: str) -> Vectors:
     if embed is None:
         return as_rows(things, name)
-    texts = checked_list(name, cast("Sequence[str]", things))
+    texts = check_list(name, cast("Sequence[str]", things))
     return as_rows(embed(texts) if texts else [], name)

@@ -11,7 +11,7 @@ import string
 from collections import Counter
 
 from rageval_report.metrics.answers import Answers, Floats, Tokenizer
-from rageval_report.rankings.checks import refused_cutoff
+from rageval_report.rankings.checks import refuse_cutoff
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]+")  # faster than str.translate
@@ -66,7 +66,7 @@ def exact_match(answers: Answers, k: int | None = None) -> Floats:
     >>> exact_match(Answers(["Rome", "rome", None], [["Rome", "Roma"], ["Rome"], ["Oslo"]]))
     array([ 1.,  0., nan])
     """
-    refused_cutoff("exact_match", k)
+    refuse_cutoff("exact_match", k)
     return answers.best([answer == reference for answer, reference in answers.pairs])
 
 
@@ -97,7 +97,7 @@ def exact_match_squad(answers: Answers, k: int | None = None) -> Floats:
     >>> exact_match_squad(Answers(["the city of Rome.", ""], [["City of Rome"], [""]]))
     array([1., 1.])
     """
-    refused_cutoff("exact_match_squad", k)
+    refuse_cutoff("exact_match_squad", k)
     bare = squad_normalised
     return answers.best([bare(answer) == bare(reference) for answer, reference in answers.pairs])
 
@@ -137,7 +137,7 @@ def token_f1(
     >>> token_f1(Answers(["the old city Rome"], [["City of Rome", "city, Rome"]]))
     array([0.8])
     """
-    refused_cutoff("token_f1", k)
+    refuse_cutoff("token_f1", k)
     cut = tokenizer or _squad_tokens
     counts: dict[str, Counter[str]] = {}
     for text in {text for pair in answers.pairs for text in pair}:

@@ -27,7 +27,7 @@ from rageval_report.metrics.trace_files import (
     read_traces,
 )
 from rageval_report.metrics.trace_gates import DEFAULT_GATES, GATES, gate_table, parsed_gates
-from rageval_report.rankings.checks import checked_cutoff
+from rageval_report.rankings.checks import check_cutoff
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -182,7 +182,7 @@ def score_gold_and_traces(
         raise UnknownNameError("way with missing traces", str(missing), _MISSING)
     if undefined not in _UNDEFINED:
         raise UnknownNameError("way with undefined figures", str(undefined), _UNDEFINED)
-    if checked_cutoff(k) < 1:
+    if check_cutoff(k) < 1:
         raise DataError("k must be at least 1: recall@0 is 0 whatever was retrieved")
     thresholds = parsed_gates(gates)
     items, traces = read_gold(gold), read_traces(trace)

@@ -23,7 +23,7 @@ from rageval_report.metrics.cosines import (
 from rageval_report.metrics.performance import Performance, Prices, performance_of
 from rageval_report.metrics.refusal import RefusalRule, Refusals, refusals_of
 from rageval_report.rankings.hits import Hits
-from rageval_report.rankings.inputs import Duplicates
+from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.score_tables import hits_of
 
 
@@ -47,7 +47,7 @@ class Tools:
     embed: Embed | None = None
     prices: Prices | None = None
     refusals: RefusalRule | None = None
-    duplicates: Duplicates = "error"
+    duplicates: DuplicateDocs = "error"
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""A run and judgments are joined into a hit table, from whatever holds them."""
+"""Runs and relevance judgments: from dicts, frames and files to retrieval metrics."""

@@ -1,60 +1,59 @@
-"""What the metrics ask of their arguments, each question in one place."""
+"""Checks of the arguments that several metrics have in common."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from rageval_report.errors import DataError
 
+Item = TypeVar("Item", bound=Hashable)
 
-def checked_cutoff(k: Any, *, least: int = 0) -> int:
-    """The cutoff as a whole number, which is not below `least`."""
+
+def check_cutoff(k: object, *, least: int = 0) -> int:
+    """The cutoff as an integer that is not below `least`."""
     try:
-        cutoff = operator.index(k)
+        cutoff = operator.index(k)  # type: ignore[arg-type]
     except TypeError:
         cutoff = None
-    if cutoff is None or isinstance(k, bool):
-        raise DataError(f"k must be a whole number, as 5; got {k!r}")
-    if cutoff < least:
-        rule = f"be at least {least}" if least else "not be negative"
-        raise DataError(f"k must {rule}: it counts the first results; got {cutoff}")
+    if cutoff is None or isinstance(k, bool) or cutoff < least:
+        raise DataError(f"k must be an integer >= {least}; got {k!r}")
     return cutoff
 
 
-def checked_between(name: str, value: Any, low: float, high: float) -> float:
+def check_between(name: str, value: object, low: float, high: float) -> float:
     """An argument as a number of the closed range."""
     try:
-        number = float(value)
+        number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = math.nan
     if not low <= number <= high:
-        upper = "up" if math.isinf(high) else f"to {high:g}"
-        raise DataError(f"{name} must be a number from {low:g} {upper}; got {value!r}")
+        rule = f">= {low:g}" if math.isinf(high) else f"between {low:g} and {high:g}"
+        raise DataError(f"{name} must be a number {rule}; got {value!r}")
     return number
 
 
-def checked_list(name: str, things: Iterable[Any]) -> list[Any]:
-    """A list, of what may be an array or a Series; one text is not taken for its letters."""
-    if isinstance(things, str | bytes):
+def check_list(name: str, items: Iterable[Any]) -> list[Any]:
+    """A list of what may be an array or a Series; a single text is not split into its letters."""
+    if isinstance(items, str | bytes):
         raise DataError(f"{name} must be a list of texts; got one text: put it in a list")
     try:
-        return list(things)
+        return list(items)
     except TypeError:
-        raise DataError(f"{name} must be a list; got {things!r}") from None
+        raise DataError(f"{name} must be a list; got {items!r}") from None
 
 
-def distinct(name: str, things: list[Any]) -> set[Any]:
-    """The different ones of a list of texts or ids."""
+def distinct_items(name: str, items: Sequence[Item]) -> set[Item]:
+    """The distinct items of a list of texts or ids."""
     try:
-        return set(things)
+        return set(items)
     except TypeError as exc:
-        raise DataError(f"{name} must hold texts or ids: {exc}") from exc
+        raise DataError(f"{name} must contain texts or ids: {exc}") from exc
 
 
-def refused_cutoff(metric: str, k: int | None) -> None:
-    """Raise where a cutoff is asked of a metric that has no ranking to cut."""
+def refuse_cutoff(metric: str, k: int | None) -> None:
+    """Raise an error if a cutoff is given for a metric without a ranking to cut."""
     if k is not None:
-        raise DataError(f"{metric!r} has no cutoff: ask for it without @{k}")
+        raise DataError(f"{metric!r} has no cutoff: write it without @{k}")

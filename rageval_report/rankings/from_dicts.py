@@ -1,6 +1,6 @@
-"""Runs and judgments as dicts: every judged document is looked up, no text is sorted or hashed.
+"""Runs and judgments as dicts: judged documents are looked up, no text is sorted.
 
-Only where a judged document shares its score with another are ids compared.
+Ids are compared only if a judged document shares its score with another.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from numpy.typing import NDArray
 
 from rageval_report.errors import DataError, named
 from rageval_report.rankings import order
-from rageval_report.rankings.hits import Codes, Floats, Hits, hit_table, in_turn
+from rageval_report.rankings.hits import Hits, concatenate_hits, hit_table
 from rageval_report.rankings.joined import Joined, Ties, refuse_strangers, refuse_ties
+from rageval_report.types import FloatArray, IntArray
 
-Table = Mapping[str, Mapping[str, Any]]
+# Numbers by document by query.
+NumberTable = Mapping[str, Mapping[str, Any]]
 
 _NAN = float("nan")
 _NOTHING: Mapping[str, Any] = {}
 
-# Queries read at a time: their dicts fit into the processor's cache.
+# Queries read at a time: their dicts stay in the processor's cache.
 _AT_A_TIME = 64
 
-# Queries ranked at a time: columns of their numbers do, and are allotted again and again.
+# Queries ranked at a time: the columns of their numbers stay in the cache and reuse its memory.
 _PART = 512
 
 _VALUES: Callable[[Any], Iterable[Any]] = methodcaller("values")
@@ -35,25 +37,25 @@ _GET: Callable[[Any], Callable[[Any, float], Any]] = attrgetter("get")
 
 
 class OtherIdsError(DataError):
-    """Ids of documents that are no texts."""
+    """Ids of documents that are not texts."""
 
 
-def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: str) -> Table:
-    """Documents and numbers by query, both by their ids as texts.
+def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: str) -> NumberTable:
+    """Documents and numbers by query, with all ids as texts.
 
     Parameters
     ----------
     table : mapping of query id to mapping of document id to number, or to document ids
-        Texts or whole numbers as ids.
+        The ids are texts or integers.
     value : callable
-        The number of a document that stands at a place, from 0, of a list of ids.
+        Gives a document of a list its number, from its position in the list (from 0).
     what : str
-        What the table is, for an error.
+        The name of the table in messages.
     """
     if holds_dicts(table) and not _hold_other_ids(table.values()):
         return table
     plain = {
-        query: docs if isinstance(docs, Mapping) else _listed(docs, value, query, what)
+        query: docs if isinstance(docs, Mapping) else _number_list(docs, value, query, what)
         for query, docs in table.items()
     }
     if all(isinstance(query, str) for query in plain) and not _hold_other_ids(plain.values()):
@@ -66,36 +68,38 @@ def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: s
 
 
 def holds_dicts(table: Mapping[Any, Any]) -> bool:
-    """Whether texts lead to dicts; what these hold is not looked at."""
+    """Whether all keys are texts and all values dicts; the content of these is not checked."""
     return set(map(type, table)) <= {str} and set(map(type, table.values())) <= {dict}
 
 
 def _hold_other_ids(tables: Iterable[Mapping[Any, Any]]) -> bool:
-    """Whether an id is no text, judged by the first: to ask all would take a fifth of the time."""
+    """Whether a table's first id is not a text: to check all would take a fifth of the time."""
     kinds = set(map(type, map(next, map(iter, tables), repeat(""))))
     return not all(issubclass(kind, str) for kind in kinds)
 
 
-def _listed(
+def _number_list(
     docs: object, value: Callable[[int], float], query: object, what: str
 ) -> Mapping[Any, Any]:
     if isinstance(docs, str | bytes) or not isinstance(docs, Iterable):
         raise DataError(
-            f"{what} must give each query its documents, as a mapping to numbers or as ids; "
+            f"{what} must give each query its documents, as a mapping to numbers or a list of ids; "
             f"got {docs!r} for query {query!r}"
         )
     ids = list(docs)
     numbered = {doc: value(place) for place, doc in enumerate(ids)}
     if len(numbered) < len(ids):
         twice = sorted({str(doc) for doc in ids if ids.count(doc) > 1})
-        raise DataError(f"{what} names documents of query {query!r} twice: {named(twice)}")
+        raise DataError(
+            f"{what} must name each document once; twice in query {query!r}: {named(twice)}"
+        )
     return numbered
 
 
 def _by_text(table: Mapping[Any, Any], what: str) -> dict[str, Any]:
     texts = {_id_text(key, what): value for key, value in table.items()}
     if len(texts) < len(table):
-        raise DataError(f"{what} of different types read alike, as 1 and '1'; make them all texts")
+        raise DataError(f"{what} are the same as texts, such as 1 and '1'; make them all texts")
     return texts
 
 
@@ -104,16 +108,18 @@ def _id_text(key: object, what: str) -> str:
         return key
     if isinstance(key, int | np.integer) and not isinstance(key, bool):
         return str(key)
-    raise DataError(f"{what} must be texts or whole numbers; got {key!r}")
+    raise DataError(f"{what} must be texts or integers; got {key!r}")
 
 
-def joined_dicts(run: Table, qrels: Table, *, ties: Ties, relevance_level: float) -> Joined:
-    """A run and its judgments, matched.
+def join_dicts(
+    run: NumberTable, qrels: NumberTable, *, ties: Ties, relevance_level: float
+) -> Joined:
+    """A run joined with its judgments.
 
     Parameters
     ----------
     run, qrels : mapping of str to mapping of str to number
-        As `plain_table` makes them, or any dicts of dicts.
+        As `plain_table` returns them, or any dicts of dicts.
     ties : {"docid", "input", "error"}
         Which of equal scores goes first.
     relevance_level : float
@@ -122,7 +128,7 @@ def joined_dicts(run: Table, qrels: Table, *, ties: Ties, relevance_level: float
     Raises
     ------
     OtherIdsError
-        If ids of documents are no texts.
+        If ids of documents are not texts.
     """
     query_ids, judged = list(qrels), list(qrels.values())
     runs = list(map(run.get, query_ids, repeat(_NOTHING)))
@@ -131,10 +137,10 @@ def joined_dicts(run: Table, qrels: Table, *, ties: Ties, relevance_level: float
     if len(run) > len(runs) - len(missing):
         unjudged = [query for query in run if query not in qrels]
     refuse_strangers(query_ids, missing, unjudged)
-    return _joined_lists(query_ids, runs, judged, (missing, unjudged), ties, relevance_level)
+    return _join_lists(query_ids, runs, judged, (missing, unjudged), ties, relevance_level)
 
 
-def _joined_lists(
+def _join_lists(
     query_ids: list[str],
     runs: list[Mapping[str, Any]],
     judged: list[Mapping[str, Any]],
@@ -142,32 +148,32 @@ def _joined_lists(
     ties: Ties,
     relevance_level: float,
 ) -> Joined:
-    """Part after part is ranked: its numbers stay in the processor's cache."""
+    """Rank part after part, so that its numbers stay in the processor's cache."""
     parts = [
-        _ranked(query_ids[part], runs[part], judged[part], ties == "docid", relevance_level)
+        _rank_part(query_ids[part], runs[part], judged[part], ties == "docid", relevance_level)
         for part in (slice(first, first + _PART) for first in range(0, len(runs), _PART))
     ]
     n_tied = np.concatenate([tied for _, tied in parts])
     if ties == "error":
         refuse_ties(query_ids, n_tied)
-    return Joined(query_ids, in_turn([hits for hits, _ in parts]), n_tied, *strangers)
+    return Joined(query_ids, concatenate_hits([hits for hits, _ in parts]), n_tied, *strangers)
 
 
-def _ranked(
+def _rank_part(
     query_ids: list[str],
     runs: list[Mapping[str, Any]],
     judged: list[Mapping[str, Any]],
     by_id: bool,
     relevance_level: float,
-) -> tuple[Hits, Codes]:
+) -> tuple[Hits, IntArray]:
     """The hit table of some queries, and how many documents of each share their score."""
     retrieved, n_judged = _lengths(runs), _lengths(judged)
-    scores, grades, found = _columns(query_ids, runs, judged, retrieved, n_judged)
+    scores, grades, judged_score = _columns(query_ids, runs, judged, retrieved, n_judged)
     judged_query = np.repeat(np.arange(len(query_ids)), n_judged)
-    place = np.flatnonzero(found == found)  # NaN: the judged document was not retrieved
-    query, found = judged_query[place], found[place]
+    place = np.flatnonzero(judged_score == judged_score)  # NaN: the document was not retrieved
+    query = judged_query[place]
     ordered = order.from_the_best(scores, retrieved)
-    rank, tied = order.n_better(ordered, retrieved, query, found)
+    rank, tied = order.n_better(ordered, retrieved, query, judged_score[place])
     if tied.any():
         rank[tied] += _n_equal_ahead(
             (runs, retrieved, scores),
@@ -188,7 +194,7 @@ def _ranked(
     return hits, order.n_tied(ordered, retrieved)
 
 
-def _lengths(tables: Sequence[Mapping[str, Any]]) -> Codes:
+def _lengths(tables: Sequence[Mapping[str, Any]]) -> IntArray:
     return np.fromiter(map(len, tables), np.int64, len(tables))
 
 
@@ -196,34 +202,34 @@ def _columns(
     query_ids: list[str],
     runs: list[Mapping[str, Any]],
     judged: list[Mapping[str, Any]],
-    retrieved: Codes,
-    n_judged: Codes,
-) -> tuple[Floats, Floats, Floats]:
-    """All scores, all grades, and of each judged document the score or NaN.
+    retrieved: IntArray,
+    n_judged: IntArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """All scores, all grades, and the score of each judged document, or NaN.
 
-    Few queries are read at a time, because a dict that was just walked through is still in the
-    processor's cache when documents are looked up in it.
+    Few queries are read at a time, because a dict that was just read is still in the processor's
+    cache when documents are looked up in it.
     """
     ends = [np.cumsum(lengths).tolist() for lengths in (retrieved, n_judged)]
-    scores, grades, found = (np.empty(column[-1]) for column in (ends[0], ends[1], ends[1]))
-    done = some = 0
+    scores, grades, judged_score = (np.empty(end[-1]) for end in (ends[0], ends[1], ends[1]))
+    n_rows = n_judgments = 0
     try:
         for first in range(0, len(runs), _AT_A_TIME):
             last = min(first + _AT_A_TIME, len(runs))
             mine, theirs = runs[first:last], judged[first:last]
             _refuse_other_ids([*mine, *theirs])
-            rows, judgments = slice(done, ends[0][last - 1]), slice(some, ends[1][last - 1])
-            done, some = rows.stop, judgments.stop
+            rows = slice(n_rows, n_rows := ends[0][last - 1])
+            judgments = slice(n_judgments, n_judgments := ends[1][last - 1])
             scores[rows] = _numbers(map(_VALUES, mine), rows)
             grades[judgments] = _numbers(map(_VALUES, theirs), judgments)
             looked_up = map(map, map(_GET, mine), theirs, repeat(repeat(_NAN)))
-            found[judgments] = _numbers(looked_up, judgments)
+            judged_score[judgments] = _numbers(looked_up, judgments)
     except (TypeError, ValueError):
-        _name_what_is_no_number(query_ids, runs, judged)
+        _refuse_non_numbers(query_ids, runs, judged)
         raise
     if np.isnan(scores).any() or not np.isfinite(grades).all():
-        _name_what_is_no_number(query_ids, runs, judged)
-    return scores, grades, found
+        _refuse_non_numbers(query_ids, runs, judged)
+    return scores, grades, judged_score
 
 
 def _refuse_other_ids(tables: list[Mapping[str, Any]]) -> None:
@@ -231,17 +237,18 @@ def _refuse_other_ids(tables: list[Mapping[str, Any]]) -> None:
         raise OtherIdsError("document ids must all be texts")
 
 
-def _numbers(lists: Iterable[Iterable[Any]], rows: slice) -> Floats:
+def _numbers(lists: Iterable[Iterable[Any]], rows: slice) -> FloatArray:
     numbers = tuple(chain.from_iterable(lists))
-    try:
+    try:  # twice as fast as fromiter
         return np.frombuffer(struct.pack(f"{rows.stop - rows.start}d", *numbers))
-    except struct.error:  # no numbers of Python's own, but perhaps texts of numbers
+    except struct.error:  # not Python numbers, but perhaps texts of numbers
         return np.fromiter(numbers, np.float64, rows.stop - rows.start)
 
 
-def _name_what_is_no_number(
+def _refuse_non_numbers(
     query_ids: list[str], runs: list[Mapping[str, Any]], judged: list[Mapping[str, Any]]
 ) -> None:
+    """Raise an error that names the first score or grade that is not a number, if there is one."""
     for query, run, grades in zip(query_ids, runs, judged, strict=True):
         for what, docs, most in (("score", run, np.inf), ("grade", grades, np.finfo(float).max)):
             for doc, value in docs.items():
@@ -260,30 +267,30 @@ def _is_number(value: object, most: float) -> bool:
 
 
 def _n_equal_ahead(
-    run: tuple[list[Mapping[str, Any]], Codes, Floats],
-    qrels: tuple[list[Mapping[str, Any]], Codes, Codes],
-    query: Codes,
-    rank: Codes,
+    run: tuple[list[Mapping[str, Any]], IntArray, FloatArray],
+    qrels: tuple[list[Mapping[str, Any]], IntArray, IntArray],
+    query: IntArray,
+    rank: IntArray,
     *,
     by_id: bool,
-) -> Codes:
-    """How many equals stand ahead of some judged documents; of other queries no id is read.
+) -> IntArray:
+    """How many documents of equal score go ahead of each one; ids of other queries are not read.
 
     Parameters
     ----------
     run : (list, ndarray, ndarray)
-        The tables of all queries, how long they are, and all scores.
+        The tables of all queries, their lengths, and all scores.
     qrels : (list, ndarray, ndarray)
-        The tables of all queries, how long they are, and where among all judgments the documents
-        in question stand.
+        The tables of all queries, their lengths, and the places of the documents in question among
+        all judgments.
     query, rank : ndarray of shape (n,)
         Their queries, and how many documents score more.
     by_id : bool
-        Whether of equal scores the later id goes first; else the order of the run holds.
+        Whether of equal scores the later id goes first; otherwise the order of the run decides.
     """
     runs, retrieved, scores = run
     judged, n_judged, place = qrels
-    codes, tied_query = order.touched(query, len(runs))
+    codes, tied_query = order.distinct_queries(query, len(runs))
     rows = order.spread(order.starts_of(retrieved)[codes], retrieved[codes])
     skipped = order.starts_of(n_judged)[codes] - order.starts_of(n_judged[codes])
     return order.n_equal_ahead(

@@ -1,7 +1,7 @@
 """Runs and judgments as rows of query, document and number: frames and files.
 
-Ids stay in the bytes in which a frame or a file holds them; only those of documents that share
-their score, and of queries, become objects.
+Ids stay in the bytes in which the frame or the file stores them. Only the ids of queries, and of
+documents that share their score, become Python objects.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.rankings import order
-from rageval_report.rankings.hits import Codes, Floats, hit_table
+from rageval_report.rankings.hits import hit_table
 from rageval_report.rankings.id_columns import (
     IdColumn,
     Ids,
@@ -26,90 +26,94 @@ from rageval_report.rankings.id_columns import (
     texts,
 )
 from rageval_report.rankings.joined import Joined, Ties, refuse_strangers, refuse_ties
-from rageval_report.rankings.row_pairs import Lists, lists_of, pairs_of
+from rageval_report.rankings.row_pairs import RowLists, lists_of, pairs_of
 from rageval_report.scores.query_ids import first_named
+from rageval_report.types import FloatArray, IntArray
+
+NumberKind = Literal["score", "relevance"]
 
 _QUERY_NAMES = ("query_id", "qid", "q_id", "query", "topic")
 _DOC_NAMES = ("doc_id", "docno", "docid", "corpus_id", "document_id", "doc", "pid", "passage_id")
-_VALUE_NAMES = {
+_VALUE_NAMES: dict[NumberKind, tuple[str, ...]] = {
     "score": ("score", "sim", "similarity"),
     "relevance": ("relevance", "rel", "label", "grade", "score", "judgment"),
 }
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """A run, or judgments, a document a row.
+class IdRows:
+    """A run, or judgments, one row per document.
 
     Parameters
     ----------
     query, doc : ndarray of shape (n,)
-        Ids: pandas' texts, or fixed-width bytes in UTF-8.
+        Ids: texts of pandas, or fixed-width bytes in UTF-8.
     value : ndarray of shape (n,)
         Scores or grades; no NaN.
     what : str
-        What the rows are, for messages.
+        The name of the rows in messages.
     path : str, optional
-        The file that they come from.
+        The file that they were read from.
     line : ndarray of shape (n,), optional
         The line of each row, from 1.
     """
 
     query: Ids
     doc: Ids
-    value: Floats
+    value: FloatArray
     what: str
     path: str | None = None
-    line: Codes | None = None
+    line: IntArray | None = None
 
     def error(self, row: int, message: str) -> DataError:
-        """The error that names the file and line of a row, or its number, and its ids."""
+        """The error that names the file and line of a row (or its number) and its ids."""
         ids = f"query {_shown(self.query[row])}, document {_shown(self.doc[row])}"
         if self.line is None:
             return DataError(f"{self.what}, row {row} counted from 0 ({ids}): {message}")
         return ReaderError(f"{ids}: {message}", self.path, int(self.line[row]))
 
 
-def _shown(one: str | bytes) -> str:
-    return repr(one.decode() if isinstance(one, bytes) else one)
+def _shown(id_: str | bytes) -> str:
+    return repr(id_.decode() if isinstance(id_, bytes) else id_)
 
 
 # -- forms of input
 
 
-def from_table(table: Mapping[str, Mapping[str, Any]], what: str, number: str) -> Rows:
+def from_table(table: Mapping[str, Mapping[str, Any]], what: str, number: NumberKind) -> IdRows:
     """The rows of a mapping of query to mapping of document to number."""
     lengths = [len(docs) for docs in table.values()]
     values = list(chain.from_iterable(docs.values() for docs in table.values()))
     query = pd.array(list(table), dtype="str").repeat(lengths)
     doc = pd.array(list(chain.from_iterable(table.values())), dtype="str")
-    return _checked(query, doc, pd.Series(values, dtype=object), what, number)
+    return _check_numbers(query, doc, pd.Series(values, dtype=object), what, number)
 
 
-def from_frame(frame: Any, what: str, number: str) -> Rows:
+def from_frame(frame: object, what: str, number: NumberKind) -> IdRows:
     """The rows of a tidy frame.
 
     Parameters
     ----------
     frame : DataFrame
-        With columns of query ids, document ids and numbers, by any of their usual names.
+        With columns of query ids, document ids and numbers, under any of their usual names.
     what : str
-        What it is, for messages.
+        The name of the frame in messages.
     number : {"score", "relevance"}
         What the numbers are.
 
     Raises
     ------
     DataError
-        If a column is missing, an id is missing, or a number is none.
+        If a column or an id is missing, or a number is not a number.
     """
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
-            f"{what} must be a mapping, a DataFrame or the path of a file; got {type(frame)}"
+            f"{what} must be a mapping, a DataFrame or the path of a file; "
+            f"got {type(frame).__name__}"
         )
     query = _ids_of(_column(frame, _QUERY_NAMES, what), what)
     doc = _ids_of(_column(frame, _DOC_NAMES, what), what)
-    return _checked(query, doc, _column(frame, _VALUE_NAMES[number], what), what, number)
+    return _check_numbers(query, doc, _column(frame, _VALUE_NAMES[number], what), what, number)
 
 
 def _column(frame: pd.DataFrame, names: tuple[str, ...], what: str) -> pd.Series:
@@ -126,21 +130,21 @@ def _ids_of(column: pd.Series, what: str) -> Ids:
     missing = np.flatnonzero(column.isna().to_numpy())
     if missing.size:
         raise DataError(
-            f"every row of {what} needs an id in {column.name!r}; row {missing[0]}, counted from 0,"
-            " has none"
+            f"every row of {what} needs an id in {column.name!r}; row {missing[0]}, counted from "
+            "0, has none"
         )
     kind = pd.api.types.infer_dtype(column, skipna=False)
     if kind not in ("string", "integer", "categorical"):
         raise DataError(
-            f"{column.name!r} of {what} must be texts or whole numbers; it holds {kind} values, as "
+            f"{column.name!r} of {what} must contain texts or integers; got {kind} values such as "
             f"{column.tolist()[0]!r}"
         )
     return column.astype("str").array
 
 
-def _checked(query: Ids, doc: Ids, value: pd.Series, what: str, number: str) -> Rows:
+def _check_numbers(query: Ids, doc: Ids, value: pd.Series, what: str, number: NumberKind) -> IdRows:
     numbers = pd.to_numeric(value, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    rows = Rows(query, doc, numbers, what)
+    rows = IdRows(query, doc, numbers, what)
     wrong = np.flatnonzero(np.isnan(numbers) if number == "score" else ~np.isfinite(numbers))
     if wrong.size:
         raise rows.error(
@@ -152,13 +156,13 @@ def _checked(query: Ids, doc: Ids, value: pd.Series, what: str, number: str) -> 
 # -- the join
 
 
-def joined_rows(run: Rows, qrels: Rows, *, ties: Ties, relevance_level: float) -> Joined:
-    """A run and its judgments, matched.
+def join_rows(run: IdRows, qrels: IdRows, *, ties: Ties, relevance_level: float) -> Joined:
+    """A run joined with its judgments.
 
     Parameters
     ----------
-    run, qrels : Rows
-        What was retrieved, and what was judged.
+    run, qrels : IdRows
+        The retrieved and the judged documents.
     ties : {"docid", "input", "error"}
         Which of equal scores goes first.
     relevance_level : float
@@ -167,10 +171,11 @@ def joined_rows(run: Rows, qrels: Rows, *, ties: Ties, relevance_level: float) -
     Raises
     ------
     DataError
-        If a document stands twice for a query.
+        If a document appears twice for a query.
     """
     judged, retrieved, names = _lists(qrels.query, run.query)
-    n_judged_queries = int(np.count_nonzero(judged.lengths))  # codes count in order of appearance
+    # IntArray follow the order of appearance, the judgments first, so judged queries come first.
+    n_judged_queries = int(np.count_nonzero(judged.lengths))
     query_ids, unjudged = names[:n_judged_queries], names[n_judged_queries:]
     n_retrieved = retrieved.lengths[:n_judged_queries]
     missing = [query_ids[code] for code in np.flatnonzero(n_retrieved == 0)]
@@ -186,7 +191,7 @@ def joined_rows(run: Rows, qrels: Rows, *, ties: Ties, relevance_level: float) -
     n_tied = order.n_tied(ordered, retrieved.lengths)[:n_judged_queries]
     if ties == "error":
         refuse_ties(query_ids, n_tied)
-    rank, tied = order.n_better(ordered, retrieved.lengths, pairs.query, value[pairs.run])
+    rank, tied = order.n_better_at(ordered, value, retrieved.lengths, pairs.query, pairs.run)
     if tied.any():
         rank[tied] += _n_equal_ahead(
             retrieved, run_ids, value, pairs.run[tied], pairs.query[tied], rank[tied],
@@ -204,8 +209,8 @@ def joined_rows(run: Rows, qrels: Rows, *, ties: Ties, relevance_level: float) -
     return Joined(query_ids, hits, n_tied, missing, unjudged)
 
 
-def _lists(judged: Ids, retrieved: Ids) -> tuple[Lists, Lists, list[str]]:
-    """The rows of each query, and the queries; an id is looked at only where it changes."""
+def _lists(judged: Ids, retrieved: Ids) -> tuple[RowLists, RowLists, list[str]]:
+    """The rows of each query, and the queries; only the first id of each block is read."""
     starts = block_starts(judged), block_starts(retrieved)
     codes, names = codes_of(judged[starts[0]], retrieved[starts[1]])
     n = len(starts[0])
@@ -216,8 +221,8 @@ def _lists(judged: Ids, retrieved: Ids) -> tuple[Lists, Lists, list[str]]:
     )
 
 
-def _refuse_twice(rows: Rows) -> None:
-    """Refuse a document that stands twice for a query, and name the first one repeated."""
+def _refuse_twice(rows: IdRows) -> None:
+    """Raise an error if a document appears twice for a query; it names the first one repeated."""
     ids = pd.DataFrame({"query": texts(rows.query), "doc": texts(rows.doc)}, dtype=object)
     repeats = np.flatnonzero(ids.duplicated())
     if not repeats.size:
@@ -225,31 +230,31 @@ def _refuse_twice(rows: Rows) -> None:
     second = int(repeats[0])
     first = int(np.flatnonzero((ids == ids.iloc[second]).all(axis=1))[0])
     where = f"row {first}" if rows.line is None else f"line {rows.line[first]}"
-    raise rows.error(second, f"stands twice, first in {where}; a document counts once a query")
+    raise rows.error(second, f"appears twice, first in {where}; name each document once per query")
 
 
 def _n_equal_ahead(
-    run: Lists,
+    run: RowLists,
     ids: IdColumn,
-    value: Floats,
-    place: Codes,
-    query: Codes,
-    rank: Codes,
+    value: FloatArray,
+    place: IntArray,
+    query: IntArray,
+    rank: IntArray,
     *,
     by_id: bool,
-) -> Codes:
-    """How many equals stand ahead of the documents at some places; of others no id is read.
+) -> IntArray:
+    """How many documents of equal score go ahead of each one; only the ids of these are read.
 
     Parameters
     ----------
     value : ndarray
-        The scores, in the order of queries.
+        The scores, query after query.
     place, query, rank : ndarray of shape (n,)
-        The documents: their places in that order, queries, and how many score more.
+        The documents: their places in that order, their queries, and how many score more.
     by_id : bool
-        Whether of equal scores the later id goes first; else the order of the rows holds.
+        Whether of equal scores the later id goes first; otherwise the order of the rows decides.
     """
-    codes, tied_query = order.touched(query, len(run.lengths))
+    codes, tied_query = order.distinct_queries(query, len(run.lengths))
     lengths = run.lengths[codes]
     places = order.spread(order.starts_of(run.lengths)[codes], lengths)
     return order.n_equal_ahead(

@@ -1,7 +1,7 @@
 """The hit table: where the judged documents of all queries stand, from which every metric follows.
 
-A run of millions of lines comes down to three columns: query, rank and grade of each judged
-document that was retrieved. What was retrieved and never judged matters only as a gap in the ranks.
+A run of millions of lines is reduced to three columns: query, rank and grade of each judged
+document that was retrieved. A document without a judgment matters only as a gap in the ranks.
 """
 
 from __future__ import annotations
@@ -9,27 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-Codes = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
-# Grades up to here are their own codes; beyond, or with fractions, they are numbered.
+# Whole grades up to here are their own codes; larger ones, and fractions, are numbered.
 _MOST_GRADES = 1 << 15
 
-# So many cells a judgment, one for each query and grade, are counted rather than sorted.
+# Counting fills one cell per query and grade. It beats sorting as long as the cells are not many
+# more than the judgments: up to eight per judgment.
 _MOST_CELLS = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """The judged documents of all queries, and where those that were retrieved stand.
+    """The judged documents of all queries, and the ranks of those that were retrieved.
 
-    `hit_table` makes one of columns in any order.
+    `hit_table` builds one from columns in any order.
 
     Parameters
     ----------
@@ -39,13 +37,13 @@ class Hits:
     rank : ndarray of shape (n_hits,)
         Its rank, from 0.
     grade : ndarray of shape (n_hits,)
-        Its grade; 0 is judged and not relevant, below 0 counts as not judged.
+        Its grade; 0 means judged and not relevant, below 0 counts as not judged.
     judged_query, judged_grade : ndarray of shape (n_judged,)
-        Query and grade of every judgment, retrieved or not; in order of the queries.
+        Query and grade of every judgment, retrieved or not; in the order of the queries.
     n_retrieved : ndarray of shape (n_queries,)
         How many documents were retrieved.
     relevance_level : float
-        The lowest grade that is relevant. Gains of nDCG do not ask for it.
+        The lowest grade that is relevant. The gains of nDCG do not depend on it.
 
     Examples
     --------
@@ -57,59 +55,59 @@ class Hits:
     (2, [0, 1], [2, 1])
     """
 
-    query: Codes
-    rank: Codes
-    grade: Floats
-    judged_query: Codes
-    judged_grade: Floats
-    n_retrieved: Codes
+    query: IntArray
+    rank: IntArray
+    grade: FloatArray
+    judged_query: IntArray
+    judged_grade: FloatArray
+    n_retrieved: IntArray
     relevance_level: float = 1.0
 
     @property
     def n_queries(self) -> int:
-        """The number of queries, those without any hit counted."""
+        """The number of queries, including those without any hit."""
         return len(self.n_retrieved)
 
     @cached_property
-    def n_relevant(self) -> Codes:
-        """Relevant documents a query, retrieved or not."""
+    def n_relevant(self) -> IntArray:
+        """The number of relevant documents of each query, retrieved or not."""
         return self._n_judged(lambda grade: grade >= self.relevance_level)
 
     @cached_property
-    def n_nonrelevant(self) -> Codes:
-        """Documents a query that were judged and found not relevant."""
+    def n_nonrelevant(self) -> IntArray:
+        """The number of documents of each query that were judged not relevant."""
         return self._n_judged(self._is_nonrelevant)
 
     @cached_property
-    def relevant_query(self) -> Codes:
+    def relevant_query(self) -> IntArray:
         """The query of each relevant document that was retrieved."""
         return self.query[self._relevant]
 
     @cached_property
-    def relevant_rank(self) -> Codes:
+    def relevant_rank(self) -> IntArray:
         """The rank, from 0, of each relevant document that was retrieved."""
         return self.rank[self._relevant]
 
     @cached_property
-    def ordinal(self) -> Codes:
-        """For each relevant document retrieved, the how-manieth of its query it is, from 1."""
+    def ordinal(self) -> IntArray:
+        """The position of each relevant retrieved document among those of its query, from 1."""
         return _places(self.relevant_query, self.n_queries) + 1
 
     @cached_property
-    def nonrelevant_above(self) -> Codes:
-        """For each relevant document retrieved, the judged non-relevant ones that stand above."""
+    def nonrelevant_above(self) -> IntArray:
+        """How many judged non-relevant documents rank above each relevant retrieved one."""
         is_nonrelevant = self._is_nonrelevant(self.grade)
         so_far = np.cumsum(is_nonrelevant)[self._relevant]
         before = _starts(self.count(self.query[is_nonrelevant]))
         return so_far - before[self.relevant_query]
 
     @cached_property
-    def ideal(self) -> tuple[Codes, Codes, Floats]:
-        """Query, rank and grade of the documents that have a gain, in the best possible order."""
+    def ideal(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Query, rank and grade of the documents with a gain, in the best possible order."""
         return self.ideal_first(None)
 
-    def ideal_first(self, k: int | None) -> tuple[Codes, Codes, Floats]:
-        """The same of the first `k` of each query."""
+    def ideal_first(self, k: int | None) -> tuple[IntArray, IntArray, FloatArray]:
+        """As `ideal`, only the first `k` of each query."""
         query, grade, counts = self._judged
         has_gain = grade > 0
         query, grade, counts = query[has_gain], grade[has_gain], counts[has_gain]
@@ -121,50 +119,50 @@ class Hits:
         return query, _places(query, self.n_queries), np.repeat(grade, counts)
 
     @cached_property
-    def _judged(self) -> tuple[Codes, Floats, Codes]:
+    def _judged(self) -> tuple[IntArray, FloatArray, IntArray]:
         return _by_grade(self.judged_query, self.judged_grade)
 
-    def _n_judged(self, which: Callable[[Floats], Flags]) -> Codes:
-        """How many documents a query have such grades."""
+    def _n_judged(self, which: Callable[[FloatArray], BoolArray]) -> IntArray:
+        """How many judged documents of each query have one of the chosen grades."""
         query, grade, counts = self._judged
         chosen = which(grade)
         sums = np.bincount(query[chosen], weights=counts[chosen], minlength=self.n_queries)
         return sums.astype(np.int64)
 
     @cached_property
-    def _relevant(self) -> Codes:
-        """The rows of relevant documents."""
+    def _relevant(self) -> IntArray:
+        """The rows of the relevant documents."""
         return np.flatnonzero(self.grade >= self.relevance_level)
 
-    def _is_nonrelevant(self, grade: Floats) -> Flags:
+    def _is_nonrelevant(self, grade: FloatArray) -> BoolArray:
         return (grade >= 0) & (grade < self.relevance_level)
 
-    def count(self, query: Codes) -> Codes:
-        """How often each query stands in an array of codes."""
+    def count(self, query: IntArray) -> IntArray:
+        """How often each query appears in an array of codes."""
         return np.bincount(query, minlength=self.n_queries)
 
-    def add_up(self, query: Codes, values: Floats) -> Floats:
-        """The sum of the values of each query, added from the left, as a loop over them would."""
+    def add_up(self, query: IntArray, values: FloatArray) -> FloatArray:
+        """The sum of the values of each query, added in order, as a loop over them would."""
         sums = np.bincount(query, weights=values, minlength=self.n_queries)
         return np.asarray(sums, np.float64)
 
 
 def hit_table(
     *,
-    query: Any,
-    rank: Any,
-    grade: Any,
-    judged_query: Any,
-    judged_grade: Any,
-    n_retrieved: Any,
+    query: ArrayLike,
+    rank: ArrayLike,
+    grade: ArrayLike,
+    judged_query: ArrayLike,
+    judged_grade: ArrayLike,
+    n_retrieved: ArrayLike,
     relevance_level: float = 1.0,
 ) -> Hits:
-    """The hit table of columns whose rows stand in any order.
+    """The hit table of columns whose rows are in any order.
 
     Parameters
     ----------
     query, rank, grade, judged_query, judged_grade, n_retrieved, relevance_level
-        As `Hits` has them, but for the order.
+        As in `Hits`, except for the order.
 
     Examples
     --------
@@ -186,20 +184,20 @@ def hit_table(
     )
 
 
-def in_turn(parts: Sequence[Hits]) -> Hits:
-    """The hit table of queries of which each part holds the next ones.
+def concatenate_hits(parts: Sequence[Hits]) -> Hits:
+    """One hit table of parts that have different queries; those of the first part come first.
 
     Parameters
     ----------
     parts : sequence of Hits
-        At least one; of one relevance level.
+        At least one; all with the same relevance level.
 
     Examples
     --------
     >>> part = hit_table(
     ...     query=[0], rank=[0], grade=[1], judged_query=[0], judged_grade=[1], n_retrieved=[3, 2],
     ... )
-    >>> in_turn([part, part]).query
+    >>> concatenate_hits([part, part]).query
     array([0, 2])
     """
     before = _starts(np.array([part.n_queries for part in parts])).tolist()
@@ -214,28 +212,30 @@ def in_turn(parts: Sequence[Hits]) -> Hits:
     )
 
 
-def order_by_slot(slot: Codes, n_slots: int) -> Codes:
-    """The order by whole numbers that differ: each is put where it belongs, which beats sorting."""
+def order_by_slot(slot: IntArray, n_slots: int) -> IntArray:
+    """The order of distinct integers: each is put in its place, which is faster than sorting."""
     if (slot[1:] > slot[:-1]).all():
         return np.arange(len(slot))
-    row: NDArray[Any] = np.full(n_slots, -1, np.int32 if len(slot) < 1 << 31 else np.int64)
+    row: NDArray[np.signedinteger] = np.full(
+        n_slots, -1, np.int32 if len(slot) < 1 << 31 else np.int64
+    )
     row[slot] = np.arange(len(slot))
     return row[row >= 0].astype(np.int64, copy=False)
 
 
-def _by_grade(query: Codes, grade: Floats) -> tuple[Codes, Floats, Codes]:
-    """The grades of each query, from the best, and how often each stands."""
+def _by_grade(query: IntArray, grade: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
+    """Query, grade and count of each grade of each query, the best grade first."""
     if grade.size == 0:
         return query, grade, query
-    codes, grades = _codes_of(grade)
+    codes, grades = _grade_codes(grade)
     keys = (query + 1) * len(grades) - 1 - codes
-    cells, counts = _counted(keys)
+    cells, counts = _count_keys(keys)
     cell_query, code = np.divmod(cells, len(grades))
     return cell_query, grades[len(grades) - 1 - code], counts
 
 
-def _counted(keys: Codes) -> tuple[Codes, Codes]:
-    """The whole numbers that there are, ascending, and how often each: counted if they are low."""
+def _count_keys(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct keys, ascending, and how often each appears."""
     if keys.max() >= _MOST_CELLS * len(keys):
         cells, counts = np.unique(keys, return_counts=True)
         return cells, counts.astype(np.int64)
@@ -244,7 +244,7 @@ def _counted(keys: Codes) -> tuple[Codes, Codes]:
     return cells, every[cells]
 
 
-def _codes_of(grade: Floats) -> tuple[Codes, Floats]:
+def _grade_codes(grade: FloatArray) -> tuple[IntArray, FloatArray]:
     """Grades as codes that ascend with them, and the grade of each code."""
     low, top = min(0.0, np.floor(grade.min())), grade.max()
     if top - low < _MOST_GRADES:
@@ -255,12 +255,12 @@ def _codes_of(grade: Floats) -> tuple[Codes, Floats]:
     return codes.astype(np.int64), grades
 
 
-def _starts(counts: Codes) -> Codes:
-    """Where each query's rows begin, if rows are sorted by query and these are their counts."""
+def _starts(counts: IntArray) -> IntArray:
+    """Where the rows of each query begin, if rows are sorted by query and counted."""
     return np.cumsum(counts) - counts
 
 
-def _places(query: Codes, n_queries: int) -> Codes:
-    """For each row the how-manieth of its query it is, from 0; rows are sorted by query."""
+def _places(query: IntArray, n_queries: int) -> IntArray:
+    """The position of each row among those of its query, from 0; rows are sorted by query."""
     starts = _starts(np.bincount(query, minlength=n_queries))
     return np.arange(len(query)) - starts[query]

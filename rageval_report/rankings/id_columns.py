@@ -1,41 +1,60 @@
-"""Columns of ids: hashed and compared in the bytes in which they lie, or else as objects.
+"""Columns of ids, hashed and compared in the bytes in which they are stored, or as objects.
 
-A hash finds what may be equal; what counts as equal is always compared in full.
+A hash finds ids that may be equal; whether they are is always decided by comparing them in full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rageval_report.rankings.hits import Codes
-from rageval_report.rankings.order import Flags, Objects
+from rageval_report.rankings.order import Objects
+from rageval_report.types import BoolArray, IntArray
 
-Ids = Any  # fixed-width bytes of NumPy, or pandas' texts
-Words = NDArray[np.uint64]
+# Fixed-width bytes of NumPy, or an extension array of pandas' texts: no type covers both.
+Ids = Any
+Hashes = NDArray[np.uint64]
 
 _WORD = 8
+# 2**64 over the golden ratio, an odd number that spreads bits well (Knuth's multiplicative
+# hashing), then a shift that brings high bits down. `trec.kernels.scan` computes the same hash.
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
-# Hashed at a time, so that every step finds what the last one wrote in the processor's cache.
+# Ids hashed at a time: each step finds the result of the last one in the processor's cache.
 _BLOCK = 1 << 14
 
-# What is left of eight bytes if an id has only so many more.
+# By the number of bytes that remain of an id: which of eight bytes belong to it.
 _KEPT = np.array([(1 << 8 * n) - 1 for n in range(_WORD + 1)], np.uint64)
 
-# Arrow's texts, and how it counts their bytes.
+# The types of Arrow's texts, and the integers that hold their offsets.
 _OFFSETS = {"string": np.int32, "large_string": np.int64}
+
+
+class IdColumn(Protocol):
+    """A column of ids, one per row."""
+
+    def __len__(self) -> int:
+        """The number of ids."""
+
+    def hashes(self) -> Hashes:
+        """A number for each id, the same for equal ids of both columns of a pair."""
+
+    def are_equal(self, rows: IntArray, other: Self, other_rows: IntArray) -> BoolArray:
+        """Whether ids are those of the other column, pair by pair."""
+
+    def objects(self, rows: IntArray) -> Objects:
+        """The ids of some rows as objects that sort as their texts do."""
 
 
 @dataclass(frozen=True, eq=False)
 class ByteIds:
-    """Ids that lie in one buffer, in UTF-8.
+    """Ids that are stored in one buffer, in UTF-8.
 
     Parameters
     ----------
@@ -46,67 +65,76 @@ class ByteIds:
     """
 
     data: NDArray[np.uint8]
-    starts: Codes
-    lengths: Codes
+    starts: IntArray
+    lengths: IntArray
 
     def __len__(self) -> int:
         """The number of ids."""
         return len(self.starts)
 
-    def hashes(self) -> Words:
-        """A number for each id, the same for equal ones."""
+    def hashes(self) -> Hashes:
+        """A number for each id, the same for equal ids."""
         mixed = np.empty(len(self), np.uint64)
         for first in range(0, len(self), _BLOCK):
             block = slice(first, first + _BLOCK)
-            mixed[block] = _hashed(self._eights(self.starts[block], self.lengths[block]))
+            eights = self._eights(self.starts[block], self.lengths[block])
+            mixed[block] = hash_eights(eights, self.lengths[block])
         return mixed
 
-    def are_equal(self, rows: Codes, other: Any, other_rows: Codes) -> Flags:
-        """Whether ids are those of the other column, which has the same form, pair by pair."""
+    def are_equal(self, rows: IntArray, other: ByteIds, other_rows: IntArray) -> BoolArray:
+        """Whether ids are those of the other column, pair by pair."""
         lengths = self.lengths[rows]
-        equal: Flags = lengths == other.lengths[other_rows]
+        equal: BoolArray = lengths == other.lengths[other_rows]
         places = np.flatnonzero(equal)
         mine = self._eights(self.starts[rows[places]], lengths[places])
         theirs = other._eights(other.starts[other_rows[places]], lengths[places])
-        for one, another in zip(mine, theirs, strict=True):
-            equal[places] &= one == another
+        for my_eight, their_eight in zip(mine, theirs, strict=True):
+            equal[places] &= my_eight == their_eight
         return equal
 
-    def objects(self, rows: Codes) -> Objects:
+    def objects(self, rows: IntArray) -> Objects:
         """Ids as bytes, which sort as their texts do."""
         text = self.data.tobytes()
         starts = self.starts[rows]
         places = zip(starts.tolist(), (starts + self.lengths[rows]).tolist(), strict=True)
         return _array_of([text[start:end] for start, end in places])
 
-    def _eights(self, starts: Codes, lengths: Codes) -> Iterator[Words]:
-        """Ids, eight bytes at a time, the first byte lowest; what is behind their end is 0."""
-        loaded = np.ndarray(len(self.data) - _WORD + 1, "<u8", self.data, strides=(1,))
+    def _eights(self, starts: IntArray, lengths: IntArray) -> Iterator[Hashes]:
+        """Ids, eight bytes at a time, the first byte lowest; a shorter id ends in zeros."""
+        every_eight = np.ndarray(len(self.data) - _WORD + 1, "<u8", self.data, strides=(1,))
         shortest, longest = int(lengths.min(initial=0)), int(lengths.max(initial=0))
         for done in range(0, longest, _WORD):
             if shortest >= done + _WORD:
-                yield loaded[starts + done]
+                yield every_eight[starts + done]
                 continue
             rest = np.clip(lengths - done, 0, _WORD)
-            yield loaded[starts + np.minimum(lengths, done)] & _KEPT[rest]
+            yield every_eight[starts + np.minimum(lengths, done)] & _KEPT[rest]
 
 
-def _hashed(eights: Iterator[Words]) -> Words | np.uint64:
-    mixed: Words | np.uint64 = np.uint64(0)
-    for eight in eights:
-        mixed = (mixed ^ eight) * _MIX
-        mixed ^= mixed >> _SHIFT
+def hash_eights(eights: Iterable[Hashes], lengths: NDArray[np.integer]) -> Hashes:
+    """A number for each word, the same for equal words, from eight bytes of all words at a time.
+
+    A word takes part only in the steps for its own bytes, so that its hash does not depend on the
+    lengths of the other words. Each step can be undone: words of up to eight bytes share no hash.
+    """
+    mixed = np.zeros(len(lengths), np.uint64)
+    shortest = int(lengths.min()) if len(lengths) else 0
+    for n_done, eight in enumerate(eights):
+        more = (mixed ^ eight) * _MIX
+        more ^= more >> _SHIFT
+        done = n_done * _WORD
+        mixed = more if done < max(shortest, 1) else np.where(lengths > done, more, mixed)
     return mixed
 
 
 @dataclass(frozen=True, eq=False)
 class ObjectIds:
-    """Ids that are objects, texts or bytes.
+    """Ids that are objects.
 
     Parameters
     ----------
     ids : ndarray of objects
-        They themselves.
+        The ids, texts or bytes.
     """
 
     ids: Objects
@@ -115,34 +143,31 @@ class ObjectIds:
         """The number of ids."""
         return len(self.ids)
 
-    def hashes(self) -> Words:
-        """A number for each id, the same for equal ones."""
+    def hashes(self) -> Hashes:
+        """A number for each id, the same for equal ids."""
         return np.fromiter(map(hash, self.ids.tolist()), np.int64, len(self)).view(np.uint64) * _MIX
 
-    def are_equal(self, rows: Codes, other: Any, other_rows: Codes) -> Flags:
-        """Whether ids are those of the other column, which has the same form, pair by pair."""
+    def are_equal(self, rows: IntArray, other: ObjectIds, other_rows: IntArray) -> BoolArray:
+        """Whether ids are those of the other column, pair by pair."""
         return np.asarray(self.ids[rows] == other.ids[other_rows], dtype=bool)
 
-    def objects(self, rows: Codes) -> Objects:
+    def objects(self, rows: IntArray) -> Objects:
         """Ids as they are."""
         return self.ids[rows]
 
 
-IdColumn = ByteIds | ObjectIds
-
-
 def id_columns(first: Ids, second: Ids) -> tuple[ByteIds, ByteIds] | tuple[ObjectIds, ObjectIds]:
-    """Two columns of ids in one form."""
-    one, other = _bytes_of(first), _bytes_of(second)
-    if one is not None and other is not None:
-        return one, other
+    """Two columns of ids in one form: as bytes if both are stored so."""
+    columns = _as_bytes(first), _as_bytes(second)
+    if columns[0] is not None and columns[1] is not None:
+        return columns[0], columns[1]
     return ObjectIds(_array_of(texts(first))), ObjectIds(_array_of(texts(second)))
 
 
 def texts(ids: Ids) -> list[str]:
     """Ids as texts."""
     if is_bytes(ids):
-        return [one.decode() for one in ids.tolist()]
+        return [id_.decode() for id_ in ids.tolist()]
     listed: list[str] = np.asarray(ids, dtype=object).tolist()
     return listed
 
@@ -152,15 +177,15 @@ def is_bytes(ids: Ids) -> bool:
     return isinstance(ids, np.ndarray) and ids.dtype.kind == "S"
 
 
-def block_starts(ids: Ids) -> Codes:
-    """Where an id differs from the one before, the first row counted."""
+def block_starts(ids: Ids) -> IntArray:
+    """The rows whose id differs from the one before, including the first row."""
     is_new = np.ones(len(ids), dtype=bool)
     is_new[1:] = np.asarray(ids[1:] != ids[:-1], dtype=bool)
     return np.flatnonzero(is_new)
 
 
-def codes_of(first: Ids, second: Ids) -> tuple[Codes, list[str]]:
-    """The codes of two columns of ids, in order of appearance, and the id of each code."""
+def codes_of(first: Ids, second: Ids) -> tuple[IntArray, list[str]]:
+    """IntArray for two columns of ids, in order of appearance, and the id of each code."""
     columns = [
         pd.Series(texts(ids) if is_bytes(ids) else ids, dtype="str") for ids in (first, second)
     ]
@@ -172,8 +197,8 @@ def _array_of(listed: list[Any]) -> Objects:
     return np.fromiter(listed, np.object_, len(listed))
 
 
-def _bytes_of(ids: Ids) -> ByteIds | None:
-    """The column in its bytes, where it lies in bytes."""
+def _as_bytes(ids: Ids) -> ByteIds | None:
+    """The column in its own bytes; None if it is not stored in bytes."""
     if is_bytes(ids):
         width = ids.dtype.itemsize
         data = np.frombuffer(ids.tobytes() + bytes(_WORD), np.uint8)
@@ -183,11 +208,11 @@ def _bytes_of(ids: Ids) -> ByteIds | None:
         return None
     column = ids.__arrow_array__()
     chunks = [chunk for chunk in getattr(column, "chunks", [column]) if len(chunk)]
-    return _of_arrow(chunks) if str(column.type) in _OFFSETS else None
+    return _from_arrow(chunks) if str(column.type) in _OFFSETS else None
 
 
-def _of_arrow(chunks: list[Any]) -> ByteIds:
-    """The column in Arrow's own bytes, which are copied only to put parts and padding together."""
+def _from_arrow(chunks: list[Any]) -> ByteIds:
+    """The column in Arrow's bytes, copied once to put its parts and the padding together."""
     parts, starts, lengths, n_before = [], [], [], 0
     for chunk in chunks:
         _, offset_bytes, data = chunk.buffers()

@@ -1,6 +1,6 @@
-"""Where documents stand in rankings: ranks by searching sorted scores, without sorting an id.
+"""Ranks of documents, by searching sorted scores; ids are not sorted.
 
-Ids are looked at only where a document in question shares its score with another.
+Ids are compared only if a document whose rank is wanted shares its score with another.
 """
 
 from __future__ import annotations
@@ -14,33 +14,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval_report.errors import DataError
-from rageval_report.rankings.hits import Codes, Floats
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
-Flags = NDArray[np.bool_]
 Objects = NDArray[np.object_]
 
-# Searched at a time, so that what a step of the search writes stays in the processor's cache.
+# Documents searched at a time: what each step of the search writes stays in the processor's cache.
 _BLOCK = 1 << 14
 
-# Sorted at a time: the cells of a square, a query a row.
+# Cells sorted at a time, one row per query: NumPy sorts many short rows faster than one long one.
 _CELLS = 1 << 16
 
-# Up to so many documents of one score each is compared with each; more are sorted.
+# Groups of equal score up to this size are compared all with all; larger ones are sorted.
 _FEW = 16
 
 
-def starts_of(lengths: Codes) -> Codes:
+def starts_of(lengths: IntArray) -> IntArray:
     """Where the rows of each query begin."""
     return np.cumsum(lengths) - lengths
 
 
-def spread(starts: Codes, lengths: Codes) -> Codes:
-    """The ranges that begin at `starts` and are so long, one after the other."""
+def spread(starts: IntArray, lengths: IntArray) -> IntArray:
+    """The ranges that begin at `starts` and have these lengths, one after the other."""
     return np.arange(int(lengths.sum())) + np.repeat(starts - starts_of(lengths), lengths)
 
 
-def from_the_best(scores: Floats, lengths: Codes) -> Floats:
-    """The negated scores of each query, ascending; rows of a query stand together."""
+def from_the_best(scores: FloatArray, lengths: IntArray) -> FloatArray:
+    """The negated scores of each query, ascending; the rows of a query stand together."""
     negated = -scores
     if _ascends(negated, lengths):
         return negated
@@ -51,23 +50,23 @@ def from_the_best(scores: Floats, lengths: Codes) -> Floats:
 
 
 def _squares(
-    values: Floats, lengths: Codes
-) -> Iterator[tuple[Codes, Codes | slice, Flags, Floats]]:
-    """The values of each query as a row, filled up with NaN; some queries at a time.
+    values: FloatArray, lengths: IntArray
+) -> Iterator[tuple[IntArray, IntArray | slice, BoolArray, FloatArray]]:
+    """The values of some queries at a time, one row per query, padded with NaN.
 
     Yields
     ------
     starts : ndarray of shape (n,)
         Where the values of each query begin.
     rows : ndarray or slice
-        Which values are taken.
+        Which values these are.
     inside : ndarray of shape (n, width)
-        Where they stand.
+        Which cells are not padding.
     square : ndarray of shape (n, width)
-        They themselves, and NaN.
+        The values and the padding.
     """
     starts = starts_of(lengths)
-    for queries in alike(lengths):
+    for queries in groups_of_similar_length(lengths):
         rows, inside = rows_of(queries, starts, lengths), is_inside(lengths[queries])
         if inside.all():  # lists of one length
             yield starts[queries], rows, inside, values[rows].reshape(inside.shape)
@@ -77,8 +76,8 @@ def _squares(
         yield starts[queries], rows, inside, square
 
 
-def alike(lengths: Codes) -> Iterator[Codes]:
-    """Queries that have about as many rows, some at a time, which fit into the cache."""
+def groups_of_similar_length(lengths: IntArray) -> Iterator[IntArray]:
+    """Queries with a similar number of rows (within a factor of 2), as many as fit the cache."""
     scale = np.frexp(lengths)[1]
     for size in np.unique(scale[lengths > 0]).tolist():
         queries = np.flatnonzero(scale == size)
@@ -87,21 +86,21 @@ def alike(lengths: Codes) -> Iterator[Codes]:
             yield queries[first : first + step]
 
 
-def rows_of(queries: Codes, starts: Codes, lengths: Codes) -> Codes | slice:
-    """The rows of some queries, which ascend."""
+def rows_of(queries: IntArray, starts: IntArray, lengths: IntArray) -> IntArray | slice:
+    """The rows of some queries, whose codes ascend."""
     first, last = int(queries[0]), int(queries[-1])
     if last - first + 1 == len(queries):
         return slice(int(starts[first]), int(starts[last] + lengths[last]))
     return spread(starts[queries], lengths[queries])
 
 
-def is_inside(lengths: Codes) -> Flags:
-    """Where the values of lists stand, if each is a row of a square, filled up."""
-    inside: Flags = np.arange(lengths.max()) < lengths[:, None]
+def is_inside(lengths: IntArray) -> BoolArray:
+    """Which cells are not padding, if each list is a row of a square."""
+    inside: BoolArray = np.arange(lengths.max()) < lengths[:, None]
     return inside
 
 
-def _ascends(values: Floats, lengths: Codes) -> bool:
+def _ascends(values: FloatArray, lengths: IntArray) -> bool:
     falls = values[1:] < values[:-1]
     if not falls.any():
         return True
@@ -111,8 +110,8 @@ def _ascends(values: Floats, lengths: Codes) -> bool:
 
 
 def _rows_from_the_best(
-    scores: Floats, lengths: Codes, kind: Literal["quicksort", "stable"]
-) -> Codes:
+    scores: FloatArray, lengths: IntArray, kind: Literal["quicksort", "stable"]
+) -> IntArray:
     """The rows of each query in the order of `from_the_best`."""
     order = np.empty(len(scores), np.int64)
     for starts, rows, inside, square in _squares(-scores, lengths):
@@ -121,17 +120,19 @@ def _rows_from_the_best(
     return order
 
 
-def n_better(ordered: Floats, lengths: Codes, query: Codes, scores: Floats) -> tuple[Codes, Flags]:
-    """How many documents of its query score more than each given one, and whether some are equal.
+def n_better(
+    ordered: FloatArray, lengths: IntArray, query: IntArray, scores: FloatArray
+) -> tuple[IntArray, BoolArray]:
+    """How many documents of the same query score more than each one, and whether some are equal.
 
     Parameters
     ----------
     ordered : ndarray
-        What `from_the_best` gives.
+        The result of `from_the_best`.
     lengths : ndarray of shape (n_queries,)
         The rows of each query.
     query, scores : ndarray of shape (n,)
-        The documents in question; each is one of its query's.
+        The documents in question; each is one of the rows.
     """
     slot = _n_below(ordered, lengths, query, -scores, np.less)
     after = np.minimum(slot + 1, len(ordered) - 1)
@@ -140,21 +141,44 @@ def n_better(ordered: Floats, lengths: Codes, query: Codes, scores: Floats) -> t
     return slot - starts_of(lengths)[query], tied
 
 
+def n_better_at(
+    ordered: FloatArray, scores: FloatArray, lengths: IntArray, query: IntArray, place: IntArray
+) -> tuple[IntArray, BoolArray]:
+    """As `n_better`, for documents that are known by their places among all scores.
+
+    If the run is in order already, as most are, the places are the ranks and nothing is searched.
+    """
+    if not (ordered == -scores).all():
+        return n_better(ordered, lengths, query, scores[place])
+    starts = starts_of(lengths)
+    is_first = np.ones(len(ordered) + 1, dtype=bool)
+    is_first[1:-1] = ordered[1:] != ordered[:-1]
+    is_first[starts] = True
+    tied: BoolArray = ~(is_first[place] & is_first[place + 1])
+    if tied.any():  # the rank of the first of equal scores
+        first = np.flatnonzero(is_first)
+        place = place.copy()
+        place[tied] = first[np.searchsorted(first, place[tied], side="right") - 1]
+    return place - starts[query], tied
+
+
 def _n_below(
-    ordered: Floats, lengths: Codes, query: Codes, values: Floats, below: np.ufunc
-) -> Codes:
-    """The row up to which values of its query are below each given one, which is among them."""
+    ordered: FloatArray, lengths: IntArray, query: IntArray, values: FloatArray, below: np.ufunc
+) -> IntArray:
+    """The row up to which values of the same query are below each one, which is among them."""
     starts = starts_of(lengths)
     slot = np.empty(len(query), np.int64)
     for first in range(0, len(query), _BLOCK):
         block = slice(first, first + _BLOCK)
         codes = query[block]
-        slot[block] = _bisected(ordered, starts[codes], lengths[codes], values[block], below)
+        slot[block] = _bisect(ordered, starts[codes], lengths[codes], values[block], below)
     return slot
 
 
-def _bisected(ordered: Floats, low: Codes, length: Codes, values: Floats, below: np.ufunc) -> Codes:
-    """Halve the rows in question until one is left, as often for all: without a branch."""
+def _bisect(
+    ordered: FloatArray, low: IntArray, length: IntArray, values: FloatArray, below: np.ufunc
+) -> IntArray:
+    """Halve the rows in question until one is left: the same steps for all, without a branch."""
     for _ in range((int(length.max()) - 1).bit_length()):
         half = length >> 1
         length = length - half
@@ -164,8 +188,8 @@ def _bisected(ordered: Floats, low: Codes, length: Codes, values: Floats, below:
     return low
 
 
-def is_tied(ordered: Floats, lengths: Codes) -> Flags:
-    """Which rows have a neighbour of the same score in the same query."""
+def is_tied(ordered: FloatArray, lengths: IntArray) -> BoolArray:
+    """Which rows have a neighbour with the same score in the same query."""
     same = ordered[1:] == ordered[:-1]
     if same.any():
         inner = starts_of(lengths)[1:]
@@ -176,7 +200,7 @@ def is_tied(ordered: Floats, lengths: Codes) -> Flags:
     return tied
 
 
-def n_tied(ordered: Floats, lengths: Codes) -> Codes:
+def n_tied(ordered: FloatArray, lengths: IntArray) -> IntArray:
     """How many documents of each query share their score with another."""
     tied = is_tied(ordered, lengths)
     if not tied.any():
@@ -185,71 +209,71 @@ def n_tied(ordered: Floats, lengths: Codes) -> Codes:
     return np.diff(ends, prepend=0).astype(np.int64)
 
 
-# -- among equals
+# -- among equal scores
 
 
 def n_equal_ahead(
-    scores: Floats,
-    lengths: Codes,
-    query: Codes,
-    rank: Codes,
+    scores: FloatArray,
+    lengths: IntArray,
+    query: IntArray,
+    rank: IntArray,
     doc: Objects,
-    ids_of: Callable[[Codes], Objects],
+    ids_of: Callable[[IntArray], Objects],
     *,
     by_id: bool,
-) -> Codes:
-    """How many documents of its query and score stand ahead of each given one.
+) -> IntArray:
+    """How many documents of the same query and score go ahead of each one.
 
     Parameters
     ----------
     scores : ndarray
-        Of all rows; rows of a query stand together.
+        The scores of all rows; the rows of a query stand together.
     lengths : ndarray of shape (n_queries,)
         The rows of each query.
     query, rank, doc : ndarray of shape (n,)
-        The documents in question: query, what `n_better` says, and id.
+        The documents in question: query, number of better ones (`n_better`), and id.
     ids_of : callable
-        The ids of some rows.
+        A function that returns the ids of some rows.
     by_id : bool
-        Whether of equal scores the later id goes first; else the order of the rows holds.
+        Whether of equal scores the later id goes first; otherwise the order of the rows decides.
 
     Raises
     ------
     DataError
-        If ids are not all texts.
+        If an id is not a text.
     """
     order = _rows_from_the_best(scores, lengths, "quicksort" if by_id else "stable")
     ordered = -scores[order]
     low = starts_of(lengths)[query] + rank
     high = _n_below(ordered, lengths, query, ordered[low], np.less_equal)
-    wanted = _covered(low, high, len(order))
-    first, size = (np.cumsum(wanted) - 1)[low], high - low
+    in_groups = _is_covered(low, high, len(order))
+    first, size = (np.cumsum(in_groups) - 1)[low], high - low
     try:
-        return _n_ahead_in_groups(ids_of(order[wanted]), first, size, doc, by_id=by_id)
+        return _n_ahead_in_groups(ids_of(order[in_groups]), first, size, doc, by_id=by_id)
     except TypeError as exc:
         raise DataError(f"document ids must all be texts; {exc}") from exc
 
 
-def touched(query: Codes, n_queries: int) -> tuple[Codes, Codes]:
-    """The queries that there are, ascending, and for each row which of these its query is."""
-    is_there = np.zeros(n_queries, dtype=bool)
-    is_there[query] = True
-    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[query]
+def distinct_queries(query: IntArray, n_queries: int) -> tuple[IntArray, IntArray]:
+    """The distinct queries, ascending, and for each row the position of its query among them."""
+    is_used = np.zeros(n_queries, dtype=bool)
+    is_used[query] = True
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[query]
 
 
-def _covered(low: Codes, high: Codes, n: int) -> Flags:
-    """Which of `n` places lie in one of the ranges, which are equal or apart."""
+def _is_covered(low: IntArray, high: IntArray, n: int) -> BoolArray:
+    """Which of `n` places lie in one of the ranges, which are equal or disjoint."""
     step = np.zeros(n + 1, np.int8)
     step[high] = -1
     step[low] += 1  # a range may begin where another ends
-    covered: Flags = np.cumsum(step[:n], dtype=np.int8) > 0
+    covered: BoolArray = np.cumsum(step[:n], dtype=np.int8) > 0
     return covered
 
 
 def _n_ahead_in_groups(
-    ids: Objects, first: Codes, size: Codes, doc: Objects, *, by_id: bool
-) -> Codes:
-    """How many of the group, which is the `size` ids from `first` on, stand ahead of each."""
+    ids: Objects, first: IntArray, size: IntArray, doc: Objects, *, by_id: bool
+) -> IntArray:
+    """How many documents of its group (`size` ids from `first` on) go ahead of each one."""
     ahead = np.empty(len(doc), np.int64)
     few = np.flatnonzero(size <= _FEW)
     for start in range(0, len(few), _BLOCK):
@@ -260,29 +284,31 @@ def _n_ahead_in_groups(
     return ahead
 
 
-def _n_ahead_of_few(ids: Objects, first: Codes, size: Codes, doc: Objects, *, by_id: bool) -> Codes:
-    """Each document is compared with all of its group."""
+def _n_ahead_of_few(
+    ids: Objects, first: IntArray, size: IntArray, doc: Objects, *, by_id: bool
+) -> IntArray:
+    """Compare each document with all of its group."""
     other = spread(first, size)
     repeated = chain.from_iterable(map(repeat, doc.tolist(), size.tolist()))
     pairs = map(gt if by_id else eq, ids[other].tolist(), repeated)
     holds = np.fromiter(pairs, dtype=bool, count=len(other))
     if by_id:
-        ahead: Codes = np.add.reduceat(holds, starts_of(size), dtype=np.int64)
+        ahead: IntArray = np.add.reduceat(holds, starts_of(size), dtype=np.int64)
     else:
         ahead = other[holds] - first  # each is once equal to itself
     return ahead
 
 
 def _n_ahead_of_many(
-    ids: Objects, first: Codes, size: Codes, doc: Objects, *, by_id: bool
+    ids: Objects, first: IntArray, size: IntArray, doc: Objects, *, by_id: bool
 ) -> list[int]:
-    """Each group is put in order once."""
+    """Sort each group once."""
     groups: dict[int, dict[Any, int]] = {}
     ahead = []
-    for start, length, one in zip(first.tolist(), size.tolist(), doc.tolist(), strict=True):
+    for start, length, id_ in zip(first.tolist(), size.tolist(), doc.tolist(), strict=True):
         if start not in groups:
             group: Sequence[Any] = ids[start : start + length].tolist()
             group = sorted(group, reverse=True) if by_id else group
             groups[start] = {member: place for place, member in enumerate(group)}
-        ahead.append(groups[start][one])
+        ahead.append(groups[start][id_])
     return ahead

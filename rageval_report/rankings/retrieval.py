@@ -1,7 +1,9 @@
-"""Metrics of rankings: each a function of the hit table and a cutoff, one score a query.
+"""Metrics of rankings: functions of the hit table and a cutoff that return one score per query.
 
-Where trec_eval defines a metric, the values are its own to the last bit: sums are added in the
-order of the ranks, and logarithms are those of the C library.
+If trec_eval defines a metric, the values equal those of trec_eval to the last bit: sums are added
+in the order of the ranks, and logarithms are those of the C library.
+
+`k` is the cutoff, an integer >= 1; a metric uses everything that was retrieved if it is omitted.
 """
 
 from __future__ import annotations
@@ -9,30 +11,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rageval_report.rankings.checks import checked_cutoff
-from rageval_report.rankings.hits import Codes, Floats, Hits
+from rageval_report.rankings.checks import check_cutoff
+from rageval_report.rankings.hits import Hits
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
-# From this grade on, two to its power is near the end of what a float holds.
+# The gain 2^grade of a higher grade is scaled down: sums of 2^1024 and above overflow a float.
 _STEEPEST = 512
 
-# Of the first 0 results nothing can be said.
-_cutoff = partial(checked_cutoff, least=1)
+# Nothing can be said about the first 0 results.
+_cutoff = partial(check_cutoff, least=1)
 
 
-def n_relevant_retrieved(hits: Hits, k: int | None = None) -> Codes:
-    """The relevant documents among the first `k`, query by query.
+def n_relevant_retrieved(hits: Hits, k: int | None = None) -> IntArray:
+    """The number of relevant documents among the first `k`, query by query.
 
     Parameters
     ----------
     hits : Hits
         The hit table.
     k : int, optional
-        The cutoff; all that was retrieved where not given.
+        The cutoff; everything that was retrieved if omitted.
 
     Returns
     -------
@@ -42,7 +43,7 @@ def n_relevant_retrieved(hits: Hits, k: int | None = None) -> Codes:
     Raises
     ------
     DataError
-        If `k` is not a whole number from 1 up.
+        If `k` is not an integer >= 1.
 
     Examples
     --------
@@ -55,8 +56,8 @@ def n_relevant_retrieved(hits: Hits, k: int | None = None) -> Codes:
     return hits.count(hits.relevant_query[hits.relevant_rank < _cutoff(k)])
 
 
-def n_judged_retrieved(hits: Hits, k: int | None = None) -> Codes:
-    """The judged documents, relevant or not, among the first `k`, query by query.
+def n_judged_retrieved(hits: Hits, k: int | None = None) -> IntArray:
+    """The number of judged documents, relevant or not, among the first `k`, query by query.
 
     Examples
     --------
@@ -70,10 +71,11 @@ def n_judged_retrieved(hits: Hits, k: int | None = None) -> Codes:
     return hits.count(hits.query[judged])
 
 
-def precision(hits: Hits, k: int | None = None) -> Floats:
-    """The share of the first `k` that is relevant; a list that is shorter is filled up.
+def precision(hits: Hits, k: int | None = None) -> FloatArray:
+    """The share of the first `k` documents that is relevant.
 
-    Without a cutoff, the share of what was retrieved.
+    A shorter list counts as filled up with documents that are not relevant. Without a cutoff, the
+    share of what was retrieved.
 
     Examples
     --------
@@ -81,12 +83,12 @@ def precision(hits: Hits, k: int | None = None) -> Floats:
     >>> precision(hits_of([["a", "b", "c"]], [["b", "c"]]), 4)
     array([0.5])
     """
-    found = n_relevant_retrieved(hits, k)
-    return _ratio(found, hits.n_retrieved if k is None else np.full(hits.n_queries, k))
+    n_relevant = n_relevant_retrieved(hits, k)
+    return _ratio(n_relevant, hits.n_retrieved if k is None else np.full(hits.n_queries, k))
 
 
-def recall(hits: Hits, k: int | None = None) -> Floats:
-    """The share of the relevant documents that stand among the first `k`; 0 if there are none.
+def recall(hits: Hits, k: int | None = None) -> FloatArray:
+    """The share of the relevant documents that are among the first `k`; 0 if there are none.
 
     Examples
     --------
@@ -97,7 +99,7 @@ def recall(hits: Hits, k: int | None = None) -> Floats:
     return _ratio(n_relevant_retrieved(hits, k), hits.n_relevant)
 
 
-def f1(hits: Hits, k: int | None = None) -> Floats:
+def f1(hits: Hits, k: int | None = None) -> FloatArray:
     """The harmonic mean of precision and recall at the same cutoff.
 
     Examples
@@ -110,8 +112,8 @@ def f1(hits: Hits, k: int | None = None) -> Floats:
     return _ratio(2 * exact * complete, exact + complete)
 
 
-def hit(hits: Hits, k: int | None = None) -> Floats:
-    """Whether anything relevant stands among the first `k`.
+def hit(hits: Hits, k: int | None = None) -> FloatArray:
+    """Whether a relevant document is among the first `k`.
 
     Examples
     --------
@@ -122,11 +124,11 @@ def hit(hits: Hits, k: int | None = None) -> Floats:
     return (n_relevant_retrieved(hits, k) > 0).astype(np.float64)
 
 
-def single_hit(hits: Hits, k: int | None = None) -> Floats:
+def single_hit(hits: Hits, k: int | None = None) -> FloatArray:
     """Whether the first result is relevant: the single hit of Haystack's proposal.
 
-    The same as ``precision@1``. A cutoff never takes the first result away, so it moves nothing.
-    What Haystack 2 computes under this name is `document_recall_single_hit`.
+    The same as ``precision@1``. A cutoff changes nothing: it never removes the first result.
+    Haystack 2 uses this name for `document_recall_single_hit`.
 
     References
     ----------
@@ -142,11 +144,11 @@ def single_hit(hits: Hits, k: int | None = None) -> Floats:
     return hit(hits, 1 if k is None else min(_cutoff(k), 1))
 
 
-def multi_hit(hits: Hits, k: int | None = None) -> Floats:
+def multi_hit(hits: Hits, k: int | None = None) -> FloatArray:
     """The share of relevant among the first `k`: the multi hit of Haystack's proposal.
 
-    The same as `precision`: a list that is shorter than `k` is filled up. What Haystack 2 computes
-    under this name is `document_recall_multi_hit`.
+    The same as `precision`: a list that is shorter than `k` is filled up. Haystack 2 uses this name
+    for `document_recall_multi_hit`.
 
     References
     ----------
@@ -162,7 +164,7 @@ def multi_hit(hits: Hits, k: int | None = None) -> Floats:
     return precision(hits, k)
 
 
-def document_recall_single_hit(hits: Hits, k: int | None = None) -> Floats:
+def document_recall_single_hit(hits: Hits, k: int | None = None) -> FloatArray:
     """Whether any result is relevant: the mode "single_hit" of Haystack 2's document recall.
 
     The same as `hit`. Nothing retrieved, or nothing relevant, is 0.
@@ -180,8 +182,8 @@ def document_recall_single_hit(hits: Hits, k: int | None = None) -> Floats:
     return hit(hits, k)
 
 
-def document_recall_multi_hit(hits: Hits, k: int | None = None) -> Floats:
-    """The share of the relevant that was found: the mode "multi_hit" of Haystack 2's recall.
+def document_recall_multi_hit(hits: Hits, k: int | None = None) -> FloatArray:
+    """The share of the relevant documents that was retrieved: "multi_hit" of Haystack 2's recall.
 
     The same as `recall`. Nothing retrieved, or nothing relevant, is 0.
 
@@ -198,8 +200,8 @@ def document_recall_multi_hit(hits: Hits, k: int | None = None) -> Floats:
     return recall(hits, k)
 
 
-def reachable_recall(hits: Hits, k: int | None = None) -> Floats:
-    """The relevant documents among the first `k` over those that `k` places could have held.
+def reachable_recall(hits: Hits, k: int | None = None) -> FloatArray:
+    """The relevant documents among the first `k`, over the most that `k` places can hold.
 
     Examples
     --------
@@ -211,8 +213,8 @@ def reachable_recall(hits: Hits, k: int | None = None) -> Floats:
     return _ratio(n_relevant_retrieved(hits, k), most)
 
 
-def reciprocal_rank(hits: Hits, k: int | None = None) -> Floats:
-    """One over the rank of the first relevant document; 0 if none stands among the first `k`.
+def reciprocal_rank(hits: Hits, k: int | None = None) -> FloatArray:
+    """One over the rank of the first relevant document; 0 if none is among the first `k`.
 
     References
     ----------
@@ -230,10 +232,10 @@ def reciprocal_rank(hits: Hits, k: int | None = None) -> Floats:
     return scores
 
 
-def average_precision(hits: Hits, k: int | None = None) -> Floats:
-    """The sum of the precisions at the relevant documents, over all that are relevant.
+def average_precision(hits: Hits, k: int | None = None) -> FloatArray:
+    """The sum of the precisions at the relevant documents, over the number of relevant documents.
 
-    With a cutoff the sum ends there, and the divisor stays: what trec_eval calls map_cut.
+    With a cutoff the sum ends there, and the divisor stays the same, as in map_cut of trec_eval.
 
     Examples
     --------
@@ -246,8 +248,8 @@ def average_precision(hits: Hits, k: int | None = None) -> Floats:
     return _ratio(hits.add_up(hits.relevant_query[inside], precisions), hits.n_relevant)
 
 
-def r_precision(hits: Hits, k: int | None = None) -> Floats:
-    """The precision after as many documents as are relevant; a cutoff shortens the list before.
+def r_precision(hits: Hits, k: int | None = None) -> FloatArray:
+    """The precision at R, the number of relevant documents; a cutoff shortens the list first.
 
     Examples
     --------
@@ -260,12 +262,12 @@ def r_precision(hits: Hits, k: int | None = None) -> Floats:
     return _ratio(hits.count(hits.relevant_query[inside]), hits.n_relevant)
 
 
-def bpref(hits: Hits, k: int | None = None) -> Floats:
-    """How often judged relevant documents stand before judged non-relevant ones.
+def bpref(hits: Hits, k: int | None = None) -> FloatArray:
+    """How often judged relevant documents rank above judged non-relevant ones.
 
-    Documents without a judgment, or with one below 0, are passed over. A relevant document without
-    any non-relevant one above counts in full; each one above costs a share of the fewer of the
-    judged non-relevant and the relevant.
+    Documents without a judgment, or with a grade below 0, are ignored. A relevant document counts
+    1, less 1/m for each judged non-relevant document above it, where m is the number of relevant or
+    of judged non-relevant documents, whichever is smaller.
 
     References
     ----------
@@ -285,11 +287,11 @@ def bpref(hits: Hits, k: int | None = None) -> Floats:
     return _ratio(hits.add_up(query, preferred), hits.n_relevant)
 
 
-def ndcg(hits: Hits, k: int | None = None) -> Floats:
+def ndcg(hits: Hits, k: int | None = None) -> FloatArray:
     """Discounted cumulative gain over that of the ideal order; the gain is the grade.
 
     The ideal order is that of all judged documents, cut at `k`. A grade of 0 or less has no gain;
-    the relevance level is not asked for.
+    the relevance level does not matter.
 
     References
     ----------
@@ -304,7 +306,7 @@ def ndcg(hits: Hits, k: int | None = None) -> Floats:
     return _ndcg(hits, k, lambda _, grade: grade)
 
 
-def ndcg_exp(hits: Hits, k: int | None = None) -> Floats:
+def ndcg_exp(hits: Hits, k: int | None = None) -> FloatArray:
     """Discounted cumulative gain over that of the ideal order; the gain is 2^grade - 1.
 
     References
@@ -320,12 +322,14 @@ def ndcg_exp(hits: Hits, k: int | None = None) -> Floats:
     query, _, grade = hits.ideal
     top = np.zeros(hits.n_queries)
     np.maximum.at(top, query, grade)
-    # A gain too large for a float is divided by a power of two, which the ratio does not see.
+    # Dividing all gains of a query by a power of two changes nothing in the ratio.
     shift = np.where(top > _STEEPEST, np.ceil(top), 0.0)
     return _ndcg(hits, k, lambda q, g: np.exp2(g - shift[q]) - np.exp2(-shift[q]))
 
 
-def _ndcg(hits: Hits, k: int | None, gain: Callable[[Codes, Floats], Floats]) -> Floats:
+def _ndcg(
+    hits: Hits, k: int | None, gain: Callable[[IntArray, FloatArray], FloatArray]
+) -> FloatArray:
     has_gain = np.flatnonzero(hits.grade > 0)
     if k is not None:
         has_gain = has_gain[hits.rank[has_gain] < _cutoff(k)]
@@ -335,20 +339,20 @@ def _ndcg(hits: Hits, k: int | None, gain: Callable[[Codes, Floats], Floats]) ->
     return _ratio(actual, _dcg(hits, query, rank, gain(query, grade)))
 
 
-def _dcg(hits: Hits, query: Codes, rank: Codes, gains: Floats) -> Floats:
+def _dcg(hits: Hits, query: IntArray, rank: IntArray, gains: FloatArray) -> FloatArray:
     return hits.add_up(query, gains / _discounts(rank)[rank])
 
 
-def _discounts(rank: Codes) -> Floats:
-    """The logarithms of the ranks up to the last; of the C library, as NumPy's differ in a bit."""
+def _discounts(rank: IntArray) -> FloatArray:
+    """The logarithms up to the last rank, of the C library: NumPy's may differ in the last bit."""
     return np.array([math.log2(place + 2) for place in range(int(rank.max(initial=-1)) + 1)])
 
 
-def _within(rank: Codes, k: int | None) -> NDArray[np.bool_]:
+def _within(rank: IntArray, k: int | None) -> BoolArray:
     return np.ones(len(rank), dtype=bool) if k is None else rank < _cutoff(k)
 
 
-def _ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
-    """The quotient, 0 where there is nothing to divide by."""
-    quotients: Floats = np.divide(above, below, out=np.zeros(len(above)), where=below != 0)
+def _ratio(above: FloatArray | IntArray, below: FloatArray | IntArray) -> FloatArray:
+    """The quotient; 0 if the divisor is 0."""
+    quotients: FloatArray = np.divide(above, below, out=np.zeros(len(above)), where=below != 0)
     return quotients

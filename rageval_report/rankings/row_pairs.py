@@ -1,29 +1,40 @@
-"""Rows of a run and of its judgments that are of one query and document.
+"""Pairs of a row of a run and a row of its judgments that have one query and document.
 
-The hashes of a query's documents are sorted, the retrieved and the judged together. Neighbours of
-one hash are compared in full; where that does not settle it, the documents of the query are coded.
+For each query the hashes of the retrieved and of the judged documents are sorted together.
+Neighbours with one hash are compared in full; if they differ, or more than two share a hash, the
+documents of that query get codes instead of hashes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.rankings.hits import Codes
-from rageval_report.rankings.id_columns import IdColumn, Words
-from rageval_report.rankings.order import alike, is_inside, rows_of, spread, starts_of
+from rageval_report.rankings.id_columns import Hashes, IdColumn
+from rageval_report.rankings.order import (
+    groups_of_similar_length,
+    is_inside,
+    rows_of,
+    spread,
+    starts_of,
+)
+from rageval_report.types import IntArray
+
+Column = TypeVar("Column", bound=IdColumn)
 
 # The codes of rows in the order of queries, where each query begins, how many rows it has.
-_Side = tuple[Words, Codes, Codes]
+_Side = tuple[Hashes, IntArray, IntArray]
 
+# Fills up short lists; it sorts behind everything else.
 _FULL = np.uint64(2**64 - 1)
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
-    """Rows, those of a query together.
+class RowLists:
+    """Rows, query after query.
 
     Parameters
     ----------
@@ -33,69 +44,69 @@ class Lists:
         How many rows each query has.
     """
 
-    order: Codes | slice
-    lengths: Codes
+    order: IntArray | slice
+    lengths: IntArray
 
-    def rows(self, places: Codes) -> Codes:
-        """The rows that stand at some places of the order."""
+    def rows(self, places: IntArray) -> IntArray:
+        """The rows at some places of the order."""
         return places if isinstance(self.order, slice) else self.order[places]
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
-    """Rows of the same query and document.
+class RowPairs:
+    """Pairs of rows with the same query and document.
 
     Parameters
     ----------
     query : ndarray of shape (n,)
         The query.
     run, judged : ndarray of shape (n,)
-        Their places in the lists of the run and of the judgments.
+        The places of the rows in the lists of the run and of the judgments.
     crowded : ndarray
-        Queries in which two rows of one side are of one document, or share its hash.
+        Queries in which two rows of one side have one document, or share its hash.
     """
 
-    query: Codes
-    run: Codes
-    judged: Codes
-    crowded: Codes
+    query: IntArray
+    run: IntArray
+    judged: IntArray
+    crowded: IntArray
 
 
-def lists_of(block_code: Codes, block_starts: Codes, n_rows: int, n_queries: int) -> Lists:
+def lists_of(block_code: IntArray, block_starts: IntArray, n_rows: int, n_queries: int) -> RowLists:
     """The rows of each query.
 
     Parameters
     ----------
     block_code : ndarray of shape (n_blocks,)
-        The query of each block of rows that stand together.
+        The query of each block of neighbouring rows.
     block_starts : ndarray of shape (n_blocks,)
-        Where it begins.
+        The first row of each block.
     n_rows, n_queries : int
-        How many there are.
+        The numbers of rows and of queries.
     """
     block_lengths = np.diff(block_starts, append=n_rows)
     lengths = np.zeros(n_queries, np.int64)
     np.add.at(lengths, block_code, block_lengths)
     if (block_code[1:] >= block_code[:-1]).all():
-        return Lists(slice(None), lengths)
+        return RowLists(slice(None), lengths)
     by_code = np.argsort(block_code, kind="stable")
-    return Lists(spread(block_starts[by_code], block_lengths[by_code]), lengths)
+    return RowLists(spread(block_starts[by_code], block_lengths[by_code]), lengths)
 
 
-def pairs_of(run: Lists, run_ids: IdColumn, judged: Lists, judged_ids: IdColumn) -> Pairs:
+def pairs_of(run: RowLists, run_ids: Column, judged: RowLists, judged_ids: Column) -> RowPairs:
     """The rows of judged documents that were retrieved.
 
     Parameters
     ----------
-    run, judged : Lists
+    run, judged : RowLists
         The rows of each query.
-    run_ids, judged_ids : ByteIds or ObjectIds
-        The documents, a row a document, both in one form.
+    run_ids, judged_ids : IdColumn
+        The document of each row, both columns in one form.
 
     Returns
     -------
-    Pairs
-        Crowded are the queries in which a document stands twice.
+    RowPairs
+        Its crowded queries are those in which a document appears twice.
     """
     likely = _neighbours(
         run_ids.hashes()[run.order], run.lengths, judged_ids.hashes()[judged.order], judged.lengths
@@ -106,7 +117,7 @@ def pairs_of(run: Lists, run_ids: IdColumn, judged: Lists, judged_ids: IdColumn)
     doubtful = np.union1d(likely.crowded, likely.query[~equal])
     sure = ~np.isin(likely.query, doubtful)
     more = _pairs_by_codes(doubtful, run, run_ids, judged, judged_ids)
-    return Pairs(
+    return RowPairs(
         np.concatenate([likely.query[sure], more.query]),
         np.concatenate([likely.run[sure], more.run]),
         np.concatenate([likely.judged[sure], more.judged]),
@@ -115,23 +126,23 @@ def pairs_of(run: Lists, run_ids: IdColumn, judged: Lists, judged_ids: IdColumn)
 
 
 def _pairs_by_codes(
-    queries: Codes, run: Lists, run_ids: IdColumn, judged: Lists, judged_ids: IdColumn
-) -> Pairs:
-    """The same for some queries, by codes of the documents."""
+    queries: IntArray, run: RowLists, run_ids: Column, judged: RowLists, judged_ids: Column
+) -> RowPairs:
+    """As `pairs_of`, for some queries, by codes of the documents."""
     places = [
-        spread(starts_of(one.lengths)[queries], one.lengths[queries]) for one in (run, judged)
+        spread(starts_of(side.lengths)[queries], side.lengths[queries]) for side in (run, judged)
     ]
     objects = [run_ids.objects(run.rows(places[0])), judged_ids.objects(judged.rows(places[1]))]
     codes = pd.factorize(np.concatenate(objects))[0].astype(np.uint64)
     n = len(objects[0])
-    found = _neighbours(codes[:n], run.lengths[queries], codes[n:], judged.lengths[queries])
-    return Pairs(
-        queries[found.query], places[0][found.run], places[1][found.judged], queries[found.crowded]
+    pairs = _neighbours(codes[:n], run.lengths[queries], codes[n:], judged.lengths[queries])
+    return RowPairs(
+        queries[pairs.query], places[0][pairs.run], places[1][pairs.judged], queries[pairs.crowded]
     )
 
 
-def _neighbours(run: Words, n_run: Codes, judged: Words, n_judged: Codes) -> Pairs:
-    """Rows of one query and code, where there are just one retrieved and one judged.
+def _neighbours(run: Hashes, n_run: IntArray, judged: Hashes, n_judged: IntArray) -> RowPairs:
+    """Pairs of one retrieved and one judged row that are alone with their query and code.
 
     Parameters
     ----------
@@ -141,12 +152,19 @@ def _neighbours(run: Words, n_run: Codes, judged: Words, n_judged: Codes) -> Pai
         The rows of each query.
     """
     sides = (run, starts_of(n_run), n_run), (judged, starts_of(n_judged), n_judged)
-    parts = [_pairs_among(queries, *sides) for queries in alike(n_run + n_judged)]
-    return Pairs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    groups = groups_of_similar_length(n_run + n_judged)
+    parts = [_pairs_among(queries, *sides) for queries in groups]
+    return RowPairs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _pairs_among(queries: Codes, run: _Side, judged: _Side) -> tuple[Codes, Codes, Codes, Codes]:
-    """The columns of `Pairs`, of some queries: each is sorted as a row of codes and places."""
+def _pairs_among(
+    queries: IntArray, run: _Side, judged: _Side
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """The columns of `RowPairs` for some queries, each sorted as a row of codes and places.
+
+    The place of a row in its list is put into the low bits of its code: after sorting, neighbours
+    that differ in no other bit are candidates, and the low bits say which rows they are.
+    """
     first, more = (int(lengths[queries].max()) for _, _, lengths in (run, judged))
     width = first + more
     place_bits, above = np.uint64(width.bit_length()), np.uint64(1 << width.bit_length())
@@ -154,13 +172,13 @@ def _pairs_among(queries: Codes, run: _Side, judged: _Side) -> tuple[Codes, Code
     for part, (codes, starts, lengths) in ((square[:, :first], run), (square[:, first:], judged)):
         rows = rows_of(queries, starts, lengths)
         part[is_inside(lengths[queries])] = codes[rows] << place_bits
-    square |= np.arange(width, dtype=np.uint64)  # what fills up stays as it is, and goes last
+    square |= np.arange(width, dtype=np.uint64)  # the padding stays as it is, and goes last
     square.sort(axis=1)
-    one, other = square[:, :-1], square[:, 1:]
-    line, place = np.nonzero(((one ^ other) < above) & (other != _FULL))
+    left, right = square[:, :-1], square[:, 1:]
+    line, place = np.nonzero(((left ^ right) < above) & (right != _FULL))
     query = queries[line]
     mine, theirs = (
-        (side[line, place] & (above - np.uint64(1))).astype(np.int64) for side in (one, other)
+        (side[line, place] & (above - np.uint64(1))).astype(np.int64) for side in (left, right)
     )
     across = (mine < first) & (theirs >= first)
     crowded = np.unique(query[~across])

@@ -1,4 +1,4 @@
-"""Rankings and relevance judgments become a table of scores, whatever form they come in."""
+"""Scores of rankings: runs and relevance judgments of any form become a table of scores."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, UnknownNameError, named
-from rageval_report.rankings.checks import checked_cutoff
-from rageval_report.rankings.from_dicts import joined_dicts, plain_table
-from rageval_report.rankings.hits import Floats, Hits
+from rageval_report.errors import DataError, UnknownNameError, check_choice, named
+from rageval_report.rankings.checks import check_cutoff
+from rageval_report.rankings.from_dicts import join_dicts, plain_table
+from rageval_report.rankings.hits import Hits
 from rageval_report.rankings.inputs import (
-    DUPLICATES,
-    Duplicates,
-    Matched,
-    Rules,
+    DUPLICATE_DOCS,
+    DuplicateDocs,
+    JoinedInputs,
+    JoinRules,
     grade_of_listed,
-    matched,
-    ranks_as_scores,
+    join_inputs,
+    score_of_place,
 )
 from rageval_report.rankings.joined import TIES, Joined, Ties
 from rageval_report.rankings.retrieval import n_judged_retrieved
 from rageval_report.scores.metric import METRICS, Catalogue, MetricFunction
+from rageval_report.types import FloatArray
 
 NoRelevant = Literal["zero", "skip"]
 _NO_RELEVANT: tuple[NoRelevant, ...] = ("zero", "skip")
@@ -39,14 +40,15 @@ class RankedScores:
     Parameters
     ----------
     scores : DataFrame
-        A row a judged query, in the order of the judgments; a column a metric, named as asked.
+        One row per judged query, in the order of the judgments; one column per metric, named as
+        requested.
     details : DataFrame
-        The same rows: ``n_relevant``, ``n_retrieved``, ``tied_share`` (of the retrieved documents,
-        those that share their score with another), and ``n_judged@k`` for each cutoff asked for.
+        The same rows: ``n_relevant``, ``n_retrieved``, ``tied_share`` (the share of the retrieved
+        documents whose score another one has as well), and ``n_judged@k`` for each cutoff.
     notes : tuple of str
         What was missing, ignored, tied or skipped.
     hits : Hits
-        The hit table, from which further metrics cost next to nothing.
+        The hit table, from which further metrics are computed quickly.
     """
 
     scores: pd.DataFrame
@@ -56,17 +58,17 @@ class RankedScores:
 
 
 def score_table_of_rankings(
-    run: Any,
-    qrels: Any,
+    run: object,
+    qrels: object,
     metrics: str | Sequence[str],
     *,
     ties: Ties = "docid",
     relevance_level: float = 1,
     no_relevant: NoRelevant = "zero",
     drop_self: bool = False,
-    duplicates: Duplicates = "error",
+    duplicates: DuplicateDocs = "error",
 ) -> RankedScores:
-    """Score what was retrieved against what was judged relevant, query by query.
+    """Score a run against relevance judgments, query by query.
 
     Parameters
     ----------
@@ -79,36 +81,36 @@ def score_table_of_rankings(
         tidy frame with columns ``query_id``, ``doc_id``, ``relevance``; or a TREC qrels file (four
         columns) or BEIR qrels file (three columns split at tabs).
     metrics : str or sequence of str
-        As "ndcg@10", "recall@5", "mrr", "P_5", "ndcg_cut_10".
+        Names such as "ndcg@10", "recall@5", "mrr", "P_5", "ndcg_cut_10".
     ties : {"docid", "input", "error"}
-        Documents of equal score stand by id, descending, as trec_eval has it; as they were given;
-        or are refused.
+        The order of documents of equal score: by id, descending, as in trec_eval; as in the run;
+        or an error.
     relevance_level : float
-        The lowest grade that is relevant. nDCG does not ask for it.
+        The lowest grade that is relevant. nDCG does not depend on it.
     no_relevant : {"zero", "skip"}
-        What a query scores for which nothing is relevant: 0, or NaN.
+        The score of a query without a relevant document: 0, or NaN.
     drop_self : bool
-        Whether a retrieved document that bears its query's id is left out before ranks are
-        counted, where queries are documents of the corpus, as in ArguAna. Judgments stay as they
-        are.
+        Whether to leave out a retrieved document whose id is that of its query before ranks are
+        counted. Use it if queries are documents of the corpus, as in ArguAna. The judgments are
+        not changed.
     duplicates : {"error", "best"}
-        Whether a document that was retrieved twice for a query is refused, or counts once, where
-        it ranks best. Repeated judgments are always refused.
+        What to do with a document that was retrieved twice for a query: raise an error, or count
+        it once at its best rank. Repeated judgments are always an error.
 
     Returns
     -------
     RankedScores
-        A judged query that the run does not hold scores 0; a query that was not judged is left
-        out. Both are told in the notes.
+        A judged query that is missing from the run scores 0; a query without judgments is left
+        out. The notes report both.
 
     Raises
     ------
     UnknownNameError
-        If a metric is not known, or cannot be had from rankings.
+        If a metric is not known, or is not a metric of rankings.
     AlignmentError
         If run and judgments have no query in common.
     DataError
-        If they do not have the shape above; `ReaderError` with file and line for files.
+        If they do not have the form above; `ReaderError` with file and line for files.
 
     Examples
     --------
@@ -123,13 +125,13 @@ def score_table_of_rankings(
     1 of 2 judged queries is missing from the run and scores 0: 'q3'
     1 query of the run is not judged and is ignored: 'q2'
     """
-    _refuse_unknown("rule for ties", ties, TIES)
-    _refuse_unknown("rule for queries without a relevant document", no_relevant, _NO_RELEVANT)
-    _refuse_unknown("rule for duplicates", duplicates, DUPLICATES)
+    check_choice("ties", ties, TIES)
+    check_choice("no_relevant", no_relevant, _NO_RELEVANT)
+    check_choice("duplicates", duplicates, DUPLICATE_DOCS)
     computed = {name: metric_of(name) for name in _names(metrics)}
-    rules = Rules(ties, _checked_level(relevance_level), drop_self, duplicates)
-    found = matched(run, qrels, rules)
-    joined, hits = found.joined, found.joined.hits
+    rules = JoinRules(ties, _check_level(relevance_level), drop_self, duplicates)
+    inputs = join_inputs(run, qrels, rules)
+    joined, hits = inputs.joined, inputs.joined.hits
     index = pd.Index(joined.query_ids, name="query_id", dtype="str")
     scores = {name: compute(hits, k) for name, (compute, k) in computed.items()}
     if no_relevant == "skip":
@@ -138,7 +140,7 @@ def score_table_of_rankings(
     return RankedScores(
         pd.DataFrame(scores, index=index),
         pd.DataFrame(_details(joined, cutoffs), index=index),
-        (*_told_of_left_out(found), *_notes(joined, ties, no_relevant)),
+        (*_notes_on_left_out(inputs), *_notes(joined, ties, no_relevant)),
         hits,
     )
 
@@ -150,7 +152,7 @@ def hits_of(
     relevance_level: float = 1,
     query_ids: Sequence[str] | None = None,
 ) -> Hits:
-    """The hit table of lists of ids, a query a place: the view "rankings" of records.
+    """The hit table of lists of ids, one list per query: the view "rankings" of records.
 
     Parameters
     ----------
@@ -161,12 +163,12 @@ def hits_of(
     relevance_level : float
         The lowest grade that is relevant.
     query_ids : sequence of str, optional
-        How errors name the queries, each differently; by their places from 0 where not given.
+        Distinct names of the queries for messages; their positions from 0 if omitted.
 
     Raises
     ------
     DataError
-        If the two are not as long, or a document is named twice for a query.
+        If the lengths differ, or a document is named twice for a query.
 
     Examples
     --------
@@ -175,20 +177,20 @@ def hits_of(
     """
     if len(retrieved) != len(relevant):
         raise DataError(
-            "expected retrieved and relevant documents of the same queries; "
-            f"got {len(retrieved)} and {len(relevant)}"
+            "retrieved and relevant must have one list for each query; "
+            f"got {len(retrieved)} and {len(relevant)} lists"
         )
     if not len(retrieved):
-        raise DataError("expected at least one query; got none")
+        raise DataError("retrieved must have at least one query; got none")
     names = [str(name) for name in (range(len(retrieved)) if query_ids is None else query_ids)]
     run = plain_table(
-        dict(zip(names, retrieved, strict=True)), ranks_as_scores, "the retrieved documents"
+        dict(zip(names, retrieved, strict=True)), score_of_place, "the retrieved documents"
     )
     qrels = plain_table(
         dict(zip(names, relevant, strict=True)), grade_of_listed, "the relevant documents"
     )
-    level = _checked_level(relevance_level)
-    return joined_dicts(run, qrels, ties="input", relevance_level=level).hits
+    level = _check_level(relevance_level)
+    return join_dicts(run, qrels, ties="input", relevance_level=level).hits
 
 
 def metric_of(name: str) -> tuple[MetricFunction, int | None]:
@@ -213,31 +215,26 @@ def metric_of(name: str) -> tuple[MetricFunction, int | None]:
         known = [name for name, metric in METRICS.loaded().items() if metric.needs == _VIEW]
         raise UnknownNameError("metric of rankings", name, known)
     cutoff = metric.known_as.partition("@")[2]
-    return function, checked_cutoff(int(cutoff), least=1) if cutoff else None
+    return function, check_cutoff(int(cutoff), least=1) if cutoff else None
 
 
 def _names(metrics: str | Sequence[str]) -> list[str]:
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     if not names:
-        raise DataError('expected at least one metric, as "ndcg@10"; got none')
+        raise DataError('metrics must name at least one metric, such as "ndcg@10"; got none')
     return names
 
 
-def _refuse_unknown(what: str, name: str, known: Sequence[str]) -> None:
-    if name not in known:
-        raise UnknownNameError(what, name, known)
-
-
-def _checked_level(level: float) -> float:
+def _check_level(level: float) -> float:
     if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not level > 0:
-        raise DataError(f"relevance_level must be a number above 0; got {level!r}")
+        raise DataError(f"relevance_level must be a number > 0; got {level!r}")
     return float(level)
 
 
-# -- what is told
+# -- details and notes
 
 
-def _without_empty(scores: Floats, hits: Hits) -> Floats:
+def _without_empty(scores: FloatArray, hits: Hits) -> FloatArray:
     return np.where(hits.n_relevant > 0, scores, np.nan)
 
 
@@ -253,15 +250,15 @@ def _details(joined: Joined, cutoffs: Iterable[int | None]) -> dict[str, Any]:
     }
 
 
-def _told_of_left_out(found: Matched) -> Iterable[str]:
-    if found.n_self:
-        bears = "document bears its query's id and is" if found.n_self == 1 else (
-            "documents bear their query's id and are")  # fmt: skip
-        yield f"drop_self: {found.n_self} retrieved {bears} left out"
-    if found.n_repeats:
-        is_again = "document was retrieved again and counts" if found.n_repeats == 1 else (
+def _notes_on_left_out(inputs: JoinedInputs) -> Iterable[str]:
+    if inputs.n_self:
+        is_are = "document has its query's id and is" if inputs.n_self == 1 else (
+            "documents have their query's id and are")  # fmt: skip
+        yield f"drop_self: {inputs.n_self} retrieved {is_are} left out"
+    if inputs.n_repeats:
+        counts = "document was retrieved again and counts" if inputs.n_repeats == 1 else (
             "documents were retrieved again and count")  # fmt: skip
-        yield f"duplicates: {found.n_repeats} {is_again} only where ranked best"
+        yield f"duplicates: {inputs.n_repeats} {counts} only at the best rank"
 
 
 def _notes(joined: Joined, ties: Ties, no_relevant: NoRelevant) -> Iterable[str]:
@@ -276,12 +273,12 @@ def _notes(joined: Joined, ties: Ties, no_relevant: NoRelevant) -> Iterable[str]
         yield f"{len(joined.unjudged)} {what} ignored: {named(joined.unjudged)}"
     n_tied = int((joined.n_tied > 0).sum())
     if n_tied:
-        rule = "by document id, descending" if ties == "docid" else "as they were given"
+        rule = "by document id, descending" if ties == "docid" else "as in the run"
         verb = "queries has" if n_tied == 1 else "queries have"
-        yield f"{n_tied} of {n} {verb} documents of equal score, which stand {rule}"
+        yield f"{n_tied} of {n} {verb} documents of equal score, which are ordered {rule}"
     empty = [joined.query_ids[code] for code in np.flatnonzero(joined.hits.n_relevant == 0)]
     if empty:
-        told = "0" if no_relevant == "zero" else "nothing"
+        score = "0" if no_relevant == "zero" else "nothing"
         verb = "queries has no relevant document and scores" if len(empty) == 1 else (
             "queries have no relevant document and score")  # fmt: skip
-        yield f"{len(empty)} of {n} {verb} {told}: {named(empty)}"
+        yield f"{len(empty)} of {n} {verb} {score}: {named(empty)}"

@@ -19,7 +19,7 @@ from rageval_report.metrics.cosines import Embed
 from rageval_report.metrics.performance import Prices
 from rageval_report.metrics.refusal import RefusalRule
 from rageval_report.metrics.views import Tools
-from rageval_report.rankings.inputs import DUPLICATES, Duplicates
+from rageval_report.rankings.inputs import DUPLICATE_DOCS, DuplicateDocs
 from rageval_report.rankings.joined import Ties
 from rageval_report.rankings.score_tables import NoRelevant, score_table_of_rankings
 from rageval_report.scores import Catalogue, Metric, score_table
@@ -68,7 +68,7 @@ def score(
     embed: Embed | None = None,
     prices: Prices | None = None,
     refusals: RefusalRule | None = None,
-    duplicates: Duplicates = "error",
+    duplicates: DuplicateDocs = "error",
     map: Map | None = None,  # noqa: A002
     chat: object | None = None,
     judging: Mapping[str, Any] | None = None,
@@ -197,8 +197,8 @@ def checked_tools(tools: Tools | None) -> Tools:
         If there is no such rule for duplicates.
     """
     tools = tools or Tools()
-    if tools.duplicates not in DUPLICATES:
-        raise UnknownNameError("rule for duplicates", str(tools.duplicates), DUPLICATES)
+    if tools.duplicates not in DUPLICATE_DOCS:
+        raise UnknownNameError("rule for duplicates", str(tools.duplicates), DUPLICATE_DOCS)
     return tools
 
 
@@ -313,7 +313,7 @@ def score_rankings(
     relevance_level: float = 1,
     no_relevant: NoRelevant = "zero",
     drop_self: bool = False,
-    duplicates: Duplicates = "error",
+    duplicates: DuplicateDocs = "error",
 ) -> RAGPipelineEvaluation:
     """Score what was retrieved against what was judged relevant, as trec_eval does.
 

@@ -127,7 +127,7 @@ def test_a_cutoff_looks_at_the_first_citations_only():
 
 @pytest.mark.parametrize("metric", ALL)
 def test_a_cutoff_that_is_none_is_refused(metric):
-    with pytest.raises(DataError, match="must not be negative"):
+    with pytest.raises(DataError, match="k must be an integer >= 0; got -1"):
         of_one(metric, ["a"], ones("a"), -1)
 
 

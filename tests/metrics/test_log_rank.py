@@ -51,7 +51,7 @@ def test_a_rank_out_of_the_list_raises(rank, n):
 
 @pytest.mark.parametrize("gamma", [-0.1, math.nan, "steep"])
 def test_a_gamma_below_zero_raises(gamma):
-    with pytest.raises(ValueError, match="gamma must be a number from 0 up"):
+    with pytest.raises(ValueError, match="gamma must be a number >= 0"):
         log_rank_score(1, 3, gamma)
 
 
@@ -97,14 +97,14 @@ def test_no_truth_raises_even_where_nothing_was_retrieved(retrieved):
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.1, math.nan])
 def test_an_alpha_outside_the_unit_raises(alpha):
-    with pytest.raises(DataError, match="alpha must be a number from 0 to 1"):
+    with pytest.raises(DataError, match="alpha must be a number between 0 and 1"):
         hybrid_log_rank_score_exact(["a"], ["a"], alpha=alpha)
 
 
 def test_chunks_that_are_no_texts_or_ids_raise():
-    with pytest.raises(DataError, match="retrieved_chunks must hold texts or ids"):
+    with pytest.raises(DataError, match="retrieved_chunks must contain texts or ids"):
         hybrid_log_rank_score_exact([["a"]], ["a"])
-    with pytest.raises(DataError, match="ground_truth_chunks must hold texts or ids"):
+    with pytest.raises(DataError, match="ground_truth_chunks must contain texts or ids"):
         hybrid_log_rank_score_exact(["a"], [["a"]])
 
 

@@ -69,12 +69,12 @@ def test_equal_vectors_reach_a_threshold_of_one(dtype):
 
 @pytest.mark.parametrize("threshold", [1.5, -1.5, np.nan, "near"])
 def test_a_threshold_that_is_no_cosine_raises(threshold):
-    with pytest.raises(DataError, match="similarity_threshold must be a number from -1 to 1"):
+    with pytest.raises(DataError, match="similarity_threshold must be a number between -1 and 1"):
         recall_similarity(similarities([[[1.0]]], [[[1.0]]]), threshold=threshold)
 
 
 def test_a_negative_cutoff_raises():
-    with pytest.raises(DataError, match="k must not be negative"):
+    with pytest.raises(DataError, match="k must be an integer >= 0"):
         recall_similarity(similarities([[[1.0]]], [[[1.0]]]), -1)
 
 

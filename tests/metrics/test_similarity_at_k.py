@@ -82,7 +82,7 @@ def test_the_hybrid_score_without_truths_raises(retrieved):
 
 @pytest.mark.parametrize("function", AT_K)
 def test_a_negative_cutoff_raises(function):
-    with pytest.raises(ValueError, match="k must not be negative"):
+    with pytest.raises(ValueError, match="k must be an integer >= 0"):
         function([A], [A], -1)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
-from rageval_report.rankings.from_dicts import OtherIdsError, joined_dicts
+from rageval_report.rankings.from_dicts import OtherIdsError, join_dicts
 from rageval_report.rankings.score_tables import score_table_of_rankings
 
 DOCS = [f"d{one}" for one in range(60)] + ["d", "D", "é", "z\U0001f600", "z\uffff", ""]
@@ -41,7 +41,7 @@ def test_ranks_are_those_of_sorted_lists(run, share, by_id):
         for query in (*run, "q9")
     }
     ties = "docid" if by_id else "input"
-    hits = joined_dicts(run, qrels, ties=ties, relevance_level=1).hits
+    hits = join_dicts(run, qrels, ties=ties, relevance_level=1).hits
     found = zip(hits.query.tolist(), hits.rank.tolist(), hits.grade.tolist(), strict=True)
     assert list(found) == hits_by_sorting(run, qrels, by_id)
 
@@ -52,7 +52,7 @@ def test_a_list_of_one_score_is_ranked_whatever_its_length(depth, by_id):
     docs = [f"{(7 * one) % depth:04d}" for one in range(depth) if one % 7 or depth % 7]
     run = {"q1": dict.fromkeys(docs, 0.5)}
     qrels = {"q1": dict.fromkeys(docs[::2], 1)}
-    hits = joined_dicts(run, qrels, ties="docid" if by_id else "input", relevance_level=1).hits
+    hits = join_dicts(run, qrels, ties="docid" if by_id else "input", relevance_level=1).hits
     assert hits.rank.tolist() == [rank for _, rank, _ in hits_by_sorting(run, qrels, by_id)]
 
 
@@ -60,7 +60,7 @@ def test_a_list_of_one_score_is_ranked_whatever_its_length(depth, by_id):
 def test_queries_that_are_read_in_several_goes_stay_apart(n):
     run = {f"q{one}": {"a": 3.0, "b": 2.0, "c": 2.0, "x": 1.0} for one in range(n)}
     qrels = {f"q{one}": {"abcx"[one % 4]: 1, "y": 1} for one in reversed(range(n))}
-    hits = joined_dicts(run, qrels, ties="docid", relevance_level=1).hits
+    hits = join_dicts(run, qrels, ties="docid", relevance_level=1).hits
     assert hits.query.tolist() == list(range(n))
     assert hits.rank.tolist() == [[0, 2, 1, 3][one % 4] for one in reversed(range(n))]
 
@@ -75,7 +75,7 @@ def test_other_mappings_are_read_as_dicts_are():
 def test_ids_of_a_tie_that_cannot_be_compared_are_refused(size):
     docs = {"a": 0.5, 1: 0.5, **{f"b{one}": 0.5 for one in range(size - 2)}}
     with pytest.raises(DataError, match="document ids must all be texts"):
-        joined_dicts({"q1": docs}, {"q1": {"a": 1}}, ties="docid", relevance_level=1)
+        join_dicts({"q1": docs}, {"q1": {"a": 1}}, ties="docid", relevance_level=1)
 
 
 @pytest.mark.parametrize("wrong", ["high", None, float("nan"), [1]])
@@ -110,13 +110,13 @@ def test_ids_of_a_kind_of_text_are_texts():
 
 def test_a_document_without_an_id_is_named_by_its_query():
     run = {"a": {"x": 1.0}, "b": {"x": 1.0, None: 2.0}}
-    with pytest.raises(DataError, match=r"the run holds a document without an id \(None\): 'b'"):
+    with pytest.raises(DataError, match=r"the run has a document without an id \(None\): 'b'"):
         score_table_of_rankings(run, {"a": {"x": 1}, "b": {"x": 1}}, "mrr")
 
 
 def test_tables_that_were_not_made_plain_are_refused():
     with pytest.raises(OtherIdsError, match="must all be texts"):
-        joined_dicts({"a": {1: 1.0}}, {"a": {1: 1}}, ties="input", relevance_level=1)
+        join_dicts({"a": {1: 1.0}}, {"a": {1: 1}}, ties="input", relevance_level=1)
 
 
 @pytest.mark.parametrize("score", [np.float32(2), np.int64(2), 2, "2"])

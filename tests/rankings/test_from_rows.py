@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
 from rageval_report.rankings.id_columns import ByteIds, ObjectIds, id_columns, texts
-from rageval_report.rankings.order import alike
+from rageval_report.rankings.order import groups_of_similar_length
 from rageval_report.rankings.score_tables import score_table_of_rankings
 
 NAMES = ["mrr", "ndcg@10", "map", "bpref", "recall@2"]
@@ -61,6 +61,24 @@ def test_frames_score_as_dicts_do(frame_of, run, storage, ties):
         *(in_storage(frame, storage) for frame in frames), NAMES, ties=ties
     )
     assert_same(ranked, score_table_of_rankings(run, qrels, NAMES, ties=ties))
+
+
+@settings(max_examples=60, deadline=None)
+@given(run=TABLES, qrels=TABLES, storage=st.sampled_from(STORAGES))
+def test_judged_ids_are_found_whatever_the_lengths_of_the_other_ids(frame_of, run, qrels, storage):
+    """Only some ids are judged, so that the longest id may be on one side alone."""
+    if "pyarrow" in storage:
+        pytest.importorskip("pyarrow")
+    qrels = {**qrels, **{query: qrels.get(query, {DOCS[0]: 1}) for query in run}}
+    frames = (in_storage(frame_of(table, name), storage)
+              for table, name in ((run, "score"), (qrels, "relevance")))  # fmt: skip
+    assert_same(score_table_of_rankings(*frames, NAMES), score_table_of_rankings(run, qrels, NAMES))
+
+
+def test_a_short_id_is_found_beside_a_long_one(frame_of):
+    run, qrels = {"q": {"d0": 2.0, "a-much-longer-id": 1.0}}, {"q": {"d0": 1}}
+    frames = frame_of(run, "score"), frame_of(qrels, "relevance")
+    assert score_table_of_rankings(*frames, "recall@5").scores.loc["q", "recall@5"] == 1.0
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -142,7 +160,7 @@ def test_the_first_document_that_stands_twice_is_named(frame_of, many, what, col
     frames = {"run": frame_of(many[0], "score"), "qrels": frame_of(many[1], "relevance")}
     frame = frames[what]
     frames[what] = pd.concat([frame, frame[3:4], frame[:1]])
-    with pytest.raises(DataError, match=rf"row {len(frame)} .* stands twice, first in row 3;"):
+    with pytest.raises(DataError, match=rf"row {len(frame)} .* appears twice, first in row 3;"):
         score_table_of_rankings(*frames.values(), NAMES)
 
 
@@ -179,6 +197,6 @@ def test_columns_of_different_forms_become_objects():
 @given(lengths=st.lists(st.integers(0, 5000), max_size=60))
 def test_alike_queries_are_each_query_with_rows_once(lengths):
     lengths = np.array(lengths, np.int64)
-    groups = list(alike(lengths))
+    groups = list(groups_of_similar_length(lengths))
     assert sorted(np.concatenate([[], *groups])) == np.flatnonzero(lengths).tolist()
     assert all(lengths[group].max() < 2 * lengths[group].min() for group in groups)

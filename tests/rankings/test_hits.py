@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report.rankings.hits import hit_table, in_turn
+from rageval_report.rankings.hits import concatenate_hits, hit_table
 from rageval_report.rankings.score_tables import hits_of
 
 GRADES = st.sampled_from([-1, 0, 1, 2, 3, 0.5, 200_000_000])
@@ -89,7 +89,7 @@ def test_judged_documents_are_counted_as_a_loop_counts_them(judged, level):
 
 
 def test_tables_in_turn_are_one_table(hits):
-    both = in_turn([hits, hits])
+    both = concatenate_hits([hits, hits])
     assert both.query.tolist() == [0, 0, 0, 2, 3, 3, 3, 5]
     assert both.n_relevant.tolist() == [3, 1, 0] * 2
     assert both.relevant_rank.tolist() == [0, 3] * 2

@@ -126,7 +126,7 @@ def test_scores_may_be_numbers_of_any_type(frame_of, dtype):
 
 
 def test_hits_of_lists_name_the_query_in_an_error():
-    with pytest.raises(DataError, match="of query 'why' twice: 'a'"):
+    with pytest.raises(DataError, match="must name each document once; twice in query 'why': 'a'"):
         hits_of([["b"], ["a", "a"]], [["b"], ["a"]], query_ids=["who", "why"])
 
 
@@ -178,13 +178,13 @@ def test_a_metric_from_outside_is_computed(monkeypatch, run, qrels):
 @pytest.mark.parametrize(
     ("metrics", "options", "told"),
     [
-        ([], {}, "expected at least one metric"),
-        ("recall@0", {}, "k must be at least 1"),
-        ("mrr", {"ties": "random"}, "no rule for ties is named 'random'"),
-        ("mrr", {"no_relevant": "one"}, "Known: skip, zero"),
-        ("mrr", {"duplicates": "last"}, "Known: best, error"),
-        ("mrr", {"relevance_level": 0}, "relevance_level must be a number above 0"),
-        ("mrr", {"relevance_level": "2"}, "relevance_level must be a number above 0"),
+        ([], {}, "metrics must name at least one metric"),
+        ("recall@0", {}, "k must be an integer >= 1"),
+        ("mrr", {"ties": "random"}, 'ties must be "docid", "input" or "error"; got "random"'),
+        ("mrr", {"no_relevant": "one"}, 'no_relevant must be "zero" or "skip"; got "one"'),
+        ("mrr", {"duplicates": "last"}, 'duplicates must be "error" or "best"; got "last"'),
+        ("mrr", {"relevance_level": 0}, "relevance_level must be a number > 0"),
+        ("mrr", {"relevance_level": "2"}, "relevance_level must be a number > 0"),
     ],
 )
 def test_arguments_are_checked(run, qrels, metrics, options, told):

@@ -28,28 +28,31 @@ def scored(path, qrels=None, names="mrr"):
     ("run", "told"),
     [
         (b"", "expected a TREC run"),
-        (b"# only this\n\n", "there is no line"),
-        (RUN + b"q1 Q0 c 3 0.7\n", "line 3: expected 6 columns, .*; found 5, in 'q1 Q0 c 3"),
-        (RUN + b"q1 Q0 c 3 0.7 a tag\n", "line 3: expected 6 columns, .*; found 7"),
-        (RUN + b"q1 Q0 a b 3 0.7 t\n", "line 3: expected 6 columns, .*; found 7, in 'q1 Q0 a b"),
-        (RUN + b"q1 Q0 c 3 nan t\n", "line 3: the score must be a number; found 'nan'"),
-        (RUN + b"q1 Q0 c 3 NaN t\n", "line 3: the score must be a number; found 'NaN'"),
-        (RUN + b"q1 Q0 c 3 high t\n", "line 3: the score must be a number; found 'high'"),
-        (RUN + b"q1 Q0 c 3 1_0 t\n", "line 3: the score must be a number; found '1_0'"),
-        (RUN + b"q1 Q0 c 3 0,7 t\n", "line 3: the score must be a number; found '0,7'"),
-        (RUN + b"q1 Q0 c 3 0x7 t\n", "line 3: the score must be a number; found '0x7'"),
-        (RUN + b"q1 Q0 c 3 \xd9\xa1 t\n", "line 3: the score must be a number; found '\u0661'"),
-        (RUN + b"\nq1 Q0 a 3 0.1 t\n", "line 4: .*'q1', document 'a': stands twice, .*line 1"),
-        (RUN + b"# c\nq1 Q0 c 3 x t\n", "line 4: the score must be a number; found 'x'"),
+        (b"# only this\n\n", "the file has no rows"),
+        (RUN + b"q1 Q0 c 3 0.7\n", "line 3: expected 6 columns, .*; got 5, in 'q1 Q0 c 3"),
+        (RUN + b"q1 Q0 c 3 0.7 a tag\n", "line 3: expected 6 columns, .*; got 7"),
+        (RUN + b"q1 Q0 a b 3 0.7 t\n", "line 3: expected 6 columns, .*; got 7, in 'q1 Q0 a b"),
+        (RUN + b"q1 Q0 c 3 nan t\n", "line 3: the score must be a number; got 'nan'"),
+        (RUN + b"q1 Q0 c 3 NaN t\n", "line 3: the score must be a number; got 'NaN'"),
+        (RUN + b"q1 Q0 c 3 high t\n", "line 3: the score must be a number; got 'high'"),
+        (RUN + b"q1 Q0 c 3 1_0 t\n", "line 3: the score must be a number; got '1_0'"),
+        (RUN + b"q1 Q0 c 3 0,7 t\n", "line 3: the score must be a number; got '0,7'"),
+        (RUN + b"q1 Q0 c 3 0x7 t\n", "line 3: the score must be a number; got '0x7'"),
+        (RUN + b"q1 Q0 c 3 \xd9\xa1 t\n", "line 3: the score must be a number; got '\u0661'"),
+        (RUN + b"\nq1 Q0 a 3 0.1 t\n", "line 4: .*'q1', document 'a': appears twice, .*line 1"),
+        (RUN + b"# c\nq1 Q0 c 3 x t\n", "line 4: the score must be a number; got 'x'"),
         (RUN + b"q1 Q0 \xff 3 0.7 t\n", "line 3: expected UTF-8"),
-        (RUN + b"q1 Q0 a\x00 3 0.7 t\n", "line 3: expected text; found the byte"),
-        (RUN.decode().encode("utf-16"), "this is UTF-16"),
+        (RUN + b"q1 Q0 a\x00 3 0.7 t\n", "line 3: expected text; got the byte"),
+        (RUN.decode().encode("utf-16"), "got UTF-16"),
         (gzip.compress(RUN, mtime=0)[:-9], "the gzip file is damaged"),
-        (QRELS, "line 1: expected 6 columns, .*; found 4"),
-        (RUN.replace(b" ", b","), "line 1: expected 6 columns, .*; found 1, in 'q1,Q0,a"),
+        (QRELS, "line 1: expected 6 columns, .*; got 4"),
+        (RUN.replace(b" ", b","), "line 1: expected 6 columns, .*; got 1, in 'q1,Q0,a"),
         (b'{"q1": {"a": 0.9}}\n', "line 1: expected 6 columns"),
-        (b"x" * 5000 + b" Q0 a 1 1 t\n", "line 1: a word of 5000 bytes"),
-        (b"query Q0 doc rank score tag\n" + RUN, "line 1: the score .*; found 'score'"),
+        (
+            b"x" * 5000 + b" Q0 a 1 1 t\n",
+            "line 1: .* must have at most 4096 bytes; got 5000",
+        ),
+        (b"query Q0 doc rank score tag\n" + RUN, "line 1: the score .*; got 'score'"),
     ],
 )
 def test_a_run_that_cannot_be_read_is_told_by_file_line_and_value(tmp_path, run, told):
@@ -63,24 +66,33 @@ def test_a_run_that_cannot_be_read_is_told_by_file_line_and_value(tmp_path, run,
     ("qrels", "told"),
     [
         (b"", "expected TREC qrels"),
-        (b"# only this\n", "there is no line"),
-        (QRELS + b"q1 0 c yes\n", "line 3: the relevance must be a number; found 'yes'"),
-        (QRELS + b"q1 0 c inf\n", "line 3: the relevance must be a number; found 'inf'"),
-        (QRELS + b"q1 0 c nan\n", "line 3: the relevance must be a number; found 'nan'"),
-        (QRELS + b"q1 0 c True\n", "line 3: the relevance must be a number; found 'True'"),
+        (b"# only this\n", "the file has no rows"),
+        (QRELS + b"q1 0 c yes\n", "line 3: the relevance must be a number; got 'yes'"),
+        (QRELS + b"q1 0 c inf\n", "line 3: the relevance must be a number; got 'inf'"),
+        (QRELS + b"q1 0 c nan\n", "line 3: the relevance must be a number; got 'nan'"),
+        (QRELS + b"q1 0 c True\n", "line 3: the relevance must be a number; got 'True'"),
         (QRELS + b"q1 0 c 9" + b"9" * 308 + b"\n", "line 3: the relevance must be a number"),
-        (QRELS + b"q1 0 c\n", "line 3: expected 4 columns, .*; found 3, in 'q1 0 c'"),
-        (QRELS + b"q1 0 c 1 x\n", "line 3: expected 4 columns, .*; found 5"),
-        (QRELS + b"q1 0 a 1\n", "line 3: .*document 'a': stands twice, first in line 1"),
-        (QRELS + b"q1 0 a 2\n", "line 3: .*document 'a': stands twice, first in line 1"),
-        (RUN, "line 1: expected 4 columns, .*; found 6"),
-        (QRELS.replace(b" ", b","), "line 1: expected 4 columns, .*; found 1"),
-        (b"query_id iter doc_id rel\n" + QRELS, "line 1: the relevance .*; found 'rel'"),
-        (BEIR + b"q1\tb\tx\n", "line 3: the relevance must be a number; found 'x'"),
-        (BEIR + b"q1\tb\n", "line 3: expected 3 columns, .*; found 2"),
-        (BEIR + b"q1\ta\t1\n", "line 3: .*document 'a': stands twice, first in line 2"),
-        (BEIR + BEIR, "line 3: the relevance must be a number; found 'score'"),
-        (BEIR[: BEIR.index(b"\n") + 1], "expected BEIR qrels, .*; there is no line"),
+        (QRELS + b"q1 0 c\n", "line 3: expected 4 columns, .*; got 3, in 'q1 0 c'"),
+        (QRELS + b"q1 0 c 1 x\n", "line 3: expected 4 columns, .*; got 5"),
+        (
+            QRELS + b"q1 0 a 1\n",
+            "line 3: .*document 'a': appears twice, first in line 1",
+        ),
+        (
+            QRELS + b"q1 0 a 2\n",
+            "line 3: .*document 'a': appears twice, first in line 1",
+        ),
+        (RUN, "line 1: expected 4 columns, .*; got 6"),
+        (QRELS.replace(b" ", b","), "line 1: expected 4 columns, .*; got 1"),
+        (b"query_id iter doc_id rel\n" + QRELS, "line 1: the relevance .*; got 'rel'"),
+        (BEIR + b"q1\tb\tx\n", "line 3: the relevance must be a number; got 'x'"),
+        (BEIR + b"q1\tb\n", "line 3: expected 3 columns, .*; got 2"),
+        (
+            BEIR + b"q1\ta\t1\n",
+            "line 3: .*document 'a': appears twice, first in line 2",
+        ),
+        (BEIR + BEIR, "line 3: the relevance must be a number; got 'score'"),
+        (BEIR[: BEIR.index(b"\n") + 1], "expected BEIR qrels .*; the file has no rows"),
     ],
 )
 def test_judgments_that_cannot_be_read_are_told_by_file_line_and_value(tmp_path, qrels, told):
@@ -99,7 +111,7 @@ def test_the_error_holds_file_and_line_for_programs(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(ReaderError, match="there is no such file"):
+    with pytest.raises(ReaderError, match="the file does not exist"):
         scored(tmp_path / "none.run")
     with pytest.raises(ReaderError, match="the file cannot be read: Is a directory"):
         scored(tmp_path)
@@ -110,9 +122,7 @@ def test_lines_are_counted_through_a_long_file(tmp_path):
     n = 200_000  # about 5 megabytes: more than is split at a time
     lines = [f"q{one // 100} Q0 d{one % 100:03} 1 {one % 100} tag" for one in range(n)]
     path.write_text("\n".join([*lines, "", "# end", "q1 Q0 z 9 much tag", ""]))
-    with pytest.raises(
-        ReaderError, match=f"line {n + 3}: the score must be a number; found 'much'"
-    ):
+    with pytest.raises(ReaderError, match=f"line {n + 3}: the score must be a number; got 'much'"):
         scored(path)
 
 

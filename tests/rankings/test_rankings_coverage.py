@@ -65,19 +65,21 @@ def test_no_query_in_common_is_an_error_that_shows_three_of_each_side(given_as):
     pair = given_as(
         {f"q{one}": {"a": 1.0} for one in range(4)}, {str(one): {"a": 1} for one in range(5)}
     )
-    told = "the run's: 'q0', 'q1', 'q2' and 1 more; judged: '0', '1', '2' and 2 more"
+    told = (
+        "queries of the run: 'q0', 'q1', 'q2' and 1 more; judged queries: '0', '1', '2' and 2 more"
+    )
     with pytest.raises(AlignmentError, match=told):
         score_table_of_rankings(*pair, "mrr")
 
 
 @pytest.mark.parametrize("other", ["1.0", "01", " 1", "1 "])
 def test_ids_that_only_look_alike_are_no_queries_in_common(other):
-    with pytest.raises(AlignmentError, match=f"the run's: '1'; judged: '{other}'"):
+    with pytest.raises(AlignmentError, match=f"queries of the run: '1'; judged queries: '{other}'"):
         score_table_of_rankings({"1": ["a"]}, {other: ["a"]}, "mrr")
 
 
 def test_no_judgments_are_an_error():
-    with pytest.raises(DataError, match="there are no judgments"):
+    with pytest.raises(DataError, match="qrels must have at least one judged query"):
         score_table_of_rankings({"q1": ["a"]}, {}, "mrr")
 
 
@@ -121,7 +123,7 @@ def test_on_request_it_is_left_out_and_counted(given_as):
     ranked = score_table_of_rankings(*given_as(SELF_RUN, SELF_QRELS), "mrr", drop_self=True)
     assert ranked.scores["mrr"].tolist() == [1 / 2, 1 / 2]
     assert ranked.details["n_retrieved"].tolist() == [2, 2]
-    assert ranked.notes == ("drop_self: 1 retrieved document bears its query's id and is left out",)
+    assert ranked.notes == ("drop_self: 1 retrieved document has its query's id and is left out",)
 
 
 def test_the_evaluation_tells_of_what_was_left_out():
@@ -144,14 +146,16 @@ def test_a_query_that_retrieved_only_itself_has_retrieved_nothing(given_as):
     ranked = score_table_of_rankings(*pair, "mrr", drop_self=True)
     assert ranked.scores["mrr"].tolist() == [0.0, 1.0]
     assert ranked.notes[0] == (
-        "drop_self: 2 retrieved documents bear their query's id and are left out"
+        "drop_self: 2 retrieved documents have their query's id and are left out"
     )
     assert "'q1'" in ranked.notes[1]
 
 
 def test_a_run_of_nothing_but_its_queries_has_no_query_left(given_as):
     pair = given_as({"q1": {"q1": 1.0}, "q2": {"q2": 1.0}}, {"q1": {"a": 1}, "q2": {"a": 1}})
-    with pytest.raises(AlignmentError, match="the run's: none; judged: 'q1', 'q2'"):
+    with pytest.raises(
+        AlignmentError, match="queries of the run: none; judged queries: 'q1', 'q2'"
+    ):
         score_table_of_rankings(*pair, "mrr", drop_self=True)
 
 
@@ -204,14 +208,14 @@ def test_a_document_that_stands_twice_counts_on_request_where_it_ranks_best(fram
         assert ranked.scores["mrr"].tolist() == [1 / 2]
         assert ranked.details["n_retrieved"].tolist() == [2]
         assert ranked.notes == (
-            "duplicates: 1 document was retrieved again and counts only where ranked best",
+            "duplicates: 1 document was retrieved again and counts only at the best rank",
         )
 
 
 def test_repeated_judgments_are_refused_all_the_same(tmp_path):
     path = tmp_path / "qrels"
     path.write_text("q 0 a 1\nq 0 a 1\n")
-    with pytest.raises(DataError, match=r"line 2: .*stands twice, first in line 1"):
+    with pytest.raises(DataError, match=r"line 2: .*appears twice, first in line 1"):
         score_rankings({"q": ["a"]}, path, "mrr", duplicates="best")
 
 

@@ -17,18 +17,17 @@ from hypothesis import strategies as st
 from rageval_report.errors import AlignmentError, DataError, ReaderError
 from rageval_report.rankings import score_tables as rankings
 from rageval_report.rankings.trec import bytes as trec_bytes
-from rageval_report.rankings.trec import lists as trec_lists
-from rageval_report.rankings.trec import scan as trec_scan
-from rageval_report.rankings.trec.bytes import text_of
-from rageval_report.rankings.trec.columns import columns_of, columns_of_chunk, hashes
+from rageval_report.rankings.trec import kernels
+from rageval_report.rankings.trec.bytes import read_text
+from rageval_report.rankings.trec.columns import TextRows, columns_of_chunk, hashes, read_columns
 from rageval_report.rankings.trec.files import (
     _RUN,
-    joined_files,
+    join_files,
     read_trec_qrels,
     read_trec_run,
 )
 from rageval_report.rankings.trec.kernels import compiled_scan
-from rageval_report.rankings.trec.numbers import decimals
+from rageval_report.rankings.trec.numbers import parse_decimals
 
 NAMES = ["mrr", "ndcg@10", "map", "bpref", "recall@2"]
 WAYS = ["numpy", "numba"]
@@ -43,7 +42,7 @@ def way(request, monkeypatch):
 def choose(way, monkeypatch):
     if way == "numba":
         pytest.importorskip("numba")
-        monkeypatch.setattr(trec_scan, "WORTH_LOADING", 0)
+        monkeypatch.setattr(kernels, "WORTH_LOADING", 0)
     else:
         scan_for = "rageval_report.rankings.trec.columns.scan_for"
         monkeypatch.setattr(scan_for, lambda n_bytes: None)
@@ -115,10 +114,7 @@ def test_small_parts_change_nothing(tmp_path, way, monkeypatch, part):
     texts = lines_of(*drawn(5))
     whole = score(tmp_path, *texts)
     monkeypatch.setattr(trec_bytes, "_CHUNK", part)
-    monkeypatch.setattr("rageval_report.rankings.trec.parts._WIDTH", part)
-    monkeypatch.setattr(trec_lists, "PART", part)
-    monkeypatch.setattr("rageval_report.rankings.trec.pairs.PART", part)
-    monkeypatch.setattr(trec_lists, "_AT_A_TIME", part)
+    monkeypatch.setattr("rageval_report.rankings.trec.files._WIDTH", part)
     in_parts = score(tmp_path, *texts)
     pd.testing.assert_frame_equal(in_parts.scores, whole.scores)
     pd.testing.assert_frame_equal(in_parts.details, whole.details)
@@ -127,12 +123,12 @@ def test_small_parts_change_nothing(tmp_path, way, monkeypatch, part):
 def test_documents_of_one_hash_are_told_apart(tmp_path, way, monkeypatch):
     texts = lines_of(*drawn(6))
     apart = score(tmp_path, *texts)
-    monkeypatch.setattr("rageval_report.rankings.trec.pairs._SPREAD", np.uint64(0))
     monkeypatch.setattr("rageval_report.rankings.trec.join._SPREAD", np.uint64(0))
+    monkeypatch.setattr(TextRows, "hashes", lambda rows: np.zeros(len(rows), np.uint64))
     as_one = score(tmp_path, *texts)
     pd.testing.assert_frame_equal(as_one.scores, apart.scores)
     twice = texts[0] + texts[0].splitlines()[2] + "\n"
-    with pytest.raises(ReaderError, match="stands twice, first in line 3"):
+    with pytest.raises(ReaderError, match="appears twice, first in line 3"):
         score(tmp_path, twice, texts[1])
 
 
@@ -140,10 +136,10 @@ def test_the_hash_of_a_word_is_its_own_on_both_ways(tmp_path, monkeypatch):
     pytest.importorskip("numba")
     words = ["a" * n for n in range(1, 40)] + ["é" * n for n in range(1, 20)]
     (tmp_path / "run").write_text("".join(f"q Q0 {word} 1 1 t\n" for word in words))
-    text = text_of(tmp_path / "run")
+    text = read_text(tmp_path / "run")
     choose("numpy", monkeypatch)
-    columns = columns_of(text, 0, _RUN)
-    scanner = trec_scan.Scanner(compiled_scan(), (6, 0, 2, 4), ord(" "))
+    columns = read_columns(text, 0, _RUN)
+    scanner = kernels.Scanner(compiled_scan(), (6, 0, 2, 4), ord(" "))
     by_numba = columns_of_chunk(text, 0, text.end, _RUN, scanner)
     alone = [hashes(text, columns.doc_start[[n]], columns.doc_length[[n]]) for n in range(58)]
     assert columns.doc_hash.tolist() == by_numba.doc_hash.tolist() == np.ravel(alone).tolist()
@@ -209,7 +205,7 @@ def test_hardly_a_number_of_seventeen_digits_is_left_to_float(tmp_path):
     path.write_text("x" * 40 + " " + " ".join(words))
     lengths = np.array([len(word) for word in words])
     starts = 41 + np.cumsum(lengths + 1) - lengths - 1
-    values, doubt = decimals(text_of(path), starts, starts + lengths)
+    values, doubt = parse_decimals(read_text(path), starts, starts + lengths)
     assert doubt.mean() < 0.02
     assert values[~doubt].tolist() == np.array(words, float)[~doubt].tolist()
 
@@ -219,7 +215,7 @@ def test_hardly_a_number_of_seventeen_digits_is_left_to_float(tmp_path):
 )
 def test_what_is_no_number_is_named_with_its_line(tmp_path, way, word):
     run = f"q1 Q0 a 1 0.9 t\n\nq1 Q0 b 2 {word} t\n"
-    told = rf"a\.run.*line 3: the score must be a number; found '{re.escape(word)}'"
+    told = rf"a\.run.*line 3: the score must be a number; got '{re.escape(word)}'"
     with pytest.raises(ReaderError, match=told):
         score(tmp_path, run, "q1 0 a 1\n")
 
@@ -266,16 +262,19 @@ def test_what_only_looks_odd_is_read(tmp_path, way, run):
     ("run", "told"),
     [
         ("", "expected a TREC run"),
-        ("# only this\n\n", "there is no line"),
-        (RUN + "q1 Q0 c 3 0.7\n", "line 3: expected 6 columns, .*; found 5, in 'q1 Q0 c 3"),
-        (RUN + "q1 Q0 c 3 0.7 a tag\n", "line 3: expected 6 columns, .*; found 7"),
-        (RUN + "\nq1 Q0 a 3 0.1 t\n", "line 4: query 'q1', document 'a': stands twice, .*line 1"),
-        (RUN + RUN + RUN, "line 3: .*document 'a': stands twice, first in line 1"),
+        ("# only this\n\n", "the file has no rows"),
+        (RUN + "q1 Q0 c 3 0.7\n", "line 3: expected 6 columns, .*; got 5, in 'q1 Q0 c 3"),
+        (RUN + "q1 Q0 c 3 0.7 a tag\n", "line 3: expected 6 columns, .*; got 7"),
+        (RUN + "\nq1 Q0 a 3 0.1 t\n", "line 4: query 'q1', document 'a': appears twice, .*line 1"),
+        (RUN + RUN + RUN, "line 3: .*document 'a': appears twice, first in line 1"),
         (RUN.encode() + b"q1 Q0 \xff 3 0.7 t\n", "line 3: expected UTF-8"),
-        (RUN + "q1 Q0 a\x00 3 0.7 t\n", r"line 3: expected text; found the byte b'\\x00'"),
-        (RUN.encode("utf-16"), "this is UTF-16"),
-        (QRELS, "line 1: expected 6 columns, .*; found 4"),
-        (RUN + "x" * 5000 + " Q0 a 1 1 t\n", "line 3: a word of 5000 bytes"),
+        (RUN + "q1 Q0 a\x00 3 0.7 t\n", r"line 3: expected text; got the byte b'\\x00'"),
+        (RUN.encode("utf-16"), "got UTF-16"),
+        (QRELS, "line 1: expected 6 columns, .*; got 4"),
+        (
+            RUN + "x" * 5000 + " Q0 a 1 1 t\n",
+            "line 3: .* at most 4096 bytes; got 5000",
+        ),
     ],
 )
 def test_a_run_that_cannot_be_read_is_told_by_file_and_line(tmp_path, way, run, told):
@@ -284,18 +283,18 @@ def test_a_run_that_cannot_be_read_is_told_by_file_and_line(tmp_path, way, run, 
 
 
 def test_a_judgment_that_stands_twice_is_told_before_a_document_that_does(tmp_path, way):
-    with pytest.raises(ReaderError, match=r"a\.qrels.*line 3: .*'b': stands twice.*line 2"):
+    with pytest.raises(ReaderError, match=r"a\.qrels.*line 3: .*'b': appears twice.*line 2"):
         score(tmp_path, RUN + RUN, QRELS + "q1 0 b 1\n")
 
 
 def test_a_retrieved_document_that_is_judged_and_stands_twice_is_told(tmp_path, way):
     run = "q1 Q0 c 1 1 t\n" + RUN + "q1 Q0 b 9 0.1 t\n"
-    with pytest.raises(ReaderError, match=r"a\.run.*line 4: .*'b': stands twice.*line 3"):
+    with pytest.raises(ReaderError, match=r"a\.run.*line 4: .*'b': appears twice.*line 3"):
         score(tmp_path, run, QRELS)
 
 
 def test_no_query_in_common_is_an_error_that_shows_both_sides(tmp_path, way):
-    with pytest.raises(AlignmentError, match="the run's: 'q1'; judged: '1'"):
+    with pytest.raises(AlignmentError, match="queries of the run: 'q1'; judged queries: '1'"):
         score(tmp_path, RUN, "1 0 a 1\n")
 
 
@@ -309,7 +308,7 @@ def test_zeros_of_both_signs_and_infinities_are_tied(tmp_path, way):
     ranked = score(tmp_path, run, "q 0 a 1\nq 0 b 1\nq 0 c 1\nq 0 d 1\n", "P@1")
     assert ranked.details["tied_share"].tolist() == [1.0]
     assert ranked.notes == (
-        "1 of 1 queries has documents of equal score, which stand by document id, descending",
+        "1 of 1 queries has documents of equal score, which are ordered by document id, descending",
     )
 
 
@@ -334,7 +333,7 @@ def test_beir_judgments_split_at_tabs_alone(tmp_path, way, header):
 
 
 def test_beir_errors_count_the_header_as_a_line(tmp_path, way):
-    with pytest.raises(ReaderError, match=r"line 3: expected 3 columns, .*; found 2"):
+    with pytest.raises(ReaderError, match=r"line 3: expected 3 columns, .*; got 2"):
         score(tmp_path, RUN, "query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\n")
 
 
@@ -344,7 +343,7 @@ def test_a_file_that_grows_no_size_is_read_to_its_end(tmp_path):
     writer = threading.Thread(target=path.write_text, args=(RUN,))
     writer.start()
     (tmp_path / "qrels").write_text(QRELS)
-    joined = joined_files(path, tmp_path / "qrels", ties="docid", relevance_level=1)
+    joined = join_files(path, tmp_path / "qrels", ties="docid", relevance_level=1)
     writer.join()
     assert joined.hits.n_retrieved.tolist() == [2]
 
@@ -353,14 +352,14 @@ def test_a_file_that_grows_no_size_is_read_to_its_end(tmp_path):
 
 
 def test_nothing_is_loaded_for_a_small_file(monkeypatch):
-    monkeypatch.setattr(trec_scan, "compiled_scan", FakeScan(n_loaded=0))
-    assert trec_scan.scan_for(trec_scan.WORTH_LOADING - 1) is None
-    assert trec_scan.scan_for(trec_scan.WORTH_LOADING) == "a scan"
+    monkeypatch.setattr(kernels, "compiled_scan", FakeScan(n_loaded=0))
+    assert kernels.scan_for(kernels.WORTH_LOADING - 1) is None
+    assert kernels.scan_for(kernels.WORTH_LOADING) == "a scan"
 
 
 def test_what_is_loaded_is_used_for_small_files_too(monkeypatch):
-    monkeypatch.setattr(trec_scan, "compiled_scan", FakeScan(n_loaded=1))
-    assert trec_scan.scan_for(1) == "a scan"
+    monkeypatch.setattr(kernels, "compiled_scan", FakeScan(n_loaded=1))
+    assert kernels.scan_for(1) == "a scan"
 
 
 class FakeScan:

@@ -1,5 +1,7 @@
 """A run that is read part after part. Witnesses: the whole file read at once, plain loops."""
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,13 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import ReaderError
-from rageval_report.rankings.trec import files, parts
-from rageval_report.rankings.trec.bytes import Text, text_of
-from rageval_report.rankings.trec.columns import columns_of, scanner_for
-from rageval_report.rankings.trec.files import _RUN, joined_files
+from rageval_report.rankings.trec import files
+from rageval_report.rankings.trec.bytes import Text, read_text
+from rageval_report.rankings.trec.columns import TextRows, read_columns, scanner_for
+from rageval_report.rankings.trec.files import _RUN, _read_parts, join_files
 from rageval_report.rankings.trec.kernels import match
-from rageval_report.rankings.trec.lists import Table
-from rageval_report.rankings.trec.parts import parts_of
 
 LINES = "".join(f"q{n // 4} Q0 {'é' * (n % 5)}d{n} 1 {n / 8} t\n" for n in range(40))
 
@@ -26,7 +26,7 @@ def rows_of(table):
 
 def in_parts(path):
     scanner = scanner_for(path.stat().st_size, _RUN)
-    return [rows_of(table) for table in parts_of(path, _RUN, scanner)]
+    return [rows_of(table) for table in _read_parts(path, _RUN, scanner)]
 
 
 # -- parts
@@ -49,19 +49,19 @@ def in_parts(path):
 def test_parts_are_the_rows_of_the_file_and_each_query_is_in_one(
     tmp_path, monkeypatch, width, text
 ):
-    monkeypatch.setattr(parts, "_WIDTH", width)
+    monkeypatch.setattr(files, "_WIDTH", width)
     path = tmp_path / "run"
     path.write_text(text, encoding="utf-8")
     found = in_parts(path)
-    whole = text_of(path)
-    expected = rows_of(Table(whole, columns_of(whole, 0, _RUN))) if "Q0" in text else []
+    whole = read_text(path)
+    expected = rows_of(TextRows(whole, read_columns(whole, 0, _RUN))) if "Q0" in text else []
     assert [row for rows in found for row in rows] == expected
     queries = [{query for query, _, _ in rows} for rows in found]
     assert sum(map(len, queries)) == len(set().union(*queries))
 
 
 def test_a_narrow_room_makes_more_parts_than_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "_WIDTH", 200)
+    monkeypatch.setattr(files, "_WIDTH", 200)
     (tmp_path / "run").write_text(LINES)
     assert len(in_parts(tmp_path / "run")) > 2
 
@@ -71,14 +71,14 @@ def no_other_way(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("the file was read at once")
 
-    monkeypatch.setattr(files, "joined_tables", refuse)
+    monkeypatch.setattr(files, "join_rows", refuse)
 
 
 def joined(tmp_path, run, qrels):
     for name, text in (("run", run), ("qrels", qrels)):
         (tmp_path / name).write_text(text)
     paths = tmp_path / "run", tmp_path / "qrels"
-    return joined_files(*paths, ties="docid", relevance_level=1)
+    return join_files(*paths, ties="docid", relevance_level=1)
 
 
 def test_a_run_whose_queries_stand_together_is_read_in_parts(tmp_path, no_other_way):
@@ -88,6 +88,14 @@ def test_a_run_whose_queries_stand_together_is_read_in_parts(tmp_path, no_other_
     assert found.hits.n_retrieved.tolist() == [4, 4, 4, 0]
     assert found.missing == ["missing"]
     assert found.unjudged == [f"q{n}" for n in (0, 1, 3, 4, 5, 6, 8)]
+
+
+def test_a_gzipped_run_is_read_in_parts(tmp_path, no_other_way, monkeypatch):
+    monkeypatch.setattr(files, "_WIDTH", 64)
+    (tmp_path / "run").write_bytes(gzip.compress(LINES.encode()))
+    (tmp_path / "qrels").write_text("q2 0 d10 1\n")
+    hits = join_files(tmp_path / "run", tmp_path / "qrels", ties="docid", relevance_level=1).hits
+    assert hits.rank.tolist() == [1]
 
 
 def test_judgments_of_a_query_may_stand_apart(tmp_path, no_other_way):
@@ -104,12 +112,12 @@ def test_a_run_whose_queries_stand_apart_is_read_at_once(tmp_path, no_other_way)
 
 
 def test_a_judgment_that_stands_twice_is_told_though_its_query_was_not_retrieved(tmp_path):
-    with pytest.raises(ReaderError, match=r"line 3: query 'z', document 'a': stands twice"):
+    with pytest.raises(ReaderError, match=r"line 3: query 'z', document 'a': appears twice"):
         joined(tmp_path, LINES, "q0 0 d0 1\nz 0 a 1\nz 0 a 2\n")
 
 
 def test_a_line_is_told_by_its_number_in_the_file_not_in_the_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "_WIDTH", 100)
+    monkeypatch.setattr(files, "_WIDTH", 100)
     with pytest.raises(ReaderError, match=r"run.*line 41: expected 6 columns"):
         joined(tmp_path, LINES + "q9 Q0 short\n", "q0 0 d0 1\n")
 
@@ -173,10 +181,10 @@ def test_the_loop_finds_what_plain_python_finds(lists, hashed):
 
 
 def test_scores_of_parts_are_those_of_the_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "_WIDTH", 64)
+    monkeypatch.setattr(files, "_WIDTH", 64)
     qrels = "".join(f"q{n} 0 d{4 * n + n % 3} {n % 3}\n" for n in range(9, -1, -1))
     by_parts = joined(tmp_path, LINES, qrels)
-    monkeypatch.setattr(files, "_kept_of", lambda *_, **__: None)
+    monkeypatch.setattr(files, "_collect_in_parts", lambda *_, **__: None)
     whole = joined(tmp_path, LINES, qrels)
     for name in ("query", "rank", "grade", "judged_query", "judged_grade", "n_retrieved"):
         one, other = getattr(by_parts.hits, name), getattr(whole.hits, name)

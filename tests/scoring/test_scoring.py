@@ -109,7 +109,7 @@ def test_what_a_metric_is_not_about_is_not_applicable_and_what_ended_in_an_error
 
 def test_a_document_of_which_two_chunks_were_retrieved_counts_once_where_that_is_asked_for():
     rows = [{"query_id": "q", "retrieved": ["a", "a", "b"], "relevant": ["b"]}]
-    with pytest.raises(DataError, match="documents of query 'q' twice: 'a'"):
+    with pytest.raises(DataError, match="name each document once; twice in query 'q': 'a'"):
         score(rows, ["mrr"])
     assert score(rows, ["mrr"], duplicates="best").get_aggregated_scores("mrr") == 0.5
     with pytest.raises(UnknownNameError, match="rule for duplicates"):

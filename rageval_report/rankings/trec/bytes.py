@@ -16,31 +16,31 @@ from numpy.typing import NDArray
 from rageval_report.errors import ReaderError
 
 Bytes = NDArray[np.uint8]
-Words = NDArray[np.uint64]
+Words = NDArray[np.uint64]  # eight bytes each
 Places = NDArray[np.integer]
 
 WORD = 8
 
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CONTROL = re.compile(rb"[\x00-\x08]")
 _NEWLINE = ord("\n")
 _SHOWN = 80
 
-# Behind the text, so that its last line ends, and that eight bytes can be read from any place.
+# Appended to the text, so that its last line ends, and eight bytes can be read from any place.
 PADDING = b"\n" + bytes(WORD)
 
-# So much is looked at in one go: it stays in the cache of the processor.
+# Bytes worked on at a time: they stay in the processor's cache.
 _CHUNK = 1 << 20
 
-# So many words are taken out of a copy of the text around them.
+# Words cut out of one copy of the text around them.
 _WORDS = 256
 
-# In the last of so many parts of it an end of a line is looked for.
+# The newline that ends a chunk is looked for in its last sixteenth.
 _TAIL = 16
 
-# What is left of eight bytes if a word has only so many.
+# By the length of a word: which of eight bytes belong to it.
 _KEPT = np.array([(1 << 8 * n) - 1 for n in range(WORD + 1)], np.uint64)
 
 
@@ -53,9 +53,9 @@ class Text:
     path : str
         The file, for messages.
     data : ndarray of uint8
-        Its bytes, UTF-8 without a byte-order mark, and some padding.
+        Its bytes, UTF-8 without a byte-order mark, and the padding.
     end : int
-        Where the text ends, its last newline counted, which it may have been given.
+        Where the text ends, including its last newline, which may come from the padding.
     """
 
     path: str
@@ -63,13 +63,13 @@ class Text:
     end: int
 
     def chunks(self, start: int) -> Iterator[tuple[int, int]]:
-        """Where to cut the text from `start` on: behind newlines."""
+        """The pieces of the text from `start` on, each of whole lines."""
         width = _CHUNK
         while start < self.end:
             stop = min(start + width, self.end)
             tail = max(start, stop - width // _TAIL - 1)
             cut = tail + self.data[tail:stop].tobytes().rfind(b"\n") + 1
-            if cut == tail:  # a line that is longer
+            if cut == tail:  # no newline: the line is longer
                 width *= 2
                 continue
             yield start, cut
@@ -81,7 +81,7 @@ class Text:
         return sum(int(np.count_nonzero(chunk == _NEWLINE)) for chunk in chunks)
 
     def line_at(self, start: int) -> bytes:
-        """The line that starts at a place, with its newline."""
+        """The line that starts at a place, including its newline."""
         width = _SHOWN
         while start + width < self.end and not (self.data[start : start + width] == _NEWLINE).any():
             width *= 2
@@ -90,27 +90,27 @@ class Text:
 
     def words(self, starts: Places, lengths: Places) -> list[bytes]:
         """The bytes of words."""
-        found: list[bytes] = []
+        words: list[bytes] = []
         for first in range(0, len(starts), _WORDS):
             base = int(starts[first : first + _WORDS].min())
             places = starts[first : first + _WORDS].astype(np.int64) - base
             ends = places + lengths[first : first + _WORDS]
             near = self.data[base : base + int(ends.max())].tobytes()
-            found += [
-                near[one:end] for one, end in zip(places.tolist(), ends.tolist(), strict=True)
+            words += [
+                near[place:end] for place, end in zip(places.tolist(), ends.tolist(), strict=True)
             ]
-        return found
+        return words
 
     def eights(self, starts: Places, lengths: Places, *, after: int = 0) -> Iterator[Words]:
         """Words, eight bytes at a time, the first byte lowest; a shorter word ends in zeros.
 
-        So many bytes, a multiple of eight, are passed over.
+        The first `after` bytes, a multiple of eight, are skipped.
         """
-        loaded = self.loaded()
+        every_eight = self.every_eight()
         shortest, longest = (int(lengths.min()), int(lengths.max())) if len(lengths) else (0, 0)
         for done in range(after, max(longest, 1), WORD):
             ahead = done if shortest >= done else (lengths > done) * np.int64(done)
-            eight = loaded[starts + ahead] if done else loaded[starts]
+            eight = every_eight[starts + ahead] if done else every_eight[starts]
             if shortest == longest:
                 yield eight & _KEPT[min(longest - done, WORD)]
             else:
@@ -118,15 +118,15 @@ class Text:
 
     @property
     def kind_of_place(self) -> type[np.integer]:
-        """The smallest of two kinds of whole numbers that count up to the end."""
+        """The smaller of two integer types that can hold every place."""
         return np.uint32 if len(self.data) < 1 << 32 else np.int64
 
-    def loaded(self) -> Words:
-        """The eight bytes from each place on, as one number; not a copy."""
+    def every_eight(self) -> Words:
+        """The eight bytes from each place on, as one number; a view, not a copy."""
         return np.ndarray(len(self.data) - WORD + 1, "<u8", self.data, strides=(1,))
 
     def error(self, place: int, message: str) -> ReaderError:
-        """The error that names and shows the line in which a byte stands."""
+        """The error that names and quotes the line of a byte."""
         before = self.data[:place].tobytes()
         start = before.rfind(b"\n") + 1
         shown = self.data[start : self.end].tobytes().partition(b"\n")[0].decode().rstrip("\r")
@@ -134,17 +134,17 @@ class Text:
         return ReaderError(f"{message}, in {shown!r}", self.path, 1 + before.count(b"\n"))
 
     def line(self, place: int) -> int:
-        """The number, from 1, of the line in which a byte stands."""
+        """The number, from 1, of the line of a byte."""
         return 1 + int(np.count_nonzero(self.data[:place] == _NEWLINE))
 
 
-def text_of(path: str | Path) -> Text:
+def read_text(path: str | Path) -> Text:
     r"""The text of a file, plain or gzipped.
 
     Raises
     ------
     ReaderError
-        If there is no such file, or it is damaged, or it is no text in UTF-8.
+        If the file does not exist, is damaged, or is not text in UTF-8.
 
     Examples
     --------
@@ -152,22 +152,22 @@ def text_of(path: str | Path) -> Text:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "run.txt"
     ...     _ = path.write_bytes(b"\xef\xbb\xbfq1 Q0 d7 1 0.9 bm25")
-    ...     text = text_of(path)
-    >>> text.data[:2].tobytes(), text.end  # the last line was given its newline
+    ...     text = read_text(path)
+    >>> text.data[:2].tobytes(), text.end  # the last line got its newline
     (b'q1', 20)
     """
     name = str(path)
     try:
         data = _padded_bytes(path)
     except FileNotFoundError as exc:
-        raise ReaderError("there is no such file", name) from exc
+        raise ReaderError("the file does not exist", name) from exc
     except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
         raise ReaderError(f"the gzip file is damaged ({exc})", name) from exc
     except OSError as exc:
         raise ReaderError(f"the file cannot be read: {exc.strerror or exc}", name) from exc
     head = data[: len(BOM)].tobytes()
     if head.startswith(_WIDE_MARKS):
-        raise ReaderError("expected UTF-8; this is UTF-16, save it as UTF-8", name)
+        raise ReaderError("expected UTF-8; got UTF-16: save the file as UTF-8", name)
     if head == BOM:
         data = data[len(BOM) :]
     end = len(data) - len(PADDING)
@@ -177,28 +177,28 @@ def text_of(path: str | Path) -> Text:
 
 
 def _padded_bytes(path: str | Path) -> Bytes:
-    """The bytes of a file and the padding, read into their place."""
+    """The bytes of a file and the padding, without a second copy if the file is plain."""
     with Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size  # 0 for a pipe
         data = np.empty(size + len(PADDING), np.uint8)
         n_read = file.readinto(data[:size].data)
         rest = file.read()
-    if rest or n_read < size or data[: len(_GZIP)].tobytes() == _GZIP:
+    if rest or n_read < size or data[: len(GZIP)].tobytes() == GZIP:
         whole = data[:n_read].tobytes() + rest
-        whole = gzip.decompress(whole) if whole.startswith(_GZIP) else whole
+        whole = gzip.decompress(whole) if whole.startswith(GZIP) else whole
         return np.frombuffer(whole + PADDING, np.uint8)
     data[size:] = np.frombuffer(PADDING, np.uint8)
     return data
 
 
 def refuse_other_bytes(text: Text) -> None:
-    """Refuse control characters, and what is not UTF-8."""
+    """Raise an error if the text has control characters or is not UTF-8."""
     for start, end in text.chunks(0):
         chunk = text.data[start:end]
         if chunk.min() < ord("\t"):
-            found = _CONTROL.search(chunk.tobytes())
-            place = start + (found.start() if found else 0)
-            message = f"expected text; found the byte {text.data[place : place + 1].tobytes()!r}"
+            control = _CONTROL.search(chunk.tobytes())
+            place = start + (control.start() if control else 0)
+            message = f"expected text; got the byte {text.data[place : place + 1].tobytes()!r}"
             raise ReaderError(message, text.path, text.line(place))
         if chunk.max() < 0x80:
             continue

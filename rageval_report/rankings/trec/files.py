@@ -1,10 +1,14 @@
-"""TREC runs and judgments, and BEIR's, read as columns; what cannot be read is named by its line.
+"""TREC runs and judgments, and BEIR's, read as columns; an error names the file and the line.
 
-Blank lines and lines that begin with # are passed over. A non-breaking space is part of an id.
+Blank lines and lines that begin with # are skipped. A non-breaking space is part of an id.
 """
 
 from __future__ import annotations
 
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +17,43 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from rageval_report.errors import ReaderError
-from rageval_report.rankings.from_rows import Rows
-from rageval_report.rankings.hits import Codes
+from rageval_report.rankings.from_rows import IdRows, join_rows
 from rageval_report.rankings.joined import Joined, Ties
-from rageval_report.rankings.trec.bytes import Places, Text, text_of
+from rageval_report.rankings.trec.bytes import (
+    BOM,
+    GZIP,
+    PADDING,
+    Places,
+    Text,
+    read_text,
+    refuse_other_bytes,
+)
 from rageval_report.rankings.trec.columns import (
-    Format,
-    columns_of,
+    LineFormat,
+    TextRows,
+    columns_of_chunk,
     number_or_none,
+    read_columns,
     scanner_for,
 )
-from rageval_report.rankings.trec.join import joined_tables
-from rageval_report.rankings.trec.join_parts import Kept, joined_of, kept_of
-from rageval_report.rankings.trec.kernels import compiled_match
-from rageval_report.rankings.trec.lists import Table
-from rageval_report.rankings.trec.parts import parts_of
+from rageval_report.rankings.trec.join import RunHits, collect_hits, join_hits
+from rageval_report.rankings.trec.kernels import Scanner, compiled_match
+from rageval_report.types import IntArray
 
-_RUN = Format(
+_RUN = LineFormat(
     "a TREC run", "query_id Q0 doc_id rank score tag", (0, 2, 4), "score", may_be_infinite=True
 )
-_QRELS = Format("TREC qrels", "query_id iteration doc_id relevance", (0, 2, 3), "relevance")
-_BEIR = Format("BEIR qrels", "query-id corpus-id score", (0, 1, 2), "relevance", by_tabs=True)
+_QRELS = LineFormat("TREC qrels", "query_id iteration doc_id relevance", (0, 2, 3), "relevance")
+_BEIR = LineFormat("BEIR qrels", "query-id corpus-id score", (0, 1, 2), "relevance", by_tabs=True)
+
+# Bytes read at a time: a part and what is derived from it stay in the processor's cache.
+_WIDTH = 1 << 20
 
 
-def read_trec_run(path: str | Path) -> Rows:
+def read_trec_run(path: str | Path) -> IdRows:
     r"""The rows of a TREC run: six columns, query_id Q0 doc_id rank score tag.
 
-    The column of ranks and the order of the lines are not asked for: scores decide.
+    Scores decide the order; the column of ranks and the order of the lines are ignored.
 
     Parameters
     ----------
@@ -49,7 +63,7 @@ def read_trec_run(path: str | Path) -> Rows:
     Raises
     ------
     ReaderError
-        If it cannot be read: the file, the line, what was expected and what was found.
+        If it cannot be read: the file, the line, what was expected and what the line contains.
 
     Examples
     --------
@@ -61,10 +75,11 @@ def read_trec_run(path: str | Path) -> Rows:
     >>> rows.doc.tolist(), rows.value.tolist(), rows.line.tolist()
     ([b'd7', b'd8'], [0.9, 0.5], [1, 3])
     """
-    return _rows(_run(path), _RUN.what)
+    text = read_text(path)
+    return _id_rows(TextRows(text, read_columns(text, 0, _RUN)), _RUN.what)
 
 
-def read_trec_qrels(path: str | Path) -> Rows:
+def read_trec_qrels(path: str | Path) -> IdRows:
     r"""The rows of judgments: TREC's four columns, or BEIR's three, split at tabs, with a header.
 
     Parameters
@@ -75,7 +90,7 @@ def read_trec_qrels(path: str | Path) -> Rows:
     Raises
     ------
     ReaderError
-        If it cannot be read: the file, the line, what was expected and what was found.
+        If it cannot be read: the file, the line, what was expected and what the line contains.
 
     Examples
     --------
@@ -87,13 +102,13 @@ def read_trec_qrels(path: str | Path) -> Rows:
     >>> rows.query.tolist(), rows.doc.tolist(), rows.value.tolist()
     ([b'q1'], [b'd7'], [2.0])
     """
-    return _rows(_qrels(path), _QRELS.what)
+    return _id_rows(_read_qrels(path), _QRELS.what)
 
 
-def joined_files(
-    run: str | Path, qrels: str | Path, *, ties: Ties, relevance_level: float
-) -> Joined:
-    r"""A run and its judgments, matched, from file to hit table; no id becomes an object.
+def join_files(run: str | Path, qrels: str | Path, *, ties: Ties, relevance_level: float) -> Joined:
+    r"""A run file and a file of judgments, joined.
+
+    A run whose queries stand together is read in parts and never held as a whole.
 
     Parameters
     ----------
@@ -107,7 +122,7 @@ def joined_files(
     Raises
     ------
     ReaderError
-        If a file cannot be read, or a document stands twice for a query.
+        If a file cannot be read, or a document appears twice for a query.
     AlignmentError
         If they have no query in common.
 
@@ -118,47 +133,94 @@ def joined_files(
     ...     run, qrels = Path(folder) / "run.txt", Path(folder) / "qrels.txt"
     ...     _ = run.write_text("q1 Q0 d7 1 0.9 bm25\nq1 Q0 d8 2 0.5 bm25\n")
     ...     _ = qrels.write_text("q1 0 d8 2\n")
-    ...     joined = joined_files(run, qrels, ties="docid", relevance_level=1)
+    ...     joined = join_files(run, qrels, ties="docid", relevance_level=1)
     >>> joined.query_ids, joined.hits.rank.tolist()
     (['q1'], [1])
     """
-    judged = _qrels(qrels)
-    kept = _kept_of(run, judged, by_id=ties == "docid")
-    if kept is None:
-        return joined_tables(_run(run), judged, ties=ties, relevance_level=relevance_level)
-    del judged  # of its text nothing is needed any more
-    return joined_of(kept, ties=ties, relevance_level=relevance_level)
+    judgments = _read_qrels(qrels)
+    hits = _collect_in_parts(run, judgments, by_id=ties == "docid")
+    if hits is None:
+        rows = read_trec_run(run), _id_rows(judgments, _QRELS.what)
+        return join_rows(*rows, ties=ties, relevance_level=relevance_level)
+    del judgments  # frees the text, before the hit table takes memory
+    return join_hits(hits, ties=ties, relevance_level=relevance_level)
 
 
-def _kept_of(run: str | Path, qrels: Table, *, by_id: bool) -> Kept | None:
-    """What is kept of a plain file whose queries stand together; of others None."""
-    if not Path(run).is_file():
+def _collect_in_parts(run: str | Path, qrels: TextRows, *, by_id: bool) -> RunHits | None:
+    """What is kept of a run whose queries stand together; None for any other run."""
+    if not Path(run).is_file():  # a pipe can be read only once
         return None
     scanner = scanner_for(Path(run).stat().st_size, _RUN)
     match = compiled_match() if scanner else None
     try:
-        return kept_of(parts_of(run, _RUN, scanner), qrels, match, by_id=by_id)
-    except (ReaderError, OSError):  # the other way names the line
+        return collect_hits(_read_parts(run, _RUN, scanner), qrels, match, by_id=by_id)
+    except (ReaderError, OSError, EOFError, zlib.error):  # reading it as a whole names the line
         return None
 
 
-def _run(path: str | Path) -> Table:
-    text = text_of(path)
-    return Table(text, columns_of(text, 0, _RUN))
+def _read_parts(path: str | Path, form: LineFormat, scanner: Scanner | None) -> Iterator[TextRows]:
+    """The rows of a file, some whole neighbouring queries at a time; all parts share one buffer.
+
+    Yields
+    ------
+    TextRows
+        Rows that are valid until the next are requested. Their text is only a part, so lines that
+        an error names are not those of the file.
+
+    Raises
+    ------
+    ReaderError
+        If a line cannot be read.
+    OSError, EOFError, zlib.error
+        If the file cannot be read.
+    """
+    room, is_last = bytearray(_WIDTH + len(PADDING)), False
+    with _open(path) as file:
+        filled = _without_mark(room, file.readinto(memoryview(room)[: len(BOM)]))
+        while not is_last:
+            if filled >= len(room) - len(PADDING):  # one query fills it: the buffer is doubled
+                room = room[:filled] + bytearray(filled + len(PADDING))
+            n_read = file.readinto(memoryview(room)[filled : -len(PADDING)])
+            filled, is_last = filled + n_read, not n_read
+            if is_last:
+                room[filled : filled + 1], filled = b"\n", filled + 1
+            end = room.rfind(b"\n", 0, filled) + 1
+            text = Text(str(path), np.frombuffer(room, np.uint8), end)
+            refuse_other_bytes(text)
+            columns = columns_of_chunk(text, 0, end, form, scanner)
+            n_blocks = len(columns.block) - (not is_last)  # the last query may continue
+            if n_blocks > 0:
+                yield TextRows(text, columns.first_blocks(n_blocks))
+            if not is_last and len(columns.block):
+                end = int(columns.query_start[-1])
+            rest = filled - end
+            room[:rest], filled = room[end:filled], rest
 
 
-def _qrels(path: str | Path) -> Table:
-    text = text_of(path)
+def _open(path: str | Path) -> io.FileIO | gzip.GzipFile:
+    with Path(path).open("rb") as file:
+        is_gzipped = file.read(len(GZIP)) == GZIP
+    return gzip.GzipFile(path) if is_gzipped else Path(path).open("rb", buffering=0)
+
+
+def _without_mark(room: bytearray, n_read: int) -> int:
+    """How many of the first bytes stay: none if they are a byte-order mark."""
+    return 0 if room.startswith(BOM) else n_read
+
+
+def _read_qrels(path: str | Path) -> TextRows:
+    text = read_text(path)
     start, line = _first_line(text)
     words = line.rstrip(b"\r\n").split(b"\t")
     if len(words) != len(_BEIR.places):
-        return Table(text, columns_of(text, 0, _QRELS))
+        return TextRows(text, read_columns(text, 0, _QRELS))
     has_header = number_or_none(words[-1]) is None
-    return Table(text, columns_of(text, start + len(line) if has_header else start, _BEIR))
+    start = start + len(line) if has_header else start
+    return TextRows(text, read_columns(text, start, _BEIR))
 
 
 def _first_line(text: Text) -> tuple[int, bytes]:
-    """The first line that says something, and where it starts."""
+    """The first line that is not skipped, and where it starts."""
     start = 0
     while start < text.end:
         line = text.line_at(start)
@@ -168,27 +230,26 @@ def _first_line(text: Text) -> tuple[int, bytes]:
     return text.end, b""
 
 
-# -- rows
+# -- rows with their ids, to be joined with what is not a file
 
 
-def _rows(table: Table, what: str) -> Rows:
-    """The rows with their ids, for a join with what is no file."""
-    text, columns = table.text, table.columns
-    lengths = np.diff(columns.block, append=len(table))
-    query = _texts(text, columns.query_start, columns.query_length)
-    doc = _texts(text, columns.doc_start, columns.doc_length)
-    return Rows(np.repeat(query, lengths), doc, columns.value, what, text.path, _lines(table))
+def _id_rows(rows: TextRows, what: str) -> IdRows:
+    text, columns = rows.text, rows.columns
+    lengths = np.diff(columns.block, append=len(rows))
+    query = _fixed_width(text, columns.query_start, columns.query_length)
+    doc = _fixed_width(text, columns.doc_start, columns.doc_length)
+    return IdRows(np.repeat(query, lengths), doc, columns.value, what, text.path, _lines(rows))
 
 
-def _texts(text: Text, starts: Places, lengths: Places) -> NDArray[Any]:
+def _fixed_width(text: Text, starts: Places, lengths: Places) -> NDArray[np.bytes_]:
     """Words as bytes of one width."""
     width = int(lengths.max(initial=1))
     padded = np.concatenate([text.data, np.zeros(width, np.uint8)])
-    words = sliding_window_view(padded, width)[starts]
+    words: NDArray[Any] = sliding_window_view(padded, width)[starts]
     words *= np.arange(width) < lengths[:, None]
     return words.view(f"S{width}").reshape(-1)
 
 
-def _lines(table: Table) -> Codes:
-    newlines = np.flatnonzero(table.text.data[: table.text.end] == ord("\n"))
-    return np.searchsorted(newlines, table.columns.doc_start) + 1
+def _lines(rows: TextRows) -> IntArray:
+    newlines = np.flatnonzero(rows.text.data[: rows.text.end] == ord("\n"))
+    return np.searchsorted(newlines, rows.columns.doc_start) + 1

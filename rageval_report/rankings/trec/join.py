@@ -1,148 +1,314 @@
-"""A run and judgments of files, matched and ranked without an id ever becoming an object."""
+"""A run file joined with its judgments part by part: of the run only the judged documents are kept.
+
+No id becomes a Python object, except those of queries.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rageval_report.rankings import order
-from rageval_report.rankings.hits import Codes, Floats, hit_table
+from rageval_report.rankings.hits import Hits, order_by_slot
 from rageval_report.rankings.joined import Joined, Ties, refuse_strangers, refuse_ties
-from rageval_report.rankings.order import starts_of
-from rageval_report.rankings.trec.lists import (
-    Lists,
-    Table,
-    lists_of,
-    low_bits,
-    sort_within,
-    with_numbers,
-)
-from rageval_report.rankings.trec.pairs import matches
+from rageval_report.rankings.row_pairs import RowLists, lists_of, pairs_of
+from rageval_report.rankings.trec.columns import TextRows
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
+MatchKernel = Callable[..., int]
+# The rows of the judged documents that were retrieved, in the judgments and in the run; None if a
+# document may appear twice for a query. The arguments are judgments and run, each with the number
+# of rows of each query.
+_FindPairs = Callable[[TextRows, IntArray, TextRows, IntArray], tuple[IntArray, IntArray] | None]
+
+# An odd 64-bit number: multiplying by it spreads differences over all bits and loses none.
 _SPREAD = np.uint64(0xD6E8FEB86659FD93)
 
 
-def joined_tables(run: Table, qrels: Table, *, ties: Ties, relevance_level: float) -> Joined:
-    """A run and its judgments, matched.
+@dataclass(frozen=True, eq=False)
+class _PartHits:
+    """What is kept of one part of the run.
 
     Parameters
     ----------
-    run, qrels : Table
-        What was retrieved, and what was judged.
-    ties : {"docid", "input", "error"}
-        Which of equal scores goes first.
-    relevance_level : float
-        The lowest relevant grade.
+    code, n_retrieved, n_tied, n_hits : ndarray of shape (n_queries_of_the_part,)
+        The queries, how many documents each retrieved, how many of these share their score with
+        another, and how many are judged.
+    rank, grade : ndarray
+        Rank and grade of the judged documents, query after query, in the order of the ranks.
+    """
+
+    code: IntArray
+    n_retrieved: IntArray
+    n_tied: IntArray
+    n_hits: IntArray
+    rank: NDArray[np.int32]
+    grade: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class RunHits:
+    """What is kept of a run and its judgments.
+
+    Parameters
+    ----------
+    names : list of str
+        The queries, the judged ones first.
+    parts : list of _PartHits
+        The run.
+    n_judged : ndarray of shape (n_judged_queries,)
+        How many documents are judged for each query.
+    grade : ndarray
+        Their grades, query after query.
+    """
+
+    names: list[str]
+    parts: list[_PartHits]
+    n_judged: IntArray
+    grade: FloatArray
+
+
+class _Judgments:
+    """The rows of the judgments, sorted by query; queries get codes in order of appearance."""
+
+    def __init__(self, qrels: TextRows, codes: dict[bytes, int]):
+        code = np.array([codes.setdefault(name, len(codes)) for name in qrels.queries()])
+        lists = lists_of(code, qrels.columns.block, len(qrels), len(codes))
+        self.rows = qrels.take(lists.order)
+        self.lengths = lists.lengths
+        self._starts = order.starts_of(lists.lengths)
+
+    def of_queries(self, code: IntArray) -> tuple[TextRows, IntArray]:
+        """The judgments of some queries, and how many each has; 0 for a query without judgments."""
+        is_judged = code < len(self.lengths)
+        judged, lengths = code[is_judged], np.zeros(len(code), np.int64)
+        lengths[is_judged] = self.lengths[judged]
+        return self.rows.take(self._places(judged)), lengths
+
+    def _places(self, judged: IntArray) -> IntArray | slice:
+        # Runs mostly follow the order of the judgments: then a slice, so that nothing is copied.
+        if judged.size and (judged[1:] - judged[:-1] == 1).all():
+            first, last = int(judged[0]), int(judged[-1])
+            return slice(int(self._starts[first]), int(self._starts[last] + self.lengths[last]))
+        return order.spread(self._starts[judged], self.lengths[judged])
+
+
+def collect_hits(
+    run: Iterable[TextRows], qrels: TextRows, match: MatchKernel | None, *, by_id: bool
+) -> RunHits | None:
+    """Everything that is needed to score a run; of documents without a judgment nothing is kept.
+
+    Parameters
+    ----------
+    run : iterable of TextRows
+        The run, some whole queries at a time.
+    qrels : TextRows
+        The judgments.
+    match : callable, optional
+        `kernels.match`, compiled or not; NumPy finds the pairs if omitted.
+    by_id : bool
+        Whether of equal scores the later id goes first; otherwise the order of the rows decides.
+
+    Returns
+    -------
+    RunHits or None
+        None if the run cannot be read in parts: it has no rows, the rows of a query do not stand
+        together, or a document may appear twice.
+    """
+    find_pairs: _FindPairs = partial(_pairs_by_kernel, match) if match else _pairs_by_sorting
+    codes: dict[bytes, int] = {}
+    judgments, seen, parts = _Judgments(qrels, codes), set[int](), list[_PartHits]()
+    n_judged = len(codes)
+    for rows in run:
+        code = [codes.setdefault(name, len(codes)) for name in rows.queries()]
+        n_before = len(seen)
+        seen.update(code)
+        n_retrieved = np.diff(rows.columns.block, append=len(rows))
+        part = _hits_of_part(rows, n_retrieved, np.array(code), judgments, find_pairs, by_id=by_id)
+        if part is None or len(seen) < n_before + len(code):
+            return None
+        parts.append(part)
+    if not seen:
+        return None
+    missing = np.array(sorted(set(range(n_judged)) - seen), np.int64)
+    if missing.size:  # a part without rows: judgments of other queries may be repeated as well
+        none = np.zeros(len(missing), np.int64)
+        part = _hits_of_part(
+            qrels.take(slice(0)), none, missing, judgments, find_pairs, by_id=by_id
+        )
+        if part is None:
+            return None
+        parts.append(part)
+    names = [name.decode() for name in codes]
+    return RunHits(names, parts, judgments.lengths, judgments.rows.columns.value)
+
+
+def join_hits(run: RunHits, *, ties: Ties, relevance_level: float) -> Joined:
+    """The hit table of what was kept of a run.
 
     Raises
     ------
-    ReaderError
-        If a document stands twice for a query.
     AlignmentError
-        If they have no query in common.
+        If run and judgments have no query in common.
+    DataError
+        If equal scores are refused, and there are some.
     """
-    codes: dict[bytes, int] = {}
-    judged, n_judged = lists_of(qrels, codes), len(codes)
-    retrieved = lists_of(run, codes)
-    names = [name.decode() for name in codes]
-    query_ids, n_retrieved = names[:n_judged], retrieved.per_query(retrieved.lengths, n_judged)
+    n = len(run.n_judged)
+    query_ids, unjudged = run.names[:n], run.names[n:]
+    n_tied, n_retrieved = (_per_query(run.parts, name, n) for name in ("n_tied", "n_retrieved"))
     missing = [query_ids[code] for code in np.flatnonzero(n_retrieved == 0)]
-    refuse_strangers(query_ids, missing, unjudged := names[n_judged:])
-
-    judged_row, run_row = matches(judged, retrieved, names)
-    ordered = order.from_the_best(retrieved.values(), retrieved.lengths)
-    n_tied = retrieved.per_query(order.n_tied(ordered, retrieved.lengths), n_judged)
+    refuse_strangers(query_ids, missing, unjudged)
     if ties == "error":
         refuse_ties(query_ids, n_tied)
-    by_query = _by_query(judged)
-    grade = qrels.columns.value
-    hits = hit_table(
-        query=judged.query(judged_row),
-        rank=ranks_of(retrieved, ordered, run_row, by_id=ties == "docid"),
-        grade=grade[judged_row],
-        judged_query=judged.query(by_query),
-        judged_grade=grade[by_query],
-        n_retrieved=n_retrieved,
-        relevance_level=relevance_level,
+    hits = Hits(
+        *_sorted_hits(run.parts),
+        np.repeat(np.arange(n), run.n_judged),
+        run.grade,
+        n_retrieved,
+        float(relevance_level),
     )
     return Joined(query_ids, hits, n_tied, missing, unjudged)
 
 
-def _by_query(judged: Lists) -> Codes | slice:
-    """Rows in order of the codes of their queries."""
-    if (judged.code[1:] > judged.code[:-1]).all():
-        return judged.order
-    return np.argsort(judged.query(slice(None)), kind="stable")
+def _per_query(parts: list[_PartHits], name: str, n_queries: int) -> IntArray:
+    """A count of each of the first queries; 0 for those that no part holds."""
+    counts = np.zeros(n_queries, np.int64)
+    for part in parts:
+        is_judged = part.code < n_queries
+        counts[part.code[is_judged]] = getattr(part, name)[is_judged]
+    return counts
 
 
-def ranks_of(run: Lists, ordered: Floats, rows: Codes, *, by_id: bool) -> Codes:
-    """The ranks, from 0, of rows of the run in their lists."""
-    rank, tied = _n_better(run, ordered, rows)
+def _sorted_hits(parts: list[_PartHits]) -> tuple[IntArray, IntArray, FloatArray]:
+    """Query, rank and grade of the judged documents that were retrieved, sorted by query."""
+    code, n_hits, rank, grade = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("code", "n_hits", "rank", "grade")
+    )
+    query, rank = np.repeat(code, n_hits), rank.astype(np.int64)
+    if (code[1:] > code[:-1]).all():
+        return query, rank, grade
+    by_query = np.argsort(query, kind="stable")
+    return query[by_query], rank[by_query], grade[by_query]
+
+
+# -- one part
+
+
+def _hits_of_part(
+    run: TextRows,
+    n_retrieved: IntArray,
+    code: IntArray,
+    judgments: _Judgments,
+    find_pairs: _FindPairs,
+    *,
+    by_id: bool,
+) -> _PartHits | None:
+    """What is kept of a part; None if a document may appear twice."""
+    judged, n_judged = judgments.of_queries(code)
+    pairs = find_pairs(judged, n_judged, run, n_retrieved)
+    if pairs is None:
+        return None
+    judged_row, row = pairs
+    query_of_row = np.repeat(np.arange(len(code), dtype=np.int32), n_retrieved)
+    query = query_of_row[row].astype(np.int64)
+    ordered = order.from_the_best(run.columns.value, n_retrieved)
+    rank, tied = order.n_better_at(ordered, run.columns.value, n_retrieved, query, row)
     if tied.any():
-        rank[tied] += _n_equal_ahead(run, rows[tied], by_id=by_id)
-    return rank
+        rank[tied] += _n_equal_ahead(run, n_retrieved, query_of_row, row[tied], by_id=by_id)
+    by_rank = order_by_slot(order.starts_of(n_retrieved)[query] + rank, len(run))
+    return _PartHits(
+        code,
+        n_retrieved,
+        order.n_tied(ordered, n_retrieved),
+        np.bincount(query, minlength=len(code)),
+        rank[by_rank].astype(np.int32),
+        judged.columns.value[judged_row[by_rank]],
+    )
 
 
-def _n_better(run: Lists, ordered: Floats, rows: Codes) -> tuple[Codes, NDArray[np.bool_]]:
-    """How many documents of its list score more than each row's, and whether some are equal."""
-    lists = run.list_of_row[rows].astype(np.int64)
-    if not (ordered == -run.values()).all():
-        return order.n_better(ordered, run.lengths, lists, run.table.columns.value[rows])
-    is_first = np.ones(len(ordered) + 1, dtype=bool)  # the file is in order: places are ranks
-    is_first[1:-1] = ordered[1:] != ordered[:-1]
-    is_first[run.starts] = True
-    places = run.places(rows)
-    tied = ~(is_first[places] & is_first[places + 1])
-    if tied.any():
-        first = np.flatnonzero(is_first)
-        places[tied] = first[np.searchsorted(first, places[tied], side="right") - 1]
-    return places - run.starts[lists], tied
+def _pairs_by_sorting(
+    judged: TextRows, n_judged: IntArray, run: TextRows, n_retrieved: IntArray
+) -> tuple[IntArray, IntArray] | None:
+    lists = RowLists(slice(None), n_retrieved), RowLists(slice(None), n_judged)
+    pairs = pairs_of(lists[0], run, lists[1], judged)
+    return None if pairs.crowded.size else (pairs.judged, pairs.run)
 
 
-def _n_equal_ahead(run: Lists, wanted: Codes, *, by_id: bool) -> Codes:
-    """How many documents of the same list and score go ahead of each wanted one."""
-    by_list = np.argsort(run.list_of_row[wanted], kind="stable")
-    its_list = run.list_of_row[wanted[by_list]]
-    ahead = np.empty(len(wanted), np.int64)
-    for first, last in run.groups():
-        chosen = by_list[slice(*np.searchsorted(its_list, [first, last]))]
-        if chosen.size:
-            rows = _perhaps_tied(run, np.unique(run.list_of_row[wanted[chosen]]), wanted[chosen])
-            found = _n_ahead_among(run, rows, by_id=by_id)
-            ahead[chosen] = found[np.searchsorted(rows, wanted[chosen])]
-    return ahead
+def _pairs_by_kernel(
+    match: MatchKernel,
+    judged: TextRows,
+    n_judged: IntArray,
+    run: TextRows,
+    n_retrieved: IntArray,
+) -> tuple[IntArray, IntArray] | None:
+    room = np.empty(4 * int((n_judged + n_retrieved).max(initial=0)) + 16, np.int64)
+    rows = np.empty((2, min(len(judged), len(run))), np.int64)
+    n_pairs = match(*_kernel_side(judged, n_judged), *_kernel_side(run, n_retrieved), room, *rows)
+    return None if n_pairs < 0 else (rows[0, :n_pairs], rows[1, :n_pairs])
 
 
-def _perhaps_tied(run: Lists, lists: Codes, wanted: Codes) -> Codes:
-    """The rows of some lists, ascending, that share list and score with a wanted one.
+def _kernel_side(rows: TextRows, lengths: IntArray) -> tuple[NDArray[Any], ...]:
+    columns = rows.columns
+    return rows.text.data, columns.doc_start, columns.doc_length, columns.doc_hash, lengths
 
-    They are found by a hash, so there may be more.
+
+# -- among equal scores
+
+
+def _n_equal_ahead(
+    run: TextRows,
+    n_retrieved: IntArray,
+    query_of_row: NDArray[np.int32],
+    tied_rows: IntArray,
+    *,
+    by_id: bool,
+) -> IntArray:
+    """How many documents of the same query and score go ahead of the document of each row."""
+    queries = np.unique(query_of_row[tied_rows])
+    rows = order.spread(order.starts_of(n_retrieved)[queries], n_retrieved[queries])
+    rows = rows[_may_be_tied(run.columns.value[rows], query_of_row[rows], np.isin(rows, tied_rows))]
+    ahead = _places_among_equals(run, query_of_row[rows], rows, by_id=by_id)
+    return ahead[np.searchsorted(rows, tied_rows)]
+
+
+def _may_be_tied(value: FloatArray, query: NDArray[np.int32], is_wanted: BoolArray) -> BoolArray:
+    """Which rows share query and score with a wanted one.
+
+    Query and score are compared by a hash, which is much faster than sorting by both, so there may
+    be more rows; what is not tied is told apart later.
     """
-    rows = run.rows_of_lists(lists)
-    keys = (run.table.columns.value[rows] + 0.0).view(np.uint64) * _SPREAD  # -0 + 0 is 0
-    keys = (keys ^ run.list_of_row[rows].astype(np.uint64)) * _SPREAD
-    keys = with_numbers(keys, np.arange(len(rows)), len(rows))
-    sort_within(keys, starts_of(run.lengths[lists]))
-    low = low_bits(len(rows))
-    rows = rows[(keys & low).astype(np.int64)]
+    keys = (value + 0.0).view(np.uint64) * _SPREAD  # -0.0 + 0.0 is 0.0: both zeros are tied
+    keys = (keys ^ query.astype(np.uint64)) * _SPREAD
+    low = np.uint64((1 << len(keys).bit_length()) - 1)
+    keys = (keys & ~low) | np.arange(len(keys), dtype=np.uint64)  # low bits: the number of the row
+    keys.sort()
+    rows = (keys & low).astype(np.int64)
     starts = np.flatnonzero(np.concatenate([[True], (keys[1:] ^ keys[:-1]) > low]))
-    has_wanted = np.logical_or.reduceat(np.isin(rows, wanted), starts)
-    return np.sort(rows[np.repeat(has_wanted, np.diff(starts, append=len(rows)))])
+    has_wanted = np.logical_or.reduceat(is_wanted[rows], starts)
+    may_be_tied = np.zeros(len(keys), dtype=bool)
+    may_be_tied[rows] = np.repeat(has_wanted, np.diff(starts, append=len(rows)))
+    return may_be_tied
 
 
-def _n_ahead_among(run: Lists, rows: Codes, *, by_id: bool) -> Codes:
-    """How many of ascending rows go ahead of each, of those that share its list and score."""
-    lists, value = run.list_of_row[rows], run.table.columns.value[rows]
-    keys: list[NDArray[Any]] = [lists, -value]
-    if by_id:  # descending, by code point
-        keys += [~eight.byteswap() for eight in run.table.eights(rows)]
-    order = np.lexsort(keys[::-1])  # what is equal in all keys stays as it was
-    lists, value = lists[order], value[order]
+def _places_among_equals(
+    run: TextRows, query: NDArray[np.int32], rows: IntArray, *, by_id: bool
+) -> IntArray:
+    """For each of ascending rows, how many others of its query and score go ahead of it."""
+    value = run.columns.value[rows]
+    keys: list[NDArray[Any]] = [query, -value]
+    if by_id:  # descending by code point: the first byte highest, all bits turned round
+        keys += [~eight.byteswap() for eight in run.eights(rows)]
+    by_rank = np.lexsort(keys[::-1])  # stable: what is equal in all keys keeps the order of rows
+    query, value = query[by_rank], value[by_rank]
     is_first = np.ones(len(rows), dtype=bool)
-    is_first[1:] = (lists[1:] != lists[:-1]) | (value[1:] != value[:-1])
+    is_first[1:] = (query[1:] != query[:-1]) | (value[1:] != value[:-1])
     starts = np.flatnonzero(is_first)
     ahead = np.empty(len(rows), np.int64)
-    ahead[order] = np.arange(len(rows)) - np.repeat(starts, np.diff(starts, append=len(rows)))
+    ahead[by_rank] = np.arange(len(rows)) - np.repeat(starts, np.diff(starts, append=len(rows)))
     return ahead

@@ -1,16 +1,13 @@
-"""Documents matched by slots of a table. Witness: dicts of plain Python."""
+"""Documents of files matched without the compiled loop. Witness: dicts of plain Python."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report.rankings.trec import slots
 from rageval_report.rankings.trec.bytes import PADDING, Text
-from rageval_report.rankings.trec.columns import Columns, hashes
-from rageval_report.rankings.trec.lists import Lists, Table
-from rageval_report.rankings.trec.pairs import are_equal
-from rageval_report.rankings.trec.slots import Slots
+from rageval_report.rankings.trec.columns import TextColumns, TextRows, hashes
+from rageval_report.rankings.trec.join import _pairs_by_sorting
 
 WORD = st.one_of(
     st.integers(0, 20).map(b"%x".__mod__), st.integers(0, 9).map(b"document-%020d".__mod__)
@@ -18,8 +15,8 @@ WORD = st.one_of(
 LISTS = st.lists(st.tuples(*[st.lists(WORD, max_size=12)] * 2), min_size=1, max_size=5)
 
 
-def lists_of(lists):
-    """Lists of words, as files have them."""
+def rows_of(lists):
+    """Lists of words as rows of a file, and how many each list has."""
     words = [word for one in lists for word in one]
     text = b" ".join(words) + b" "
     data = Text("a file", np.frombuffer(text + PADDING, np.uint8), len(text))
@@ -27,14 +24,14 @@ def lists_of(lists):
     starts = np.cumsum(lengths + 1, dtype=np.int64) - lengths - 1
     none = np.zeros(0, np.int64)
     hashed, values = hashes(data, starts, lengths), np.zeros(len(words))
-    table = Table(data, Columns(none, none, none, starts, lengths, hashed, values))
-    sizes = np.array([len(one) for one in lists])
-    list_of_row = np.repeat(np.arange(len(lists), dtype=np.int32), sizes)
-    return Lists(table, np.arange(len(lists)), sizes, list_of_row, slice(None))
+    rows = TextRows(data, TextColumns(none, none, none, starts, lengths, hashed, values))
+    return rows, np.array([len(one) for one in lists])
 
 
-def matched(matcher, judged, run):
-    found = matcher.matched(lists_of(judged), lists_of(run))
+def matched(judged, run):
+    if not any(map(len, (*judged, *run))):
+        return []
+    found = _pairs_by_sorting(*rows_of(judged), *rows_of(run))
     return None if found is None else sorted(zip(*(rows.tolist() for rows in found), strict=True))
 
 
@@ -48,14 +45,13 @@ def expected(judged, run):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(LISTS, min_size=1, max_size=3), st.sampled_from([0, 1, slots._SLOTS]))
-def test_slots_find_what_plain_python_finds_however_few_they_are(parts, n_slots):
+@given(LISTS, st.sampled_from([None, 0, 1]))
+def test_sorting_finds_what_plain_python_finds_however_many_share_a_hash(lists, n_hashes):
+    judged, run = zip(*lists, strict=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slots, "_SLOTS", n_slots)  # 0: all want the same one
-        matcher = Slots()
-        for lists in parts:  # what one part left in the table does not move the next
-            judged, run = zip(*lists, strict=True)
-            assert matched(matcher, judged, run) == expected(judged, run)
+        if n_hashes is not None:  # all documents share one hash, or two
+            patch.setattr(TextRows, "hashes", lambda rows: rows.columns.doc_hash & n_hashes)
+        assert matched(judged, run) == expected(judged, run)
 
 
 @pytest.mark.parametrize("twice", [([b"a", b"b", b"a"], [b"c"]), ([b"c"], [b"a", b"b", b"a"]),
@@ -63,11 +59,11 @@ def test_slots_find_what_plain_python_finds_however_few_they_are(parts, n_slots)
                                    ([b"a", b"a"], [])])  # fmt: skip
 def test_a_document_that_stands_twice_is_not_matched_but_told(twice):
     judged, run = twice
-    assert matched(Slots(), [judged], [run]) is None
+    assert matched([judged], [run]) is None
 
 
 def test_a_document_of_two_queries_does_not_stand_twice():
-    assert matched(Slots(), [[b"a"], [b"a"]], [[b"a"], [b"b", b"a"]]) == [(0, 0), (1, 2)]
+    assert matched([[b"a"], [b"a"]], [[b"a"], [b"b", b"a"]]) == [(0, 0), (1, 2)]
 
 
 def of_one_hash():
@@ -81,10 +77,10 @@ def of_one_hash():
 
 def test_different_documents_of_one_hash_are_no_match():
     one, other = of_one_hash()
-    judged, run = lists_of([[one]]), lists_of([[other]])
-    assert judged.table.columns.doc_hash == run.table.columns.doc_hash
-    assert matched(Slots(), [[one]], [[other]]) == []
-    assert matched(Slots(), [[one]], [[one]]) == [(0, 0)]
+    (judged, _), (run, _) = rows_of([[one]]), rows_of([[other]])
+    assert judged.columns.doc_hash == run.columns.doc_hash
+    assert matched([[one]], [[other]]) == []
+    assert matched([[one]], [[one]]) == [(0, 0)]
 
 
 @pytest.mark.parametrize(
@@ -95,4 +91,5 @@ def test_different_documents_of_one_hash_are_no_match():
 )  # fmt: skip
 def test_words_that_differ_anywhere_are_not_equal(one, other):
     rows = np.array([0, 0]), np.array([0, 1])
-    assert are_equal(lists_of([[one]]), lists_of([[one, other]]), *rows).tolist() == [True, False]
+    judged, run = rows_of([[one]])[0], rows_of([[one, other]])[0]
+    assert judged.are_equal(rows[0], run, rows[1]).tolist() == [True, False]
