@@ -22,7 +22,7 @@ _LABELLED, _EVERY = 60, 7
 
 
 def calls() -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
-    """What each kind of plot draws here: subject, arguments, options."""
+    """The subject, the metrics and the options of each picture, by the kind of plot."""
     bm25, hybrid = demo_evaluations()
     comparison = compare(bm25, hybrid)
     ranking = rank(bm25, hybrid)
@@ -45,11 +45,11 @@ def calls() -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
 
 
 def _calibration(run: RAGPipelineEvaluation) -> Calibration:
-    """The exact matches of a run beside labels that overrule some of them."""
-    told = run.scores["exact_match"].dropna().head(_LABELLED)
+    """The exact matches of a run beside labels that correct some of them."""
+    scores = run.scores["exact_match"].dropna().head(_LABELLED)
     labels = {
         query: 1 - score if place % _EVERY == 0 else score
-        for place, (query, score) in enumerate(told.items())
+        for place, (query, score) in enumerate(scores.items())
     }
     return calibrate(run, "exact_match", labels)
 

@@ -1,9 +1,12 @@
 """Results become pictures: each plot takes a subject and returns the Axes that it drew on.
 
 The subject is the object itself: a pipeline's evaluation, a comparison, or the result of slices.
-Every plot takes ``ax=``; without it, it makes a figure through pyplot, so that a notebook shows it.
-No setting of matplotlib is changed, and nothing is shown or saved; `save_plot` writes a picture
-without pyplot. Further keywords, such as ``color=`` or ``alpha=``, go to the artists of the data.
+
+Every plot takes ``ax=``, the Axes on which it draws; without it, pyplot makes a figure, so that a
+notebook shows it. Further keywords (``**style``), such as ``color=`` or ``alpha=``, go to the
+artists of the data. Every plot returns the Axes, and raises `UnknownNameError` if a metric is not
+known and `DataError` if there is nothing to draw or the subject is of another kind. No setting of
+matplotlib is changed, and nothing is shown or saved; `save_plot` writes a picture without pyplot.
 
 A new plot is a function and an entry in `PLOTS`; `Plot` says what an entry states. Another
 distribution offers one through the entry point group ``rageval_report.plots``.
@@ -20,19 +23,19 @@ from rageval_report.plots.options import BuiltInPlot, MetricNames, PlotOptions
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rageval_report.plots.files import save_plot as save_plot
+    from rageval_report.plots.saving import save_plot as save_plot
 else:
     __getattr__, __dir__, __all__ = lazy_face(__name__, "PLOTS", "Plot", "plot")
 
 _HERE = "rageval_report.plots"
 _ENTRIES = (
     Plot("agreement", f"{_HERE}.agreement:agreement", "calibration", 1, ()),
-    Plot("box", f"{_HERE}.summary:box", "evaluation"),
+    Plot("box", f"{_HERE}.box:box", "evaluation"),
     Plot("correlation", f"{_HERE}.relations:correlation", "evaluation"),
     Plot("differences", f"{_HERE}.differences:differences", "comparison", 1, ("metric",)),
     Plot("distribution", f"{_HERE}.distribution:distribution", "evaluation", None, ("metric",)),
     Plot("ecdf", f"{_HERE}.ecdf:ecdf", "evaluations", None, ("metric",)),
-    Plot("forest", f"{_HERE}.comparison:forest", "comparison"),
+    Plot("forest", f"{_HERE}.forest:forest", "comparison"),
     Plot("groups", f"{_HERE}.ranking:groups", "ranking", 1, ("metric",)),
     Plot("leaderboard", f"{_HERE}.ranking:leaderboard", "ranking"),
     Plot("outcomes", f"{_HERE}.outcomes:outcomes", "comparison"),

@@ -1,4 +1,4 @@
-"""A judge against people: who gave what, how far they agree, what the mean is."""
+"""A judge against people: the confusion matrix, their agreement, and the mean of all queries."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
 from rageval_report.errors import DataError
+from rageval_report.plots.labelled_rows import PlotRow, lay_rows
 from rageval_report.plots.options import ArtistOptions
-from rageval_report.plots.rows import Row, lay_rows
 from rageval_report.plots.style import (
     BLUE,
     GREY,
@@ -25,11 +25,11 @@ from rageval_report.plots.style import (
     interval_text,
     level_text,
     look_of,
-    number,
+    number_text,
     opacity,
-    padded,
+    pad_limits,
     plain,
-    shortened,
+    shorten_label,
     tidy,
 )
 from rageval_report.plots.subjects import Evaluation, data_limits
@@ -37,17 +37,17 @@ from rageval_report.results import Result
 from rageval_report.scores import Metric
 from rageval_report.types import FloatArray
 
-# Shares of the axes: the picture at the left; labels, marks and numbers at the right.
+# Parts of the width of the axes: the picture at the left; labels, marks and numbers at the right.
 _PICTURE, _MARKS, _NUMBERS = 0.36, (0.625, 0.825), 1.0
 # Axes narrower than this, in inches, have room for the picture alone.
 _NARROW = 6.0
-_INCHES_A_ROW = 0.26
+_INCHES_PER_ROW = 0.26
 _LETTERS = 15.0  # of small text, in an inch
 _MOST_WITH_SHARES = 4
 _DARK = 0.62
 _SAME = LinearSegmentedColormap.from_list("rageval_report_same", ["#F3F3F3", BLUE])
 _OTHER = LinearSegmentedColormap.from_list("rageval_report_other", ["#F3F3F3", VERMILLION])
-# The limits within which nineteen of twenty differences lie, if they are normal.
+# Standard deviations: 19 of 20 differences lie within, if they are normal (Bland and Altman 1986).
 _LIMITS = 1.96
 
 _JUDGE, _PEOPLE, _MEAN = "judge and people", "people with each other", "mean of all queries"
@@ -59,26 +59,26 @@ class Calibrated(Protocol):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a figure."""
+        """One row per figure."""
 
     @property
     def settings(self) -> dict[str, object]:
-        """How the numbers were made."""
+        """The settings that produced the numbers."""
 
     @property
     def evaluation(self) -> Evaluation:
-        """Holds the judge's scores."""
+        """The evaluation with the judge's scores."""
 
     @property
     def metric(self) -> Metric:
-        """What was judged."""
+        """The judged metric."""
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """The queries that both rated."""
+        """The queries with ratings of both."""
 
     def confusion(self) -> Result:
-        """How often the judge gave what, where people gave what."""
+        """The counts of the judge's labels for each label of people."""
 
 
 def calibration_of(subject: object) -> Calibrated:
@@ -106,54 +106,49 @@ def agreement(
     ----------
     subject : Calibration
         What `rageval_report.calibrate` gives.
-    ax : Axes, optional
-        Where to draw; a new figure where not given. Narrow axes hold the matrix alone.
-    **style
-        For the cells of the matrix, or for the dots.
-
-    Returns
-    -------
-    Axes
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the cells of the matrix,
+        or of the dots. Narrow axes show the matrix alone.
 
     Raises
     ------
     DataError
-        If the subject is no calibration.
+        If the subject is not a calibration.
 
     Notes
     -----
-    A cell is the darker, the larger its share of the queries to which people gave the same label.
-    Continuous scores are drawn as dots, a query each: the line is where judge and people say the
-    same, the dashed line lies aside by the judge's bias, and nineteen of twenty differences lie
-    within the band (Bland and Altman).
+    The darker a cell, the larger its share of the queries to which people gave that label.
+    Continuous scores are dots, one per query: the line is where judge and people agree, the dashed
+    line is shifted by the judge's bias, and the band contains 19 of 20 differences (Bland and
+    Altman's limits of agreement).
     """
-    found = calibration_of(subject)
-    parts = _parts(found)
+    calibration = calibration_of(subject)
+    parts = _parts(calibration)
     rows = sum(len(part) + 3 for part in parts)
-    made = axes_for(ax, 10.4, max(4.4, 1.5 + _INCHES_A_ROW * rows))
-    share = _PICTURE if inches_wide(made) >= _NARROW else 1.0
-    draw = _draw_cloud if _is_continuous(found) else _draw_matrix
-    told = draw(made, found, share, style)
+    axes = axes_for(ax, 10.4, max(4.4, 1.5 + _INCHES_PER_ROW * rows))
+    share = _PICTURE if inches_wide(axes) >= _NARROW else 1.0
+    draw = _draw_cloud if _is_continuous(calibration) else _draw_matrix
+    sentence = draw(axes, calibration, share, style)
     if share < 1.0:
-        _draw_parts(made, found, parts)
-    _note(made, told, found, whole=share < 1.0)
-    tidy(made, f"Judge and people on {found.metric.title} — {found.evaluation.name}")
-    made.spines["left"].set_visible(_is_continuous(found))
-    if not _is_continuous(found):
-        made.spines["bottom"].set_visible(False)
-    return made
+        _draw_parts(axes, calibration, parts)
+    _note(axes, sentence, calibration, with_percent=share < 1.0)
+    tidy(axes, f"Judge and people on {calibration.metric.title} — {calibration.evaluation.name}")
+    axes.spines["left"].set_visible(_is_continuous(calibration))
+    if not _is_continuous(calibration):
+        axes.spines["bottom"].set_visible(False)
+    return axes
 
 
-def _is_continuous(found: Calibrated) -> bool:
-    return found.settings.get("scale") == "continuous"
+def _is_continuous(calibration: Calibrated) -> bool:
+    return calibration.settings.get("scale") == "continuous"
 
 
 # -- the picture at the left
 
 
-def _draw_matrix(ax: Axes, found: Calibrated, share: float, style: ArtistOptions) -> str:
-    """People's labels downwards, the judge's across, each cell with its count."""
-    frame = found.confusion().frame
+def _draw_matrix(ax: Axes, calibration: Calibrated, share: float, style: ArtistOptions) -> str:
+    """Draw the counts: people's labels in rows, the judge's in columns; return a sentence."""
+    frame = calibration.confusion().frame
     counts = frame.drop(columns="total").to_numpy(dtype=np.float64)
     names, q = [str(name) for name in frame.index], len(frame)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
@@ -179,12 +174,12 @@ def _write_counts(ax: Axes, counts: FloatArray, shares: FloatArray) -> None:
     size = "large" if q <= 3 else "medium" if q <= _MOST_WITH_SHARES else SMALL
     for row in range(q):
         for column in range(q):
-            told = f"{int(counts[row, column]):,}"
+            text = f"{int(counts[row, column]):,}"
             if q <= _MOST_WITH_SHARES and counts[row].sum():
-                told += f"\n{100 * shares[row, column]:.0f} %"
+                text += f"\n{100 * shares[row, column]:.0f} %"
             hue = "white" if shares[row, column] > _DARK else "black"
             ax.text(
-                *(column + 0.5, row + 0.5, told),
+                *(column + 0.5, row + 0.5, text),
                 ha="center",
                 va="center",
                 fontsize=size,
@@ -193,10 +188,12 @@ def _write_counts(ax: Axes, counts: FloatArray, shares: FloatArray) -> None:
             )
 
 
-def _draw_cloud(ax: Axes, found: Calibrated, share: float, style: ArtistOptions) -> str:
-    """A dot a query, the line of agreement, the judge's bias and its limits."""
-    people, judge = (found.pairs[name].to_numpy(dtype=np.float64) for name in ("people", "judge"))
-    low, high = padded(*_limits(people, judge, found.metric))
+def _draw_cloud(ax: Axes, calibration: Calibrated, share: float, style: ArtistOptions) -> str:
+    """One dot per query, the line of agreement, the judge's bias and its limits."""
+    people, judge = (
+        calibration.pairs[name].to_numpy(dtype=np.float64) for name in ("people", "judge")
+    )
+    low, high = pad_limits(*_limits(people, judge, calibration.metric))
     line = np.array([low, high])
     bias = float((judge - people).mean())
     if judge.size > 1:
@@ -210,13 +207,13 @@ def _draw_cloud(ax: Axes, found: Calibrated, share: float, style: ArtistOptions)
     dots = look_of(style, s=34 if n <= 200 else 14, alpha=opacity(n), color=BLUE, linewidth=0)
     ax.scatter(people, judge, rasterized=n > 2000, zorder=3, **dots)
     _set_cloud_axes(ax, low, high, share)
-    told = f"{n:,} queries. Line: both say the same; dashed: the judge's bias of "
     band = "; band: 19 of 20 differences" if n > 1 else ""
-    return f"{told}{number(bias, signed=True)}{band}"
+    shift = number_text(bias, signed=True)
+    return f"{n:,} queries. Line: both agree; dashed: the judge's bias of {shift}{band}"
 
 
 def _inside(line: FloatArray, bias: float) -> tuple[FloatArray, FloatArray]:
-    """The shifted line, as far as it stays in the square."""
+    """The part of the shifted line that is inside the square."""
     start, end = max(line[0], line[0] - bias), min(line[1], line[1] - bias)
     places = np.array([start, max(start, end)])
     return places, places + bias
@@ -228,7 +225,7 @@ def _limits(people: FloatArray, judge: FloatArray, metric: Metric) -> tuple[floa
 
 
 def _set_cloud_axes(ax: Axes, low: float, high: float, share: float) -> None:
-    """The square of the dots takes its share; no ticks beyond it."""
+    """Limit the axes to the square of the dots, with no ticks beyond it."""
     ax.set_xlim(low, low + (high - low) / share)
     ax.set_ylim(low, high)
     ticks = [tick for tick in ax.get_yticks() if low <= tick <= high]
@@ -242,15 +239,15 @@ def _set_cloud_axes(ax: Axes, low: float, high: float, share: float) -> None:
 # -- the intervals at the right
 
 
-def _parts(found: Calibrated) -> list[pd.DataFrame]:
-    """The rows of agreement, and those of means."""
-    part = found.frame["part"]
-    parts = (found.frame[part.isin((_JUDGE, _PEOPLE))], found.frame[part == _MEAN])
-    return [one for one in parts if len(one)]
+def _parts(calibration: Calibrated) -> list[pd.DataFrame]:
+    """The rows of agreement and the rows of means, if there are any."""
+    part = calibration.frame["part"]
+    parts = (calibration.frame[part.isin((_JUDGE, _PEOPLE))], calibration.frame[part == _MEAN])
+    return [rows for rows in parts if len(rows)]
 
 
-def _draw_parts(ax: Axes, found: Calibrated, parts: Sequence[pd.DataFrame]) -> None:
-    """One below the other, each as high as its rows ask."""
+def _draw_parts(ax: Axes, calibration: Calibrated, parts: Sequence[pd.DataFrame]) -> None:
+    """Draw the parts one below the other, with heights in proportion to their rows."""
     heights = np.array([len(part) + 2.0 * len(set(part["part"])) for part in parts])
     gap = 0.16 if len(parts) > 1 else 0.0
     room = (1.0 - gap * (len(parts) - 1)) / heights.sum()
@@ -258,26 +255,26 @@ def _draw_parts(ax: Axes, found: Calibrated, parts: Sequence[pd.DataFrame]) -> N
     for part, height in zip(parts, heights * room, strict=True):
         left, right = _MARKS
         inner = ax.inset_axes((left, top - height, right - left, height))
-        _draw_part(inner, part, found)
+        _draw_part(inner, part, calibration)
         top -= height + gap
 
 
-def _draw_part(ax: Axes, part: pd.DataFrame, found: Calibrated) -> None:
+def _draw_part(ax: Axes, part: pd.DataFrame, calibration: Calibrated) -> None:
     of_means = bool((part["part"] == _MEAN).all())
     numbers = part[["estimate", "ci_low", "ci_high"]].to_numpy(dtype=np.float64).tolist()
     names = part["figure"].astype(str).tolist()
     headings = part["part"].astype(str).tolist() if len(set(part["part"])) > 1 else [""] * len(part)
     rows = [
-        Row(shortened(name, 28), (interval_text(*one),), heading)
-        for name, one, heading in zip(names, numbers, headings, strict=True)
+        PlotRow(shorten_label(name, 28), (interval_text(*ends),), heading)
+        for name, ends, heading in zip(names, numbers, headings, strict=True)
     ]
-    level = level_text(found.settings.get("confidence_level", 0.95))
+    level = level_text(calibration.settings.get("confidence_level", 0.95))
     heights = lay_rows(ax, rows, (level,))
     for label in ax.get_yticklabels():
         label.set_fontsize(SMALL)
     for height, name, (estimate, low, high) in zip(heights, names, numbers, strict=True):
         _draw_interval(ax, height, name, (estimate, low, high))
-    _set_part_axis(ax, part, found, of_means=of_means)
+    _set_part_axis(ax, part, calibration, of_means=of_means)
 
 
 def _draw_interval(ax: Axes, height: float, name: str, numbers: tuple[float, ...]) -> None:
@@ -290,29 +287,33 @@ def _draw_interval(ax: Axes, height: float, name: str, numbers: tuple[float, ...
         ax.plot([estimate], [height], color=hue, marker=marker, markersize=6, zorder=3)
 
 
-def _set_part_axis(ax: Axes, part: pd.DataFrame, found: Calibrated, *, of_means: bool) -> None:
+def _set_part_axis(
+    ax: Axes, part: pd.DataFrame, calibration: Calibrated, *, of_means: bool
+) -> None:
     numbers = part[["estimate", "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
     known = numbers[np.isfinite(numbers)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     if of_means:
-        ax.set_xlim(*padded(low, high, 0.12))
-        told = f"mean of {shortened(found.metric.title, 24)}"
+        ax.set_xlim(*pad_limits(low, high, 0.12))
+        label = f"mean of {shorten_label(calibration.metric.title, 24)}"
     else:
-        ax.set_xlim(*padded(min(low, 0.0), 1.0))
-        what = "correlation" if _is_continuous(found) else "agreement"
-        told = f"{what}: 1 all alike, 0 as by chance"
+        ax.set_xlim(*pad_limits(min(low, 0.0), 1.0))
+        what = "correlation" if _is_continuous(calibration) else "agreement"
+        label = f"{what}: 1 always agree, 0 as by chance"
     ax.locator_params(axis="x", nbins=4)
     ax.tick_params(axis="x", labelsize=SMALL)
-    ax.set_xlabel(plain(told), fontsize=SMALL)
+    ax.set_xlabel(plain(label), fontsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
     ax.patch.set_alpha(0.0)
     ax.grid(visible=True, axis="x", color=GREY, alpha=0.3, linewidth=0.6)
 
 
-def _note(ax: Axes, told: str, found: Calibrated, *, whole: bool) -> None:
-    """What a reader must know, across the whole width."""
-    percent = "" if _is_continuous(found) else " Percent agreement is not corrected for chance."
-    words = f"{told}.{percent if whole else ''}"
+def _note(ax: Axes, sentence: str, calibration: Calibrated, *, with_percent: bool) -> None:
+    """Write the note below the picture, across its whole width."""
+    percent = (
+        "" if _is_continuous(calibration) else " Percent agreement is not corrected for chance."
+    )
+    words = f"{sentence}.{percent if with_percent else ''}"
     ax.annotate(
         plain(textwrap.fill(words, int(_LETTERS * inches_wide(ax)))),
         xy=(0.5, 0.0),

@@ -1,4 +1,4 @@
-"""The bars of a distribution: a bar a level where there are few, else bins of equal width."""
+"""The bars of a distribution: one per level if there are few levels, else bins of equal width."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rageval_report.plots.subjects import data_limits
 from rageval_report.scores import Metric
 from rageval_report.types import FloatArray
 
-# Up to this many different values, far enough apart, each has a bar of its own.
+# Up to this many distinct values, far enough apart, have a bar each.
 _MOST_LEVELS = 15
 _LEAST_GAP = 0.03
-# Fewer different values than this share of the queries: places that queries share.
+# With fewer distinct values than this share of the queries, queries share values.
 _SHARED = 0.6
 
 
@@ -29,7 +29,7 @@ class Bars:
 
 
 def bars_of(values: FloatArray, metric: Metric) -> Bars:
-    """One bar a level where there are few, else bins of equal width from bound to bound.
+    """One bar per level if there are few levels, else bins of equal width from bound to bound.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def bars_of(values: FloatArray, metric: Metric) -> Bars:
 
 
 def is_lattice(values: FloatArray) -> bool:
-    """Whether the scores take few values, each shared by several queries.
+    """Whether the scores have few distinct values, each shared by several queries.
 
     Examples
     --------

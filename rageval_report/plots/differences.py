@@ -1,4 +1,4 @@
-"""The paired differences of one metric: one dot a query, from the smallest to the largest."""
+"""The paired differences of one metric: one dot per query, from the smallest to the largest."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -29,33 +28,32 @@ from rageval_report.plots.style import (
     look_of,
     note_below,
     plain,
-    shortened,
+    shorten_label,
     tidy,
 )
 from rageval_report.plots.subjects import (
-    Compared,
+    CandidatePair,
+    DrawnComparison,
     Evaluation,
-    Pair,
+    compared_metrics,
     comparison_of,
-    metrics_compared,
-    one_candidate,
-    one_metric,
+    select_candidate,
+    single_metric,
 )
 from rageval_report.scores import Metric
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray
 
-# With more pairs than this, dots would merge into a band: the curve is filled instead.
+# The dots of more pairs would merge into a band, so the area is filled instead.
 _MOST_DOTS = 400
 _TIED = 1e-12
 
-BoolArray = npt.NDArray[np.bool_]
-# What the words at the upper left take of the axes.
+# The part of the axes that the words at the upper left take.
 _WORDS_WIDTH, _WORDS_HEIGHT = 0.5, 0.24
 
 
 @dataclass(frozen=True, eq=False)
-class Sorted:
-    """The differences in rising order, and which of them are better, worse, equal."""
+class SortedDifferences:
+    """The differences in rising order, and which of them are better or worse."""
 
     values: FloatArray
     better: BoolArray
@@ -68,7 +66,7 @@ class Sorted:
 
 
 def differences(
-    subject: Compared | Evaluation,
+    subject: DrawnComparison | Evaluation,
     metric: str | None = None,
     *,
     other: Evaluation | None = None,
@@ -81,90 +79,87 @@ def differences(
     Parameters
     ----------
     subject : Comparison, or RAGPipelineEvaluation with `other`
-        What to draw; an evaluation is the baseline.
+        The comparison; an evaluation is the baseline.
     metric : str, optional
-        By any of its names; needed where several were compared.
+        By any of its names; needed if several were compared.
     other : RAGPipelineEvaluation, optional
-        The candidate, where the subject is an evaluation.
+        The candidate, if the subject is an evaluation.
     candidate : str, optional
-        Which candidate, where the comparison has several.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-    **style
-        For the dots, or the filled areas.
-
-    Returns
-    -------
-    Axes
+        The name of the candidate; needed if the comparison has several.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the dots, or of the
+        filled areas.
 
     Raises
     ------
     UnknownNameError
-        If the metric or the candidate is not known.
+        If the candidate is not known.
     DataError
-        If no query is scored in both runs, or it is not clear what is meant.
+        If no query is scored in both runs, or the metric or candidate is ambiguous.
 
     Notes
     -----
-    Up to 400 pairs are dots: upright triangles where the candidate is better, by the metric's
-    direction, hanging ones where it is worse. More are a filled curve, hatched where worse.
+    Up to 400 pairs are dots: triangles that point up where the candidate is better, by the metric's
+    direction, and down where it is worse. More pairs are a filled curve, hatched where it is worse.
     """
     comparison = comparison_of(subject, other, metric)
-    known = one_metric(metrics_compared(comparison), metric)
-    pair = one_candidate(comparison, candidate)
+    known = single_metric(compared_metrics(comparison), metric)
+    pair = select_candidate(comparison, candidate)
     values = np.sort(comparison.differences(known.name, pair.candidate.name).to_numpy())
     if not values.size:
         raise DataError(
             f"nothing to draw: no query is scored on {known.name!r} in both "
             f"{pair.baseline.name!r} and {pair.candidate.name!r}"
         )
-    drawn = _sorted(values, known)
-    made = axes_for(ax, 6.4, 4.2)
-    made.axhline(0, color=GREY, linewidth=1.0, zorder=1)
+    pairs = _sort_differences(values, known)
+    axes = axes_for(ax, 6.4, 4.2)
+    axes.axhline(0, color=GREY, linewidth=1.0, zorder=1)
     draw = _draw_dots if values.size <= _MOST_DOTS else _draw_areas
-    draw(made, drawn, style)
+    draw(axes, pairs, style)
     row = _row_of(comparison, known, pair)
-    _mark_mean(made, row)
-    _limit(made, drawn)
-    _label(made, known, pair, drawn, row)
-    _words(made, drawn, row, comparison.settings.get("confidence_level", 0.95))
-    return made
+    _mark_mean(axes, row)
+    _set_limits(axes, pairs)
+    _label(axes, known, pair, pairs, row)
+    _write_counts(axes, pairs, row, comparison.settings.get("confidence_level", 0.95))
+    return axes
 
 
-def _sorted(values: FloatArray, metric: Metric) -> Sorted:
+def _sort_differences(values: FloatArray, metric: Metric) -> SortedDifferences:
     gain = values if metric.greater_is_better else -values
-    return Sorted(values, gain > _TIED, gain < -_TIED)
+    return SortedDifferences(values, gain > _TIED, gain < -_TIED)
 
 
-def _row_of(comparison: Compared, metric: Metric, pair: Pair) -> pd.Series:
+def _row_of(comparison: DrawnComparison, metric: Metric, pair: CandidatePair) -> pd.Series:
     frame = comparison.frame
     mine = (frame["metric"] == metric.name) & (frame["candidate"] == pair.candidate.name)
     return frame[mine].iloc[0]
 
 
-def _draw_dots(ax: Axes, drawn: Sorted, style: ArtistOptions) -> None:
-    places = np.arange(1, drawn.values.size + 1)
-    size = 40 if drawn.values.size <= 60 else 20
-    for shown, hue, marker, scale in (
-        (drawn.equal, GREY, EQUAL_MARKER, 0.5),
-        (drawn.worse, WORSE, WORSE_MARKER, 1.0),
-        (drawn.better, BETTER, BETTER_MARKER, 1.0),
+def _draw_dots(ax: Axes, pairs: SortedDifferences, style: ArtistOptions) -> None:
+    places = np.arange(1, pairs.values.size + 1)
+    size = 40 if pairs.values.size <= 60 else 20
+    for selected, hue, marker, scale in (
+        (pairs.equal, GREY, EQUAL_MARKER, 0.5),
+        (pairs.worse, WORSE, WORSE_MARKER, 1.0),
+        (pairs.better, BETTER, BETTER_MARKER, 1.0),
     ):
-        ax.vlines(places[shown], 0, drawn.values[shown], color=hue, alpha=0.35, linewidth=0.8)
+        ax.vlines(places[selected], 0, pairs.values[selected], color=hue, alpha=0.35, linewidth=0.8)
         look = look_of(style, color=hue, marker=marker, s=size * scale, linewidth=0)
-        ax.scatter(places[shown], drawn.values[shown], zorder=3, **look)
+        ax.scatter(places[selected], pairs.values[selected], zorder=3, **look)
 
 
-def _draw_areas(ax: Axes, drawn: Sorted, style: ArtistOptions) -> None:
-    places = np.arange(1, drawn.values.size + 1)
-    for shown, hue, hatch in ((drawn.worse, WORSE, WORSE_HATCH), (drawn.better, BETTER, None)):
+def _draw_areas(ax: Axes, pairs: SortedDifferences, style: ArtistOptions) -> None:
+    places = np.arange(1, pairs.values.size + 1)
+    for selected, hue, hatch in ((pairs.worse, WORSE, WORSE_HATCH), (pairs.better, BETTER, None)):
         look = look_of(style, facecolor=hue, edgecolor=ax.get_facecolor(), hatch=hatch)
-        ax.fill_between(places, 0, drawn.values, where=list(shown), step="mid", linewidth=0, **look)
-    ax.step(places, drawn.values, where="mid", color=ink(), linewidth=0.8)
+        ax.fill_between(
+            places, 0, pairs.values, where=list(selected), step="mid", linewidth=0, **look
+        )
+    ax.step(places, pairs.values, where="mid", color=ink(), linewidth=0.8)
 
 
 def _mark_mean(ax: Axes, row: pd.Series) -> None:
-    """A line at the mean difference, a band over its interval."""
+    """Draw a line at the mean difference and a band over its interval."""
     mean, low, high = (float(row[name]) for name in ("difference", "ci_low", "ci_high"))
     if np.isfinite([low, high]).all():
         ax.axhspan(low, high, color=GREY, alpha=0.3, linewidth=0, zorder=0)
@@ -172,9 +167,9 @@ def _mark_mean(ax: Axes, row: pd.Series) -> None:
         ax.axhline(mean, color=ink(), linewidth=1.2, linestyle="--", zorder=2)
 
 
-def _limit(ax: Axes, drawn: Sorted) -> None:
-    """Room around the data, and above the smallest differences for the words at the upper left."""
-    values = drawn.values
+def _set_limits(ax: Axes, pairs: SortedDifferences) -> None:
+    """Leave room around the data, and for the words at the upper left."""
+    values = pairs.values
     largest = float(np.abs(values).max()) or 1.0
     low, high = min(values[0], 0.0) - 0.12 * largest, max(values[-1], 0.0) + 0.12 * largest
     under_words = max(float(values[int(_WORDS_WIDTH * (values.size - 1))]), 0.0)
@@ -183,8 +178,10 @@ def _limit(ax: Axes, drawn: Sorted) -> None:
     ax.set_xlim(0.5 - 0.02 * values.size, 0.5 + 1.02 * values.size)
 
 
-def _label(ax: Axes, metric: Metric, pair: Pair, drawn: Sorted, row: pd.Series) -> None:
-    n, n_dropped = drawn.values.size, int(row["n_dropped"])
+def _label(
+    ax: Axes, metric: Metric, pair: CandidatePair, pairs: SortedDifferences, row: pd.Series
+) -> None:
+    n, n_dropped = pairs.values.size, int(row["n_dropped"])
     dropped = f"; {n_dropped:,} more unscored" if n_dropped else ""
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_xlabel(
@@ -192,30 +189,32 @@ def _label(ax: Axes, metric: Metric, pair: Pair, drawn: Sorted, row: pd.Series) 
     )
     way = "" if metric.greater_is_better else "\n(lower is better)"
     ax.set_ylabel(
-        plain(" − ".join(shortened(run.name, 18) for run in (pair.candidate, pair.baseline)) + way)
+        plain(
+            " − ".join(shorten_label(run.name, 18) for run in (pair.candidate, pair.baseline)) + way
+        )
     )
     tidy(ax, f"{metric.title}: {pair.candidate.name} against {pair.baseline.name}", grid="y")
     if int(row["n"]) != n:
         note_below(
-            ax, f"The mean and its interval are over {row['n']:,} pairs, see the comparison."
+            ax, f"The mean and its interval are over {row['n']:,} pairs, as in the comparison."
         )
 
 
-def _words(ax: Axes, drawn: Sorted, row: pd.Series, level: object) -> None:
-    """How many are better, equal, worse; and the mean."""
+def _write_counts(ax: Axes, pairs: SortedDifferences, row: pd.Series, level: object) -> None:
+    """Write how many queries are better, equal and worse, and the mean."""
     mean, low, high = (float(row[name]) for name in ("difference", "ci_low", "ci_high"))
     estimate = interval_text(mean, low, high, signed=True)
     if np.isfinite([low, high]).all():
         estimate += f", {level_text(level)}"
     lines = (
-        (f"better: {drawn.better.sum():,}", BETTER, "bold"),
-        (f"worse: {drawn.worse.sum():,}", WORSE, "bold"),
-        (f"equal: {drawn.equal.sum():,}", ink(), "normal"),
+        (f"better: {pairs.better.sum():,}", BETTER, "bold"),
+        (f"worse: {pairs.worse.sum():,}", WORSE, "bold"),
+        (f"equal: {pairs.equal.sum():,}", ink(), "normal"),
         (f"– –  mean {estimate}", ink(), "normal"),
     )
-    for position, (told, hue, weight) in enumerate(lines):
+    for position, (text, hue, weight) in enumerate(lines):
         ax.annotate(
-            told,
+            text,
             (0.02, 0.98),
             xycoords="axes fraction",
             xytext=(0, -13 * position),

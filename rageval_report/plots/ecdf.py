@@ -1,4 +1,4 @@
-"""The share of queries that score at most so much: pipelines, or metrics, as lines."""
+"""The empirical distribution function: the share of queries up to each score, as lines."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from rageval_report.plots.style import (
     count_text,
     look_of,
     note_below,
-    number,
-    padded,
+    number_text,
+    pad_limits,
     plain,
-    shortened,
+    shorten_label,
     tidy,
 )
 from rageval_report.plots.subjects import (
     Evaluation,
     axis_text,
-    chosen,
     data_limits,
+    directed_title,
     direction_note,
     evaluation_of,
     left_out_note,
     of_one_scale,
-    one_metric,
     scored_values,
-    told_title,
+    select_metrics,
+    single_metric,
 )
 from rageval_report.scores import Metric
 from rageval_report.types import FloatArray
 
-# A longer legend than this would lie on the lines, and stands beside them.
+# A legend of more lines would cover the lines, so it is beside the axes.
 _MOST_INSIDE = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
-    """One line: what it is called, and the scores it counts."""
+class EcdfLine:
+    """One line: its label and its scores."""
 
     label: str
     values: FloatArray
@@ -69,30 +69,21 @@ def ecdf(
     subject : RAGPipelineEvaluation
         A pipeline's scores.
     metric : str or iterable of str, optional
-        By any of their names; several, up to six, are a line each. Where none is named, all that
-        share an axis.
+        By any of their names; one line per metric, up to six. If omitted, all that share an axis.
     other : RAGPipelineEvaluation or sequence of them, optional
-        Further pipelines, to be drawn beside the first on one metric.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-    **style
-        For the lines.
-
-    Returns
-    -------
-    Axes
+        Further pipelines, drawn beside the first on one metric.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the lines.
 
     Raises
     ------
-    UnknownNameError
-        If a metric is not known.
     DataError
-        If there are more than six lines, nothing is scored, or the metrics share no axis.
+        If there are more than six lines, or the metrics do not share an axis.
 
     Notes
     -----
-    At a score x the line shows the share of scored queries that score x or less, so what stands
-    at a threshold is read off directly.
+    At a score x the line shows the share of scored queries with x or less, so the share below a
+    threshold can be read from it.
     """
     evaluation = evaluation_of(subject)
     drawn, lines, notes = (
@@ -103,48 +94,48 @@ def ecdf(
     if len(lines) > len(HUES):
         names = ", ".join(line.label for line in lines)
         raise DataError(
-            f"{len(lines)} lines cannot be told apart; choose up to {len(HUES)} of: {names}"
+            f"{len(lines)} lines cannot be distinguished; choose up to {len(HUES)} of: {names}"
         )
-    made = axes_for(ax, 6.4 if len(lines) <= _MOST_INSIDE else 8.4, 4.2)
+    axes = axes_for(ax, 6.4 if len(lines) <= _MOST_INSIDE else 8.4, 4.2)
     limits = data_limits(np.concatenate([line.values for line in lines]), drawn)
-    _draw_lines(made, lines, padded(*limits), style)
-    _label_axes(made, drawn, lines)
-    note_below(made, *notes)
-    tidy(made, _title(drawn, evaluation, alone=other is None), grid="y")
-    return made
+    _draw_lines(axes, lines, pad_limits(*limits), style)
+    _label_axes(axes, drawn, lines)
+    note_below(axes, *notes)
+    tidy(axes, _title(drawn, evaluation, alone=other is None), grid="y")
+    return axes
 
 
 def _of_metrics(
     evaluation: Evaluation, metrics: MetricNames
-) -> tuple[list[Metric], list[Line], list[str]]:
-    asked = chosen(evaluation.metrics, metrics)
-    drawn, left_out = of_one_scale(asked, asked=metrics is not None)
-    lines = [_line(told_title(metric), evaluation, metric) for metric in drawn]
+) -> tuple[list[Metric], list[EcdfLine], list[str]]:
+    requested = select_metrics(evaluation.metrics, metrics)
+    drawn, left_out = of_one_scale(requested, named=metrics is not None)
+    lines = [_line(directed_title(metric), evaluation, metric) for metric in drawn]
     return drawn, lines, [direction_note(drawn) if len(drawn) > 1 else "", left_out_note(left_out)]
 
 
 def _of_pipelines(
     evaluation: Evaluation, other: Evaluation | Sequence[Evaluation], metric: MetricNames
-) -> tuple[list[Metric], list[Line], list[str]]:
+) -> tuple[list[Metric], list[EcdfLine], list[str]]:
     if metric is not None and not isinstance(metric, str):
-        raise DataError("several pipelines are drawn on one metric; name one, as 'recall'")
+        raise DataError("several pipelines are drawn on one metric; name one, such as 'recall'")
     others = list(other) if isinstance(other, Sequence) else [other]
-    known = one_metric(evaluation.metrics, metric)
+    known = single_metric(evaluation.metrics, metric)
     lines = [_line(evaluation.name, evaluation, known)]
     for further in map(evaluation_of, others):
-        theirs = chosen(further.metrics, known.name)[0]
+        theirs = select_metrics(further.metrics, known.name)[0]
         lines.append(_line(further.name, further, theirs))
     return [known], lines, []
 
 
-def _line(label: str, evaluation: Evaluation, metric: Metric) -> Line:
-    return Line(label, scored_values(evaluation, metric), len(evaluation.scores))
+def _line(label: str, evaluation: Evaluation, metric: Metric) -> EcdfLine:
+    return EcdfLine(label, scored_values(evaluation, metric), len(evaluation.scores))
 
 
 def _draw_lines(
-    ax: Axes, lines: Sequence[Line], limits: tuple[float, float], style: ArtistOptions
+    ax: Axes, lines: Sequence[EcdfLine], limits: tuple[float, float], style: ArtistOptions
 ) -> None:
-    """Steps from the left edge to the right, so that no line ends in the open."""
+    """Draw steps from the left edge to the right, so that every line spans the axes."""
     left, right = limits
     for line, hue, pattern in zip(lines, HUES, LINE_STYLES, strict=False):
         steps, counts = np.unique(line.values, return_counts=True)
@@ -154,18 +145,20 @@ def _draw_lines(
             [left, *steps, right],
             [0.0, *shares, 1.0],
             where="post",
-            label=plain(f"{shortened(line.label)} (mean {number(float(line.values.mean()))})"),
+            label=plain(
+                f"{shorten_label(line.label)} (mean {number_text(float(line.values.mean()))})"
+            ),
             **look,
         )
     ax.set_xlim(left, right)
     ax.set_ylim(0, 1.02)
 
 
-def _label_axes(ax: Axes, drawn: Sequence[Metric], lines: Sequence[Line]) -> None:
+def _label_axes(ax: Axes, drawn: Sequence[Metric], lines: Sequence[EcdfLine]) -> None:
     counts = dict.fromkeys(count_text(line.values.size, line.total) for line in lines)
     sizes = [line.values.size for line in lines]
-    told = next(iter(counts)) if len(counts) == 1 else f"n = {min(sizes):,} to {max(sizes):,}"
-    ax.set_xlabel(plain(f"{axis_text(drawn[0]) if len(drawn) == 1 else 'score'}, {told}"))
+    count = next(iter(counts)) if len(counts) == 1 else f"n = {min(sizes):,} to {max(sizes):,}"
+    ax.set_xlabel(plain(f"{axis_text(drawn[0]) if len(drawn) == 1 else 'score'}, {count}"))
     ax.set_ylabel("queries scoring at most this")
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     if len(lines) > _MOST_INSIDE:
@@ -174,8 +167,8 @@ def _label_axes(ax: Axes, drawn: Sequence[Metric], lines: Sequence[Line]) -> Non
         ax.legend(loc=_free_corner(ax, lines), frameon=False, handlelength=3.4)
 
 
-def _free_corner(ax: Axes, lines: Sequence[Line]) -> Literal["upper left", "lower right"]:
-    """The corner from which the lines keep furthest: they run from lower left to upper right."""
+def _free_corner(ax: Axes, lines: Sequence[EcdfLine]) -> Literal["upper left", "lower right"]:
+    """The corner with the most room: the lines run from lower left to upper right."""
     left, right = ax.get_xlim()
     early, late = left + 0.3 * (right - left), left + 0.7 * (right - left)
     highest_early = max(float((line.values <= early).mean()) for line in lines)

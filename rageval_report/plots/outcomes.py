@@ -1,4 +1,4 @@
-"""On how many queries a candidate is better, equal, worse: one stacked bar a metric."""
+"""On how many queries a candidate is better, equal and worse: one stacked bar per metric."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError
+from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.rows import Row, height_of, lay_rows
 from rageval_report.plots.style import (
     BETTER,
     EQUAL,
@@ -24,14 +24,14 @@ from rageval_report.plots.style import (
     words_above,
 )
 from rageval_report.plots.subjects import (
-    Compared,
+    DrawnComparison,
     Evaluation,
-    chosen,
+    compared_metrics,
     comparison_of,
-    metrics_compared,
+    select_metrics,
 )
 
-# A count is printed in its piece of the bar where that is at least this share of the axis wide.
+# A count is printed in its piece of the bar if the piece has this share of the axis per digit.
 _LEAST_WIDTH = 0.022
 _PIECES = (
     ("wins", "better", BETTER, None, "white"),
@@ -41,68 +41,60 @@ _PIECES = (
 
 
 def outcomes(
-    subject: Compared | Evaluation,
+    subject: DrawnComparison | Evaluation,
     metrics: MetricNames = None,
     *,
     other: Evaluation | None = None,
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
 ) -> Axes:
-    """Draw the shares of queries that are won, tied and lost, a bar a metric and a candidate.
+    """Draw the shares of queries that are won, tied and lost, one bar per metric and candidate.
 
     Parameters
     ----------
     subject : Comparison, or RAGPipelineEvaluation with `other`
-        What to draw; an evaluation is the baseline.
+        The comparison; an evaluation is the baseline.
     metrics : str or iterable of str, optional
-        By any of their names; all that were compared where not given.
+        By any of their names; all compared metrics if omitted.
     other : RAGPipelineEvaluation, optional
-        The candidate, where the subject is an evaluation.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-    **style
-        For the bars.
-
-    Returns
-    -------
-    Axes
+        The candidate, if the subject is an evaluation.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the bars.
 
     Raises
     ------
-    UnknownNameError
-        If a metric is not known.
     DataError
         If no query is scored in both runs.
 
     Notes
     -----
-    Better and worse go by the metric's direction, so metrics of any scale stand beside each other.
-    Each bar is 100 % of the pairs of its row; the numbers in it count queries.
+    Better and worse follow the metric's direction, so metrics of any scale can be compared. A bar
+    is 100 % of the pairs of its row; the numbers in it count queries.
     """
     comparison = comparison_of(subject, other, metrics)
-    names = [metric.name for metric in chosen(metrics_compared(comparison), metrics)]
+    names = [metric.name for metric in select_metrics(compared_metrics(comparison), metrics)]
     frame = pd.concat([comparison.frame[comparison.frame["metric"] == name] for name in names])
     frame = frame[frame["n"] > 0]
     if not len(frame):
         raise DataError("nothing to draw: no query is scored in both runs")
     rows = _rows(comparison, frame)
-    made = axes_for(ax, 8.2, height_of(rows, 0.36))
-    places = lay_rows(made, rows, ("pairs",))
+    axes = axes_for(ax, 8.2, height_of(rows, 0.36))
+    places = lay_rows(axes, rows, ("pairs",))
     for place, (_, row) in zip(places, frame.iterrows(), strict=True):
-        _draw_bar(made, row, place, style)
-    _finish(made, comparison)
-    return made
+        _draw_bar(axes, row, place, style)
+    _finish(axes, comparison)
+    return axes
 
 
-def _rows(comparison: Compared, frame: pd.DataFrame) -> list[Row]:
-    """Candidates under the headings of their metrics, where there are several."""
-    known = metrics_compared(comparison)
+def _rows(comparison: DrawnComparison, frame: pd.DataFrame) -> list[PlotRow]:
+    """The rows; if there are several candidates, under headings of their metrics."""
+    known = compared_metrics(comparison)
     several = len(comparison.pairings) > 1
     rows = []
     for name, candidate, n in zip(frame["metric"], frame["candidate"], frame["n"], strict=True):
         title = known[name].title
         cells = (f"{n:,}",)
-        rows.append(Row(candidate, cells, title) if several else Row(title, cells))
+        rows.append(PlotRow(candidate, cells, title) if several else PlotRow(title, cells))
     return rows
 
 
@@ -115,13 +107,13 @@ def _draw_bar(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> N
         edge = ax.get_facecolor()
         look = look_of(style, height=0.7, facecolor=hue, edgecolor=edge, hatch=hatch)
         ax.barh(place, share, left=start, linewidth=0.8, **look)
-        told = f"{row[column]:,}"
-        if share >= _LEAST_WIDTH * len(told):
+        count = f"{row[column]:,}"
+        if share >= _LEAST_WIDTH * len(count):
             box = {"facecolor": edge, "edgecolor": "none", "pad": 1.2} if hatch else None
             ax.text(
                 start + share / 2,
                 place,
-                told,
+                count,
                 ha="center",
                 va="center",
                 fontsize=SMALL,
@@ -131,7 +123,7 @@ def _draw_bar(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> N
         start += share
 
 
-def _finish(ax: Axes, comparison: Compared) -> None:
+def _finish(ax: Axes, comparison: DrawnComparison) -> None:
     ax.set_xlim(0, 1)
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     ax.set_xlabel("share of queries scored in both")

@@ -1,4 +1,4 @@
-"""The Pareto front in a picture: what is gained on one objective for what is given on another."""
+"""The Pareto front: the trade-off between two objectives."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from rageval_report.plots.style import (
     level_text,
     look_of,
     note_below,
-    padded,
+    pad_limits,
     plain,
-    shortened,
+    shorten_label,
     tidy,
 )
 from rageval_report.results import Result
 from rageval_report.types import FloatArray
 
 _LONGEST = 26
-# More names than this do not fit beside their marks: numbers do, and a list of them at the right.
+# More names do not fit beside their marks: numbers stand there, and a list is at the right.
 _MOST_NAMES = 10
-# Of a small letter, in points.
+# The width and the line height of a small letter, in points.
 _LETTER, _LINE = 4.7, 11.0
-# Where a name may stand beside its mark: how far, and on which side.
+# Places for a name beside its mark, in the order of preference: offsets in points, and the side.
 _SPOTS = (
     *((7, 6, "left"), (7, -8, "left"), (-7, 6, "right"), (-7, -8, "right")),
     *((0, 11, "center"), (0, -13, "center"), (7, 17, "left"), (-7, -19, "right")),
@@ -43,36 +43,36 @@ _SPOTS = (
 )
 
 
-class Objectives(Protocol):
+class FrontObjective(Protocol):
     """One objective of a front."""
 
     @property
     def name(self) -> str:
-        """As the frame has it."""
+        """Its column in the frame."""
 
     @property
     def greater_is_better(self) -> bool:
-        """The direction."""
+        """Whether higher is better."""
 
     @property
     def made_of(self) -> str:
-        """What it is."""
+        """What it is made of, in words."""
 
 
 class Front(Protocol):
-    """Pipelines, and who of them dominates whom."""
+    """Pipelines, and which of them are dominated."""
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a pipeline."""
+        """One row per pipeline."""
 
     @property
-    def axes(self) -> Sequence[Objectives]:
+    def axes(self) -> Sequence[FrontObjective]:
         """The objectives."""
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """How the numbers were made."""
+        """The settings that produced the numbers."""
 
 
 def front_of(subject: object) -> Front:
@@ -101,62 +101,56 @@ def pareto(
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
 ) -> Axes:
-    """Draw two objectives against each other, and which pipelines no other one dominates.
+    """Draw two objectives against each other, and mark the pipelines that no other dominates.
 
     Parameters
     ----------
     subject : ParetoFront, or Ranking
-        Of a ranking, the front that its own `pareto` gives.
+        For a ranking, the result of its own `pareto`.
     x, y : str, optional
-        Which objectives; the second and the first where not given.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-    **style
-        For the marks.
-
-    Returns
-    -------
-    Axes
+        The names of two objectives; the second and the first if omitted.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the marks.
 
     Raises
     ------
     UnknownNameError
-        If an objective is not one of the front's.
+        If an objective is not part of the front.
     DataError
-        If the front has fewer than two objectives, or the subject is no front.
+        If the front has fewer than two objectives.
 
     Notes
     -----
     Diamonds are on the front over all its objectives, grey circles are dominated. The percentages
-    say in how many resamples of the queries a pipeline is on the front.
+    are the shares of resamples of the queries in which a pipeline is on the front.
     """
     front = front_of(subject)
     across, up = _two_of(front, x, y)
     frame = front.frame
-    made = axes_for(ax, 8.0, max(5.2, 1.8 + 0.17 * len(frame)))
-    _draw_lines(made, frame, across, up, len(front.axes))
+    axes = axes_for(ax, 8.0, max(5.2, 1.8 + 0.17 * len(frame)))
+    _draw_lines(axes, frame, across, up, len(front.axes))
     for _, row in frame.iterrows():
-        _draw_mark(made, row, across, up, style)
-    _set_limits(made, frame, across, up)
-    _write_names(made, frame, across, up)
-    made.set_xlabel(_label(across))
-    made.set_ylabel(_label(up))
-    note_below(made, *_key(front, across, up))
+        _draw_mark(axes, row, across, up, style)
+    _set_limits(axes, frame, across, up)
+    _write_names(axes, frame, across, up)
+    axes.set_xlabel(_label(across))
+    axes.set_ylabel(_label(up))
+    note_below(axes, *_key(front, across, up))
     names = list(frame["pipeline"])
-    told = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(sorted(names))
-    tidy(made, f"Pareto front of {told}", grid="x")
-    return made
+    title = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(sorted(names))
+    tidy(axes, f"Pareto front of {title}", grid="x")
+    return axes
 
 
-def _two_of(front: Front, x: str | None, y: str | None) -> tuple[Objectives, Objectives]:
-    by_name = {one.name: one for one in front.axes}
+def _two_of(front: Front, x: str | None, y: str | None) -> tuple[FrontObjective, FrontObjective]:
+    by_name = {objective.name: objective for objective in front.axes}
     for name in (x, y):
         if name is not None and name not in by_name:
             raise UnknownNameError("objective of this front", name, by_name)
     if len(by_name) < 2:
         raise DataError(
-            f"a front is drawn over two objectives; there is only {', '.join(by_name)}: say others "
-            "with ranking.pareto(['faithfulness', 'latency_ms'])"
+            f"a front is drawn over two objectives; there is only {', '.join(by_name)}; name "
+            "others with ranking.pareto(['faithfulness', 'latency_ms'])"
         )
     up = y or next(name for name in by_name if name != x)
     across = x or next(name for name in by_name if name != up)
@@ -166,9 +160,9 @@ def _two_of(front: Front, x: str | None, y: str | None) -> tuple[Objectives, Obj
 
 
 def _draw_lines(
-    ax: Axes, frame: pd.DataFrame, across: Objectives, up: Objectives, n_axes: int
+    ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: FrontObjective, n_axes: int
 ) -> None:
-    """The step along the front, where these two objectives make it."""
+    """Draw the step line along the front, if the front has only these two objectives."""
     if n_axes > 2:
         return
     on = frame[frame["on_front"]].sort_values(across.name)
@@ -185,7 +179,7 @@ def _draw_lines(
 
 
 def _draw_mark(
-    ax: Axes, row: pd.Series, across: Objectives, up: Objectives, style: ArtistOptions
+    ax: Axes, row: pd.Series, across: FrontObjective, up: FrontObjective, style: ArtistOptions
 ) -> None:
     hue = BLUE if row["on_front"] else GREY
     center = row[across.name], row[up.name]
@@ -205,28 +199,29 @@ def _draw_mark(
     ax.plot(*center, zorder=3, **look)
 
 
-def _set_limits(ax: Axes, frame: pd.DataFrame, across: Objectives, up: Objectives) -> None:
+def _set_limits(ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: FrontObjective) -> None:
     for objective, limit in ((across, ax.set_xlim), (up, ax.set_ylim)):
         columns = [objective.name, f"{objective.name}_ci_low", f"{objective.name}_ci_high"]
         values = frame[columns].to_numpy(dtype=np.float64)
         finite = values[np.isfinite(values)]
-        limit(*padded(float(finite.min()), float(finite.max()), 0.14))
+        limit(*pad_limits(float(finite.min()), float(finite.max()), 0.14))
 
 
-def _write_names(ax: Axes, frame: pd.DataFrame, across: Objectives, up: Objectives) -> None:
-    """Each name beside its mark, where it covers no other name and no mark, as far as possible."""
+def _write_names(ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: FrontObjective) -> None:
+    """Write each name beside its mark, where it overlaps other names and marks the least."""
     points = _in_points(ax, frame[[across.name, up.name]].to_numpy(dtype=np.float64))
     width = _in_points(ax, np.array([[ax.get_xlim()[1], ax.get_ylim()[1]]]))[0, 0]
-    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in points.tolist()]
+    occupied = [(x - 5, y - 5, x + 5, y + 5) for x, y in points.tolist()]
     names = [
-        f"{shortened(str(row['pipeline']), _LONGEST)} {_share(row)}" for _, row in frame.iterrows()
+        f"{shorten_label(str(row['pipeline']), _LONGEST)} {_share(row)}"
+        for _, row in frame.iterrows()
     ]
-    labels = names if len(names) <= _MOST_NAMES else _listed(ax, names)
+    labels = names if len(names) <= _MOST_NAMES else _write_list(ax, names)
     for (_, row), (x, y), text in zip(frame.iterrows(), points.tolist(), labels, strict=True):
         boxes = [_box(x, y, text, spot) for spot in _SPOTS]
-        costs = [_overlap(box, taken) + _outside(box, width) for box in boxes]
+        costs = [_overlap(box, occupied) + _outside(box, width) for box in boxes]
         best = int(np.argmin(costs))
-        taken.append(boxes[best])
+        occupied.append(boxes[best])
         right, above, side = _SPOTS[best]
         ax.annotate(
             plain(text),
@@ -242,8 +237,8 @@ def _write_names(ax: Axes, frame: pd.DataFrame, across: Objectives, up: Objectiv
         )
 
 
-def _listed(ax: Axes, names: Sequence[str]) -> list[str]:
-    """Write a numbered list at the right of the axes; the numbers stand beside the marks."""
+def _write_list(ax: Axes, names: Sequence[str]) -> list[str]:
+    """Write a numbered list at the right of the axes; returns the numbers for the marks."""
     for place, name in enumerate(names):
         ax.annotate(
             plain(f"{place + 1}  {name}"),
@@ -260,7 +255,7 @@ def _listed(ax: Axes, names: Sequence[str]) -> list[str]:
 
 
 def _in_points(ax: Axes, values: FloatArray) -> FloatArray:
-    """Where data stand from the lower left corner, as far as known before the layout."""
+    """The distance of data from the lower left corner in points, as estimated before the layout."""
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
     wide = 72.0 * inches_wide(ax)
     tall = 72.0 * float(ax.get_position().height * ax.figure.bbox.height / ax.figure.dpi)
@@ -282,9 +277,9 @@ def _box(x: float, y: float, text: str, spot: tuple[int, int, str]) -> _Box:
     return left, y + above - _LINE / 2, left + wide, y + above + _LINE / 2
 
 
-def _overlap(box: _Box, taken: Sequence[_Box]) -> float:
+def _overlap(box: _Box, occupied: Sequence[_Box]) -> float:
     area = 0.0
-    for other in taken:
+    for other in occupied:
         wide = min(box[2], other[2]) - max(box[0], other[0])
         tall = min(box[3], other[3]) - max(box[1], other[1])
         area += max(wide, 0.0) * max(tall, 0.0)
@@ -295,23 +290,23 @@ def _outside(box: _Box, width: float) -> float:
     return 20.0 * (max(-box[0], 0.0) + max(box[2] - width, 0.0))
 
 
-def _label(objective: Objectives) -> str:
+def _label(objective: FrontObjective) -> str:
     way = "higher" if objective.greater_is_better else "lower"
-    told = f"{objective.name}: {shortened(objective.made_of, 44)}"
+    label = f"{objective.name}: {shorten_label(objective.made_of, 44)}"
     if objective.name == "quality":  # its parts fill a line of their own
-        told = objective.name
+        label = objective.name
     elif objective.name in objective.made_of.split(" of ")[-1]:
-        told = objective.made_of
-    return plain(f"{told} ({way} is better)")
+        label = objective.made_of
+    return plain(f"{label} ({way} is better)")
 
 
-def _key(front: Front, across: Objectives, up: Objectives) -> list[str]:
-    others = [one.name for one in front.axes if one.name not in (across.name, up.name)]
+def _key(front: Front, across: FrontObjective, up: FrontObjective) -> list[str]:
+    others = [axis.name for axis in front.axes if axis.name not in (across.name, up.name)]
     level = level_text(front.settings.get("confidence_level", 0.95))
     over = f" over these and {', '.join(others)}" if others else ""
-    quality = [f"quality = {one.made_of}" for one in front.axes if one.name == "quality"]
+    quality = [f"quality = {axis.made_of}" for axis in front.axes if axis.name == "quality"]
     return [
-        f"Diamond: on the front{over}; circle: dominated. Lines: {level}. In brackets: in how many "
-        "resamples of the queries the pipeline is on the front.",
+        f"Diamond: on the front{over}; circle: dominated. Lines: {level}. In brackets: the share "
+        "of resamples of the queries in which the pipeline is on the front.",
         *quality,
     ]

@@ -1,4 +1,4 @@
-"""Rankings in pictures: the leaderboard, the groups that cannot be told apart, the Pareto front."""
+"""Pictures of a ranking: the leaderboard, and the groups that are not distinguishable."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
+from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.rows import Row, height_of, lay_rows
 from rageval_report.plots.style import (
     BLUE,
     GREY,
@@ -22,27 +22,27 @@ from rageval_report.plots.style import (
     level_text,
     look_of,
     note_below,
-    padded,
+    pad_limits,
     plain,
-    shortened,
+    shorten_label,
     tidy,
 )
 from rageval_report.plots.subjects import (
     axis_text,
-    chosen,
+    directed_title,
     direction_note,
     left_out_note,
     of_one_scale,
-    one_metric,
-    told_title,
+    select_metrics,
+    single_metric,
 )
 from rageval_report.results import Result
 from rageval_report.scores import Metric
 
-# More rows than this are no picture any more.
+# More rows would not be readable.
 _MOST_ROWS = 60
 _BEST, _WORSE = "best", "worse"
-# How the marks look: the best, those not told apart from it, those shown to be worse.
+# The marks of the best pipeline, of those not distinguishable from it, and of worse ones.
 _MARKS: dict[str, dict[str, Any]] = {
     _BEST: {"marker": "D", "markersize": 7, "color": BLUE},
     "may be best": {"marker": "o", "markersize": 6.5, "color": BLUE, "markerfacecolor": "none"},
@@ -52,22 +52,22 @@ _LONGEST = 28
 
 
 class Ranked(Protocol):
-    """Pipelines in order."""
+    """Pipelines in the order of their means."""
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a metric and a pipeline."""
+        """One row per metric and pipeline."""
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """How the numbers were made."""
+        """The settings that produced the numbers."""
 
     @property
     def blocks(self) -> Mapping[str, Any]:
-        """The scores by metric, with what is known of it."""
+        """The scores and the definition of each metric."""
 
     def groups(self, metric: str) -> list[tuple[str, ...]]:
-        """The pipelines that share a letter."""
+        """The groups of pipelines that share a letter."""
 
 
 def ranking_of(subject: object) -> Ranked:
@@ -97,52 +97,46 @@ def leaderboard(
     Parameters
     ----------
     subject : Ranking
-        What `rank` gives.
+        The result of `rank`.
     metrics : str or iterable of str, optional
-        By any of their names. Where none is named, the largest group that shares an axis, as far
-        as it fits, and a line under the axis that says what is left out.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-    **style
-        For the marks.
-
-    Returns
-    -------
-    Axes
+        By any of their names. If omitted, the largest group that shares an axis, as far as it fits,
+        and a note that says which are left out.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the marks.
 
     Raises
     ------
-    UnknownNameError
-        If a metric is not known.
     DataError
-        If the metrics named share no axis, or the subject is no ranking.
+        If the named metrics do not share an axis.
 
     Notes
     -----
-    Diamond: the best mean. Hollow circle: not told apart from it. Grey square: shown to be worse.
+    Diamond: the best mean. Hollow circle: not distinguishable from it. Grey square: worse than it.
     """
     ranking = ranking_of(subject)
     known = _metrics_ranked(ranking)
-    drawn, left_out = _fitting(ranking, chosen(known, metrics), asked=metrics is not None)
+    drawn, left_out = _fit_metrics(
+        ranking, select_metrics(known, metrics), named=metrics is not None
+    )
     frame = ranking.frame
     rows = frame[frame["metric"].isin([metric.name for metric in drawn]) & frame["rank"].notna()]
     level = level_text(ranking.settings.get("confidence_level", 0.95))
-    made = axes_for(ax, 8.6, height_of(_lines(rows, drawn)))
-    places = lay_rows(made, _lines(rows, drawn), (f"mean [{level}]", "group"))
+    axes = axes_for(ax, 8.6, height_of(_lines(rows, drawn)))
+    places = lay_rows(axes, _lines(rows, drawn), (f"mean [{level}]", "group"))
     for (_, row), place in zip(rows.iterrows(), places, strict=True):
-        _draw_mean(made, row, place, style)
+        _draw_mean(axes, row, place, style)
     values = rows[["mean", "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
     finite = values[np.isfinite(values)]
-    made.set_xlim(*padded(float(finite.min()), float(finite.max()), 0.06))
-    made.set_xlabel(plain(axis_text(drawn[0])) if len(drawn) == 1 else "mean")
+    axes.set_xlim(*pad_limits(float(finite.min()), float(finite.max()), 0.06))
+    axes.set_xlabel(plain(axis_text(drawn[0])) if len(drawn) == 1 else "mean")
     note_below(
-        made,
+        axes,
         _key(ranking, set(rows["standing"])),
         direction_note(drawn) if len(drawn) > 1 else "",
         left_out_note(left_out),
     )
-    tidy(made, _title(ranking, drawn), grid="x")
-    return made
+    tidy(axes, _title(ranking, drawn), grid="x")
+    return axes
 
 
 def groups(
@@ -152,63 +146,55 @@ def groups(
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
 ) -> Axes:
-    """Draw the pipelines along their means, and a bar over each group that cannot be told apart.
+    """Draw the pipelines along their means, and a bar over each group that is not distinguishable.
 
     Parameters
     ----------
     subject : Ranking
-        What `rank` gives.
+        The result of `rank`.
     metric : str, optional
-        Which one, by any of its names; needed where several are ranked.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-    **style
-        For the bars.
-
-    Returns
-    -------
-    Axes
+        By any of its names; needed if several are ranked.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the bars.
 
     Raises
     ------
-    UnknownNameError
-        If the metric is not known.
     DataError
-        If there are several metrics and none is named, or the subject is no ranking.
+        If there are several metrics and none is named.
 
     Notes
     -----
-    As a critical-difference diagram, but of means, and each pair by its own test: a bar holds the
-    pipelines that it has a dot on, the best at the right.
+    Like a critical-difference diagram, but of means, and with one test per pair: a bar joins the
+    pipelines on which it has a dot, the best at the right.
     """
     ranking = ranking_of(subject)
-    one = one_metric(_metrics_ranked(ranking), metric)
+    known = single_metric(_metrics_ranked(ranking), metric)
     frame = ranking.frame
-    rows = frame[(frame["metric"] == one.name) & frame["rank"].notna()]
+    rows = frame[(frame["metric"] == known.name) & frame["rank"].notna()]
     means = dict(zip(rows["pipeline"], rows["mean"].astype(float), strict=True))
-    bars = [group for group in ranking.groups(one.name) if len(group) > 1]
+    bars = [group for group in ranking.groups(known.name) if len(group) > 1]
     depth = len(bars) + (len(means) + 1) // 2
-    made = axes_for(ax, 8.6, 1.6 + 0.26 * depth)
-    ends = padded(min(means.values()), max(means.values()), 0.08)
-    made.set_xlim(*(ends if one.greater_is_better else ends[::-1]))
-    made.set_ylim(depth + 0.5, -0.6)
+    axes = axes_for(ax, 8.6, 1.6 + 0.26 * depth)
+    ends = pad_limits(min(means.values()), max(means.values()), 0.08)
+    axes.set_xlim(*(ends if known.greater_is_better else ends[::-1]))
+    axes.set_ylim(depth + 0.5, -0.6)
     for level, group in enumerate(bars, start=1):
-        _draw_group(made, [means[name] for name in group], level, style)
-    _lead_to_names(made, means, first=len(bars) + 1)
-    _as_number_line(made)
-    made.set_xlabel(f"mean {plain(axis_text(one))}")
-    note_below(made, _groups_key(ranking, bars))
-    tidy(made, _title(ranking, [one]))
-    made.spines[["left", "bottom"]].set_visible(False)
-    made.spines["top"].set_visible(True)
-    return made
+        _draw_group(axes, [means[name] for name in group], level, style)
+    _lead_to_names(axes, means, first=len(bars) + 1)
+    _move_axis_to_top(axes)
+    axes.set_xlabel(f"mean {plain(axis_text(known))}")
+    note_below(axes, _groups_key(ranking, bars))
+    tidy(axes, _title(ranking, [known]))
+    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.spines["top"].set_visible(True)
+    return axes
 
 
 # -- the leaderboard
 
 
 def _metrics_ranked(ranking: Ranked) -> dict[str, Metric]:
-    """The metrics on which there is an order."""
+    """The metrics with an order of pipelines."""
     frame = ranking.frame
     names = dict.fromkeys(frame.loc[frame["rank"].notna(), "metric"])
     if not names:
@@ -216,21 +202,21 @@ def _metrics_ranked(ranking: Ranked) -> dict[str, Metric]:
     return {name: ranking.blocks[name].metric for name in names}
 
 
-def _fitting(
-    ranking: Ranked, metrics: list[Metric], *, asked: bool
+def _fit_metrics(
+    ranking: Ranked, metrics: list[Metric], *, named: bool
 ) -> tuple[list[Metric], list[Metric]]:
-    """The metrics that share an axis and have room on it, and those left out."""
-    drawn, left_out = of_one_scale(metrics, asked=asked)
+    """The metrics that share an axis and have room on it, and the others."""
+    drawn, left_out = of_one_scale(metrics, named=named)
     each = max(1, int(ranking.frame.groupby("metric").size().max()))
-    most = len(drawn) if asked else max(1, _MOST_ROWS // each)
+    most = len(drawn) if named else max(1, _MOST_ROWS // each)
     return drawn[:most], [*drawn[most:], *left_out]
 
 
-def _lines(rows: pd.DataFrame, drawn: Sequence[Metric]) -> list[Row]:
-    titles = {metric.name: told_title(metric) for metric in drawn}
+def _lines(rows: pd.DataFrame, drawn: Sequence[Metric]) -> list[PlotRow]:
+    titles = {metric.name: directed_title(metric) for metric in drawn}
     several = len(drawn) > 1
     return [
-        Row(
+        PlotRow(
             str(row["pipeline"]),
             (interval_text(row["mean"], row["ci_low"], row["ci_high"]), str(row["letters"])),
             titles[row["metric"]] if several else "",
@@ -249,13 +235,13 @@ def _draw_mean(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> 
 
 
 def _key(ranking: Ranked, standings: set[str]) -> str:
-    """What the marks and the letters mean."""
-    told = ["Diamond: best mean"]
+    """The meaning of the marks and the letters."""
+    marks = ["Diamond: best mean"]
     if "may be best" in standings:
-        told.append("hollow circle: not told apart from it")
+        marks.append("hollow circle: not distinguishable from it")
     if _WORSE in standings:
-        told.append("grey square: shown to be worse")
-    return f"{', '.join(told)} ({_tests(ranking)}). Who shares a letter is not told apart."
+        marks.append("grey square: worse")
+    return f"{', '.join(marks)} ({_tests(ranking)}). Shared letter: not distinguishable."
 
 
 def _tests(ranking: Ranked) -> str:
@@ -267,8 +253,8 @@ def _tests(ranking: Ranked) -> str:
 
 def _title(ranking: Ranked, drawn: Sequence[Metric]) -> str:
     names = list(dict.fromkeys(ranking.frame["pipeline"]))
-    told = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(names)
-    return f"{told}: {drawn[0].title}" if len(drawn) == 1 else f"Ranking of {told}"
+    subject = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(names)
+    return f"{subject}: {drawn[0].title}" if len(drawn) == 1 else f"Ranking of {subject}"
 
 
 # -- the groups
@@ -290,7 +276,7 @@ def _draw_group(ax: Axes, means: Sequence[float], level: int, style: ArtistOptio
 
 
 def _lead_to_names(ax: Axes, means: Mapping[str, float], first: int) -> None:
-    """A line from each mean to a name: of the better half at the right, of others at the left."""
+    """Draw a line from each mean to its name: the better half at the right, others at the left."""
     names = list(means)
     half = (len(names) + 1) // 2
     sides = [(names[:half], 1.0, "left", 6), (names[half:][::-1], 0.0, "right", -6)]
@@ -314,7 +300,7 @@ def _lead_to_names(ax: Axes, means: Mapping[str, float], first: int) -> None:
                 },
             )
             ax.annotate(
-                plain(shortened(name, _LONGEST)),
+                plain(shorten_label(name, _LONGEST)),
                 (edge, height),
                 xycoords=("axes fraction", "data"),
                 xytext=(offset, 0),
@@ -328,8 +314,8 @@ def _lead_to_names(ax: Axes, means: Mapping[str, float], first: int) -> None:
     ax.plot(list(means.values()), [0] * len(means), "o", color=ink(), markersize=4, clip_on=False)
 
 
-def _as_number_line(ax: Axes) -> None:
-    """The axis on top, where the means stand."""
+def _move_axis_to_top(ax: Axes) -> None:
+    """Move the axis to the top, where the means are."""
     ax.xaxis.set_ticks_position("top")
     ax.xaxis.set_label_position("bottom")
     ax.set_yticks([])
@@ -338,8 +324,8 @@ def _as_number_line(ax: Axes) -> None:
 
 def _groups_key(ranking: Ranked, bars: Sequence[tuple[str, ...]]) -> str:
     if not bars:
-        return f"Every two pipelines are told apart ({_tests(ranking)})."
+        return f"All pipelines are distinguishable from each other ({_tests(ranking)})."
     return (
-        f"A bar joins the pipelines that are not told apart ({_tests(ranking)}): those that it has "
-        "a dot on. Best at the right."
+        f"A bar joins the pipelines on which it has a dot: they are not distinguishable "
+        f"({_tests(ranking)}). Best at the right."
     )

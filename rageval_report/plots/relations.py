@@ -1,4 +1,4 @@
-"""How two things go together: a metric with another, a pipeline with another, all metrics."""
+"""Scatter plots of two metrics or two pipelines, and the correlations of all metrics."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from rageval_report.plots.style import (
     ink,
     look_of,
     note_below,
-    number,
+    number_text,
     opacity,
-    padded,
+    pad_limits,
     plain,
-    shortened,
+    shorten_label,
     tidy,
     words_above,
 )
 from rageval_report.plots.subjects import (
     Evaluation,
     axis_text,
-    chosen,
     data_limits,
+    directed_title,
     direction_note,
     evaluation_of,
-    one_metric,
-    told_title,
+    select_metrics,
+    single_metric,
 )
 from rageval_report.scores import Metric
 from rageval_report.scores.align import align
@@ -53,16 +53,16 @@ from rageval_report.types import FloatArray
 _DIVERGING = LinearSegmentedColormap.from_list(
     "rageval_report_diverging", [VERMILLION, "#F7F7F7", BLUE]
 )
-# Areas in square points; all dots together cover no more than a part of the axes.
+# Areas in square points; all dots together cover only a part of the axes.
 _LARGEST_DOT, _SMALLEST_DOT, _ALL_DOTS = 600.0, 8.0, 15_000.0
-# Fewer places than this share of the queries: dots would hide each other.
+# If there are fewer places than this share of the queries, dots would hide each other.
 _SHARED = 0.8
 _TIED = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Cloud:
-    """The points: either side's scores where both are there, and of how many queries."""
+    """The scores of the queries that both sides have, and the number of all queries."""
 
     x: FloatArray
     y: FloatArray
@@ -70,7 +70,7 @@ class Cloud:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """How many queries share each place."""
+        """The number of queries at each place."""
         return np.unique(np.column_stack([self.x, self.y]), axis=0, return_counts=True)[1]
 
     @property
@@ -79,19 +79,19 @@ class Cloud:
         return self.counts.size < _SHARED * self.x.size
 
     @property
-    def area_of_one(self) -> float:
-        """The area of a dot for each query it stands for; the largest leaves room for others."""
+    def area_per_query(self) -> float:
+        """The area that a dot has per query; the largest dot leaves room for the others."""
         largest = min(_LARGEST_DOT, _ALL_DOTS / self.counts.size)
         return largest / float(self.counts.max())
 
     @property
     def margin(self) -> float:
-        """The room around the data, in shares of their range, so that large dots are whole."""
+        """The room around the data as a share of its range, so that large dots are not cut."""
         return 0.075 if self.shares_places else 0.04
 
     @property
     def key(self) -> str:
-        """What the size of the dots means."""
+        """The meaning of the size of the dots."""
         return "Area of a dot: queries at that place." if self.shares_places else ""
 
 
@@ -111,50 +111,41 @@ def scatter(
     subject : RAGPipelineEvaluation
         A pipeline's scores.
     x, y : str, optional
-        Two metrics by any of their names; the two there are where there are only two. With
-        `other`, `x` alone, the metric.
+        Two metrics by any of their names; optional if there are only two. With `other`, only `x`.
     other : RAGPipelineEvaluation, optional
         The pipeline on the y-axis; paired by query id, with the line of equal scores.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-    **style
-        For the dots.
-
-    Returns
-    -------
-    Axes
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the dots.
 
     Raises
     ------
-    UnknownNameError
-        If a metric is not known.
     DataError
-        If no query has both scores, or it is not clear which metrics are meant.
+        If no query has both scores, or the metrics are ambiguous.
 
     Notes
     -----
-    Where many queries share a place, one dot stands there, its area their number.
+    If many queries share places, there is one dot per place; its area is the number of queries.
     """
     evaluation = evaluation_of(subject)
     if other is not None:
         return _against(evaluation, evaluation_of(other), x or y, ax, style)
     first, second = _two_metrics(evaluation, x, y)
-    cloud = _paired(
+    cloud = _pair_scores(
         evaluation.scores[first.name].to_numpy(dtype=np.float64),
         evaluation.scores[second.name].to_numpy(dtype=np.float64),
         f"{first.name!r} and {second.name!r}",
     )
-    made = axes_for(ax, 5.6, 5.0)
-    _draw_cloud(made, cloud, np.ones(cloud.x.size, dtype=bool), BLUE, "o", style)
-    made.set_xlim(*padded(*data_limits(cloud.x, [first]), cloud.margin))
-    made.set_ylim(*padded(*data_limits(cloud.y, [second]), cloud.margin))
-    made.set_xlabel(plain(axis_text(first)))
-    made.set_ylabel(plain(axis_text(second)))
-    correlation_told = f"Spearman correlation {number(_spearman(cloud), signed=True)}"
-    note_below(made, f"{correlation_told}, {count_text(cloud.x.size, cloud.total)}.", cloud.key)
-    tidy(made, f"{first.title} and {second.title} — {evaluation.name}")
-    made.grid(visible=True, color=GREY, alpha=0.3, linewidth=0.6)
-    return made
+    axes = axes_for(ax, 5.6, 5.0)
+    _draw_cloud(axes, cloud, np.ones(cloud.x.size, dtype=bool), BLUE, "o", style)
+    axes.set_xlim(*pad_limits(*data_limits(cloud.x, [first]), cloud.margin))
+    axes.set_ylim(*pad_limits(*data_limits(cloud.y, [second]), cloud.margin))
+    axes.set_xlabel(plain(axis_text(first)))
+    axes.set_ylabel(plain(axis_text(second)))
+    correlation_text = f"Spearman correlation {number_text(_spearman(cloud), signed=True)}"
+    note_below(axes, f"{correlation_text}, {count_text(cloud.x.size, cloud.total)}.", cloud.key)
+    tidy(axes, f"{first.title} and {second.title} — {evaluation.name}")
+    axes.grid(visible=True, color=GREY, alpha=0.3, linewidth=0.6)
+    return axes
 
 
 def _two_metrics(evaluation: Evaluation, x: str | None, y: str | None) -> tuple[Metric, Metric]:
@@ -166,11 +157,11 @@ def _two_metrics(evaluation: Evaluation, x: str | None, y: str | None) -> tuple[
             "a scatter plot needs two metrics, or one metric and other=pipeline; metrics: "
             f"{', '.join(evaluation.metrics)}"
         )
-    first, second = chosen(evaluation.metrics, names)
+    first, second = select_metrics(evaluation.metrics, names)
     return first, second
 
 
-def _paired(x: FloatArray, y: FloatArray, names: str) -> Cloud:
+def _pair_scores(x: FloatArray, y: FloatArray, names: str) -> Cloud:
     both = ~(np.isnan(x) | np.isnan(y))
     if not both.any():
         raise DataError(f"nothing to draw: no query is scored on both {names}")
@@ -178,7 +169,7 @@ def _paired(x: FloatArray, y: FloatArray, names: str) -> Cloud:
 
 
 def _spearman(cloud: Cloud) -> float:
-    """The correlation of the ranks; NaN where one side is constant."""
+    """Spearman's correlation; NaN if one side is constant."""
     ranks = pd.DataFrame({"x": cloud.x, "y": cloud.y}).rank().to_numpy()
     if cloud.x.size < 2 or np.ptp(ranks, axis=0).min() == 0:
         return float("nan")
@@ -186,10 +177,10 @@ def _spearman(cloud: Cloud) -> float:
 
 
 def _draw_cloud(
-    ax: Axes, cloud: Cloud, shown: np.ndarray, hue: str, marker: str, style: ArtistOptions
+    ax: Axes, cloud: Cloud, selected: np.ndarray, hue: str, marker: str, style: ArtistOptions
 ) -> None:
-    """One dot a query; or one dot a place, its area the queries that share it."""
-    points = np.column_stack([cloud.x[shown], cloud.y[shown]])
+    """Draw one dot per query; or one dot per place, with an area for the queries at that place."""
+    points = np.column_stack([cloud.x[selected], cloud.y[selected]])
     look = look_of(style, color=hue, marker=marker, linewidth=0)
     if not cloud.shares_places:
         n = cloud.x.size
@@ -197,7 +188,7 @@ def _draw_cloud(
         ax.scatter(points[:, 0], points[:, 1], rasterized=n > 2000, **dots)
     elif len(points):
         places, counts = np.unique(points, axis=0, return_counts=True)
-        areas = np.maximum(_SMALLEST_DOT, counts * cloud.area_of_one)
+        areas = np.maximum(_SMALLEST_DOT, counts * cloud.area_per_query)
         ax.scatter(places[:, 0], places[:, 1], **{"s": areas, "alpha": 0.75, **look})
 
 
@@ -211,27 +202,27 @@ def _against(
     ax: Axes | None,
     style: ArtistOptions,
 ) -> Axes:
-    known = one_metric(evaluation.metrics, metric)
-    theirs = chosen(other.metrics, known.name)[0]
+    known = single_metric(evaluation.metrics, metric)
+    theirs = select_metrics(other.metrics, known.name)[0]
     pairs = align(evaluation.scores.index, other.scores.index)
-    cloud = _paired(
+    cloud = _pair_scores(
         pairs.baseline(evaluation.scores[known.name]),
         pairs.candidate(other.scores[theirs.name]),
         f"{evaluation.name!r} and {other.name!r} ({known.name})",
     )
-    made = axes_for(ax, 5.6, 5.4)
+    axes = axes_for(ax, 5.6, 5.4)
     both = np.concatenate([cloud.x, cloud.y])
-    limits = padded(*data_limits(both, [known]), cloud.margin)
-    made.axline((limits[0], limits[0]), slope=1, color=GREY, linewidth=1.0, zorder=0)
-    made.set_xlim(*limits)
-    made.set_ylim(*limits)
-    made.set_aspect("equal")
-    made.set_xlabel(plain(f"{shortened(evaluation.name)} ({_way(known)} is better)"))
-    made.set_ylabel(plain(shortened(other.name)))
-    note_below(made, f"{count_text(cloud.x.size, cloud.total)} in both.", cloud.key)
-    tidy(made, f"{known.title}: {other.name} against {evaluation.name}")
-    _draw_outcomes(made, cloud, known, style)
-    return made
+    limits = pad_limits(*data_limits(both, [known]), cloud.margin)
+    axes.axline((limits[0], limits[0]), slope=1, color=GREY, linewidth=1.0, zorder=0)
+    axes.set_xlim(*limits)
+    axes.set_ylim(*limits)
+    axes.set_aspect("equal")
+    axes.set_xlabel(plain(f"{shorten_label(evaluation.name)} ({_way(known)} is better)"))
+    axes.set_ylabel(plain(shorten_label(other.name)))
+    note_below(axes, f"{count_text(cloud.x.size, cloud.total)} in both.", cloud.key)
+    tidy(axes, f"{known.title}: {other.name} against {evaluation.name}")
+    _draw_outcomes(axes, cloud, known, style)
+    return axes
 
 
 def _way(metric: Metric) -> str:
@@ -239,7 +230,7 @@ def _way(metric: Metric) -> str:
 
 
 def _draw_outcomes(ax: Axes, cloud: Cloud, metric: Metric, style: ArtistOptions) -> None:
-    """Better, worse and equal queries, each with its own marker, and how many they are."""
+    """Draw better, worse and equal queries with markers of their own, and write their numbers."""
     difference = cloud.y - cloud.x
     gain = difference if metric.greater_is_better else -difference
     outlined: ArtistOptions = {"edgecolor": GREY, "linewidth": 0.6, **style}
@@ -266,27 +257,19 @@ def correlation(
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
 ) -> Axes:
-    """Draw how the metrics go together over the queries: Spearman's rank correlations.
+    """Draw Spearman's rank correlations of the metrics over the queries.
 
     Parameters
     ----------
     subject : RAGPipelineEvaluation
         A pipeline's scores.
     metrics : str or iterable of str, optional
-        At least two, by any of their names; all where not given. Ranks need no common scale.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-    **style
-        For the coloured cells.
-
-    Returns
-    -------
-    Axes
+        At least two, by any of their names; all if omitted. Ranks do not need a common scale.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the coloured cells.
 
     Raises
     ------
-    UnknownNameError
-        If a metric is not known.
     DataError
         If there are fewer than two metrics, or nothing is scored.
 
@@ -296,22 +279,22 @@ def correlation(
     constant, or fewer than three queries have both.
     """
     evaluation = evaluation_of(subject)
-    drawn = chosen(evaluation.metrics, metrics)
+    drawn = select_metrics(evaluation.metrics, metrics)
     if len(drawn) < 2:
-        raise DataError("correlations need at least two metrics; this is one: " + drawn[0].name)
+        raise DataError(f"correlations need at least two metrics; got only {drawn[0].name}")
     scores = evaluation.scores[[metric.name for metric in drawn]]
     if not scores.notna().to_numpy().any():
         raise DataError(f"nothing to draw: no query of {evaluation.name!r} is scored")
     values, counts = rank_correlations(scores)
     size = 0.52 * len(drawn)
-    made = axes_for(ax, 3.0 + size, 2.2 + size)
-    _draw_cells(made, values, style)
-    _label_cells(made, drawn)
-    told = f"Spearman's rank correlation, {_pairs_told(counts, len(scores))}."
-    note_below(made, told, direction_note(drawn))
-    tidy(made, f"Correlations of the metrics — {evaluation.name}")
-    made.spines[:].set_visible(False)
-    return made
+    axes = axes_for(ax, 3.0 + size, 2.2 + size)
+    _draw_cells(axes, values, style)
+    _label_cells(axes, drawn)
+    sentence = f"Spearman's rank correlation, {_pairs_text(counts, len(scores))}."
+    note_below(axes, sentence, direction_note(drawn))
+    tidy(axes, f"Correlations of the metrics — {evaluation.name}")
+    axes.spines[:].set_visible(False)
+    return axes
 
 
 def rank_correlations(scores: pd.DataFrame) -> tuple[FloatArray, np.ndarray]:
@@ -329,19 +312,19 @@ def rank_correlations(scores: pd.DataFrame) -> tuple[FloatArray, np.ndarray]:
 
 
 def _draw_cells(ax: Axes, values: FloatArray, style: ArtistOptions) -> None:
-    """The lower triangle, each cell with its number."""
+    """Draw the lower triangle, each cell with its number."""
     shown = values[1:, :-1]
     look = look_of(style, cmap=_DIVERGING, vmin=-1.0, vmax=1.0)
     ax.pcolormesh(np.ma.masked_invalid(shown), edgecolors=ax.get_facecolor(), linewidth=1.5, **look)
     for row in range(shown.shape[0]):
         for column in range(row + 1):
             value = shown[row, column]
-            told = f"{round(value, 2) + 0.0:.2f}".replace("-", "−") if np.isfinite(value) else "–"
+            text = f"{round(value, 2) + 0.0:.2f}".replace("-", "−") if np.isfinite(value) else "–"
             dark = np.isfinite(value) and abs(value) > 0.65
             ax.text(
                 column + 0.5,
                 row + 0.5,
-                told,
+                text,
                 ha="center",
                 va="center",
                 fontsize="small",
@@ -353,13 +336,13 @@ def _draw_cells(ax: Axes, values: FloatArray, style: ArtistOptions) -> None:
 
 def _label_cells(ax: Axes, drawn: list[Metric]) -> None:
     n = len(drawn) - 1
-    titles = [plain(shortened(told_title(metric), 26)) for metric in drawn]
+    titles = [plain(shorten_label(directed_title(metric), 26)) for metric in drawn]
     ax.set_yticks(np.arange(n) + 0.5, titles[1:])
     ax.set_xticks(np.arange(n) + 0.5, titles[:-1], rotation=40, ha="right", rotation_mode="anchor")
     ax.tick_params(length=0)
 
 
-def _pairs_told(counts: np.ndarray, total: int) -> str:
+def _pairs_text(counts: np.ndarray, total: int) -> str:
     pairs = counts[np.tril_indices(len(counts), -1)]
     if pairs.min() == pairs.max():
         return count_text(int(pairs.min()), total)

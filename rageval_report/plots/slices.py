@@ -1,4 +1,4 @@
-"""Groups of queries: a dot and its interval a group, and a line where all queries together lie."""
+"""Slices: one dot with an interval per group of queries, and a line at the mean of all."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.rows import Row, height_of, lay_rows
 from rageval_report.plots.style import (
     BLUE,
     GREY,
@@ -22,7 +22,7 @@ from rageval_report.plots.style import (
     level_text,
     look_of,
     note_below,
-    padded,
+    pad_limits,
     plain,
     pvalue_text,
     tidy,
@@ -30,12 +30,12 @@ from rageval_report.plots.style import (
 from rageval_report.plots.subjects import (
     Evaluation,
     axis_text,
-    chosen,
+    directed_title,
     direction_note,
     left_out_note,
     of_one_scale,
+    select_metrics,
     slices_of,
-    told_title,
 )
 from rageval_report.results import Result
 from rageval_report.scores import Catalogue, Metric
@@ -44,8 +44,8 @@ _MOST_GROUPS = 30
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """The groups of one metric (and candidate), the largest first."""
+class SliceBlock:
+    """The groups of one metric (and one candidate), the largest first."""
 
     heading: str
     frame: pd.DataFrame
@@ -68,57 +68,51 @@ def slices(
     subject : Result of slices, or RAGPipelineEvaluation or Comparison with `by`
         Means by group, or the differences of a comparison by group.
     metrics : str or iterable of str, optional
-        By any of their names. Where none is named, the largest group of metrics that shares an
-        axis, and a line under the axis that says what is left out.
+        By any of their names. If omitted, the largest group of metrics that shares an axis, and a
+        note that says which are left out.
     by : str, optional
-        The column of the details, where the subject is not sliced yet.
+        The column of the details, if the subject is not a result of slices.
     candidate : str, optional
-        Only this one, where several were compared.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-    **style
-        For the dots.
-
-    Returns
-    -------
-    Axes
+        Only this candidate, if several were compared.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the dots.
 
     Raises
     ------
     UnknownNameError
-        If a metric or the candidate is not known.
+        If the candidate is not known.
     DataError
-        If the metrics named share no axis, nothing is scored, or the subject has no groups.
+        If the named metrics do not share an axis, or the subject has no groups.
 
     Notes
     -----
-    The dashed line is the mean over all queries of the groups. Of a comparison, a filled dot says
-    that a difference is shown in that group, after correction. The thirty largest groups are drawn.
+    The dashed line is the mean over all queries of the groups. A filled dot of a comparison means
+    that a difference is shown in that group after correction. The thirty largest groups are drawn.
     """
     result = slices_of(subject, by, metrics)
     known = _known_metrics(subject, result.frame)
-    asked = chosen(known, metrics)
-    drawn, left_out = of_one_scale(asked, asked=metrics is not None)
+    requested = select_metrics(known, metrics)
+    drawn, left_out = of_one_scale(requested, named=metrics is not None)
     estimate = "difference" if "difference" in result.frame else "mean"
     blocks = _blocks(_of_candidate(result.frame, candidate), drawn)
     if not any(block.frame[estimate].notna().any() for block in blocks):
         raise DataError("nothing to draw: no query of these groups is scored")
     rows = [row for block in blocks for row in _rows(block, result, estimate, len(blocks) > 1)]
-    made = axes_for(ax, 8.2, height_of(rows))
-    places = lay_rows(made, rows, _heads(result, estimate))
+    axes = axes_for(ax, 8.2, height_of(rows))
+    places = lay_rows(axes, rows, _heads(result, estimate))
     for block in blocks:
-        _draw_block(made, block, estimate, places[: len(block.frame)], _alpha(result), style)
+        _draw_block(axes, block, estimate, places[: len(block.frame)], _alpha(result), style)
         places = places[len(block.frame) :]
-    _finish(made, result, blocks, drawn, estimate, left_out)
-    return made
+    _finish(axes, result, blocks, drawn, estimate, left_out)
+    return axes
 
 
 def _known_metrics(subject: object, frame: pd.DataFrame) -> dict[str, Metric]:
-    """What is known of the metrics of the frame: from the evaluation, else from frame and names."""
+    """The metrics of the frame: as the evaluation has them, else by the frame and their names."""
     names = list(dict.fromkeys(frame["metric"]))
-    held = getattr(subject, "metrics", None)
-    if isinstance(held, Mapping):
-        return {name: held[name] for name in names}
+    metrics = getattr(subject, "metrics", None)
+    if isinstance(metrics, Mapping):
+        return {name: metrics[name] for name in names}
     catalogue = Catalogue()
     first = frame.drop_duplicates("metric").set_index("metric")
     return {name: _metric_of(name, first.loc[name], catalogue) for name in names}
@@ -126,11 +120,11 @@ def _known_metrics(subject: object, frame: pd.DataFrame) -> dict[str, Metric]:
 
 def _metric_of(name: str, row: pd.Series, catalogue: Catalogue) -> Metric:
     known = catalogue.find(name) or Metric(name)
-    told = {field: row[field] for field in ("title", "kind") if field in row}
+    fields = {field: row[field] for field in ("title", "kind") if field in row}
     if "greater_is_better" in row:
-        told["greater_is_better"] = bool(row["greater_is_better"])
-    shares = told.get("kind") in ("binary", "proportion")
-    return replace(known, bounds=known.bounds or ((0.0, 1.0) if shares else None), **told)
+        fields["greater_is_better"] = bool(row["greater_is_better"])
+    shares = fields.get("kind") in ("binary", "proportion")
+    return replace(known, bounds=known.bounds or ((0.0, 1.0) if shares else None), **fields)
 
 
 def _of_candidate(frame: pd.DataFrame, candidate: str | None) -> pd.DataFrame:
@@ -142,7 +136,7 @@ def _of_candidate(frame: pd.DataFrame, candidate: str | None) -> pd.DataFrame:
     return frame[frame["candidate"] == candidate]
 
 
-def _blocks(frame: pd.DataFrame, metrics: Sequence[Metric]) -> list[Block]:
+def _blocks(frame: pd.DataFrame, metrics: Sequence[Metric]) -> list[SliceBlock]:
     candidates = list(frame["candidate"].unique()) if "candidate" in frame else [None]
     blocks = []
     for metric in metrics:
@@ -151,11 +145,13 @@ def _blocks(frame: pd.DataFrame, metrics: Sequence[Metric]) -> list[Block]:
             mine = mine if candidate is None else mine[mine["candidate"] == candidate]
             several = f" — {candidate}" if len(candidates) > 1 else ""
             largest = mine.head(_MOST_GROUPS)
-            blocks.append(Block(told_title(metric) + several, largest, len(mine) - len(largest)))
+            blocks.append(
+                SliceBlock(directed_title(metric) + several, largest, len(mine) - len(largest))
+            )
     return blocks
 
 
-def _rows(block: Block, result: Result, estimate: str, several: bool) -> list[Row]:
+def _rows(block: SliceBlock, result: Result, estimate: str, several: bool) -> list[PlotRow]:
     rows = []
     for _, row in block.frame.iterrows():
         numbers = (float(row[name]) for name in (estimate, "ci_low", "ci_high"))
@@ -164,7 +160,7 @@ def _rows(block: Block, result: Result, estimate: str, several: bool) -> list[Ro
             cells.append(pvalue_text(float(row["pvalue_adjusted"])))
         cells.append(f"{int(row['n']):,}")
         label = str(row[str(result.settings["by"])])
-        rows.append(Row(label, tuple(cells), block.heading if several else ""))
+        rows.append(PlotRow(label, tuple(cells), block.heading if several else ""))
     return rows
 
 
@@ -180,7 +176,7 @@ def _alpha(result: Result) -> float:
 
 def _draw_block(
     ax: Axes,
-    block: Block,
+    block: SliceBlock,
     estimate: str,
     places: Sequence[float],
     alpha: float,
@@ -188,9 +184,9 @@ def _draw_block(
 ) -> None:
     weights = block.frame["n"].to_numpy(dtype=np.float64)
     values = block.frame[estimate].to_numpy(dtype=np.float64)
-    there = ~np.isnan(values)
-    if there.any() and not block.n_hidden:
-        whole = float(np.average(values[there], weights=weights[there]))
+    scored = ~np.isnan(values)
+    if scored.any() and not block.n_hidden:
+        whole = float(np.average(values[scored], weights=weights[scored]))
         ends = places[0] - 0.45, places[-1] + 0.45
         ax.vlines(whole, *ends, color=GREY, linewidth=1.2, linestyle="--", zorder=1)
     for (_, row), place in zip(block.frame.iterrows(), places, strict=True):
@@ -211,7 +207,7 @@ def _draw_block(
 def _finish(
     ax: Axes,
     result: Result,
-    blocks: Sequence[Block],
+    blocks: Sequence[SliceBlock],
     drawn: Sequence[Metric],
     estimate: str,
     left_out: Sequence[Metric],
@@ -226,11 +222,11 @@ def _finish(
     if estimate == "difference":
         ax.axvline(0, color=ink(), linewidth=1.0, zorder=1)
         finite = np.append(finite, 0.0)
-    ax.set_xlim(*padded(float(finite.min()), float(finite.max()), 0.06))
+    ax.set_xlim(*pad_limits(float(finite.min()), float(finite.max()), 0.06))
     alone = f" — {axis_text(drawn[0])}" if len(drawn) == 1 else ""
     ax.set_xlabel(plain(estimate + alone))
     hidden = sum(block.n_hidden for block in blocks)
-    shown = f"Filled: difference shown, adjusted p ≤ {_alpha(result):g}."
+    shown = f"Filled: a difference is shown, adjusted p ≤ {_alpha(result):g}."
     note_below(
         ax,
         f"Dashed: all queries together. {shown if estimate == 'difference' else ''}".strip(),

@@ -1,8 +1,8 @@
-"""What all pictures share: colours, sizes, how numbers and counts are told.
+"""What all pictures share: colours, sizes, and the texts of numbers and counts.
 
-The hues are those of Okabe and Ito, told apart by people with any colour vision. No meaning rests
-on hue alone: it is doubled by a marker, a line style, a hatch or a place, so that a picture printed
-in grey says the same. Text and lines take the caller's own colours, so dark styles work.
+The hues are those of Okabe and Ito, which people with any colour vision can distinguish. No meaning
+depends on hue alone: a marker, a line style, a hatch or a place repeats it, so that a picture
+printed in grey says the same. Text and lines take the caller's own colours, so dark styles work.
 """
 
 from __future__ import annotations
@@ -42,14 +42,15 @@ BETTER_MARKER, WORSE_MARKER, EQUAL_MARKER = "^", "v", "o"
 WORSE_HATCH = "//"
 
 SMALL = "small"
-# Letters in an inch, of titles and of small text.
+# Letters per inch of titles and of small text.
 _TITLE_LETTERS, _NOTE_LETTERS = 12.0, 15.0
 _ROUNDING = 1e-12
+# Multiples of the golden ratio, modulo 1, are spread evenly for any number of them.
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 class FittedAxes(Axes):
-    """Axes alone in a figure, which takes the size that the plot asks for."""
+    """Axes that are alone in a figure, whose size the plot sets."""
 
 
 def axes_for(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
@@ -58,21 +59,20 @@ def axes_for(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
     Parameters
     ----------
     ax : Axes or None
-        The caller's, left at their size; a new pyplot figure where None, because that is what a
-        notebook shows.
+        The caller's, whose size is kept; if None, a new pyplot figure, which a notebook shows.
     width, height : float
-        Of a new figure, in inches.
+        The size of a new figure, in inches.
     """
     if ax is None:
-        _, made = plt.subplots(figsize=(width, height), layout="constrained")
-        return made
+        _, axes = plt.subplots(figsize=(width, height), layout="constrained")
+        return axes
     if isinstance(ax, FittedAxes) and isinstance(ax.figure, Figure):
         ax.figure.set_size_inches(width, height)
     return ax
 
 
 def ink() -> str:
-    """The colour of text in the style that the caller has chosen."""
+    """The colour of text in the current style of matplotlib."""
     return str(mpl.rcParams["text.color"])
 
 
@@ -88,7 +88,7 @@ def look_of(style: ArtistOptions, **own: Any) -> dict[str, Any]:
 
 
 def artist_properties() -> frozenset[str]:
-    """Every keyword that matplotlib knows of lines, patches, dots and cells."""
+    """Every keyword that matplotlib knows for lines, patches, dots and cells."""
     inspectors = [ArtistInspector(kind) for kind in (Line2D, Rectangle, PathCollection, QuadMesh)]
     names = {name for inspector in inspectors for name in inspector.get_setters()}
     aliases = {
@@ -98,8 +98,8 @@ def artist_properties() -> frozenset[str]:
 
 
 def tidy(ax: Axes, title: str, *, grid: str = "") -> None:
-    """Title, no frame on top and at the right, a pale grid along one axis if asked for."""
-    ax.set_title(plain(_filled(ax, title, _TITLE_LETTERS)))
+    """Set the title, remove the frame at the top and right, and draw a pale grid for one axis."""
+    ax.set_title(plain(_wrap_to_axes(ax, title, _TITLE_LETTERS)))
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_axisbelow(True)
     if grid == "x":
@@ -109,23 +109,23 @@ def tidy(ax: Axes, title: str, *, grid: str = "") -> None:
 
 
 def inches_wide(ax: Axes) -> float:
-    """How wide the axes are, as far as that is known before the figure is laid out."""
+    """The width of the axes, as estimated before the layout of the figure."""
     return float(ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi)
 
 
-def _filled(ax: Axes, text: str, letters: float) -> str:
-    """Text in lines as long as the axes are wide, of so many letters an inch."""
+def _wrap_to_axes(ax: Axes, text: str, letters: float) -> str:
+    """Text in lines as long as the axes are wide, at this number of letters per inch."""
     width = max(int(letters * inches_wide(ax)), 20)
     return textwrap.fill(text, width, break_on_hyphens=False)
 
 
 def note_below(ax: Axes, *sentences: str) -> None:
-    """Small text under the label of the x-axis: what a reader must know of this picture."""
-    told = [_filled(ax, sentence, _NOTE_LETTERS) for sentence in sentences if sentence]
-    if not told:
+    """Write small text under the label of the x-axis: what a reader must know of this picture."""
+    lines = [_wrap_to_axes(ax, sentence, _NOTE_LETTERS) for sentence in sentences if sentence]
+    if not lines:
         return
     ax.annotate(
-        plain("\n".join(told)),
+        plain("\n".join(lines)),
         xy=(0.5, 0.0),
         xycoords=ax.xaxis.label,
         xytext=(0, -5),
@@ -140,12 +140,12 @@ def note_below(ax: Axes, *sentences: str) -> None:
 
 
 def words_above(ax: Axes, words: Sequence[tuple[str, str]]) -> None:
-    """Three words with their colours between the title and the axes: left, middle, right."""
-    for (told, hue), place, side in zip(
+    """Write three words in their colours between the title and the axes: left, middle, right."""
+    for (text, hue), place, side in zip(
         words, (0.0, 0.5, 1.0), ("left", "center", "right"), strict=True
     ):
         ax.annotate(
-            plain(told),
+            plain(text),
             (place, 1.0),
             xycoords="axes fraction",
             xytext=(0, 4),
@@ -160,7 +160,7 @@ def words_above(ax: Axes, words: Sequence[tuple[str, str]]) -> None:
 
 
 def plain(text: str) -> str:
-    r"""Text that matplotlib does not take for a formula.
+    r"""Text with escaped dollar signs, so that matplotlib does not read it as a formula.
 
     Examples
     --------
@@ -170,25 +170,27 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def shortened(text: str, most: int = 34) -> str:
-    """A label that leaves room for the picture.
+def shorten_label(text: str, most: int = 34) -> str:
+    """A label on one line, cut so that it leaves room for the picture.
 
     Examples
     --------
-    >>> shortened("questions about the annual report", 12)
+    >>> shorten_label("questions about the annual report", 12)
     'questions a…'
     """
     one_line = " ".join(str(text).split())
     return one_line if len(one_line) <= most else one_line[: most - 1].rstrip() + "…"
 
 
-def number(value: float, *, signed: bool = False) -> str:
-    """A number as a picture tells it: three decimals for shares, fewer for large values.
+def number_text(value: float, *, signed: bool = False) -> str:
+    """A number as text: three decimals for shares, fewer for large values.
 
     Examples
     --------
-    >>> number(0.62), number(12.345), number(1234.5), number(-0.0432, signed=True)
-    ('0.620', '12.3', '1234', '−0.043')
+    >>> number_text(0.62), number_text(12.345), number_text(1234.5)
+    ('0.620', '12.3', '1234')
+    >>> number_text(-0.0432, signed=True)
+    '−0.043'
     """
     if not math.isfinite(value):
         return "–"
@@ -197,28 +199,28 @@ def number(value: float, *, signed: bool = False) -> str:
         value, size, signed = 0.0, 0.0, False
     digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1.5 else 3
     if 0 < size < 0.001:
-        told = f"{value:+.1g}" if signed else f"{value:.1g}"
+        text = f"{value:+.1g}" if signed else f"{value:.1g}"
     else:
-        told = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
-    return told.replace("-", "−")
+        text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+    return text.replace("-", "−")
 
 
 def interval_text(value: float, low: float, high: float, *, signed: bool = False) -> str:
-    """An estimate and its interval.
+    """An estimate and its interval as text.
 
     Examples
     --------
     >>> interval_text(0.5, 0.25, 0.75)
     '0.500 [0.250, 0.750]'
     """
-    told = number(value, signed=signed)
+    estimate = number_text(value, signed=signed)
     if not (math.isfinite(low) and math.isfinite(high)):
-        return told
-    return f"{told} [{number(low, signed=signed)}, {number(high, signed=signed)}]"
+        return estimate
+    return f"{estimate} [{number_text(low, signed=signed)}, {number_text(high, signed=signed)}]"
 
 
 def pvalue_text(pvalue: float) -> str:
-    """A p-value in a column of them.
+    """A p-value as text.
 
     Examples
     --------
@@ -231,7 +233,7 @@ def pvalue_text(pvalue: float) -> str:
 
 
 def count_text(n: int, total: int) -> str:
-    """How many queries the picture stands on.
+    """The number of queries in the picture.
 
     Examples
     --------
@@ -242,7 +244,7 @@ def count_text(n: int, total: int) -> str:
 
 
 def level_text(level: object) -> str:
-    """The name of an interval.
+    """The name of an interval with this confidence level.
 
     Examples
     --------
@@ -253,7 +255,7 @@ def level_text(level: object) -> str:
 
 
 def jitter(n: int) -> FloatArray:
-    """Evenly spread offsets between -0.5 and 0.5, the same every time; nothing is drawn at random.
+    """Evenly spread offsets between -0.5 and 0.5; they are not random, so always the same.
 
     Examples
     --------
@@ -265,7 +267,7 @@ def jitter(n: int) -> FloatArray:
 
 
 def opacity(n: int) -> float:
-    """How opaque one dot of `n` is, so that many of them still show where they are dense.
+    """The opacity of one of `n` dots: many dots are paler, so that dense places still show.
 
     Examples
     --------
@@ -275,12 +277,12 @@ def opacity(n: int) -> float:
     return float(np.clip(8.0 / math.sqrt(max(n, 1)), 0.08, 0.85))
 
 
-def padded(low: float, high: float, share: float = 0.04) -> tuple[float, float]:
-    """Limits a little outside of the data.
+def pad_limits(low: float, high: float, share: float = 0.04) -> tuple[float, float]:
+    """Limits of an axis, a little outside of the data.
 
     Examples
     --------
-    >>> padded(0.0, 1.0)
+    >>> pad_limits(0.0, 1.0)
     (-0.04, 1.04)
     """
     room = (high - low) * share or max(abs(high), 1.0) * share
@@ -290,14 +292,14 @@ def padded(low: float, high: float, share: float = 0.04) -> tuple[float, float]:
 def levels_without_overlap(
     centres: Sequence[float], widths: Sequence[float], most: int = 3
 ) -> list[int]:
-    """The line on which each label stands, so that neighbours do not run into each other.
+    """The line for each label, so that neighbours do not overlap.
 
     Parameters
     ----------
     centres, widths : sequence of float
-        Of the labels, from left to right, in shares of the axis.
+        Of the labels from left to right, in shares of the axis.
     most : int
-        No more lines than this; what fits on none stands on the last.
+        The largest number of lines; a label that fits on none is on the last.
 
     Examples
     --------

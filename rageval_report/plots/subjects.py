@@ -1,4 +1,4 @@
-"""What can be drawn, and which of its metrics are meant."""
+"""The subjects of plots, checked, and the metrics that a caller means."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rageval_report.types import FloatArray
 
 
 class Evaluation(Scored, Protocol):
-    """A pipeline's scores that can be asked for means, thresholds, slices, comparisons."""
+    """A pipeline's scores with the methods that plots use."""
 
     def evaluation_report(self, *, metrics: MetricNames, percentiles: Sequence[float]) -> Result:
         """The means and their intervals."""
@@ -27,42 +27,42 @@ class Evaluation(Scored, Protocol):
         """The percentiles."""
 
     def comparative_summary(self, other: Any, *, metrics: MetricNames) -> Result:
-        """Itself as the baseline against another."""
+        """The comparison with another, this one as the baseline."""
 
     def slices(self, by: str, metrics: MetricNames = None) -> Result:
         """The means by group."""
 
 
-class Pair(Protocol):
-    """Two runs side by side."""
+class CandidatePair(Protocol):
+    """A baseline and a candidate, paired by query."""
 
     @property
     def baseline(self) -> Scored:
-        """What stands now."""
+        """The baseline."""
 
     @property
     def candidate(self) -> Scored:
-        """What might replace it."""
+        """The candidate."""
 
     @property
     def metrics(self) -> Sequence[tuple[Metric, Metric]]:
-        """What both have, as either knows it."""
+        """The common metrics, as either side defines them."""
 
 
-class Compared(Protocol):
+class DrawnComparison(Protocol):
     """Candidates against a baseline."""
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a metric and a candidate."""
+        """One row per metric and candidate."""
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """How the numbers were made."""
+        """The settings that produced the numbers."""
 
     @property
-    def pairings(self) -> Sequence[Pair]:
-        """The runs."""
+    def pairings(self) -> Sequence[CandidatePair]:
+        """The pairs of runs."""
 
     def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
         """The paired differences by query id."""
@@ -84,7 +84,7 @@ def evaluation_of(subject: object) -> Evaluation:
     return cast("Evaluation", subject)
 
 
-def comparison_of(subject: object, other: object, metrics: MetricNames = None) -> Compared:
+def comparison_of(subject: object, other: object, metrics: MetricNames = None) -> DrawnComparison:
     """The subject, if it is a comparison; the subject against another, if both are evaluations.
 
     Raises
@@ -93,7 +93,7 @@ def comparison_of(subject: object, other: object, metrics: MetricNames = None) -
         If it is something else, or there is nothing to compare with.
     """
     if isinstance(subject, Result) and hasattr(subject, "pairings"):
-        return cast("Compared", subject)
+        return cast("DrawnComparison", subject)
     if not hasattr(subject, "comparative_summary"):
         raise DataError(
             "this plot draws a comparison: compare(baseline, candidate); got "
@@ -101,11 +101,11 @@ def comparison_of(subject: object, other: object, metrics: MetricNames = None) -
         )
     if other is None:
         raise DataError(
-            "this plot draws two pipelines: say which other one with other=, or hand in "
+            "this plot draws two pipelines: pass the second one as other=, or draw "
             "compare(baseline, candidate)"
         )
-    made = cast("Evaluation", subject).comparative_summary(other, metrics=metrics)
-    return cast("Compared", made)
+    comparison = cast("Evaluation", subject).comparative_summary(other, metrics=metrics)
+    return cast("DrawnComparison", comparison)
 
 
 def slices_of(subject: object, by: str | None, metrics: MetricNames) -> Result:
@@ -120,16 +120,16 @@ def slices_of(subject: object, by: str | None, metrics: MetricNames) -> Result:
         return subject
     if not hasattr(subject, "slices"):
         raise DataError(
-            "this plot draws the result of slices, as evaluation.slices('topic'); got "
+            "this plot draws the result of slices, such as evaluation.slices('topic'); got "
             f"{type(subject).__name__}"
         )
     if by is None:
-        raise DataError("slices need a column of the details: by='topic'")
+        raise DataError("slices need a column of the details, such as by='topic'")
     return cast("Evaluation", subject).slices(by, metrics)
 
 
-def chosen(known: Mapping[str, Metric], metrics: MetricNames) -> list[Metric]:
-    """The metrics asked for, by any of their names; all of them where nothing is asked.
+def select_metrics(known: Mapping[str, Metric], metrics: MetricNames) -> list[Metric]:
+    """The metrics by any of their names; all of them if none is named.
 
     Raises
     ------
@@ -143,8 +143,8 @@ def chosen(known: Mapping[str, Metric], metrics: MetricNames) -> list[Metric]:
     return [known[resolve(name)] for name in names]
 
 
-def one_metric(known: Mapping[str, Metric], metric: str | None) -> Metric:
-    """The metric asked for; where nothing is asked, the only one there is.
+def single_metric(known: Mapping[str, Metric], metric: str | None) -> Metric:
+    """The metric by any of its names; the only one if none is named.
 
     Raises
     ------
@@ -152,18 +152,18 @@ def one_metric(known: Mapping[str, Metric], metric: str | None) -> Metric:
         If there are several and none is named.
     """
     if metric is None and len(known) > 1:
-        raise DataError(f"say which metric to draw: {', '.join(known)}")
-    return chosen(known, metric)[0]
+        raise DataError(f"metric must name one of several: {', '.join(known)}")
+    return select_metrics(known, metric)[0]
 
 
-def metrics_compared(comparison: Compared) -> dict[str, Metric]:
-    """What is known of each metric of a comparison, in the order of its frame."""
+def compared_metrics(comparison: DrawnComparison) -> dict[str, Metric]:
+    """The metrics of a comparison, in the order of its frame."""
     known = {ours.name: ours for pair in comparison.pairings for ours, _ in pair.metrics}
     return {name: known[name] for name in dict.fromkeys(comparison.frame["metric"])}
 
 
-def one_candidate(comparison: Compared, candidate: str | None) -> Pair:
-    """The pair of the candidate asked for; where nothing is asked, the only one there is.
+def select_candidate(comparison: DrawnComparison, candidate: str | None) -> CandidatePair:
+    """The pair of the named candidate; the only one if none is named.
 
     Raises
     ------
@@ -174,19 +174,19 @@ def one_candidate(comparison: Compared, candidate: str | None) -> Pair:
     """
     by_name = {pair.candidate.name: pair for pair in comparison.pairings}
     if candidate is None and len(by_name) > 1:
-        raise DataError(f"several candidates; say which: {', '.join(by_name)}")
+        raise DataError(f"candidate must name one of several candidates: {', '.join(by_name)}")
     if candidate is not None and candidate not in by_name:
         raise UnknownNameError("candidate", candidate, by_name)
     return by_name[candidate] if candidate is not None else comparison.pairings[0]
 
 
 def scored_values(evaluation: Scored, metric: Metric) -> FloatArray:
-    """The scores that are there.
+    """The scores of the scored queries.
 
     Raises
     ------
     DataError
-        If none is.
+        If no query is scored.
     """
     values = evaluation.scores[metric.name].to_numpy(dtype=np.float64)
     present: FloatArray = values[~np.isnan(values)]
@@ -199,8 +199,8 @@ def scored_values(evaluation: Scored, metric: Metric) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Described:
-    """What a report says of one metric."""
+class MetricSummary:
+    """The mean of a metric, its interval and quartiles, from the report of the evaluation."""
 
     n: int
     mean: float
@@ -211,7 +211,7 @@ class Described:
 
     @property
     def has_interval(self) -> bool:
-        """Whether the data could give one."""
+        """Whether there is an interval."""
         return bool(np.isfinite([self.low, self.high]).all())
 
     @property
@@ -220,8 +220,10 @@ class Described:
         return interval_text(self.mean, self.low, self.high)
 
 
-def described(evaluation: Evaluation, metrics: Sequence[Metric]) -> dict[str, Described]:
-    """What the evaluation's own report says of each metric, in the order of the report."""
+def summarise_metrics(
+    evaluation: Evaluation, metrics: Sequence[Metric]
+) -> dict[str, MetricSummary]:
+    """The summary of each metric, in the order of the evaluation's own report."""
     report = evaluation.evaluation_report(
         metrics=[metric.name for metric in metrics], percentiles=(25, 50, 75)
     )
@@ -229,7 +231,7 @@ def described(evaluation: Evaluation, metrics: Sequence[Metric]) -> dict[str, De
     columns = ["n", "mean", "ci_low", "ci_high", "p25", "p50", "p75"]
     numbers = report.frame[columns].to_numpy(dtype=np.float64).tolist()
     return {
-        str(name): Described(int(n), mean, low, high, (p25, p50, p75), level)
+        str(name): MetricSummary(int(n), mean, low, high, (p25, p50, p75), level)
         for name, (n, mean, low, high, p25, p50, p75) in zip(
             report.frame["metric"], numbers, strict=True
         )
@@ -237,7 +239,7 @@ def described(evaluation: Evaluation, metrics: Sequence[Metric]) -> dict[str, De
 
 
 def scale_of(metric: Metric) -> str:
-    """The axis on which a metric may stand beside others: nothing is ever rescaled to fit.
+    """The name of the scale that a metric shares with others; nothing is ever rescaled to fit.
 
     Examples
     --------
@@ -254,39 +256,41 @@ def scale_of(metric: Metric) -> str:
 
 
 def of_one_scale(
-    metrics: Sequence[Metric], *, asked: bool, instead: str = ""
+    metrics: Sequence[Metric], *, named: bool, instead: str = ""
 ) -> tuple[list[Metric], list[Metric]]:
     """The metrics that share an axis, and those left out.
 
     Parameters
     ----------
     metrics : sequence of Metric
-        What might be drawn.
-    asked : bool
-        Whether the caller named them; then nothing may be left out.
+        The metrics to draw.
+    named : bool
+        Whether the caller named them; then none may be left out.
     instead : str
-        What else the caller may do, for the error message.
+        The alternative of the caller, for the error message.
 
     Raises
     ------
     DataError
-        If the caller named metrics that do not share an axis.
+        If the named metrics do not share an axis.
     """
     by_scale: dict[str, list[Metric]] = {}
     for metric in metrics:
         by_scale.setdefault(scale_of(metric), []).append(metric)
-    if asked and len(by_scale) > 1:
-        told = "; ".join(
+    if named and len(by_scale) > 1:
+        groups = "; ".join(
             f"{scale}: {', '.join(metric.name for metric in group)}"
             for scale, group in by_scale.items()
         )
-        raise DataError(f"these metrics share no axis ({told}); choose some of one scale{instead}")
+        raise DataError(
+            f"these metrics share no axis ({groups}); choose metrics of one scale{instead}"
+        )
     most = max(by_scale, key=lambda scale: (len(by_scale[scale]), scale == "0 to 1"))
     return by_scale[most], [metric for metric in metrics if scale_of(metric) != most]
 
 
 def left_out_note(left_out: Sequence[Metric], why: str = "on other scales") -> str:
-    """What is not in the picture, and why; its reader cannot draw another one.
+    """A note on the metrics that are not in the picture.
 
     Examples
     --------
@@ -300,24 +304,24 @@ def left_out_note(left_out: Sequence[Metric], why: str = "on other scales") -> s
     return f"Not drawn, {why}: {names}{more}."
 
 
-def told_title(metric: Metric) -> str:
-    """A metric's title, with an arrow where less is better.
+def directed_title(metric: Metric) -> str:
+    """A metric's title, with an arrow if lower is better.
 
     Examples
     --------
-    >>> told_title(Metric("recall")), told_title(Metric("latency", greater_is_better=False))
+    >>> directed_title(Metric("recall")), directed_title(Metric("latency", greater_is_better=False))
     ('Recall', 'Latency ↓')
     """
     return metric.title if metric.greater_is_better else f"{metric.title} ↓"
 
 
 def direction_note(metrics: Iterable[Metric]) -> str:
-    """What the arrow means, where there is one."""
+    """The meaning of the arrow, if a metric has one."""
     return "" if all(metric.greater_is_better for metric in metrics) else "↓ lower is better."
 
 
 def axis_text(metric: Metric) -> str:
-    """A metric on its axis.
+    """The label of a metric's axis.
 
     Examples
     --------
@@ -329,7 +333,7 @@ def axis_text(metric: Metric) -> str:
 
 
 def data_limits(values: FloatArray, metrics: Sequence[Metric]) -> tuple[float, float]:
-    """Where the axis begins and ends: at the bounds, and no further than the data need below 0.
+    """The limits of the axis: the bounds of the metrics; below 0 only as far as the data reach.
 
     Examples
     --------

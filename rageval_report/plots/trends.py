@@ -1,4 +1,4 @@
-"""A history: the mean of each metric from run to run, broken where runs are not comparable."""
+"""The trends of a history: means from run to run, with breaks between incomparable runs."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from rageval_report.plots.style import (
     level_text,
     look_of,
     note_below,
-    padded,
+    pad_limits,
     plain,
-    shortened,
+    shorten_label,
     tidy,
 )
 from rageval_report.plots.subjects import (
     axis_text,
-    chosen,
+    directed_title,
     direction_note,
     left_out_note,
     of_one_scale,
-    told_title,
+    select_metrics,
 )
 from rageval_report.results import Result
 from rageval_report.scores import Catalogue, Metric
 
 _MARKERS = ("o", "s", "D", "^", "P", "X")
-# So many letters of a run's name stand under the axis, an inch of which holds so many names.
+# The longest name of a run under the axis, and the number of names per inch.
 _LONGEST_NAME, _NAMES_AN_INCH = 18, 3.2
-# Up to so many runs each has a bar for its interval, and lines stand a little aside of each other;
-# of more there are bands, which of more lines would hide each other.
-_MOST_BARS, _MOST_BANDS, _ASIDE = 12, 3, 0.09
+# Up to this many runs have bars for intervals, and lines are shifted a little from each other; more
+# runs have bands, if there are few lines, because bands of many lines would hide each other.
+_MOST_BARS, _MOST_BANDS, _SHIFT = 12, 3, 0.09
 _MANY_RUNS = 25
 _BREAK_LETTERS = 40
-_MOST_TOLD = 5
+_MOST_NAMED = 5
 
 
 def trends(
@@ -64,60 +64,51 @@ def trends(
     Parameters
     ----------
     subject : History
-        What `rageval_report.run_history.runs.history` gives.
+        The result of `rageval_report.run_history.runs.history`.
     metrics : str or iterable of str, optional
-        By any of their names, up to six that share an axis. Where none is named, the largest group
-        that shares one, and a line under the axis that says what is left out.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-    **style
-        For the lines.
-
-    Returns
-    -------
-    Axes
+        By any of their names, up to six that share an axis. If omitted, the largest group that
+        shares an axis, and a note that says which are left out.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the lines.
 
     Raises
     ------
-    UnknownNameError
-        If a metric is not known.
     DataError
-        If the metrics named share no axis or are more than six, nothing is scored, or the subject
-        is no history.
+        If the named metrics do not share an axis or are more than six.
 
     Notes
     -----
-    A line breaks where a run is not comparable with the one before it, and a dashed line tells why.
-    A ring marks the first run that shows a regression against the baseline, whose mean is the
-    dotted line where one metric is drawn.
+    A line breaks where a run is not comparable with the one before it; a dashed line says why. A
+    ring marks the first run with a regression against the baseline. If one metric is drawn, the
+    dotted line is the mean of the baseline.
     """
     frame = _frame_of(subject)
     known = _known_metrics(frame)
-    asked = chosen(known, metrics)
-    drawn, left_out = of_one_scale(asked, asked=metrics is not None)
+    requested = select_metrics(known, metrics)
+    drawn, left_out = of_one_scale(requested, named=metrics is not None)
     more = drawn[len(HUES) :]
     if more and metrics is not None:
-        raise DataError(f"{len(drawn)} lines cannot be told apart; choose up to {len(HUES)}")
+        raise DataError(f"{len(drawn)} lines cannot be distinguished; choose up to {len(HUES)}")
     drawn = drawn[: len(HUES)]
     names = [run.name for run in subject.runs]  # type: ignore[attr-defined]
-    made = axes_for(ax, _width_of(len(names), len(drawn)), 4.4)
+    axes = axes_for(ax, _width_of(len(names), len(drawn)), 4.4)
     as_bars = len(names) <= _MOST_BARS
     for number, metric in enumerate(drawn):
         mine = frame[(frame["metric"] == metric.name) & frame["mean"].notna()]
-        aside = _ASIDE * (number - (len(drawn) - 1) / 2) if as_bars else 0.0
-        stretches = _stretches(mine, aside)
+        shift = _SHIFT * (number - (len(drawn) - 1) / 2) if as_bars else 0.0
+        stretches = _stretches(mine, shift)
         if as_bars or len(drawn) <= _MOST_BANDS:
-            _draw_intervals(made, stretches, HUES[number], as_bars=as_bars)
+            _draw_intervals(axes, stretches, HUES[number], as_bars=as_bars)
         size = 3 if len(names) > _MANY_RUNS else 5
-        _draw_line(made, stretches, metric, number, size, style)
-    if not made.has_data():
+        _draw_line(axes, stretches, metric, number, size, style)
+    if not axes.has_data():
         raise DataError("nothing to draw: no query of these runs is scored")
     shown = frame[frame["metric"].isin([metric.name for metric in drawn])]
-    _draw_baseline(made, shown, str(subject.settings["baseline"]))
-    _label_axes(made, names, drawn, shown)
-    _mark_breaks(made, shown)
+    _draw_baseline(axes, shown, str(subject.settings["baseline"]))
+    _label_axes(axes, names, drawn, shown)
+    _mark_breaks(axes, shown)
     note_below(
-        made,
+        axes,
         _interval_note(len(names), len(drawn), level_text(subject.settings["confidence_level"])),
         _regression_note(shown, subject),
         _undrawn_note(frame, drawn, str(subject.settings["baseline"])),
@@ -126,8 +117,8 @@ def trends(
         left_out_note(left_out),
     )
     head = f"{drawn[0].title} — " if len(drawn) == 1 else ""
-    tidy(made, f"{head}{subject.title}", grid="y")
-    return made
+    tidy(axes, f"{head}{subject.title}", grid="y")
+    return axes
 
 
 def _frame_of(subject: object) -> pd.DataFrame:
@@ -141,13 +132,13 @@ def _frame_of(subject: object) -> pd.DataFrame:
 
 
 def _known_metrics(frame: pd.DataFrame) -> dict[str, Metric]:
-    """What is known of each metric: by its name, and what the history says of it."""
+    """Each metric: known by its name, with the title, kind and direction of the history."""
     catalogue = Catalogue()
-    found = {}
+    metrics = {}
     for name, row in frame.drop_duplicates("metric").set_index("metric").iterrows():
         known = catalogue.find(str(name)) or Metric(str(name))
         shares = row["kind"] in ("binary", "proportion")
-        found[str(name)] = replace(
+        metrics[str(name)] = replace(
             known,
             name=str(name),
             title=row["title"],
@@ -155,19 +146,19 @@ def _known_metrics(frame: pd.DataFrame) -> dict[str, Metric]:
             greater_is_better=bool(row["greater_is_better"]),
             bounds=known.bounds or ((0.0, 1.0) if shares else None),
         )
-    return found
+    return metrics
 
 
 def _width_of(n_runs: int, n_lines: int) -> float:
     return float(np.clip(5.5 + 0.09 * n_runs, 6.4, 11.0)) + (2.0 if n_lines > 1 else 0.0)
 
 
-def _stretches(mine: pd.DataFrame, aside: float) -> list[pd.DataFrame]:
-    """The rows of a line, parted where it breaks: not comparable, or a run without the metric."""
+def _stretches(mine: pd.DataFrame, shift: float) -> list[pd.DataFrame]:
+    """The rows of a line, split where runs are not comparable or lack the metric."""
     place, segment = mine["place"].to_numpy(), mine["segment"].to_numpy()
     breaks = 1 + np.flatnonzero((np.diff(place) > 1) | (np.diff(segment) > 0))
     ends = [0, *breaks.tolist(), len(mine)]
-    moved = mine.assign(place=place + aside)
+    moved = mine.assign(place=place + shift)
     return [moved.iloc[start:stop] for start, stop in pairwise(ends) if stop > start]
 
 
@@ -190,7 +181,7 @@ def _draw_line(
     size: float,
     style: ArtistOptions,
 ) -> None:
-    """One metric, and a ring at its first regression."""
+    """Draw the line of one metric, and a ring at its first regression."""
     look = look_of(
         style,
         color=HUES[number],
@@ -199,7 +190,7 @@ def _draw_line(
         marker=_MARKERS[number],
         markersize=size,
     )
-    label = plain(shortened(told_title(metric)))
+    label = plain(shorten_label(directed_title(metric)))
     for stretch in stretches:
         ax.plot(stretch["place"], stretch["mean"], label=label, zorder=3, **look)
         label = "_nolegend_"
@@ -216,7 +207,7 @@ def _draw_line(
 
 
 def _draw_baseline(ax: Axes, shown: pd.DataFrame, baseline: str) -> None:
-    """The baseline's mean as a line, as far as later runs can be held against it."""
+    """Draw the baseline's mean as a line, up to the last run that is comparable with it."""
     at = shown[shown["run"] == baseline]
     if len(set(shown["metric"])) != 1 or not at["mean"].notna().any():
         return
@@ -227,14 +218,14 @@ def _draw_baseline(ax: Axes, shown: pd.DataFrame, baseline: str) -> None:
 
 
 def _mark_breaks(ax: Axes, shown: pd.DataFrame) -> None:
-    """A dashed line before each run that is not comparable, and why, in the words of the table."""
+    """Draw a dashed line before each run that is not comparable, with the reason."""
     why = shown.dropna(subset=["differs"]).groupby("place")["differs"].first()
     top = ax.get_xaxis_transform()
-    for number, (place, told) in enumerate(why.items()):
+    for number, (place, reason) in enumerate(why.items()):
         ax.axvline(float(str(place)) - 0.5, color=GREY, linewidth=1.2, linestyle="--", zorder=1)
         if len(why) <= 4:
             ax.annotate(
-                plain(shortened(str(told), _BREAK_LETTERS)),
+                plain(shorten_label(str(reason), _BREAK_LETTERS)),
                 (float(str(place)) - 0.5, 0.02 + 0.055 * (number % 2)),
                 xycoords=top,
                 xytext=(3, 0),
@@ -252,7 +243,7 @@ def _label_axes(
     most = max(int(_NAMES_AN_INCH * inches_wide(ax)), 2)
     step = -(-len(names) // most)
     places = list(range(0, len(names), step))
-    labels = [plain(shortened(names[place], _LONGEST_NAME)) for place in places]
+    labels = [plain(shorten_label(names[place], _LONGEST_NAME)) for place in places]
     slanted = sum(map(len, labels)) > 9 * inches_wide(ax)
     turn: dict[str, Any] = (
         {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
@@ -261,14 +252,14 @@ def _label_axes(
     ax.set_xticklabels(labels, **turn)
     ax.set_xlim(-0.5, len(names) - 0.5)
     sizes = shown["n"]
-    told = (
+    count = (
         f"{sizes.min():,}" if sizes.min() == sizes.max() else f"{sizes.min():,} to {sizes.max():,}"
     )
-    ax.set_xlabel(plain(f"runs in the order of time, n = {told} a run"))
+    ax.set_xlabel(plain(f"runs in the order of time, n = {count} per run"))
     ax.set_ylabel(plain(axis_text(drawn[0]) if len(drawn) == 1 else "mean score"))
     values = shown[["mean", "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
     finite = values[np.isfinite(values)]
-    ax.set_ylim(*padded(float(finite.min()), float(finite.max()), 0.12))
+    ax.set_ylim(*pad_limits(float(finite.min()), float(finite.max()), 0.12))
     if len(drawn) > 1:
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=3.4)
 
@@ -280,19 +271,23 @@ def _interval_note(n_runs: int, n_lines: int, level: str) -> str:
 
 
 def _regression_note(shown: pd.DataFrame, subject: Result) -> str:
-    baseline = shortened(str(subject.settings["baseline"]))
-    told = "Star and dotted line: the baseline." if len(set(shown["metric"])) == 1 else ""
+    baseline = shorten_label(str(subject.settings["baseline"]))
+    key = "Star and dotted line: the baseline." if len(set(shown["metric"])) == 1 else ""
     if shown["first_regression"].any():
-        return f"{told} Ring: the first run that shows a regression against {baseline}.".strip()
+        return f"{key} Ring: the first run with a regression against {baseline}.".strip()
     if len(subject.runs) > 1:  # type: ignore[attr-defined]
-        return f"{told} No run shows a regression against {baseline} on what is drawn.".strip()
-    return told
+        return f"{key} No run shows a regression against {baseline} on these metrics.".strip()
+    return key
 
 
 def _undrawn_note(frame: pd.DataFrame, drawn: Sequence[Metric], baseline: str) -> str:
-    """The regressions on metrics that are not in the picture."""
+    """A note on regressions of metrics that are not in the picture."""
     undrawn = ~frame["metric"].isin([metric.name for metric in drawn])
     first = frame[undrawn & frame["first_regression"].astype(bool)]
-    told = [f"{title} at {run}" for title, run in zip(first["title"], first["run"], strict=True)]
-    names = ", ".join(told[:_MOST_TOLD]) + (" ..." if len(told) > _MOST_TOLD else "")
-    return f"Not drawn, worse than {shortened(baseline)}: {names}." if told else ""
+    regressions = [
+        f"{title} at {run}" for title, run in zip(first["title"], first["run"], strict=True)
+    ]
+    names = ", ".join(regressions[:_MOST_NAMED]) + (
+        " ..." if len(regressions) > _MOST_NAMED else ""
+    )
+    return f"Not drawn, worse than {shorten_label(baseline)}: {names}." if regressions else ""

@@ -336,7 +336,7 @@ def _evaluation_pictures(
     if not (pictures and scored):
         return ()
     # If all metrics are drawn, the plot itself selects those of one scale, and says so.
-    drawn, _ = of_one_scale(scored, asked=False)
+    drawn, _ = of_one_scale(scored, named=False)
     names = {"metric": [metric.name for metric in drawn]}
     spread = Picture(
         "distribution",

@@ -17,7 +17,7 @@ from typing import Any
 
 import matplotlib as mpl
 
-from rageval_report.plots.files import draw_figure
+from rageval_report.plots.saving import draw_figure
 from rageval_report.plots.style import BETTER, WORSE
 
 _SVG = "http://www.w3.org/2000/svg"

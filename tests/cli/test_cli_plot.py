@@ -98,7 +98,10 @@ BAD = {
         "at most 2 --metric",
     ),
     "a threshold of text": ("plot old.csv --metric em --threshold p25 -o a.png", "'p25'"),
-    "no metric": ("plot old.csv new.csv --kind differences -o a.png", "which metric"),
+    "no metric": (
+        "plot old.csv new.csv --kind differences -o a.png",
+        "metric must name one of several",
+    ),
     "no folder": ("plot old.csv --metric em -o old.csv/a.png", "old.csv/a.png cannot be written"),
 }
 

@@ -65,5 +65,5 @@ def test_metrics_of_different_scales_share_no_axis(bm25):
 def test_several_pipelines_need_one_metric(bm25, hyde):
     with pytest.raises(DataError, match="one metric"):
         plot(bm25, "ecdf", ["recall@5", "faithfulness"], other=hyde)
-    with pytest.raises(DataError, match="say which metric"):
+    with pytest.raises(DataError, match="metric must name one"):
         plot(bm25, "ecdf", other=hyde)

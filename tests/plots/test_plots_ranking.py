@@ -81,12 +81,12 @@ def test_where_all_differ_there_is_no_bar(pipeline, texts):
     base = np.linspace(0.1, 0.5, 30)
     runs = [pipeline(f"p{i}", {"recall": base + 0.1 * i}) for i in range(3)]
     ax = plot(rank(*runs), "groups")
-    assert "Every two pipelines are told apart" in texts(ax)
+    assert "All pipelines are distinguishable from each other" in texts(ax)
     assert not [line for line in ax.lines if line.get_linewidth() == 4.0]
 
 
 def test_one_metric_is_needed_for_groups(ranking):
-    with pytest.raises(DataError, match="say which metric"):
+    with pytest.raises(DataError, match="metric must name one"):
         plot(ranking, "groups")
 
 

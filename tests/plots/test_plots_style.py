@@ -21,7 +21,7 @@ from rageval_report.plots.style import (
     interval_text,
     jitter,
     levels_without_overlap,
-    number,
+    number_text,
 )
 
 
@@ -50,12 +50,12 @@ def test_better_worse_and_equal_differ_when_printed_in_grey():
     ],
 )
 def test_numbers_are_told_with_three_digits_that_count(value, told):
-    assert number(value) == told
+    assert number_text(value) == told
 
 
 def test_a_sign_stands_before_what_is_not_zero():
-    assert number(0.5, signed=True) == "+0.500"
-    assert number(0.0, signed=True) == "0.000"
+    assert number_text(0.5, signed=True) == "+0.500"
+    assert number_text(0.0, signed=True) == "0.000"
 
 
 def test_an_interval_that_there_is_not_is_not_told():

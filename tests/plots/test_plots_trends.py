@@ -78,7 +78,7 @@ def test_a_ring_is_at_the_first_regression_alone(texts):
     [(place, mean)] = rings(ax)
     assert place == 2
     assert mean == pytest.approx(runs[2].scores["recall"].mean())
-    assert "Ring: the first run that shows a regression against a" in texts(ax).replace("\n", " ")
+    assert "Ring: the first run with a regression against a" in texts(ax).replace("\n", " ")
 
 
 def test_without_a_regression_that_is_said(texts):
@@ -120,7 +120,7 @@ def test_more_than_six_metrics_are_left_out_aloud_or_refused(texts):
     metrics = ["recall@1", "recall@3", "recall@5", "mrr", "ndcg@10", "map", "faithfulness"]
     history = past(run("a", metrics=metrics), run("b", metrics=metrics, seed=1))
     assert "Not drawn" in texts(plot(history, "trends"))
-    with pytest.raises(DataError, match="7 lines cannot be told apart"):
+    with pytest.raises(DataError, match="7 lines cannot be distinguished"):
         plot(history, "trends", metrics)
 
 
@@ -168,7 +168,7 @@ def test_a_regression_that_is_not_drawn_is_told_all_the_same(texts):
         return DatedRun.of(RAGPipelineEvaluation("hybrid", {"query_id": ids, **columns}), name=name)
 
     told = texts(plot(past(made("a", 100, 0), made("b", 150, 1)), "trends")).replace("\n", " ")
-    assert "No run shows a regression against a on what is drawn." in told
+    assert "No run shows a regression against a on these metrics." in told
     assert "Not drawn, worse than a: Latency (ms) at b." in told
 
 

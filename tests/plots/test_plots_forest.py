@@ -129,7 +129,7 @@ def test_where_no_scale_is_shared_percentages_are_drawn(pipeline):
 
 
 def test_an_unknown_scale_names_the_known(comparison):
-    with pytest.raises(UnknownNameError, match="Known: baseline, own, range"):
+    with pytest.raises(UnknownNameError, match=r'scale must be "own", "range" or "baseline"; got'):
         plot(comparison, "forest", scale="bsl")
 
 

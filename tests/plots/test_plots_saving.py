@@ -8,7 +8,7 @@ import pytest
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import save_plot
-from rageval_report.plots.files import draw_figure
+from rageval_report.plots.saving import draw_figure
 
 BEGINNINGS = {".pdf": b"%PDF", ".png": b"\x89PNG", ".svg": b"<?xml"}
 

@@ -7,58 +7,58 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from rageval_report.plots.style import SMALL, ink, plain, shortened
+from rageval_report.plots.style import SMALL, ink, plain, shorten_label
 
 _LETTER_POINTS = 4.7
 _GAP_POINTS = 14
 _MARGIN_INCHES = 1.4
-# Rows are one unit apart: where the axes begin, where the heads stand, what parts two blocks.
+# In units of the distance between rows: the top of the axes, the heads, the gap between blocks.
 _TOP, _HEADS, _SPACE = -1.1, -0.78, 0.35
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row: what stands at its left and at its right, and under which heading it belongs."""
+class PlotRow:
+    """One row: its label at the left, its cells at the right, and the heading above its block."""
 
     label: str
     cells: tuple[str, ...] = ()
     heading: str = ""
 
 
-def height_of(rows: Sequence[Row], inches: float = 0.32) -> float:
-    """How tall a figure of these rows is, headings and margins included, in inches."""
+def height_of(rows: Sequence[PlotRow], inches: float = 0.32) -> float:
+    """The height of a figure of these rows, with headings and margins, in inches."""
     return _MARGIN_INCHES + inches * (_places(rows)[0][-1] + 1.8)
 
 
-def lay_rows(ax: Axes, rows: Sequence[Row], heads: Sequence[str] = ()) -> list[float]:
-    """Label the rows and print their numbers; the height of each row is given back.
+def lay_rows(ax: Axes, rows: Sequence[PlotRow], heads: Sequence[str] = ()) -> list[float]:
+    """Label the rows and print their numbers; return the place of each row on the y-axis.
 
     Parameters
     ----------
     ax : Axes
-        Its y-axis then runs downwards, one unit a row.
-    rows : sequence of Row
-        From top to bottom; those of one heading stand together.
+        Its y-axis then runs downwards, one unit per row.
+    rows : sequence of PlotRow
+        From top to bottom; rows of one heading are consecutive.
     heads : sequence of str
-        Over the columns of numbers.
+        The headings of the columns of numbers.
     """
     places, titles = _places(rows)
     ax.set_ylim(places[-1] + 0.7, _TOP)
     labels = [*(row.label for row in rows), *(heading for heading, _ in titles)]
     ticks = [*places, *(place for _, place in titles)]
-    ax.set_yticks(ticks, [plain(shortened(label)) for label in labels])
+    ax.set_yticks(ticks, [plain(shorten_label(label)) for label in labels])
     for label in ax.get_yticklabels()[len(rows) :]:
         label.set_fontweight("bold")
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
-    # Rows have no label of their axis; where it would stand is not worked out from every row.
+    # There is no label of the y-axis; a fixed place saves matplotlib from measuring every row.
     ax.yaxis.set_label_coords(0.0, 0.5)
     _print_cells(ax, rows, places, heads)
     return places
 
 
-def _places(rows: Sequence[Row]) -> tuple[list[float], list[tuple[str, float]]]:
-    """Where each row stands, and each heading above the first row of its own."""
+def _places(rows: Sequence[PlotRow]) -> tuple[list[float], list[tuple[str, float]]]:
+    """The place of each row, and of each heading above its first row."""
     places: list[float] = []
     titles: list[tuple[str, float]] = []
     height, heading = 0.0, ""
@@ -74,7 +74,7 @@ def _places(rows: Sequence[Row]) -> tuple[list[float], list[tuple[str, float]]]:
 
 
 def _print_cells(
-    ax: Axes, rows: Sequence[Row], places: Sequence[float], heads: Sequence[str]
+    ax: Axes, rows: Sequence[PlotRow], places: Sequence[float], heads: Sequence[str]
 ) -> None:
     offset = 8.0
     for column, head in enumerate(heads):
@@ -87,7 +87,7 @@ def _print_cells(
 def _print_column(
     ax: Axes, texts: Sequence[str], places: Sequence[float], right_edge: float
 ) -> None:
-    """Numbers flush right, their head in the first place."""
+    """Print numbers aligned at the right, below their head."""
     for position, (text, place) in enumerate(zip(texts, places, strict=True)):
         cell = ax.annotate(
             plain(text),
@@ -102,5 +102,5 @@ def _print_column(
             alpha=0.75 if position == 0 else 1.0,
             annotation_clip=False,
         )
-        # All end where the head ends, so the head alone says how much room they need.
+        # All are aligned with the head, so the layout needs to measure only the head.
         cell.set_in_layout(position == 0)

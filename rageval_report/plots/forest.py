@@ -1,0 +1,304 @@
+"""The forest plot of a comparison: the improvement on each metric, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Unpack
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import PercentFormatter
+
+from rageval_report.errors import DataError, check_choice
+from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
+from rageval_report.plots.options import ArtistOptions, ForestScale, MetricNames
+from rageval_report.plots.style import (
+    BETTER,
+    EQUAL_MARKER,
+    GREY,
+    WORSE,
+    axes_for,
+    ink,
+    interval_text,
+    level_text,
+    look_of,
+    note_below,
+    pad_limits,
+    plain,
+    pvalue_text,
+    shorten_label,
+    tidy,
+)
+from rageval_report.plots.subjects import (
+    DrawnComparison,
+    Evaluation,
+    compared_metrics,
+    comparison_of,
+    directed_title,
+    direction_note,
+    left_out_note,
+    of_one_scale,
+    scale_of,
+    select_metrics,
+)
+from rageval_report.scores import Metric
+
+SCALES: tuple[ForestScale, ...] = ("own", "range", "baseline")
+
+_INSTEAD = ', or scale="baseline" (percent of the baseline\'s mean) or "range" (of the bounds)'
+_WHY_NOT: dict[ForestScale, str] = {
+    "own": "on other scales",
+    "range": "without bounds",
+    "baseline": "the baseline's mean is 0",
+}
+_NO_CORRECTION = "none"
+_WIDE = "\u2003\u2003"  # em spaces: HTML collapses ordinary ones
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """One row of a forest plot: an improvement with its interval, in units of the axis."""
+
+    metric: Metric
+    candidate: str
+    improvement: float
+    low: float
+    high: float
+    pvalue: float
+    n: int
+
+    def is_significant(self, alpha: float) -> bool:
+        """Whether a difference is shown after correction."""
+        return self.pvalue <= alpha
+
+
+def forest(
+    subject: DrawnComparison | Evaluation,
+    metrics: MetricNames = None,
+    *,
+    other: Evaluation | None = None,
+    scale: ForestScale | None = None,
+    ax: Axes | None = None,
+    **style: Unpack[ArtistOptions],
+) -> Axes:
+    """Draw the improvement on each metric with its interval, one row per metric and candidate.
+
+    Parameters
+    ----------
+    subject : Comparison, or RAGPipelineEvaluation with `other`
+        The comparison; an evaluation is the baseline.
+    metrics : str or iterable of str, optional
+        By any of their names.
+    other : RAGPipelineEvaluation, optional
+        The candidate, if the subject is an evaluation.
+    scale : {"own", "range", "baseline"}, optional
+        The unit of the axis. "own": the metrics' own unit, so only metrics of one scale; if no
+        metric is named, the largest such group, and a note that says which are left out. "range":
+        shares of the metric's range, for metrics with bounds. "baseline": percent of the baseline's
+        mean. If omitted, "own" if there is one metric or two share a scale, else "baseline".
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the marks.
+
+    Raises
+    ------
+    UnknownValueError
+        If the scale is not one of them.
+    DataError
+        If the named metrics cannot share an axis of that scale.
+
+    Notes
+    -----
+    Improvements are differences with a sign such that right is better. Filled triangles mark rows
+    with a significant difference after correction, hollow circles all others; the intervals
+    themselves are not corrected.
+    """
+    comparison = comparison_of(subject, other, metrics)
+    known = compared_metrics(comparison)
+    requested = select_metrics(known, metrics)
+    scale = _choose_scale(scale, requested)
+    drawn = _on_the_axis(requested, scale, named=metrics is not None)
+    forest_rows = list(_forest_rows(comparison, drawn, scale))
+    if not forest_rows:
+        raise DataError("nothing to draw: no metric has a baseline mean to take a percentage of")
+    in_picture = {row.metric.name for row in forest_rows}
+    left_out = [metric for metric in requested if metric.name not in in_picture]
+    rows = _rows(forest_rows, scale, several=len(comparison.pairings) > 1)
+    axes = axes_for(ax, 9.0, height_of(rows))
+    level = comparison.settings.get("confidence_level", 0.95)
+    heads = (f"improvement [{level_text(level)}]", _pvalue_head(comparison), "n")
+    places = lay_rows(axes, rows, heads)
+    alpha = alpha_of(comparison)
+    for row, place in zip(forest_rows, places, strict=True):
+        _draw_forest_row(axes, row, place, row.is_significant(alpha), style)
+        if scale == "own":
+            _draw_margin(axes, _margin_of(comparison, row.metric), place)
+    _finish(axes, comparison, forest_rows, scale, left_out)
+    return axes
+
+
+def _choose_scale(scale: ForestScale | None, metrics: Sequence[Metric]) -> ForestScale:
+    if scale is None:
+        scales = [scale_of(metric) for metric in metrics]
+        alone = len(scales) == len(set(scales)) > 1 and "0 to 1" not in scales
+        return "baseline" if alone else "own"
+    check_choice("scale", scale, SCALES)
+    return scale
+
+
+def _on_the_axis(metrics: list[Metric], scale: ForestScale, *, named: bool) -> list[Metric]:
+    """The metrics that fit on the axis."""
+    if scale == "own":
+        return of_one_scale(metrics, named=named, instead=_INSTEAD)[0]
+    if scale == "baseline":
+        return metrics
+    unbounded = [metric for metric in metrics if metric.bounds is None]
+    if (named and unbounded) or len(unbounded) == len(metrics):
+        names = ", ".join(metric.name for metric in unbounded)
+        raise DataError(
+            f'scale="range" needs bounds, but these metrics have none: {names}; state them when '
+            'loading, or use scale="baseline"'
+        )
+    return [metric for metric in metrics if metric.bounds is not None]
+
+
+def _forest_rows(
+    comparison: DrawnComparison, drawn: Sequence[Metric], scale: ForestScale
+) -> Iterator[ForestRow]:
+    """The rows in the order of the metrics; a baseline mean of 0 has no percentages."""
+    frame = comparison.frame
+    for metric in drawn:
+        for _, row in frame[frame["metric"] == metric.name].iterrows():
+            unit = _unit(metric, row, scale)
+            if unit > 0 or row["n"] == 0:
+                yield _forest_row(metric, row, unit)
+
+
+def _unit(metric: Metric, row: pd.Series, scale: ForestScale) -> float:
+    if scale == "range" and metric.bounds is not None:
+        return metric.bounds[1] - metric.bounds[0]
+    return abs(float(row["baseline_mean"])) if scale == "baseline" else 1.0
+
+
+def _forest_row(metric: Metric, row: pd.Series, unit: float) -> ForestRow:
+    """One row, with a sign such that right is better, in units of the axis."""
+    sign = 1.0 if metric.greater_is_better else -1.0
+    ends = sorted(sign * float(row[name]) / unit for name in ("ci_low", "ci_high"))
+    return ForestRow(
+        metric=metric,
+        candidate=str(row["candidate"]),
+        improvement=sign * float(row["difference"]) / unit,
+        low=ends[0],
+        high=ends[1],
+        pvalue=float(row["pvalue_adjusted"]),
+        n=int(row["n"]),
+    )
+
+
+def _rows(forest_rows: Sequence[ForestRow], scale: ForestScale, *, several: bool) -> list[PlotRow]:
+    """The rows; if there are several candidates, under headings of their metrics."""
+    rows = []
+    for row in forest_rows:
+        cells = (_improvement_text(row, scale), pvalue_text(row.pvalue), f"{row.n:,}")
+        title = directed_title(row.metric)
+        rows.append(PlotRow(row.candidate, cells, title) if several else PlotRow(title, cells))
+    return rows
+
+
+def _improvement_text(row: ForestRow, scale: ForestScale) -> str:
+    if row.n == 0:
+        return "not compared"
+    numbers = (row.improvement, row.low, row.high)
+    if scale == "own":
+        return interval_text(*numbers, signed=True)
+    numbers_text = [f"{100 * value:+.1f}".replace("-", "−") for value in numbers]
+    ends = f" [{numbers_text[1]}, {numbers_text[2]}]" if np.isfinite(numbers).all() else ""
+    return f"{numbers_text[0]}{ends} %"
+
+
+def _pvalue_head(comparison: DrawnComparison) -> str:
+    corrected = comparison.settings.get("correction", _NO_CORRECTION) != _NO_CORRECTION
+    return "adj. p" if corrected and len(comparison.frame) > 1 else "p"
+
+
+def _draw_forest_row(
+    ax: Axes, row: ForestRow, place: float, is_significant: bool, style: ArtistOptions
+) -> None:
+    better = row.improvement > 0
+    hue = ink() if not is_significant else BETTER if better else WORSE
+    if np.isfinite([row.low, row.high]).all():
+        ax.hlines(place, row.low, row.high, color=hue, linewidth=1.8, zorder=2)
+    look = look_of(
+        style,
+        marker=EQUAL_MARKER if not is_significant else ">" if better else "<",
+        markersize=9 if is_significant else 7,
+        color=hue,
+        markerfacecolor=hue if is_significant else ax.get_facecolor(),
+        linestyle="none",
+    )
+    ax.plot(row.improvement, place, zorder=3, **look)
+
+
+def _margin_of(comparison: DrawnComparison, metric: Metric) -> float | None:
+    """The margin of equivalence for a metric, if the comparison has one."""
+    margin = comparison.settings.get("margin")
+    value = margin.get(metric.name) if isinstance(margin, Mapping) else margin
+    return None if value is None else float(str(value))
+
+
+def _draw_margin(ax: Axes, margin: float | None, place: float) -> None:
+    if margin is not None:
+        corner = -margin, place - 0.5
+        band = Rectangle(corner, 2 * margin, 1.0, color=GREY, alpha=0.25, linewidth=0, zorder=0)
+        ax.add_patch(band)
+
+
+def _finish(
+    ax: Axes,
+    comparison: DrawnComparison,
+    forest_rows: Sequence[ForestRow],
+    scale: ForestScale,
+    left_out: Sequence[Metric],
+) -> None:
+    names = [pair.candidate.name for pair in comparison.pairings]
+    baseline = comparison.pairings[0].baseline.name
+    ax.axvline(0, color=ink(), linewidth=1.0, zorder=1)
+    has_margin = any(_margin_of(comparison, row.metric) for row in forest_rows)
+    ax.set_xlim(*_limits(forest_rows))
+    if scale != "own":
+        ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    unit = {"own": "", "range": " in % of the range", "baseline": " in % of its mean"}[scale]
+    label = f"improvement over {shorten_label(baseline, 24)}{unit}"
+    ax.set_xlabel(plain(f"← worse{_WIDE}{label}{_WIDE}better →"))
+    note_below(
+        ax,
+        _key(comparison, with_margin=scale == "own" and has_margin),
+        direction_note(row.metric for row in forest_rows),
+        left_out_note(left_out, _WHY_NOT[scale]),
+    )
+    tidy(ax, f"{names[0] if len(names) == 1 else 'Candidates'} against {baseline}", grid="x")
+
+
+def _limits(forest_rows: Sequence[ForestRow]) -> tuple[float, float]:
+    """The limits of the axis: zero, every mark and every interval."""
+    values = np.array([[f.improvement, f.low, f.high] for f in forest_rows])
+    finite = np.append(values[np.isfinite(values)], 0.0)
+    return pad_limits(float(finite.min()), float(finite.max()), 0.06)
+
+
+def _key(comparison: DrawnComparison, *, with_margin: bool) -> str:
+    """The meaning of the marks and of the intervals."""
+    alpha = alpha_of(comparison)
+    correction = str(comparison.settings.get("correction", _NO_CORRECTION))
+    corrected = _pvalue_head(comparison) == "adj. p"
+    pvalue = f"p ({correction})" if corrected else "p"
+    key = f"Triangle: a difference is shown, {pvalue} ≤ {alpha:g}; hollow circle: none is."
+    intervals = " Intervals are not adjusted." if corrected else ""
+    return key + intervals + (" Grey band: the margin of equivalence." if with_margin else "")
+
+
+def alpha_of(comparison: DrawnComparison) -> float:
+    """The error rate that belongs to the comparison's confidence level."""
+    return round(1.0 - float(str(comparison.settings.get("confidence_level", 0.95))), 12)
