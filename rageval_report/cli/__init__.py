@@ -1,8 +1,10 @@
-"""The command line, ``rageval-report``: results on standard output, everything else beside it.
+"""The command line, ``rageval-report``: results on standard output, notes on standard error.
 
-Each command is a thin layer: it loads, calls what a Python user would call, and writes. A command
-more is a function and a line in `COMMANDS`. The exit code is 0 where all went well, 1 where a gate
-failed, and 2 where the command line was wrong or the data bad; one line then says what to do.
+A command is two modules: ``compare.py`` declares its options (and is light, so help is fast), and
+``compare_body.py`` imports the library, calls what a Python user would call, and writes the result.
+One more command is a class of options, a body and a line in `COMMANDS`. The exit code is 0 if all
+went well, 1 if a gate failed, and 2 if the command line or the data are wrong; one line then says
+what to do.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from io import TextIOWrapper
 import click
 
 from rageval_report._version import __version__
-from rageval_report.cli.group import COMMANDS, CommandLine, examples
+from rageval_report.cli.command import examples_text
+from rageval_report.cli.group import COMMANDS, CommandLine
 
 __all__ = ["COMMANDS", "main", "rageval_report"]
 
@@ -22,7 +25,7 @@ __all__ = ["COMMANDS", "main", "rageval_report"]
     cls=CommandLine,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=examples(
+    epilog=examples_text(
         "rageval-report demo",
         "rageval-report report bm25.csv",
         "rageval-report compare bm25.csv hybrid.csv",
@@ -33,9 +36,9 @@ __all__ = ["COMMANDS", "main", "rageval_report"]
 def rageval_report(context: click.Context) -> None:
     """Read the results of RAG evaluations: report, failing queries, comparison, pictures.
 
-    A FILE holds one row a query and one column a metric: CSV, TSV, JSON, JSONL, Parquet, gzipped or
-    not, "-" for standard input. Write NAME=FILE to name the pipeline, FILE::PIPELINE to pick one of
-    several in a file.
+    A FILE holds one row per query and one column per metric: CSV, TSV, JSON, JSONL or Parquet,
+    gzipped or not, or "-" for standard input. Write NAME=FILE to name the pipeline, and
+    FILE::PIPELINE to pick one of several in a file.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
@@ -45,6 +48,6 @@ def rageval_report(context: click.Context) -> None:
 def main() -> None:
     """Run the command line on the arguments of this process, and exit."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # what a terminal cannot show is escaped, not fatal
+        if isinstance(stream, TextIOWrapper):  # escape what a terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     rageval_report.main(prog_name="rageval-report")

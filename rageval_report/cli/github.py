@@ -1,4 +1,4 @@
-"""What GitHub Actions shows of a gate: annotations, the step's summary, an output of the step.
+"""What GitHub Actions shows of a gate: annotations, the summary and an output of the step.
 
 Nothing is written unless the environment says that this is a step of a workflow.
 """
@@ -17,36 +17,36 @@ from rageval_report.cli.notes import note
 if TYPE_CHECKING:
     from rageval_report.analysis.gates.result import GateResult
 
-MOST_ANNOTATIONS = 10  # of a kind; GitHub shows no more of one step
+MOST_ANNOTATIONS = 10  # of each kind: GitHub shows no more for one step
 
 
-def tell_github(
+def report_to_github(
     result: GateResult, comment: Callable[[], str], environment: Mapping[str, str] | None = None
 ) -> None:
-    """Say in GitHub's ways what became of the gates, where this is a step of a workflow.
+    """Report the outcome of gates to GitHub, if this is a step of a workflow.
 
     Parameters
     ----------
     result : GateResult
         The gates.
     comment : callable
-        It makes the Markdown of the summary, where one is asked for.
+        Makes the Markdown of the summary, if one is wanted.
     environment : mapping of str to str, optional
-        That of the process where not given: ``GITHUB_ACTIONS`` asks for annotations,
+        The environment of the process if omitted: ``GITHUB_ACTIONS`` asks for annotations,
         ``GITHUB_STEP_SUMMARY`` and ``GITHUB_OUTPUT`` name files to append to.
     """
-    told = os.environ if environment is None else environment
-    if told.get("GITHUB_ACTIONS") == "true":
+    variables = os.environ if environment is None else environment
+    if variables.get("GITHUB_ACTIONS") == "true":
         for line in annotation_lines(result):
-            click.echo(line, err=True)  # a workflow reads both streams; the result keeps its own
-    if told.get("GITHUB_STEP_SUMMARY"):
-        _append(told["GITHUB_STEP_SUMMARY"], comment())
-    if told.get("GITHUB_OUTPUT"):
-        _append(told["GITHUB_OUTPUT"], f"passed={str(result.passed).lower()}\n")
+            click.echo(line, err=True)  # a workflow reads both streams; standard output is ours
+    if variables.get("GITHUB_STEP_SUMMARY"):
+        _append(variables["GITHUB_STEP_SUMMARY"], comment())
+    if variables.get("GITHUB_OUTPUT"):
+        _append(variables["GITHUB_OUTPUT"], f"passed={str(result.passed).lower()}\n")
 
 
 def annotation_lines(result: GateResult) -> list[str]:
-    """The workflow commands: an error a rule that does not hold, a warning where it might not.
+    """The workflow commands: an error for a rule that does not hold, a warning if it might not.
 
     Examples
     --------
@@ -55,39 +55,45 @@ def annotation_lines(result: GateResult) -> list[str]:
     >>> annotation_lines(v1.gate("mean(mrr) > 0.9"))[0].partition("::mean")[0]
     '::error title=mean(mrr) > 0.9'
     """
-    errors = [(one.request.rule.text, one.why) for one in result.outcomes if not one.passed]
+    errors = [
+        (outcome.request.rule.text, outcome.why)
+        for outcome in result.outcomes
+        if not outcome.passed
+    ]
     warnings = [
-        (one.request.rule.text, one.why) for one in result.outcomes if one.passed and one.straddles
+        (outcome.request.rule.text, outcome.why)
+        for outcome in result.outcomes
+        if outcome.passed and outcome.straddles
     ]
     return [*_commands("error", errors), *_commands("warning", warnings)]
 
 
-def _commands(kind: str, told: list[tuple[str, str]]) -> Iterable[str]:
-    if len(told) > MOST_ANNOTATIONS:
-        kept = told[: MOST_ANNOTATIONS - 1]
-        rest = len(told) - len(kept)
-        told = [*kept, (f"{rest} more gates", f"{rest} more gates: see the summary of this step")]
-    return [workflow_command(kind, message, title) for title, message in told]
+def _commands(kind: str, messages: list[tuple[str, str]]) -> Iterable[str]:
+    if len(messages) > MOST_ANNOTATIONS:
+        first = messages[: MOST_ANNOTATIONS - 1]
+        title = f"{len(messages) - len(first)} more gates"
+        messages = [*first, (title, f"{title}: see the summary of this step")]
+    return [workflow_command(kind, message, title) for title, message in messages]
 
 
 def workflow_command(kind: str, message: str, title: str) -> str:
-    r"""One command, escaped as GitHub reads it.
+    r"""One workflow command, escaped as GitHub expects it.
 
     Examples
     --------
     >>> workflow_command("error", "50 % of\nall", "recall@5: low, very")
     '::error title=recall@5%3A low%2C very::50 %25 of%0Aall'
     """
-    name = _escaped(title).replace(":", "%3A").replace(",", "%2C")
-    return f"::{kind} title={name}::{_escaped(message)}"
+    name = _escape(title).replace(":", "%3A").replace(",", "%2C")
+    return f"::{kind} title={name}::{_escape(message)}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _append(path: str, text: str) -> None:
-    """A summary that cannot be written is told, and changes nothing of the gate."""
+    """Append to a file; if it cannot be written, a note says so, and the gate is not affected."""
     try:
         with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)

@@ -1,4 +1,4 @@
-"""The group of commands: each loads when it is asked for, and every error ends here as one line."""
+"""The table of commands, each loaded when it is needed; every error ends here as one line."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from importlib import metadata
+from types import TracebackType
 from typing import Any, TextIO
 
 import click
@@ -16,39 +18,44 @@ from rageval_report._registry import Registry
 from rageval_report.cli.notes import complain, note
 from rageval_report.errors import RagevalError, RagevalWarning
 
-_HERE = "rageval_report.cli"
+_CLI = "rageval_report.cli"
 
+# One more command is one line here; from outside `COMMANDS.add("name", command)`, or an entry
+# point of the group "rageval_report.commands". Any command of click will do.
 COMMANDS: Registry[click.Command] = Registry(
     "command",
     {
-        "demo": f"{_HERE}.demo:demo",
-        "report": f"{_HERE}.describe:report",
-        "thresholds": f"{_HERE}.describe:thresholds",
-        "failures": f"{_HERE}.describe:failures",
-        "compare": f"{_HERE}.compare:compare",
-        "rank": f"{_HERE}.rank:rank",
-        "history": f"{_HERE}.history:history",
-        "repeats": f"{_HERE}.repeats:repeats",
-        "calibrate": f"{_HERE}.calibrate:calibrate",
-        "gate": f"{_HERE}.gate:gate",
-        "score": f"{_HERE}.score:score",
-        "eval": f"{_HERE}.eval.command:evaluate",
-        "serve": f"{_HERE}.serve:serve",
-        "judge": f"{_HERE}.judge.command:judge",
-        "cache": f"{_HERE}.judge.cache:cache",
-        "plot": f"{_HERE}.plot:plot",
-        "export": f"{_HERE}.export:export",
-        "formats": f"{_HERE}.export:formats",
-        "golden": f"{_HERE}.golden.command:golden",
-        "datasets": f"{_HERE}.datasets:datasets",
-        "stats": f"{_HERE}.datasets:stats",
+        "demo": f"{_CLI}.demo:demo",
+        "report": f"{_CLI}.describe:report",
+        "thresholds": f"{_CLI}.describe:thresholds",
+        "failures": f"{_CLI}.describe:failures",
+        "compare": f"{_CLI}.compare:compare",
+        "rank": f"{_CLI}.rank:rank",
+        "history": f"{_CLI}.history:history",
+        "repeats": f"{_CLI}.repeats:repeats",
+        "calibrate": f"{_CLI}.calibrate:calibrate",
+        "gate": f"{_CLI}.gate:gate",
+        "score": f"{_CLI}.score:score",
+        "eval": f"{_CLI}.eval.eval:evaluate",
+        "serve": f"{_CLI}.serve:serve",
+        "judge": f"{_CLI}.judge.judge:judge",
+        "cache": f"{_CLI}.judge.cache:cache",
+        "plot": f"{_CLI}.plot:plot",
+        "export": f"{_CLI}.export:export",
+        "formats": f"{_CLI}.export:formats",
+        "golden": f"{_CLI}.golden.golden:golden",
+        "datasets": f"{_CLI}.datasets:datasets",
+        "stats": f"{_CLI}.datasets:stats",
     },
+    group="rageval_report.commands",
 )
 
-FINE, WRONG = 0, 2
-A_BUG = 70  # EX_SOFTWARE of sysexits.h: never to be taken for a gate that failed, which is 1
-INTERRUPTED = 130  # as shells say: 128 and the number of the signal
+OK, FAILED, WRONG = 0, 1, 2
+BUG = 70  # EX_SOFTWARE of sysexits.h, so that a bug is not mistaken for a gate that failed (1)
+INTERRUPTED = 130  # as in shells: 128 and the number of the signal
 PIPE_CLOSED = 141
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 class CommandLine(click.Group):
@@ -56,18 +63,18 @@ class CommandLine(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
         """The names, in the order in which a newcomer needs them."""
-        return list(COMMANDS)
+        return list(COMMANDS.loaded())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:  # noqa: ARG002
         """The command of that name."""
         return COMMANDS[cmd_name]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was asked for; a reader that left, as ``head`` does, ends it."""
+        """Run a command; if the reader of its output leaves early, as ``head`` does, it ends."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as exc:
-            _let_go_of_standard_output()
+            _discard_standard_output()
             raise click.exceptions.Exit(PIPE_CLOSED) from exc
 
     def main(
@@ -76,7 +83,7 @@ class CommandLine(click.Group):
         prog_name: str | None = None,
         complete_var: str | None = None,
         standalone_mode: bool = True,
-        **extra: Any,
+        **extra: Any,  # as click has it: settings of the context
     ) -> Any:
         """Run, and exit with a code; without `standalone_mode`, raise what click raises."""
         run = functools.partial(
@@ -85,13 +92,8 @@ class CommandLine(click.Group):
         return sys.exit(_exit_code(run)) if standalone_mode else run()
 
 
-def examples(*lines: str) -> str:
-    """The end of a help page: commands to copy, kept on lines of their own."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
 def _exit_code(run: Callable[[], object]) -> int:
-    """Run, and say in one place what became of it."""
+    """Run, and turn whatever is raised into one line and an exit code."""
     with warnings.catch_warnings():
         _show_warnings_as_notes()
         try:
@@ -99,7 +101,7 @@ def _exit_code(run: Callable[[], object]) -> int:
         except click.Abort:
             return INTERRUPTED
         except click.UsageError as exc:
-            complain(f"{exc.format_message()} {_where_to_look(exc)}")
+            complain(f"{exc.format_message()} {_help_hint(exc)}")
             return WRONG
         except click.ClickException as exc:
             complain(exc.format_message())
@@ -107,21 +109,53 @@ def _exit_code(run: Callable[[], object]) -> int:
         except (RagevalError, OSError) as exc:
             complain(str(exc))
             return WRONG
-        except Exception as exc:  # nothing that a user did: whoever mends it needs the traceback
+        except Exception as exc:  # not a mistake of the user: whoever fixes it needs the traceback
             traceback.print_exception(exc)
-            complain("this is a bug of rageval-report; please report it with the lines above")
-            return A_BUG
-    return outcome if isinstance(outcome, int) else FINE
+            complain(_blame(exc))
+            return BUG
+    return outcome if isinstance(outcome, int) else OK
 
 
-def _where_to_look(exc: click.UsageError) -> str:
+def _help_hint(exc: click.UsageError) -> str:
     path = exc.ctx.command_path if exc.ctx is not None else "rageval-report"
     return f"See {path} --help"
 
 
+# -- whose bug it is
+
+
+def _blame(exc: Exception) -> str:
+    """The last line about a bug: it names the plug-in whose code raised, if one did."""
+    plugins = {
+        point.module.partition(".")[0]: (point.name, distribution)
+        for distribution in metadata.distributions()
+        for point in distribution.entry_points
+        if point.group.startswith(f"{_PACKAGE}.")
+    }
+    for package in _packages_of(exc.__traceback__):
+        if package == _PACKAGE:
+            break
+        if package in plugins:
+            name, distribution = plugins[package]
+            return (
+                f"the plug-in {name!r} of {distribution.name} {distribution.version} raised "
+                f"{type(exc).__name__}; please report it to its authors with the lines above"
+            )
+    return "this is a bug of rageval-report; please report it with the lines above"
+
+
+def _packages_of(traceback_: TracebackType | None) -> list[str]:
+    """The packages whose code ran, the innermost first."""
+    frames = [frame for frame, _ in traceback.walk_tb(traceback_)]
+    return [str(frame.f_globals.get("__name__")).partition(".")[0] for frame in reversed(frames)]
+
+
+# -- warnings and pipes
+
+
 def _show_warnings_as_notes() -> None:
-    """What was mended or guessed is told in our words; other warnings as Python tells them."""
-    as_ever = warnings.showwarning
+    """Show our own warnings as notes, and others as Python shows them."""
+    show_as_python = warnings.showwarning
 
     def show(
         message: Warning | str,
@@ -134,13 +168,13 @@ def _show_warnings_as_notes() -> None:
         if issubclass(category, RagevalWarning):
             note(str(message))
         else:
-            as_ever(message, category, filename, lineno, file, line)
+            show_as_python(message, category, filename, lineno, file, line)
 
     warnings.simplefilter("always", RagevalWarning)
     warnings.showwarning = show
 
 
-def _let_go_of_standard_output() -> None:
-    """Nobody reads any more: what Python still flushes on exit goes nowhere."""
+def _discard_standard_output() -> None:
+    """Send what Python still flushes on exit nowhere: nobody reads it any more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

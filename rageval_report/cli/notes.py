@@ -1,14 +1,15 @@
-"""What is said beside the result, on standard error: a line each."""
+"""Notes and complaints on standard error, one line each."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import click
 
 from rageval_report._registry import load
 
-# The library's advice is written for Python; here it is for this command line.
+# The library gives its advice in Python; these patterns put it in terms of the command line.
 _ADVICE = (
     (r"metrics=\{.*?: \{'bounds': \(low, high\)\}\}", "--bounds NAME=LOW:HIGH"),
     (r"metrics=\{'(.+?)': '(lower|higher)'\}", r"--\2 \1"),
@@ -49,19 +50,20 @@ _ADVICE = (
 
 
 def note(text: str) -> None:
-    """Say something that is not an error, unless the user wants it quiet."""
+    """Write something that is not an error, unless the user chose --quiet."""
     context = click.get_current_context(silent=True)
     if context is None or not context.params.get("quiet"):
         click.echo(f"note: {_one_line(text)}", err=True)
 
 
 def complain(text: str) -> None:
-    """Say what is wrong and what to do."""
+    """Write what is wrong and what to do."""
     for pattern, advice in _ADVICE:
         text = re.sub(pattern, advice, text)
     click.echo(f"rageval-report: {_one_line(text)}", err=True)
 
 
 def _one_line(text: str) -> str:
-    told: str = load("rageval_report.render.display:clean")(text)
-    return told
+    # Loaded by name: a command line that says nothing must not pay for importing the renderers.
+    clean: Callable[[str], str] = load("rageval_report.render.display:clean")
+    return clean(text)

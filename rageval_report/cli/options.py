@@ -1,148 +1,199 @@
-"""The options that commands share, each handed over as one object."""
+"""The options that commands share, as classes that their own options inherit from."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from rageval_report.cli.output import FORMATS, Output
-from rageval_report.cli.rules import bounds_of, overrides_of, pair_of, parsed
-from rageval_report.cli.sources import Loading
+from rageval_report.cli.command import Options, TableChoice, option
+from rageval_report.cli.parsing import parse_bounds, parse_pair
+from rageval_report.render import RENDERERS
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from rageval_report.analysis.comparing.pairing import MissingTreatment
+    from rageval_report.scores.table import Duplicates
 
-quiet_option = click.option("--quiet", "-q", is_flag=True, help="No notes on standard error.")
-
-metric_option = click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME",
-    help="A metric to take; may be repeated. All of them where not given.",
-)
-confidence_option = click.option(
-    "--confidence-level",
-    type=float,
-    default=0.95,
-    show_default=True,
-    metavar="LEVEL",
-    help="Of the intervals.",
-)
-correct_option = click.option(
-    "--correct",
-    metavar="RULE",
-    help="What a correct answer is: exact_match where not given; a column of booleans; thresholds "
-    "as 'faithfulness>=0.8,recall@5>=1'.",
-)
-limit_option = click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="How many queries to show; 20 where not given, all in csv and json.",
+PATH = click.Path(path_type=Path)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+FORMAT = TableChoice(
+    "format", lambda: [renderer.cli_name for renderer in RENDERERS.loaded().values()]
 )
 
 
-def drawn_options(command: Command) -> Command:
-    """``--n-resamples`` and ``--seed``, for what is drawn at random."""
-    seed = click.option(
-        "--seed", type=int, default=0, show_default=True, help="For what is drawn at random."
+def _output_help() -> str:
+    suffixes = [renderer.suffixes[0] for renderer in RENDERERS.loaded().values()]
+    return f"Write to a file ({' '.join(suffixes)}), not to standard output."
+
+
+class QuietOption(Options):
+    """``--quiet``, which `rageval_report.cli.notes.note` looks up in click's context."""
+
+    quiet: bool = option("--quiet", "-q", is_flag=True, help="Write no notes to standard error.")
+
+
+class ForceOption(QuietOption):
+    """Whether files are replaced."""
+
+    force: bool = option("--force", is_flag=True, help="Replace FILE if it exists.")
+
+
+class FileOptions(ForceOption):
+    """The file that a command writes; standard output if omitted."""
+
+    path: Path | None = option(
+        "-o", "--output", type=PATH, metavar="FILE", help="The file to write; else standard output."
     )
-    n_resamples = click.option(
-        "--n-resamples",
-        type=int,
-        default=9999,
-        show_default=True,
-        metavar="N",
-        help="For tests and intervals that resample.",
+
+
+class FormatOption(QuietOption):
+    """How results are written."""
+
+    format_name: str | None = option(
+        "--format",
+        type=FORMAT,
+        help="The format of the result; if omitted, the suffix of -o decides, else a table.",
     )
-    return n_resamples(seed(command))
 
 
-def loading_options(command: Command) -> Callable[..., Any]:
-    """How files are read, as the argument ``loading``."""
+class OutputOptions(FormatOption):
+    """Where results are written and in which format; see `rageval_report.cli.output.Output`."""
 
-    @click.option("--reader", metavar="NAME", help="The file's format, where it is not recognised.")
-    @click.option(
+    path: Path | None = option(
+        "-o",
+        "--output",
+        type=PATH,
+        metavar="FILE",
+        help=_output_help,
+    )
+    force: bool = option("--force", is_flag=True, help="Replace FILE if it exists.")
+
+
+class LoadingOptions(Options):
+    """How files of scores are read; see `rageval_report.cli.sources.Loading`."""
+
+    reader: str | None = option(
+        "--reader", metavar="NAME", help="The format of the file, if it is not recognised."
+    )
+    reader_options: tuple[tuple[str, str], ...] = option(
         "--option",
-        "reader_options",
-        callback=parsed(pair_of),
         multiple=True,
+        parse=parse_pair,
         metavar="NAME=VALUE",
-        help="For the reader, as delimiter=; or encoding=utf-16-le or sheet=Scores.",
+        help="An option of the reader, such as delimiter=; or encoding=utf-16-le or sheet=Scores.",
     )
-    @click.option(
-        "--query-id", metavar="COLUMN", help="The column of query ids, where it is not query_id."
+    query_id: str | None = option(
+        "--query-id", metavar="COLUMN", help="The column of query ids; query_id if omitted."
     )
-    @click.option(
-        "--lower", multiple=True, metavar="NAME", help="A metric of which lower is better."
+    lower: tuple[str, ...] = option(
+        "--lower", multiple=True, metavar="NAME", help="A metric for which lower is better."
     )
-    @click.option(
-        "--higher", multiple=True, metavar="NAME", help="A metric of which higher is better."
+    higher: tuple[str, ...] = option(
+        "--higher", multiple=True, metavar="NAME", help="A metric for which higher is better."
     )
-    @click.option(
+    bounds: tuple[tuple[str, float, float], ...] = option(
         "--bounds",
-        callback=parsed(bounds_of),
         multiple=True,
+        parse=parse_bounds,
         metavar="NAME=LOW:HIGH",
         help="The smallest and largest possible score of a metric.",
     )
-    @click.option(
+    duplicates: Duplicates = option(
         "--duplicates",
         type=click.Choice(["error", "mean"]),
         default="error",
-        show_default=True,
-        help="What to do with several rows of one query.",
+        help="What to do if a query has several rows.",
     )
-    @functools.wraps(command)
-    def with_loading(
-        *,
-        reader: str | None,
-        reader_options: tuple[tuple[str, str], ...],
-        query_id: str | None,
-        lower: tuple[str, ...],
-        higher: tuple[str, ...],
-        bounds: tuple[tuple[str, float, float], ...],
-        duplicates: str,
-        correct: str | None = None,
-        **rest: Any,
-    ) -> Any:
-        options: dict[str, Any] = {**dict(reader_options), "duplicates": duplicates}
-        if query_id is not None:
-            options["query_id"] = query_id
-        loading = Loading(reader, correct, overrides_of(lower, higher, bounds), options)
-        return command(loading=loading, **rest)
-
-    return with_loading
 
 
-def output_options(command: Command) -> Callable[..., Any]:
-    """Where the result goes and as what, as the argument ``output``."""
+class MetricsOption(Options):
+    """Which metrics."""
 
-    @click.option(
-        "--format",
-        "format_name",
-        type=click.Choice(list(FORMATS)),
-        help="How the result is written; by the suffix of -o where not given, else a table.",
+    metrics: tuple[str, ...] = option(
+        "--metric",
+        multiple=True,
+        metavar="NAME",
+        help="A metric to use; may be repeated. All metrics if omitted.",
     )
-    @click.option(
-        "-o",
-        "--output",
-        "path",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Write to a file (.txt .md .html .tex .json .csv .tsv .xml), not to standard output.",
-    )
-    @click.option("--force", is_flag=True, help="Replace FILE where there is one.")
-    @quiet_option
-    @functools.wraps(command)
-    def with_output(
-        *, format_name: str | None, path: Path | None, force: bool, quiet: bool, **rest: Any
-    ) -> Any:
-        del quiet  # `note` asks the context
-        return command(output=Output.to(path, format_name, force=force), **rest)
 
-    return with_output
+
+class CorrectOption(Options):
+    """What a correct answer is."""
+
+    correct: str | None = option(
+        "--correct",
+        metavar="RULE",
+        help="What a correct answer is: a metric, a column of booleans, or thresholds such as "
+        "'faithfulness>=0.8,recall@5>=1'. exact_match if omitted.",
+    )
+
+
+class LimitOption(Options):
+    """How many rows are shown."""
+
+    limit: int | None = option(
+        "--limit",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="How many queries to show; if omitted, 20, but all of them in csv and json.",
+    )
+
+
+class ConfidenceOption(Options):
+    """The confidence level."""
+
+    confidence_level: float = option(
+        "--confidence-level",
+        type=float,
+        default=0.95,
+        metavar="LEVEL",
+        help="Confidence level of the intervals.",
+    )
+
+
+class SeedOption(Options):
+    """The seed."""
+
+    seed: int = option("--seed", type=int, default=0, help="Seed of the random numbers.")
+
+
+class ResamplingOptions(SeedOption):
+    """How tests and intervals draw at random."""
+
+    n_resamples: int = option(
+        "--n-resamples",
+        type=int,
+        default=9999,
+        metavar="N",
+        help="Number of resamples, for tests and intervals that resample.",
+    )
+
+
+class TestOptions(ConfidenceOption, ResamplingOptions):
+    """How differences between pipelines are tested."""
+
+    test: str = option(
+        "--test",
+        default="auto",
+        metavar="NAME",
+        help='"auto" is the exact sign-flip test of the mean difference; t, wilcoxon, sign, ...',
+    )
+    correction: str = option(
+        "--correction",
+        default="holm",
+        metavar="NAME",
+        help="Correction for several tests: holm, bh, by, hochberg, bonferroni, westfall-young, "
+        "none.",
+    )
+    missing: MissingTreatment = option(
+        "--missing",
+        type=click.Choice(["drop", "worst", "bounds"]),
+        default="drop",
+        help="How to treat unscored queries.",
+    )
+    on: str | None = option(
+        "--on",
+        metavar="COLUMN",
+        help="Match queries by the text in this column, such as question, if their ids differ.",
+    )

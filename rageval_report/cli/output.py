@@ -1,4 +1,4 @@
-"""Where results go: standard output or a file, in one of the formats of `rageval_report.render`."""
+"""Where results are written: standard output or a file, in a format of `rageval_report.render`."""
 
 from __future__ import annotations
 
@@ -7,76 +7,74 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import pandas as pd
 
-from rageval_report._registry import load
 from rageval_report.cli.notes import note
-from rageval_report.errors import DataError
-from rageval_report.files.writing import check_free as check_free
-from rageval_report.files.writing import write_atomically
-from rageval_report.render import RENDERERS
+from rageval_report.cli.options import OutputOptions
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.files.writing import check_free, write_atomically
+from rageval_report.render import RENDERERS, Renderer, renderer_for
+from rageval_report.render.layout import NARROWEST
+from rageval_report.render.plain_text import WIDTH
+from rageval_report.results import Result
 
-if TYPE_CHECKING:
-    from rageval_report.results import Result
-
-# The formats by name, as the suffix of the file that they would be.
-FORMATS = {
-    "table": ".txt",
-    "markdown": ".md",
-    "html": ".html",
-    "latex": ".tex",
-    "json": ".json",
-    "csv": ".csv",
-}
-FOR_PROGRAMS = frozenset((".csv", ".json", ".tsv"))
-
-_FEW = 20
+_DEFAULT_LIMIT = 20
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where results go, and as what.
+    """Where results are written, and in which format.
 
     Parameters
     ----------
-    kind : str
-        A suffix of the table `rageval_report.render.RENDERERS`.
+    renderer : Renderer
+        The format.
     path : Path, optional
-        The file; standard output where None.
+        The file; standard output if None.
     force : bool
-        Whether files that are there may be replaced.
+        Whether existing files are replaced.
     """
 
-    kind: str
+    renderer: Renderer
     path: Path | None = None
     force: bool = False
 
     @classmethod
+    def of(cls, options: OutputOptions) -> Output:
+        """The output that the options of a command ask for; see `to`."""
+        return cls.to(options.path, options.format_name, force=options.force)
+
+    @classmethod
     def to(cls, path: Path | None, format_name: str | None, *, force: bool = False) -> Output:
-        """The output that a user asked for, checked before anything is computed.
+        """An output, checked before anything is computed.
 
         Raises
         ------
         DataError
-            If the file is there and may not be replaced, or its suffix says nothing.
+            If the file exists and must not be replaced, or its suffix stands for no format.
         """
         path = None if path is not None and str(path) == "-" else path
         if path is not None:
             check_free(path, force=force)
         if format_name is not None:
-            return cls(FORMATS[format_name], path, force)
-        return cls(".txt" if path is None else _kind_of(path), path, force)
+            return cls(_renderer_named(format_name), path, force)
+        return cls(RENDERERS["text"] if path is None else _renderer_of(path), path, force)
 
-    def shown(self, result: Result, limit: int | None) -> Result:
-        """The rows that are shown: a few for people, all for programs, where no limit is given."""
-        rows = limit or (len(result.frame) if self.kind in FOR_PROGRAMS else _FEW)
-        left_out = len(result.frame) - rows
-        if left_out <= 0:
+    @classmethod
+    def printed(cls, format_name: str | None = None) -> Output:
+        """Standard output in a format; as tables of text if it is None."""
+        return cls.to(None, format_name)
+
+    def limited(self, result: Result, limit: int | None) -> Result:
+        """The first rows of a result: 20 for people and all for programs, unless a limit is set."""
+        rows = limit or (len(result.frame) if self.renderer.for_programs else _DEFAULT_LIMIT)
+        n_left_out = len(result.frame) - rows
+        if n_left_out <= 0:
             return result
-        told = f"the first {rows} of {len(result.frame)} rows are shown; more with --limit"
-        return replace(result, frame=result.frame.head(rows)).with_notes(told)
+        message = f"the first {rows} of {len(result.frame)} rows are shown; more with --limit"
+        return replace(result, frame=result.frame.head(rows)).with_notes(message)
 
     def write(self, results: Mapping[str, Result], what: str = "pipeline") -> None:
         """Write the results, one after the other.
@@ -84,35 +82,109 @@ class Output:
         Parameters
         ----------
         results : mapping of str to Result
-            By the name that tells them apart.
+            By name.
         what : str
-            What these names are; the column that holds them where tables are joined.
+            What the names are: the column that holds them if tables are joined into one.
         """
-        if self.kind in (".csv", ".tsv"):  # a table of values has no room for them
-            for said in dict.fromkeys(one for result in results.values() for one in result.notes):
-                note(said)
-        written = load("rageval_report.cli.writing:written")
-        text = written(results, self.kind, what, width=self._width)
-        whole = text if text.endswith("\n") else f"{text}\n"
-        if self.path is None:
-            click.echo(whole, nl=False)
-        else:
-            write_atomically(self.path, whole)
-            note(f"wrote {self.path}")
+        if self.renderer.values_only:  # it has no place for notes
+            notes = [message for result in results.values() for message in result.notes]
+            for message in dict.fromkeys(notes):
+                note(message)
+        text = joined_text(results, self.renderer, what, width=self._width)
+        write_text(text if text.endswith("\n") else f"{text}\n", self.path)
 
     @property
     def _width(self) -> int | None:
-        """The terminal's width, where a person looks at one."""
-        is_screen = self.kind == ".txt" and self.path is None and sys.stdout.isatty()
+        """The width of the terminal, if a person looks at one."""
+        is_screen = self.renderer.fits_terminal and self.path is None and sys.stdout.isatty()
         return shutil.get_terminal_size().columns if is_screen else None
 
 
-def _kind_of(path: Path) -> str:
-    kind = path.suffix.lower()
-    known = [suffix for entry in RENDERERS.values() for suffix in entry.suffixes]
-    if kind not in known:
+def write_text(text: str, path: Path | None, what: str = "") -> None:
+    """Write a text to a file, with a note that says so, or to standard output.
+
+    Parameters
+    ----------
+    text : str
+        The whole text.
+    path : Path, optional
+        The file; standard output if None.
+    what : str
+        What is written, for the note, such as "3 questions".
+    """
+    if path is None:
+        click.echo(text, nl=False)
+        return
+    write_atomically(path, text)
+    note(f"wrote {what} to {path}" if what else f"wrote {path}")
+
+
+def check_files(*paths: Path | None, force: bool) -> None:
+    """Refuse files that exist and must not be replaced, before anything is computed.
+
+    Raises
+    ------
+    DataError
+        If one of them exists, unless `force` is true.
+    """
+    for path in paths:
+        if path is not None:
+            check_free(path, force=force)
+
+
+def joined_text(
+    results: Mapping[str, Result], renderer: Renderer, what: str, *, width: int | None = None
+) -> str:
+    """The text of one file that holds all results.
+
+    Parameters
+    ----------
+    results : mapping of str to Result
+        By name.
+    renderer : Renderer
+        The format.
+    what : str
+        What the names are: the column that holds them if tables are joined into one.
+    width : int, optional
+        The width of the page, for text.
+
+    Examples
+    --------
+    >>> runs = {name: Result(name, pd.DataFrame({"mean": [0.5]})) for name in ("old", "new")}
+    >>> print(joined_text(runs, RENDERERS["csv"], "pipeline"), end="")
+    pipeline,mean
+    old,0.5
+    new,0.5
+    """
+    if renderer.values_only and len(results) > 1:
+        return renderer.whole(_stack_tables(results, what))
+    settings = {} if width is None else {"width": max(NARROWEST, min(WIDTH, width))}
+    return renderer.join_texts([renderer.whole(result, **settings) for result in results.values()])
+
+
+def _stack_tables(results: Mapping[str, Result], what: str) -> Result:
+    """One table of all rows, with the name of each result in the first column."""
+    frames = []
+    for name, result in results.items():
+        frame = result.frame if result.frame.index.name is None else result.frame.reset_index()
+        if what not in frame:
+            frame = frame.assign(**{what: name})[[what, *frame.columns]]
+        frames.append(frame)
+    return replace(next(iter(results.values())), frame=pd.concat(frames, ignore_index=True))
+
+
+def _renderer_named(format_name: str) -> Renderer:
+    """The format by its name on the command line."""
+    renderers = {renderer.cli_name: renderer for renderer in RENDERERS.loaded().values()}
+    return renderers[format_name]
+
+
+def _renderer_of(path: Path) -> Renderer:
+    """The format that the suffix of a file stands for."""
+    try:
+        return renderer_for(path)
+    except UnknownNameError as exc:
         raise DataError(
-            f"{path}: its name does not say what to write; end it in {' '.join(known)}, or choose "
-            "with --format"
-        )
-    return kind
+            f"{path}: its name does not say what to write; end it in {' '.join(exc.known)}, or "
+            "choose with --format"
+        ) from exc

@@ -1,35 +1,39 @@
-"""What a user names on the command line, NAME=FILE::PIPELINE, becomes evaluations."""
+"""The evaluations that a user names on the command line as NAME=FILE::PIPELINE."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import rageval_report
-from rageval_report.cli.rules import check_directions, correct_rule, metrics_in
+from rageval_report.cli.options import CorrectOption, LoadingOptions
+from rageval_report.cli.parsing import (
+    metric_overrides,
+    metrics_in_rule,
+    parse_correct_rule,
+    parse_thresholds,
+)
 from rageval_report.errors import DataError
-
-if TYPE_CHECKING:
-    from rageval_report import RAGPipelineEvaluation
+from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
+from rageval_report.scores import Metric, resolver
 
 STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True)
-class Source:
-    """One pipeline's scores: a file, and what they are called.
+class PipelineSource:
+    """The file of one pipeline's scores, and the name of the pipeline.
 
     Parameters
     ----------
     path : str
         The file; "-" is standard input.
     name : str, optional
-        What to call the pipeline; as its file does where not given.
+        The name of the pipeline; if omitted, the name in the file.
     pipeline : str, optional
-        Which of several in the file.
+        Which of several pipelines in the file.
     """
 
     path: str
@@ -38,61 +42,75 @@ class Source:
 
     @property
     def stem(self) -> str:
-        """The file's name without folder and suffixes."""
-        plain = Path(self.path.removesuffix(".gz"))
-        return self.pipeline or plain.stem
+        """The name of the file without folder and suffixes."""
+        return self.pipeline or Path(self.path.removesuffix(".gz")).stem
 
     @property
     def long_stem(self) -> str:
-        """The same with the folder before it, for files of one name."""
+        """The stem after the name of its folder, for files that have the same name."""
         return f"{Path(self.path).absolute().parent.name}/{self.stem}"
 
 
-def source_of(told: str) -> Source:
-    """FILE, NAME=FILE, FILE::PIPELINE or both; a file that is there is taken as it is.
+def parse_source(text: str) -> PipelineSource:
+    """The source in FILE, NAME=FILE, FILE::PIPELINE or both; a file that exists is taken as it is.
 
     Examples
     --------
-    >>> source_of("new=runs/b.json::dense")
-    Source(path='runs/b.json', name='new', pipeline='dense')
+    >>> parse_source("new=runs/b.json::dense")
+    PipelineSource(path='runs/b.json', name='new', pipeline='dense')
     """
-    if told == STANDARD_INPUT or Path(told).exists():
-        return Source(told)
-    name, equals, path = told.partition("=")
+    if text == STANDARD_INPUT or Path(text).exists():
+        return PipelineSource(text)
+    name, equals, path = text.partition("=")
     if equals and name.strip():
-        return replace(source_of(path), name=name.strip())
-    path, colons, pipeline = told.rpartition("::")
-    return Source(path, pipeline=pipeline) if colons and path and pipeline else Source(told)
+        return replace(parse_source(path), name=name.strip())
+    path, colons, pipeline = text.rpartition("::")
+    if colons and path and pipeline:
+        return PipelineSource(path, pipeline=pipeline)
+    return PipelineSource(text)
 
 
-def sources_of(told: Sequence[str]) -> list[Source]:
-    """The sources, with longer names for files of one name in different folders."""
-    found = [source_of(one) for one in told]
-    if sum(source.path == STANDARD_INPUT for source in found) > 1:
+def parse_sources(texts: Sequence[str]) -> list[PipelineSource]:
+    """The sources, with longer names for files that have the same name in different folders."""
+    sources = [parse_source(text) for text in texts]
+    if sum(source.path == STANDARD_INPUT for source in sources) > 1:
         raise DataError("standard input can be read once only; name files for the other pipelines")
-    unnamed = Counter(source.stem for source in found if source.name is None)
+    unnamed = Counter(source.stem for source in sources if source.name is None)
     return [
         replace(source, name=source.long_stem)
         if source.name is None and unnamed[source.stem] > 1
         else source
-        for source in found
+        for source in sources
     ]
+
+
+def check_unique_names(names: Sequence[str]) -> None:
+    """Refuse two pipelines of one name.
+
+    Raises
+    ------
+    DataError
+        If a name appears twice.
+    """
+    repeated = [name for name, n in Counter(names).items() if n > 1]
+    if repeated:
+        raise DataError(f"two runs are named {repeated[0]!r}; give each its own name")
 
 
 @dataclass(frozen=True)
 class Loading:
-    """How files are to be read.
+    """How files of scores are read.
 
     Parameters
     ----------
     reader : str, optional
-        The name of a reader; recognised where not given.
+        The name of a reader; if omitted, the format is recognised.
     correct : str, optional
         What a correct answer is, as the user wrote it.
     overrides : dict of str to dict
-        What the user knows better of a metric.
+        What the user knows better about a metric.
     options : dict of str to object
-        What else `RAGPipelineEvaluation.load` takes.
+        Further keywords of `RAGPipelineEvaluation.load`.
     """
 
     reader: str | None = None
@@ -100,98 +118,139 @@ class Loading:
     overrides: dict[str, dict[str, Any]] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
 
-    def load(self, source: Source, metrics: Sequence[str] = ()) -> RAGPipelineEvaluation:
-        """The evaluation of one source; only some of its metrics where they are named."""
-        evaluation = rageval_report.RAGPipelineEvaluation.load(
-            source.name, source.path, pipeline=source.pipeline, **self._told(metrics)
-        )
-        return self._checked(evaluation)
-
-    def _told(self, metrics: Sequence[str]) -> dict[str, Any]:
-        """What the library is told of a file."""
-        return {
-            "reader": self.reader,
-            "metrics": self.overrides or self._needed(metrics) or None,
-            "correct": None if self.correct is None else correct_rule(self.correct),
-            **self.options,
+    @classmethod
+    def of(cls, options: LoadingOptions) -> Loading:
+        """The loading that the options of a command ask for."""
+        keywords: dict[str, Any] = {
+            **dict(options.reader_options),
+            "duplicates": options.duplicates,
         }
+        if options.query_id is not None:
+            keywords["query_id"] = options.query_id
+        return cls(
+            options.reader,
+            options.correct if isinstance(options, CorrectOption) else None,
+            metric_overrides(options.lower, options.higher, options.bounds),
+            keywords,
+        )
 
-    def _checked(self, evaluation: RAGPipelineEvaluation) -> RAGPipelineEvaluation:
-        if self.correct is not None:
-            check_directions(self.correct, evaluation.metrics)
-        return evaluation
-
-    def _needed(self, metrics: Sequence[str]) -> list[str]:
-        """The metrics asked for, and those that tell what is correct; others may hold anything."""
-        return [*metrics, *metrics_in(self.correct)] if metrics else []
+    def load(self, source: PipelineSource, metrics: Sequence[str] = ()) -> RAGPipelineEvaluation:
+        """The evaluation of one source, with only some of its metrics if they are named."""
+        evaluation = RAGPipelineEvaluation.load(
+            source.name,
+            source.path,
+            reader=self.reader,
+            pipeline=source.pipeline,
+            **self._keywords(metrics),
+        )
+        return self._check_rule(evaluation)
 
     def load_all(
-        self, told: Sequence[str], metrics: Sequence[str] = (), *, name: str | None = None
+        self, texts: Sequence[str], metrics: Sequence[str] = (), *, name: str | None = None
     ) -> list[RAGPipelineEvaluation]:
-        """The evaluations of all that was named, each with a name of its own.
+        """One evaluation per source, each with its own name.
 
         Raises
         ------
         DataError
-            If two have one name.
+            If two have the same name.
         """
-        sources = sources_of(told)
-        if name is not None:
-            sources = [replace(source, name=name) for source in sources]
-        return _of_own_names([self.load(source, metrics) for source in sources])
+        sources = _sources_named(texts, name)
+        return _check_names([self.load(source, metrics) for source in sources])
 
     def load_every(
-        self, told: Sequence[str], metrics: Sequence[str] = (), *, name: str | None = None
+        self, texts: Sequence[str], metrics: Sequence[str] = (), *, name: str | None = None
     ) -> list[RAGPipelineEvaluation]:
-        """The evaluations of all that was named: every pipeline of a file that holds several.
+        """The evaluations of all sources: every pipeline of a file that holds several.
 
-        Those of a file that the user named NAME are called NAME/PIPELINE; those of two files that
-        share a name FILE/PIPELINE.
+        Those of a file that the user named NAME are called NAME/PIPELINE; pipelines of two files
+        that share a name are called FILE/PIPELINE.
 
         Raises
         ------
         DataError
-            If two have one name.
+            If two have the same name.
         """
-        sources = sources_of(told)
-        if name is not None:
-            sources = [replace(source, name=name) for source in sources]
-        groups = [(source, self._every(source, metrics)) for source in sources]
-        counts = Counter(one.name for _, group in groups for one in group)
-        return _of_own_names(
+        groups = [
+            (source, self._load_pipelines(source, metrics))
+            for source in _sources_named(texts, name)
+        ]
+        counts = Counter(evaluation.name for _, group in groups for evaluation in group)
+        return _check_names(
             [
-                one.with_name(f"{source.stem}/{one.name}")
-                if len(group) > 1 and counts[one.name] > 1
-                else one
+                evaluation.with_name(f"{source.stem}/{evaluation.name}")
+                if len(group) > 1 and counts[evaluation.name] > 1
+                else evaluation
                 for source, group in groups
-                for one in group
+                for evaluation in group
             ]
         )
 
     def load_runs(
-        self, told: Sequence[str], metrics: Sequence[str] = ()
+        self, texts: Sequence[str], metrics: Sequence[str] = ()
     ) -> list[RAGPipelineEvaluation]:
         """Runs of one pipeline, each named after its file unless the user named it."""
-        sources = sources_of(told)
-        return _of_own_names(
-            [self.load(replace(one, name=one.name or one.stem), metrics) for one in sources]
-        )
+        sources = [
+            replace(source, name=source.name or source.stem) for source in parse_sources(texts)
+        ]
+        return _check_names([self.load(source, metrics) for source in sources])
 
-    def _every(self, source: Source, metrics: Sequence[str]) -> list[RAGPipelineEvaluation]:
+    def _load_pipelines(
+        self, source: PipelineSource, metrics: Sequence[str]
+    ) -> list[RAGPipelineEvaluation]:
+        """Every pipeline of a file, or the one that the source names."""
         if source.pipeline is not None:
             return [self.load(source, metrics)]
-        found = rageval_report.read_scores(source.path, **self._told(metrics))
-        every = [self._checked(one) for one in found.values()]
+        by_name = read_scores(source.path, reader=self.reader, **self._keywords(metrics))
+        evaluations = [self._check_rule(evaluation) for evaluation in by_name.values()]
         if source.name is None:
-            return every
-        if len(every) == 1:
-            return [every[0].with_name(source.name)]
-        return [one.with_name(f"{source.name}/{one.name}") for one in every]
+            return evaluations
+        if len(evaluations) == 1:
+            return [evaluations[0].with_name(source.name)]
+        return [
+            evaluation.with_name(f"{source.name}/{evaluation.name}") for evaluation in evaluations
+        ]
+
+    def _keywords(self, metrics: Sequence[str]) -> dict[str, Any]:
+        """What the library needs to know of a file."""
+        # Columns that nobody asked for may hold anything, so only the named ones are checked.
+        needed = [*metrics, *metrics_in_rule(self.correct)] if metrics else []
+        correct = None if self.correct is None else parse_correct_rule(self.correct)
+        return {"metrics": self.overrides or needed or None, "correct": correct, **self.options}
+
+    def _check_rule(self, evaluation: RAGPipelineEvaluation) -> RAGPipelineEvaluation:
+        if self.correct is not None:
+            check_directions(self.correct, evaluation.metrics)
+        return evaluation
 
 
-def _of_own_names(evaluations: list[RAGPipelineEvaluation]) -> list[RAGPipelineEvaluation]:
-    names = Counter(evaluation.name for evaluation in evaluations)
-    twice = [one for one, n in names.items() if n > 1]
-    if twice:
-        raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
+def check_directions(rule: str, metrics: Mapping[str, Metric]) -> None:
+    """Refuse a threshold that asks for bad scores; the metric knows which direction is good.
+
+    Raises
+    ------
+    DataError
+        If a sign contradicts the direction of the metric.
+    """
+    if isinstance(parse_correct_rule(rule), str):
+        return
+    resolve = resolver(metrics)
+    for threshold in parse_thresholds(rule):
+        metric = metrics[resolve(threshold.metric)]
+        sign, direction = (">=", "higher") if metric.greater_is_better else ("<=", "lower")
+        if threshold.sign != sign:
+            raise DataError(
+                f"{metric.name}: {direction} is better, so a correct answer has "
+                f"{metric.name}{sign}{threshold.value:g}; if the opposite is true, say so with "
+                f"--{'lower' if metric.greater_is_better else 'higher'} {metric.name}"
+            )
+
+
+def _sources_named(texts: Sequence[str], name: str | None) -> list[PipelineSource]:
+    sources = parse_sources(texts)
+    return sources if name is None else [replace(source, name=name) for source in sources]
+
+
+def _check_names(evaluations: list[RAGPipelineEvaluation]) -> list[RAGPipelineEvaluation]:
+    check_unique_names([evaluation.name for evaluation in evaluations])
     return evaluations

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.cli.output import FORMATS
+from rageval_report.render import RENDERERS
 
 COMPARE = "compare old.csv new.csv"
 
@@ -24,7 +24,7 @@ def runs(folder):
     return [RAGPipelineEvaluation.load(name, f"{name}.csv") for name in ("old", "new")]
 
 
-@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize("format_name", [entry.cli_name for entry in RENDERERS.values()])
 @pytest.mark.parametrize(
     "view", ["", " --by topic", " --regressions recall@5", " --improvements em", " --outcomes"]
 )

@@ -103,4 +103,4 @@ def test_a_folder_that_is_named_for_the_live_demo_is_the_one_that_is_written_to(
 
 def test_the_live_demo_says_where_its_files_go(run):
     told = " ".join(run("demo --help").stdout.split()).replace("rageval- demo", "rageval-demo")
-    assert "rageval-demo where not given, with --live rageval-demo/live" in told
+    assert "If omitted, rageval-demo, or rageval-demo/live with --live" in told

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.cli.output import FORMATS
+from rageval_report.render import RENDERERS
 
 COMMANDS = {
     "report": "report old.csv",
@@ -23,6 +23,8 @@ SIGNS = {
     "latex": r"\toprule",
     "json": '"schema_version"',
     "csv": ",",
+    "tsv": "\t",
+    "junit": "<testsuite",
 }
 
 
@@ -30,7 +32,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize("format_name", [entry.cli_name for entry in RENDERERS.values()])
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_each_command_writes_each_format(folder, run, command, format_name):
     result = run(f"{command} --format {format_name}")
@@ -285,13 +287,16 @@ BAD = {
     "a reader's option of text": ("report old.csv --option delimiter", "NAME=VALUE"),
     "an option of no reader": ("report old.csv --option limiter=;", "'limiter'"),
     "an option of another reader": ("report old.csv --option sheet=a", "'sheet'"),
-    "both directions": ("report old.csv --lower em --higher em", "both ways"),
+    "both directions": (
+        "report old.csv --lower em --higher em",
+        "is given to --lower and to --higher",
+    ),
     "a rule against the direction": (
         "report old.csv --correct latency_ms>=100",
         "latency_ms<=100",
     ),
-    "a rule without a number": ("report old.csv --correct recall@5>=all", "no number"),
-    "a rule with a bare name": ("report old.csv --correct em,recall@5>=1", "is no rule"),
+    "a rule without a number": ("report old.csv --correct recall@5>=all", "is not a number"),
+    "a rule with a bare name": ("report old.csv --correct em,recall@5>=1", "is not a rule"),
     "a rule of text": ("report old.csv --correct question", "--correct exact_match"),
     "a limit of none": ("failures old.csv --metric em --threshold 1 --limit 0", "--limit"),
     "a name for two": ("report old.csv new.csv --name both", "NAME=FILE"),

@@ -45,7 +45,7 @@ def test_a_review_sheet_has_blank_columns(table, run):
 
 def test_what_cannot_be_written_is_told_before_anything_is_read(table, refused):
     assert "choose with --to" in refused("export run.csv -o out.xyz")
-    assert "Parquet is no text" in refused("export run.csv --to parquet")
+    assert "Parquet is not text" in refused("export run.csv --to parquet")
     (table / "there.csv").write_text("")
     assert "kept; replace it with --force" in refused("export run.csv -o there.csv")
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.cli import rageval_report
-from rageval_report.cli.rules import correct_rule, metrics_in
+from rageval_report.cli.parsing import metrics_in_rule, parse_correct_rule
 
 COMMANDS = ("report", "thresholds", "failures", "compare")
 SCORES = "query_id,recall,latency_ms,topic\n" + "".join(
@@ -95,5 +95,5 @@ def test_any_table_is_read_or_refused(place, cells):
 )
 def test_a_rule_is_read_as_it_was_written(thresholds, sign):
     told = ",".join(f"{metric}{sign}{threshold!r}" for metric, threshold in thresholds.items())
-    assert correct_rule(told) == thresholds
-    assert metrics_in(told) == list(thresholds)
+    assert parse_correct_rule(told) == thresholds
+    assert metrics_in_rule(told) == list(thresholds)

@@ -7,22 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, render
-from rageval_report.cli.output import FORMATS, Output
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.cli.output import Output
 from rageval_report.errors import DataError
+from rageval_report.render import RENDERERS
 
 REPORT = "report old.csv"
 
 
-@pytest.mark.parametrize("format_name", FORMATS)
-def test_the_suffix_chooses_the_format(folder, run, format_name):
-    path = f"out{FORMATS[format_name]}"
+@pytest.mark.parametrize("renderer", RENDERERS.values(), ids=RENDERERS)
+def test_the_suffix_chooses_the_format(folder, run, renderer):
+    path = f"out{renderer.suffixes[0]}"
     command = "thresholds old.csv"  # of report, a file of HTML is the whole page
     result = run(f"{command} -o {path}")
     assert result.exit_code == 0
     assert result.stdout == ""
     assert f"note: wrote {path}\n" in result.stderr
-    assert Path(path).read_text() == run(f"{command} --format {format_name}").stdout
+    assert Path(path).read_text() == run(f"{command} --format {renderer.cli_name}").stdout
 
 
 def test_the_format_that_is_named_wins_over_the_suffix(folder, run):
@@ -100,11 +101,16 @@ def test_a_table_fits_the_terminal(folder, monkeypatch, capsys, columns, widest)
     result = RAGPipelineEvaluation.load("old", "old.csv").evaluation_report()
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    Output(".txt").write({"old": result})
+    Output.printed().write({"old": result})
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= widest
 
 
-def test_every_format_is_one_that_can_be_written():
-    entries = render.RENDERERS.values()
-    assert set(FORMATS.values()) <= {suffix for entry in entries for suffix in entry.suffixes}
+def test_every_format_of_the_library_can_be_chosen(run):
+    listed = "|".join(entry.cli_name for entry in RENDERERS.values())
+    assert f"--format [{listed}]" in run("report --help").stdout
+    assert "markdown" in listed
+
+
+def test_an_unknown_format_is_answered_with_the_known_ones(folder, refused):
+    assert "'doc' is not one of 'table', 'markdown'," in refused(f"{REPORT} --format doc")

@@ -91,11 +91,11 @@ BAD = {
     ),
     "two metrics": (
         "plot old.csv new.csv --kind differences --metric em --metric recall@5 -o a.png",
-        "at most 1 --metric",
+        "at most 1 metric",
     ),
     "three metrics": (
         "plot old.csv --kind scatter --metric em --metric recall@5 --metric latency_ms -o a.png",
-        "at most 2 --metric",
+        "at most 2 metrics",
     ),
     "a threshold of text": ("plot old.csv --metric em --threshold p25 -o a.png", "'p25'"),
     "no metric": (

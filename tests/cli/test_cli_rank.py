@@ -10,7 +10,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.ranking.leaderboard import rank
-from rageval_report.cli.output import FORMATS
+from rageval_report.render import RENDERERS
 
 RANK = "rank old.csv new.csv"
 
@@ -20,7 +20,7 @@ def runs(folder):
     return [RAGPipelineEvaluation.load(name, f"{name}.csv") for name in ("old", "new")]
 
 
-@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize("format_name", [entry.cli_name for entry in RENDERERS.values()])
 @pytest.mark.parametrize("view", ["", " --pairs", " --weighted", " --pareto"])
 def test_each_view_comes_in_each_format(folder, run, view, format_name):
     result = run(f"{RANK}{view} --n-resamples 99 --format {format_name}")

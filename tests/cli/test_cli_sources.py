@@ -6,55 +6,57 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report.cli.rules import correct_rule, metrics_in, overrides_of
-from rageval_report.cli.sources import Loading, Source, source_of, sources_of
+from rageval_report.cli.parsing import metric_overrides, metrics_in_rule, parse_correct_rule
+from rageval_report.cli.sources import Loading, PipelineSource, parse_source, parse_sources
 from rageval_report.errors import DataError
 
 
 @pytest.mark.parametrize(
     ("told", "source"),
     [
-        ("a.csv", Source("a.csv")),
-        ("new=a.csv", Source("a.csv", name="new")),
-        ("a.json::dense", Source("a.json", pipeline="dense")),
-        ("new=a.json::dense", Source("a.json", name="new", pipeline="dense")),
-        ("new = runs/a.csv", Source(" runs/a.csv", name="new")),
-        ("-", Source("-")),
-        ("new=-", Source("-", name="new")),
-        ("=a.csv", Source("=a.csv")),
-        ("::dense", Source("::dense")),
-        ("C:\\runs\\a.csv", Source("C:\\runs\\a.csv")),
+        ("a.csv", PipelineSource("a.csv")),
+        ("new=a.csv", PipelineSource("a.csv", name="new")),
+        ("a.json::dense", PipelineSource("a.json", pipeline="dense")),
+        ("new=a.json::dense", PipelineSource("a.json", name="new", pipeline="dense")),
+        ("new = runs/a.csv", PipelineSource(" runs/a.csv", name="new")),
+        ("-", PipelineSource("-")),
+        ("new=-", PipelineSource("-", name="new")),
+        ("=a.csv", PipelineSource("=a.csv")),
+        ("::dense", PipelineSource("::dense")),
+        ("C:\\runs\\a.csv", PipelineSource("C:\\runs\\a.csv")),
     ],
 )
 def test_a_source_is_name_file_and_pipeline(told, source):
-    assert source_of(told) == source
+    assert parse_source(told) == source
 
 
 def test_a_file_that_is_there_is_taken_as_it_is_called(folder):
     Path("k=5.csv").write_text("")
     Path("a::b.csv").write_text("")
-    assert source_of("k=5.csv") == Source("k=5.csv")
-    assert source_of("new=k=5.csv") == Source("k=5.csv", name="new")
-    assert source_of("a::b.csv") == Source("a::b.csv")
+    assert parse_source("k=5.csv") == PipelineSource("k=5.csv")
+    assert parse_source("new=k=5.csv") == PipelineSource("k=5.csv", name="new")
+    assert parse_source("a::b.csv") == PipelineSource("a::b.csv")
 
 
 def test_files_of_one_name_are_told_apart_by_their_folders():
-    names = [source.name for source in sources_of(["old/run.csv.gz", "new/run.json", "other.csv"])]
+    names = [
+        source.name for source in parse_sources(["old/run.csv.gz", "new/run.json", "other.csv"])
+    ]
     assert names == ["old/run", "new/run", None]
 
 
 def test_a_name_that_is_given_stays():
-    names = [source.name for source in sources_of(["a=old/run.csv", "new/run.csv"])]
+    names = [source.name for source in parse_sources(["a=old/run.csv", "new/run.csv"])]
     assert names == ["a", None]
 
 
 def test_pipelines_of_one_file_are_called_as_they_are():
-    assert [source.name for source in sources_of(["a.json::x", "a.json::y"])] == [None, None]
+    assert [source.name for source in parse_sources(["a.json::x", "a.json::y"])] == [None, None]
 
 
 def test_standard_input_is_read_once_only():
     with pytest.raises(DataError, match="once only"):
-        sources_of(["-", "new=-"])
+        parse_sources(["-", "new=-"])
 
 
 @pytest.mark.parametrize(
@@ -68,18 +70,18 @@ def test_standard_input_is_read_once_only():
     ],
 )
 def test_a_rule_is_a_name_or_thresholds(told, rule):
-    assert correct_rule(told) == rule
-    assert metrics_in(told) == ([rule] if isinstance(rule, str) else list(rule))
+    assert parse_correct_rule(told) == rule
+    assert metrics_in_rule(told) == ([rule] if isinstance(rule, str) else list(rule))
 
 
 @pytest.mark.parametrize("told", ["a>0.5", "a<1", "a,b", "a>=0.5,", "a>=x", ">=1", "a>="])
 def test_a_rule_that_cannot_be_read_is_shown_how(told):
     with pytest.raises(DataError, match=r"faithfulness>=0\.8"):
-        correct_rule(told)
+        parse_correct_rule(told)
 
 
 def test_what_is_known_of_a_metric_comes_together():
-    assert overrides_of(("a",), ("b",), (("a", 0.0, 5.0),)) == {
+    assert metric_overrides(("a",), ("b",), (("a", 0.0, 5.0),)) == {
         "a": {"greater_is_better": False, "bounds": (0.0, 5.0)},
         "b": {"greater_is_better": True},
     }

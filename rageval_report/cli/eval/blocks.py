@@ -1,37 +1,33 @@
-"""The records of a large run, a table at a time, and what all of them together hold."""
+"""The records of a large run, one table at a time, and a sketch of all of them."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from rageval_report._registry import load
+import pandas as pd
+
 from rageval_report.cli.notes import note
 from rageval_report.errors import RagevalWarning
+from rageval_report.runner import FinishedRun
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from rageval_report.runner import FinishedRun
-
-# Up to here a run is held as a whole, with all its texts, and the page shows them.
-MOST_WHOLE = 20_000
-MOST_WHOLE_BYTES = 200_000_000  # of answers, as they stand in the journal
+# Up to this size a run is kept in memory as a whole, and the page shows all its texts.
+MOST_WHOLE = 20_000  # queries
+MOST_WHOLE_BYTES = 200_000_000  # of the journal, which holds the answers
 
 _JOURNAL = "journal.jsonl"
 
 
 def is_large(finished: FinishedRun) -> bool:
-    """Whether the texts of a run are too many to be held at once."""
+    """Whether the texts of a run are too many for the memory."""
     size = (finished.folder / _JOURNAL).stat().st_size
     return finished.n > MOST_WHOLE or size > MOST_WHOLE_BYTES
 
 
 @dataclass
-class InBlocks:
-    """The records of a finished run, gone through as often as needed; warnings are told once.
+class RecordBlocks:
+    """The records of a finished run, which can be iterated repeatedly; warnings appear once.
 
     Parameters
     ----------
@@ -40,44 +36,47 @@ class InBlocks:
     """
 
     finished: FinishedRun
-    _told: list[str] = field(default_factory=list)
-    _was_told: bool = False
+    _warnings: list[str] = field(default_factory=list)
+    _has_warned: bool = False
 
     def __call__(self) -> Iterator[pd.DataFrame]:
-        """The tables, from the first on."""
+        """The tables, from the first to the last."""
         blocks = self.finished.blocks(unplaced_gold="drop")
         while (block := self._next(blocks)) is not None:
             yield block
-        if not self._was_told and self._told:
-            more = len(self._told) - 1
-            note(self._told[0] + (f"; the like in {more} further parts of the run" * bool(more)))
-        self._was_told = True
+        if not self._has_warned and self._warnings:
+            n_more = len(self._warnings) - 1
+            rest = f"; similar warnings in {n_more} further parts of the run" if n_more else ""
+            note(self._warnings[0] + rest)
+        self._has_warned = True
 
     def _next(self, blocks: Iterator[pd.DataFrame]) -> pd.DataFrame | None:
         with warnings.catch_warnings(record=True, action="always") as caught:
             block = next(blocks, None)
-        if not self._was_told:
-            self._told += [str(one.message) for one in caught if _is_ours(one)]
+        if not self._has_warned:
+            self._warnings += [
+                str(warning.message)
+                for warning in caught
+                if issubclass(warning.category, RagevalWarning)
+            ]
         return block
 
     def sketch(self) -> pd.DataFrame:
-        """A few of the records, which hold each field that any holds, and any that was answered."""
-        found: list[pd.DataFrame] = []
+        """A few of the records, in which each field is present that any record has.
+
+        A field that any answered record has is present in an answered one.
+        """
+        parts: list[pd.DataFrame] = []
         seen: set[tuple[bool, int]] = set()
         for block in self():
-            chosen = set() if found else {0}
-            holds = block.notna().to_numpy()
-            answered = holds & block["error"].isna().to_numpy()[:, None]
-            for is_answered, cells in ((True, answered), (False, holds)):
-                for place in range(block.shape[1]):
-                    if (is_answered, place) not in seen and cells[:, place].any():
-                        seen.add((is_answered, place))
-                        chosen.add(int(cells[:, place].argmax()))
-            if chosen:
-                found.append(block.iloc[sorted(chosen)])
-        sketch: pd.DataFrame = load("pandas:concat")(found)
-        return sketch
-
-
-def _is_ours(caught: warnings.WarningMessage) -> bool:
-    return issubclass(caught.category, RagevalWarning)
+            rows = set() if parts else {0}
+            is_present = block.notna().to_numpy()
+            is_answered = is_present & block["error"].isna().to_numpy()[:, None]
+            for answered, cells in ((True, is_answered), (False, is_present)):
+                for column in range(block.shape[1]):
+                    if (answered, column) not in seen and cells[:, column].any():
+                        seen.add((answered, column))
+                        rows.add(int(cells[:, column].argmax()))
+            if rows:
+                parts.append(block.iloc[sorted(rows)])
+        return pd.concat(parts)

@@ -1,17 +1,18 @@
-"""The settings of eval: a file in YAML, and before it what stands on the command line."""
+"""The settings of eval: a file in YAML, overridden by the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import click
 
-from rageval_report._registry import load
-from rageval_report.cli.eval.lines import line_of
-from rageval_report.cli.eval.metrics import MetricGroups
+from rageval_report.analysis.ranking.objectives import Objective, Statistic
+from rageval_report.cli.eval.config_lines import line_of
+from rageval_report.cli.eval.default_metrics import MetricGroups
+from rageval_report.cli.eval.eval import EvalOptions
 from rageval_report.cli.judge.section import JudgeSection
 from rageval_report.errors import (
     DataError,
@@ -21,31 +22,15 @@ from rageval_report.errors import (
     UnknownNameError,
 )
 from rageval_report.files.source import Source
+from rageval_report.runner import TARGETS, RunConfig, config_from
+from rageval_report.runner.settings import parse_settings, read_yaml
 
-if TYPE_CHECKING:
-    from rageval_report.runner import RunConfig
-
-# The options of the command line that say what is asked, by target and setting.
-_TARGET_OPTIONS = {
-    "url": ("http", "url"),
-    "method": ("http", "method"),
-    "headers": ("http", "headers"),
-    "body": ("http", "body"),
-    "health_url": ("http", "health_url"),
-    "config_url": ("http", "config_url"),
-    "function": ("callable", "function"),
-    "line": ("command", "line"),
-}
-_STREAM_OPTIONS = {"stream": "text", "stream_end": "done"}
-_RUN_OPTIONS = (
-    *("name", "records", "concurrency", "rate", "warm_up", "samples", "seed", "table", "metrics"),
-)
 _WHOLE = "the configuration"
 
 
 @dataclass(frozen=True)
 class ObjectiveSection:
-    """What an objective is made of; see `rageval_report.analysis.ranking.objectives.Objective`."""
+    """The fields of an `rageval_report.analysis.ranking.objectives.Objective` in a file."""
 
     metrics: tuple[str, ...] | str
     group: str = ""
@@ -55,7 +40,7 @@ class ObjectiveSection:
 
 
 @dataclass(frozen=True)
-class _Own:
+class _EvalSection:
     """The keys of the file that the runner does not know."""
 
     datasets: tuple[str, ...] | str = ()
@@ -75,21 +60,21 @@ class EvalConfig:
     Parameters
     ----------
     run : RunConfig
-        What is asked and how.
+        The target, and how it is asked.
     datasets : tuple of str
-        The data sets whose questions are asked; the file of records where there is none.
+        The data sets whose questions are asked; if empty, the file of records.
     split : str, optional
-        Of the data sets.
+        The split of the data sets.
     judge : JudgeSection, optional
-        Who judges; None where the file does not say.
+        The judge; None if the file has no such section.
     groups : MetricGroups, optional
-        Which groups of metrics, where the file names no metrics.
+        The groups of metrics, if the file names no metrics.
     weights, objectives : dict
-        Of the weighted score.
+        Weights and objectives of the weighted score.
     is_weighted : bool
-        Whether there is one.
+        Whether a weighted score is shown.
     folder : Path, optional
-        Where the run is kept.
+        The folder of the run.
     """
 
     run: RunConfig
@@ -104,7 +89,7 @@ class EvalConfig:
 
 
 def read_eval_config(path: str | Path) -> EvalConfig:
-    r"""The settings in a YAML file; what is wrong in it is told with its line.
+    r"""The settings in a YAML file; an error names its line.
 
     Parameters
     ----------
@@ -125,16 +110,16 @@ def read_eval_config(path: str | Path) -> EvalConfig:
     ...     read_eval_config(path).judge.model
     'llama3.1'
     """
-    given = load("rageval_report.runner.settings:read_yaml")(path)
+    document = read_yaml(path)
     try:
-        return eval_config_of(given)
+        return eval_config_of(document)
     except RagevalError as exc:
         if isinstance(exc, ReaderError | MissingDependencyError):
             raise
         raise ReaderError(str(exc), path, line_of(Source(path).text, exc)) from exc
 
 
-def eval_config_of(given: Mapping[str, Any]) -> EvalConfig:
+def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
     """The settings in a mapping, as a YAML file holds it.
 
     Raises
@@ -150,16 +135,15 @@ def eval_config_of(given: Mapping[str, Any]) -> EvalConfig:
     >>> config.run.target_name, config.datasets
     ('http', ('qasper',))
     """
-    parse_settings = load("rageval_report.runner.settings:parse_settings")
-    names = {one.name for one in fields(_Own)}
-    _check_keys(given, names)
-    mine = {key: value for key, value in given.items() if key in names}
-    rest = {key: value for key, value in given.items() if key not in names}
-    own: _Own = parse_settings(_Own, mine)
+    names = {field.name for field in fields(_EvalSection)}
+    _check_keys(document, names)
+    mine = {key: value for key, value in document.items() if key in names}
+    rest = {key: value for key, value in document.items() if key not in names}
+    own = parse_settings(_EvalSection, mine)
     groups = None
     if isinstance(rest.get("metrics"), Mapping):
         groups = parse_settings(MetricGroups, rest.pop("metrics"), "metrics")
-    run: RunConfig = load("rageval_report.runner:config_from")(_as_ours(rest, own))
+    run = config_from(_with_ragbench_names(rest, own))
     return EvalConfig(
         run,
         (own.datasets,) if isinstance(own.datasets, str) else own.datasets,
@@ -167,134 +151,158 @@ def eval_config_of(given: Mapping[str, Any]) -> EvalConfig:
         own.judge,
         groups,
         own.weights,
-        {name: _objective(name, told) for name, told in own.objectives.items()},
+        {name: _objective(name, value) for name, value in own.objectives.items()},
         is_weighted=bool(own.weights or own.objectives),
-        folder=_folder(own.runs_dir, run.name),
+        folder=Path(own.runs_dir) / run.name if own.runs_dir and run.name else None,
     )
 
 
-def _check_keys(given: Mapping[str, Any], names: set[str]) -> None:
-    targets = load("rageval_report.runner:TARGETS")
-    run = load("rageval_report.runner:RunConfig")
-    known = {*names, *targets, *(one.name for one in fields(run))} - {"settings"}
-    for key in given:
+def _check_keys(document: Mapping[str, Any], names: set[str]) -> None:
+    run_names = {field.name for field in fields(RunConfig)}
+    known = {*names, *TARGETS, *run_names} - {"settings"}
+    for key in document:
         if key not in known:
             raise UnknownNameError(f"key of {_WHOLE}", str(key), known)
 
 
-def _as_ours(rest: dict[str, Any], own: _Own) -> dict[str, Any]:
-    """The names of ragbench's file as ours."""
-    found = dict(rest)
+def _with_ragbench_names(rest: dict[str, Any], own: _EvalSection) -> dict[str, Any]:
+    """The settings with the names of ragbench's file replaced by ours."""
+    settings = dict(rest)
     if own.samples_per_dataset is not None:
-        found.setdefault("samples", own.samples_per_dataset)
+        settings.setdefault("samples", own.samples_per_dataset)
     if own.rag_server_url is not None:
-        found["http"] = {"url": own.rag_server_url, **(found.get("http") or {})}
-    return found
+        settings["http"] = {"url": own.rag_server_url, **(settings.get("http") or {})}
+    return settings
 
 
-def _objective(name: str, told: Any) -> Any:
-    if not isinstance(told, Mapping):
-        return told
-    section = load("rageval_report.runner.settings:parse_settings")(
-        ObjectiveSection, told, f"objectives.{name}"
+def _objective(name: str, value: object) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    section = parse_settings(ObjectiveSection, value, f"objectives.{name}")
+    return Objective(
+        metrics=section.metrics,
+        group=section.group,
+        statistic=cast("Statistic", section.statistic),
+        worst=section.worst,
+        best=section.best,
     )
-    values = {one.name: getattr(section, one.name) for one in fields(ObjectiveSection)}
-    return load("rageval_report.analysis.ranking.objectives:Objective")(**values)
-
-
-def _folder(runs_dir: str | None, name: str | None) -> Path | None:
-    return Path(runs_dir) / name if runs_dir and name else None
 
 
 # -- the command line
 
 
-def with_options(config: EvalConfig, given: Mapping[str, Any]) -> EvalConfig:
-    """The settings with what stands on the command line.
+def override_config(config: EvalConfig, options: EvalOptions) -> EvalConfig:
+    """The settings, overridden by the options of the command line.
 
     Raises
     ------
     UsageError
-        If two things are asked, or queries come from two places.
+        If two targets are named, or queries come from two places.
     """
-    if given["records"] and given["datasets"]:
+    if options.records and options.datasets:
         raise click.UsageError("Give one of --records and --datasets.")
-    changed: dict[str, Any] = {"run": _run_with_options(config.run, given)}
-    if given["records"]:
-        changed["datasets"] = ()
-    for name in ("datasets", "split", "folder"):
-        if given[name]:
-            changed[name] = given[name]
-    if given["metrics"]:
-        changed["groups"] = None
-    if given["weights"]:
-        changed["weights"] = {name: _number(name, one) for name, one in given["weights"].items()}
-    if given["objectives"]:
-        parts = {name: one.split(",") for name, one in given["objectives"].items()}
-        changed["objectives"] = {
-            **config.objectives,
-            **{name: [one.strip() for one in metrics] for name, metrics in parts.items()},
-        }
-    asked = given["weighted"] or given["weights"] or given["objectives"]
-    return replace(config, **changed, is_weighted=bool(config.is_weighted or asked))
+    parts = {name: metrics.split(",") for name, metrics in options.objectives.items()}
+    objectives = {name: [metric.strip() for metric in names] for name, names in parts.items()}
+    weights = {name: _parse_weight(name, weight) for name, weight in options.weights.items()}
+    return replace(
+        config,
+        run=_override_run(config.run, options),
+        datasets=options.datasets or (() if options.records else config.datasets),
+        split=options.split or config.split,
+        folder=options.folder or config.folder,
+        groups=None if options.metrics else config.groups,
+        weights=weights or config.weights,
+        objectives={**config.objectives, **objectives},
+        is_weighted=bool(config.is_weighted or options.weighted or weights or objectives),
+    )
 
 
-def _number(name: str, told: str) -> float:
+def _parse_weight(name: str, text: str) -> float:
     try:
-        return float(told)
+        return float(text)
     except ValueError:
-        told = f"--weight {name}={told}: write NAME=W, as faithfulness=2."
-        raise click.UsageError(told) from None
+        message = f"--weight {name}={text}: write NAME=W, as faithfulness=2."
+        raise click.UsageError(message) from None
 
 
-def _run_with_options(config: RunConfig, given: Mapping[str, Any]) -> RunConfig:
-    told = {key: given[key] for key in _RUN_OPTIONS if given[key] not in (None, ())}
+def _override_run(config: RunConfig, options: EvalOptions) -> RunConfig:
     settings = {name: dict(section) for name, section in config.settings.items()}
-    for option, (target, key) in _TARGET_OPTIONS.items():
-        if given[option]:
-            settings.setdefault(target, {})[key] = given[option]
-    _put_stream(settings, given)
-    asked = [one for one in ("url", "function", "line") if given[one]]
-    if len(asked) > 1:
+    for target, section in _target_settings(options).items():
+        if section:
+            settings.setdefault(target, {}).update(section)
+    _put_stream(settings, options)
+    targets = {"http": options.url, "callable": options.function, "command": options.line}
+    chosen = [target for target, value in targets.items() if value]
+    if len(chosen) > 1:
         raise click.UsageError("Give one of --url, --callable and --command.")
-    if asked:
-        told["target"] = _TARGET_OPTIONS[asked[0]][0]
-    config = replace(config, settings=settings, **told)
+    overrides: dict[str, Any] = {
+        "name": options.name,
+        "records": options.records,
+        "concurrency": options.concurrency,
+        "rate": options.rate,
+        "warm_up": options.warm_up,
+        "samples": options.samples,
+        "seed": options.seed,
+        "table": options.table,
+        "metrics": options.metrics or None,
+        "target": chosen[0] if chosen else None,
+    }
+    overrides = {name: value for name, value in overrides.items() if value is not None}
+    config = replace(config, settings=settings, **overrides)
     if config.target is None and not settings:
         raise click.UsageError(
-            "What is to be asked? Give --url, --callable or --command, or --config with a file "
-            "that has a section http, callable or command."
+            "Name the pipeline to ask: give --url, --callable or --command, or --config with a "
+            "file that has a section http, callable or command."
         )
-    _put_in_every(settings, config.target_name, given)
+    _put_shared(settings, config.target_name, options)
     return config
 
 
-def _put_stream(settings: dict[str, dict[str, Any]], given: Mapping[str, Any]) -> None:
-    """What is said of events goes before what the file says, key by key."""
-    told = {key: given[one] for one, key in _STREAM_OPTIONS.items() if given[one] is not None}
-    if told:
+def _target_settings(options: EvalOptions) -> dict[str, dict[str, Any]]:
+    """The settings of each target that are on the command line."""
+    settings: dict[str, dict[str, Any]] = {
+        "http": {
+            "url": options.url,
+            "method": options.method,
+            "headers": options.headers,
+            "body": options.body,
+            "health_url": options.health_url,
+            "config_url": options.config_url,
+        },
+        "callable": {"function": options.function},
+        "command": {"line": options.line},
+    }
+    return {
+        target: {key: value for key, value in section.items() if value}
+        for target, section in settings.items()
+    }
+
+
+def _put_stream(settings: dict[str, dict[str, Any]], options: EvalOptions) -> None:
+    """Override the settings of events key by key."""
+    stream = {"text": options.stream, "done": options.stream_end}
+    overrides = {key: value for key, value in stream.items() if value is not None}
+    if overrides:
         section = settings.setdefault("http", {})
-        section["stream"] = {**(section.get("stream") or {}), **told}
+        section["stream"] = {**(section.get("stream") or {}), **overrides}
 
 
-def _put_in_every(
-    settings: dict[str, dict[str, Any]], target: str, given: Mapping[str, Any]
-) -> None:
-    """Settings that more than one target has."""
+def _put_shared(settings: dict[str, dict[str, Any]], target: str, options: EvalOptions) -> None:
+    """Override the settings that several targets have."""
     section = settings.setdefault(target, {})
-    if given["paths"]:
-        section["response"] = {**section.get("response", {}), **given["paths"]}
-    if given["timeout"] is not None:
-        section["timeout"] = given["timeout"]
+    if options.paths:
+        section["response"] = {**section.get("response", {}), **options.paths}
+    if options.timeout is not None:
+        section["timeout"] = options.timeout
 
 
-def checked_folder(config: EvalConfig) -> Path:
-    """Where the run is kept.
+def required_folder(config: EvalConfig) -> Path:
+    """The folder of the run.
 
     Raises
     ------
     UsageError
-        If nothing says it.
+        If neither the command line nor the file names it.
     DataError
         If it is a file.
     """

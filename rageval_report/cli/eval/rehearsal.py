@@ -1,115 +1,118 @@
-"""What eval would ask, without asking anybody: the queries, and the calls of the judge."""
+"""What eval would ask, without asking: the queries, and the calls of the judge."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import rageval_report
-from rageval_report._registry import load
-from rageval_report.cli.eval.metrics import JUDGED
-from rageval_report.cli.judge.judging import JUDGES, Judging, estimate_result
+import pandas as pd
 
-if TYPE_CHECKING:
-    from rageval_report.cli.eval.queries import Asked
-    from rageval_report.judges import Rubric
-    from rageval_report.judges.chats.over_http import HttpChat
-    from rageval_report.results import Result
+from rageval_report.cli.eval.default_metrics import JUDGED
+from rageval_report.cli.eval.eval_queries import QuerySource
+from rageval_report.cli.judge.setup import JudgeSetup, estimate_result
+from rageval_report.judges import Rubric, estimate
+from rageval_report.judges.chats.over_http import HttpChat
+from rageval_report.readers.record_files import read_records
+from rageval_report.records import record_table
+from rageval_report.results import Result
+from rageval_report.runner.query_source import queries_of, sample_mask
 
 _RECORDS = ("records.parquet", "records.jsonl")
 _UNKNOWN = ("n_cached", "prompt_tokens", "completion_tokens", "cost_usd", "max_cost_usd")
 
-# What stands for the answer of a query that was not asked yet, so that calls can be counted.
+# A stand-in for the answer of a query that was not asked yet, so that calls can be counted.
 _STAND_IN = {"answer": "An answer.", "contexts": ["A context."]}
 
 
-def rehearsed(
-    asked: Asked,
+def rehearse(
+    queries: QuerySource,
     folder: Path,
     rubrics: Sequence[Rubric],
     chat: HttpChat | None,
-    judging: Judging,
+    setup: JudgeSetup,
 ) -> dict[str, Result]:
-    """What would be asked of the pipeline, and of the judge where there is one.
+    """What would be asked of the pipeline, and of the judge if there is one.
 
     Parameters
     ----------
-    asked : Asked
+    queries : QuerySource
         The queries.
     folder : Path
-        If it holds the answers of a run, the judge's tokens are worked out from them.
+        If it holds the answers of a run, the judge's tokens are estimated from them.
     rubrics : sequence of Rubric
-        Those that are named; else what a judge is asked without any.
+        The rubrics that are named; if empty, those that are judged by default.
     chat : HttpChat, optional
         The judge.
-    judging : Judging
-        How it is asked.
+    setup : JudgeSetup
+        How the judge is asked.
     """
-    queries = _chosen(asked)
-    there = next((folder / one for one in _RECORDS if (folder / one).exists()), None)
-    results = {"pipeline": _pipeline(asked, len(queries), there)}
+    rows = _drawn_rows(queries)
+    paths = [folder / name for name in _RECORDS]
+    records = next((path for path in paths if path.exists()), None)
+    results = {"pipeline": _pipeline_result(queries, len(rows), records)}
     if chat is not None:
-        results["judge"] = _judge(queries, there, rubrics, chat, judging)
+        results["judge"] = _judge_result(rows, records, rubrics, chat, setup)
     return results
 
 
-def _chosen(asked: Asked) -> list[dict[str, Any]]:
+def _drawn_rows(source: QuerySource) -> list[dict[str, Any]]:
     """The queries that are drawn, as rows."""
-    queries = load("rageval_report.runner.query_source:queries_of")(asked.queries)
-    drawn = load("rageval_report.runner.query_source:sample_mask")
-    mask = drawn(len(queries), asked.run.samples, asked.run.seed)
+    queries = queries_of(source.queries)
+    is_drawn = sample_mask(len(queries), source.run.samples, source.run.seed)
     return [
-        {**one.other_fields, "query_id": one.query_id, "question": one.question}
-        for one in queries
-        if mask[one.row]
+        {**query.other_fields, "query_id": query.query_id, "question": query.question}
+        for query in queries
+        if is_drawn[query.row]
     ]
 
 
-def _pipeline(asked: Asked, n: int, there: Path | None) -> Result:
-    row = {"target": asked.run.target_name, "n_queries": n, "warm_up": asked.run.warm_up}
+def _pipeline_result(queries: QuerySource, n: int, records: Path | None) -> Result:
+    row = {"target": queries.run.target_name, "n_queries": n, "warm_up": queries.run.warm_up}
     notes = ["nothing was asked"]
-    if there is not None:
-        notes.append(f"{there} holds answers: with --resume these are not asked again")
-    frame = load("pandas:DataFrame")([row])
-    result: Result = load("rageval_report:Result")("The pipeline", frame, asked.about, tuple(notes))
-    return result
+    if records is not None:
+        notes.append(f"{records} holds answers: with --resume these are not asked again")
+    return Result("The pipeline", pd.DataFrame([row]), queries.about, tuple(notes))
 
 
-def _judge(
-    queries: list[dict[str, Any]],
-    there: Path | None,
+def _judge_result(
+    rows: list[dict[str, Any]],
+    records: Path | None,
     rubrics: Sequence[Rubric],
     chat: HttpChat,
-    judging: Judging,
+    setup: JudgeSetup,
 ) -> Result:
-    if there is not None:
-        rows: Any = rageval_report.read_records(there, unretrieved_citations="keep")
+    table: object
+    if records is not None:
+        table = read_records(records, unretrieved_citations="keep")
     else:
-        rows = [{**one, **_STAND_IN} for one in queries]
-    known = {"cache": judging.cache(), "prices": judging.prices(chat.model)}
-    frame = load(f"{JUDGES}:estimate")(
-        rows, list(rubrics) or _by_default(rows), chat, n_repeats=judging.repeats, **known
+        table = [{**row, **_STAND_IN} for row in rows]
+    frame = estimate(
+        table,
+        list(rubrics) or _default_rubrics(table),
+        chat,
+        n_repeats=setup.repeats,
+        cache=setup.cache(),
+        prices=setup.prices(chat.model),
     )
-    if there is not None:
-        return estimate_result(judging, chat, frame)
-    result: Result = load("rageval_report:Result")(
+    if records is not None:
+        return estimate_result(setup, chat, frame)
+    return Result(
         "Estimate",
         frame.assign(**dict.fromkeys(_UNKNOWN, math.nan)),
-        {"judge_model": chat.model, "n_repeats": judging.repeats},
+        {"judge_model": chat.model, "n_repeats": setup.repeats},
         (
-            "no answers are there yet: calls are counted as if every query was answered from "
+            "there are no answers yet: calls are counted as if every query was answered from "
             "contexts; tokens and cost are known once FOLDER holds answers, as those of a run with "
             "--samples 20 --no-judge",
         ),
         headline=("judge", "n_queries", "n_not_judged", "n_calls"),
     )
-    return result
 
 
-def _by_default(rows: Any) -> list[str]:
-    """What is judged where no rubric is named: what the fields allow."""
-    table = load("rageval_report.records:record_table")(rows, unretrieved_citations="keep")
-    names = {str(one) for one in table if table[one].notna().any()}
+def _default_rubrics(rows: object) -> list[str]:
+    """The rubrics that are judged if none is named: those whose fields the rows have."""
+    table = record_table(rows, unretrieved_citations="keep")
+    names = {str(column) for column in table if table[column].notna().any()}
     return [rubric for fields, rubric in JUDGED if names.issuperset(fields)]

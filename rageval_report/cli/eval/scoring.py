@@ -1,84 +1,84 @@
-"""What eval makes of the answers: computed, judged, and as much of it kept as there is."""
+"""eval: the answers are computed and judged, and as much as possible of it is kept."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import rageval_report
-from rageval_report._registry import load
-from rageval_report.cli.eval.blocks import InBlocks, is_large
-from rageval_report.cli.eval.metrics import allowed, judgeable
+import pandas as pd
+
+from rageval_report.cli.eval.blocks import RecordBlocks, is_large
+from rageval_report.cli.eval.config import EvalConfig
+from rageval_report.cli.eval.default_metrics import allowed_metrics, allowed_rubrics
+from rageval_report.cli.eval.eval_queries import QuerySource
 from rageval_report.cli.notes import note
 from rageval_report.errors import DataError, JudgeError, PipelineError
+from rageval_report.judges import Rubric
+from rageval_report.judges.chats.over_http import HttpChat
+from rageval_report.metrics.views import Tools
+from rageval_report.readers.record_files import read_records
+from rageval_report.runner import FinishedRun
+from rageval_report.scoring.blocks import score_blocks
+from rageval_report.scoring.compute import lacking_fields
+from rageval_report.scoring.records import WithJudged, score_and_judge
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from rageval_report.cli.eval.config import EvalConfig
-    from rageval_report.cli.eval.queries import Asked
-    from rageval_report.judges import Rubric
-    from rageval_report.judges.chats.over_http import HttpChat
-    from rageval_report.runner import FinishedRun
-    from rageval_report.scoring.records import WithJudged
-
-# Where a server that tells its settings may name the model that gives the answers.
+# The names under which a server's configuration may hold the model that gives the answers.
 _GENERATORS = ("llm_model", "generator_model", "generation_model", "generator", "model")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is computed and judged, and by whom; known before the pipeline is asked.
+class ScoringPlan:
+    """What is computed and judged, and by which model; known before the pipeline is asked.
 
     Parameters
     ----------
     computed : tuple of str
-        Names of metrics; what the fields allow where there are none.
+        Names of metrics; if empty, those that the fields allow.
     rubrics : tuple of Rubric
-        What is judged.
-    judges_what_it_can : bool
-        Whether it is judged what the fields allow.
+        The rubrics to judge by.
+    judges_by_default : bool
+        Whether the rubrics are those that the fields allow.
     chat : HttpChat, optional
         The judge.
     how : dict
-        How it is asked.
+        How the judge is asked.
     """
 
     computed: tuple[str, ...] = ()
     rubrics: tuple[Rubric, ...] = ()
-    judges_what_it_can: bool = False
+    judges_by_default: bool = False
     chat: HttpChat | None = None
     how: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """What came of it.
+    """The scores of a run.
 
     Parameters
     ----------
-    found : WithJudged
+    scored : WithJudged
         All that was computed and judged.
     failure : str, optional
-        Why nothing was judged, where something should have been.
+        Why nothing was judged, although something should have been.
     """
 
-    found: WithJudged
+    scored: WithJudged
     failure: str | None = None
 
 
-def check_answered(finished: FinishedRun, where: str) -> None:
-    """Refuse a run without a single answer, with what the pipeline said.
+def check_answered(finished: FinishedRun, target: str) -> None:
+    """Refuse a run without a single answer, with the errors of the pipeline.
 
     Parameters
     ----------
     finished : FinishedRun
         The run.
-    where : str
-        The option that says whom to ask.
+    target : str
+        The option that names the target.
 
     Raises
     ------
@@ -87,19 +87,19 @@ def check_answered(finished: FinishedRun, where: str) -> None:
     """
     if finished.n_answered:
         return
-    records = _records(finished)
+    records = _read_answers(finished)
     pairs = zip(records["error"].map(str), records["error_kind"].map(str), strict=True)
     errors = Counter(error.removeprefix(f"{kind}: ") for error, kind in pairs)
-    told = "; ".join(f"{n} of {finished.n}: {why}" for why, n in errors.most_common(3))
+    reasons = "; ".join(f"{n} of {finished.n}: {error}" for error, n in errors.most_common(3))
     raise PipelineError(
-        f"no query has an answer, so there is nothing to score; check {where}. {told}"
+        f"no query has an answer, so there is nothing to score; check {target}. {reasons}"
     )
 
 
-def scored_run(
-    finished: FinishedRun, asked: Asked, folder: Path, config: EvalConfig, wanted: Wanted
+def score_answers(
+    finished: FinishedRun, queries: QuerySource, folder: Path, config: EvalConfig, plan: ScoringPlan
 ) -> ScoredRun:
-    """Compute and judge; where the judge fails, what was computed stays.
+    """Compute and judge; if the judge fails, what was computed is kept.
 
     Raises
     ------
@@ -108,82 +108,87 @@ def scored_run(
     JudgeError
         If the judge fails, and nothing was to be computed.
     """
-    blocks = InBlocks(finished) if is_large(finished) else None
-    records = _records(finished) if blocks is None else blocks.sketch()
-    computed, rubrics = _metrics(records, finished, config, wanted)
-    _tell_lacking(records, computed)
-    named = None if config.judge is None else config.judge.generator
-    generator = named or _generator(finished.config)
+    blocks = RecordBlocks(finished) if is_large(finished) else None
+    records = _read_answers(finished) if blocks is None else blocks.sketch()
+    computed, rubrics = _metrics(records, finished, config, plan)
+    _note_missing_fields(records, computed)
+    generator = config.judge.generator if config.judge is not None else None
+    judging = {**plan.how, "generator": generator or _generator(finished.config)}
+    name = config.run.name or folder.absolute().name
+    about = {**queries.about, **finished.config}
 
-    options = {
-        "name": config.run.name or folder.absolute().name,
-        "tools": load("rageval_report.metrics.views:Tools")(duplicates="best"),
-        "chat": wanted.chat,
-        "judging": {**wanted.how, "generator": generator} if wanted.how else {},
-        "config": {**asked.about, **finished.config},
-        "created": finished.created,
-    }
-
-    def score(metrics: list[Any]) -> WithJudged:
+    def score(metrics: Sequence[str | Rubric]) -> WithJudged:
         if blocks is None:
-            how = load("rageval_report.scoring.records:score_and_judge")
-            whole: WithJudged = how(records, metrics, lacking="unscored", **options)
-            return whole
-        told = f"the whole texts of this large run are in {finished.records}"
-        in_blocks: WithJudged = load("rageval_report.scoring.blocks:score_blocks")(
-            blocks, metrics, notes=(told,), **options
+            return score_and_judge(
+                records,
+                metrics,
+                name=name,
+                tools=Tools(duplicates="best"),
+                lacking="unscored",
+                chat=plan.chat,
+                judging=judging if plan.how else {},
+                config=about,
+                created=finished.created,
+            )
+        return score_blocks(
+            blocks,
+            metrics,
+            name=name,
+            tools=Tools(duplicates="best"),
+            chat=plan.chat,
+            judging=judging if plan.how else {},
+            notes=(f"the whole texts of this large run are in {finished.records}",),
+            config=about,
+            created=finished.created,
         )
-        return in_blocks
 
     try:
-        found = score([*computed, *rubrics])
+        scored = score([*computed, *rubrics])
     except (DataError, JudgeError) as exc:
-        if not (rubrics and computed):
-            if rubrics:
-                note(f"nothing was judged; the answers are kept in {folder}: go on with --resume")
-            raise
-        return ScoredRun(score(computed), str(exc))
-    return ScoredRun(found, None if found.judged is None else found.judged.failure)
+        if rubrics and computed:
+            return ScoredRun(score(computed), str(exc))
+        if rubrics:
+            note(f"nothing was judged; the answers are kept in {folder}: go on with --resume")
+        raise
+    return ScoredRun(scored, None if scored.judged is None else scored.judged.failure)
 
 
-def _records(finished: FinishedRun) -> pd.DataFrame:
-    """The answers; gold that they cannot be held against shall not cost them."""
-    return rageval_report.read_records(
-        finished.records, unretrieved_citations="keep", unplaced_gold="drop"
-    )
+def _read_answers(finished: FinishedRun) -> pd.DataFrame:
+    """The answers; gold that does not fit them is dropped, so that it does not cost the run."""
+    return read_records(finished.records, unretrieved_citations="keep", unplaced_gold="drop")
 
 
 def _metrics(
-    records: pd.DataFrame, finished: FinishedRun, config: EvalConfig, wanted: Wanted
-) -> tuple[list[str], list[Any]]:
-    """What was asked for, else what the fields allow."""
-    is_named = bool(wanted.computed or (config.run.metrics and wanted.rubrics))
-    computed = [*wanted.computed] if is_named else allowed(records, config.groups)
-    judged = judgeable(records) if wanted.judges_what_it_can else [*wanted.rubrics]
-    if not computed and not judged:
-        there = [str(one) for one in records if records[one].notna().any()]
+    records: pd.DataFrame, finished: FinishedRun, config: EvalConfig, plan: ScoringPlan
+) -> tuple[list[str], list[str | Rubric]]:
+    """The metrics and rubrics that are named, else those that the fields allow."""
+    is_named = bool(plan.computed or (config.run.metrics and plan.rubrics))
+    computed = [*plan.computed] if is_named else allowed_metrics(records, config.groups)
+    rubrics: list[str | Rubric] = [*plan.rubrics]
+    if plan.judges_by_default:
+        rubrics = [*allowed_rubrics(records)]
+    if not computed and not rubrics:
+        fields = [str(column) for column in records if records[column].notna().any()]
         raise DataError(
             f"the answers are in {finished.records}, but no metric can be computed from what they "
-            f"and the queries hold ({', '.join(there)}): relevant and retrieved give recall, "
+            f"and the queries hold ({', '.join(fields)}): relevant and retrieved give recall, "
             "reference and answer exact_match; others are named with --metric"
         )
-    return computed, judged
+    return computed, rubrics
 
 
-def _tell_lacking(records: pd.DataFrame, computed: list[str]) -> None:
-    """Which metrics stay without a score, for want of what; a sentence for each set of fields."""
+def _note_missing_fields(records: pd.DataFrame, computed: list[str]) -> None:
+    """Note which metrics stay without a score, one sentence for each set of missing fields."""
     if not computed:
         return
-    without: dict[tuple[str, ...], list[str]] = {}
-    for name, fields in load("rageval_report.scoring.compute:lacking_fields")(
-        records, computed
-    ).items():
-        without.setdefault(fields, []).append(name)
-    for fields, names in without.items():
+    names_by_fields: dict[tuple[str, ...], list[str]] = {}
+    for name, fields in lacking_fields(records, computed).items():
+        names_by_fields.setdefault(fields, []).append(name)
+    for fields, names in names_by_fields.items():
         note(f"{', '.join(names)}: not applicable, the records have no {' and no '.join(fields)}")
 
 
 def _generator(config: Mapping[str, Any]) -> str | None:
-    """The model that gives the answers, where the server's settings name it."""
-    told = (config.get(name) for name in _GENERATORS)
-    return next((one for one in told if isinstance(one, str) and one.strip()), None)
+    """The model that gives the answers, if the server's configuration names it."""
+    values = (config.get(name) for name in _GENERATORS)
+    return next((value for value in values if isinstance(value, str) and value.strip()), None)

@@ -1,45 +1,42 @@
-"""What a file of settings says of the judge: the section ``judge``."""
+"""The section ``judge`` of a file of settings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rageval_report._registry import load
 from rageval_report.errors import DataError
+from rageval_report.judges import Rubric, read_rubric
+from rageval_report.metrics.performance import checked_prices
 
-if TYPE_CHECKING:
-    from rageval_report.judges.rubric import Rubric
-
-_JUDGES = "rageval_report.judges"
 _RUBRIC_FILES = (".yaml", ".yml", ".json", ".toml")
 
 
 @dataclass(frozen=True)
 class JudgeSection:
-    """Who judges, by what, and how; what stands on the command line goes before it.
+    """The rubrics, the model that judges, and how it is asked; the command line overrides it.
 
     Parameters
     ----------
     enabled : bool
         Whether anything is judged at all.
     rubrics : tuple of str
-        Names, and files of rubrics of your own.
+        Names of rubrics, and files of your own rubrics.
     provider, model, base_url, api_key_env : str, optional
-        Whom to ask.
+        The chat model that judges.
     temperature, max_tokens, timeout, structured, extra_body
         As `rageval_report.judges.chats.over_http.Options` has them.
     max_retries : int, optional
-        How often a call is tried again after a failure that may pass.
+        How often a call is repeated after a temporary failure.
     concurrency, per_minute, n_repeats, max_cost, give_up_after
         As for `rageval_report.judges.judge`.
     prices : dict
-        By model, US dollars a million tokens sent and received.
+        By model, US dollars per million tokens sent and received.
     cache : str or bool, optional
-        A file; the user's where not given; none where false.
+        A file; the user's own cache if omitted; no cache if false.
     generator : str, optional
-        The model that gives the answers, where neither they nor the server say it.
+        The model that gives the answers, if neither they nor the server name it.
 
     Examples
     --------
@@ -73,20 +70,18 @@ class JudgeSection:
             raise DataError(f"judge.max_retries must be at least 0; got {self.max_retries}")
         if self.prices:
             try:
-                load("rageval_report.metrics.performance:checked_prices")(self.prices)
+                checked_prices(self.prices)
             except DataError as exc:
                 raise DataError(f"judge.prices: {exc}") from exc
 
     @property
     def max_attempts(self) -> int | None:
-        """How often a call is made at most."""
+        """The largest number of attempts of one call."""
         return None if self.max_retries is None else self.max_retries + 1
 
-    def chosen(self) -> list[str | Rubric]:
-        """The rubrics, those of files read."""
+    def read_rubrics(self) -> list[str | Rubric]:
+        """The rubrics; those in files are read."""
         return [
-            load(f"{_JUDGES}:read_rubric")(one)
-            if Path(one).suffix.lower() in _RUBRIC_FILES
-            else one
-            for one in self.rubrics
+            read_rubric(rubric) if Path(rubric).suffix.lower() in _RUBRIC_FILES else rubric
+            for rubric in self.rubrics
         ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, read_records
-from rageval_report.cli.judge.judging import Judging
+from rageval_report.cli.judge.setup import JudgeSetup
 from rageval_report.demo.server import (
     ExtractiveRag,
     Faults,
@@ -104,7 +104,7 @@ def test_queries_of_a_table_will_do(demo_folder, run):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("--records queries.jsonl", "Give --url, --callable or --command"),
+        ("--records queries.jsonl", "give --url, --callable or --command"),
         ("--callable my_rag:answer", "Missing option '--records'"),
         ("--callable my_rag:answer --url http://h --records queries.jsonl", "Give one of --url"),
         ("--callable my_rag:answr --records queries.jsonl", "the module has no 'answr'"),
@@ -272,7 +272,7 @@ def test_repeats_show_the_noise_of_the_judge(judged, judge_server):
 
 def test_what_was_judged_before_ctrl_c_is_kept_and_told_by_the_exit_code(judged, monkeypatch):
     lines = [Reply('{"reasoning": "good", "score": 5}'), KeyboardInterrupt()]
-    monkeypatch.setattr(Judging, "chat", lambda _: ScriptedChat(lines))
+    monkeypatch.setattr(JudgeSetup, "chat", lambda _: ScriptedChat(lines))
     result = judged("--judge", "coherence", "--judge-concurrency", "1")
     assert result.exit_code == 130
     saved = RAGPipelineEvaluation.load(None, "run/scores.json")

@@ -21,14 +21,14 @@ def large(monkeypatch):
     """What counts as large here: more than two queries, read two at a time."""
 
     def lower(most: int = 2, rows: int = 2) -> None:
-        blocks = eval_blocks.InBlocks.__call__
+        blocks = eval_blocks.RecordBlocks.__call__
 
         def by_two(self):
             for block in blocks(self):
                 yield from (block.iloc[at : at + rows] for at in range(0, len(block), rows))
 
         monkeypatch.setattr(eval_blocks, "MOST_WHOLE", most)
-        monkeypatch.setattr(eval_blocks.InBlocks, "__call__", by_two)
+        monkeypatch.setattr(eval_blocks.RecordBlocks, "__call__", by_two)
 
     return lower
 

@@ -132,7 +132,7 @@ def test_a_file_of_ragbench_is_understood():
     assert config.datasets == ("ragbench", "squad_v2")
     assert config.folder == Path("data/eval_runs/monday")
     assert (config.judge.max_attempts, config.judge.temperature) == (4, 0.0)
-    retrieval = config.groups.named()[0][1]
+    retrieval = config.groups.by_fields()[0][1]
     assert retrieval == ("recall@1", "recall@5", "precision@3", "reciprocal_rank", "ndcg@10")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, read_records
-from rageval_report.cli.eval.queries import questions_of
+from rageval_report.cli.eval.eval_queries import dataset_questions
 from rageval_report.datasets import load_dataset
 from rageval_report.errors import DataError
 
@@ -87,7 +87,7 @@ def test_data_sets_stand_in_the_file(run):
 
 
 def test_the_texts_that_hold_the_answers_are_shown_to_no_pipeline():
-    told = questions_of(["squad_v2=squad.json"])
+    told = dataset_questions(["squad_v2=squad.json"])
     assert "passages" in load_dataset("squad_v2", "squad.json")
     assert "passages" not in told
 
@@ -102,7 +102,7 @@ def test_a_run_on_data_sets_is_resumed(run):
 
 def test_a_data_set_that_is_named_twice_is_refused():
     with pytest.raises(DataError, match="'gold' is named twice"):
-        questions_of(["gold.jsonl", "gold.jsonl"])
+        dataset_questions(["gold.jsonl", "gold.jsonl"])
 
 
 @pytest.mark.parametrize(

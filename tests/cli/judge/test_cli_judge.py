@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rageval_report import METRICS, RAGPipelineEvaluation
-from rageval_report.cli.judge.judging import Judging
+from rageval_report.cli.judge.setup import JudgeSetup
 from rageval_report.judges import Reply, ScriptedChat
 
 SECRET = "sk-very-secret-0123456789"
@@ -160,7 +160,7 @@ def test_the_cache_is_counted_and_cleared(judge, run):
 @pytest.mark.parametrize("words", [["--judge", "coherence"], ["--against", "new.jsonl"]])
 def test_ctrl_c_keeps_what_was_judged_and_is_told_by_the_exit_code(judge, monkeypatch, words):
     lines = [Reply('{"reasoning": "good", "score": 5, "better": "1"}'), KeyboardInterrupt()]
-    monkeypatch.setattr(Judging, "chat", lambda _: ScriptedChat(lines))
+    monkeypatch.setattr(JudgeSetup, "chat", lambda _: ScriptedChat(lines))
     result = judge("old.jsonl", *words, "--concurrency", "1", "--queries", "run.csv")
     assert result.exit_code == 130
     assert "stopped before the end: interrupted" in result.stdout

@@ -1,4 +1,4 @@
-"""Where in the file of settings stands what an error is about."""
+"""The line of a YAML file that an error is about."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 from rageval_report._registry import load
 from rageval_report.errors import RagevalError, UnknownNameError
 
-# How errors call the whole file, and how a message begins that names the place of a value.
+# How errors call the whole file, and how a message that names the place of a value begins.
 _TOP = ("the configuration", "the settings")
 _PLACE = re.compile(r"[^\s:]+")
 
 
 def line_of(text: str, exc: RagevalError) -> int | None:
-    r"""The line of the key or the value that is wrong, as far as the message names its place.
+    r"""The line of the key or the value that is wrong; None if the message does not name it.
 
     Parameters
     ----------
     text : str
         The file.
     exc : RagevalError
-        What is wrong in it. It begins with the place, as "judge.prices.m: ...", or names a key or a
-        value that is not known.
+        The error. It begins with the place, as in "judge.prices.m: ...", or names an unknown key or
+        value.
 
     Examples
     --------
@@ -32,7 +32,8 @@ def line_of(text: str, exc: RagevalError) -> int | None:
     >>> line_of("judge:\n  model: llama3.1\n  max_cost: much\n", wrong)
     3
     """
-    document = load("yaml").compose(text, load("yaml:SafeLoader"))
+    yaml = load("yaml")  # by name: it comes with an extra, and eval without --config needs none
+    document = yaml.compose(text, yaml.SafeLoader)
     if not isinstance(exc, UnknownNameError):
         return _line_at(document, _PLACE.match(str(exc)))
     if exc.what.startswith("key of "):
@@ -43,27 +44,27 @@ def line_of(text: str, exc: RagevalError) -> int | None:
 
 
 def _line_at(document: Any, place: re.Match[str] | None) -> int | None:
-    """The line of what a message begins with, as ``judge.prices.m`` or ``metrics[2]``."""
+    """The line of the place that a message begins with: ``judge.prices.m`` or ``metrics[2]``."""
     if place is None:
         return None
-    return _line_under(document, [one for one in re.split(r"[.\[\]]", place[0]) if one])
+    return _line_under(document, [step for step in re.split(r"[.\[\]]", place[0]) if step])
 
 
 def _line_under(node: Any, steps: list[str]) -> int | None:
     """The line of a key, or of the item of a list, step by step from the top."""
     line = None
     while steps:
-        found = _step(node, steps)
-        if found is None:
+        step = _take_step(node, steps)
+        if step is None:
             return None
-        line, node, steps = found
+        line, node, steps = step
     return line
 
 
-def _step(node: Any, steps: list[str]) -> tuple[int, Any, list[str]] | None:
+def _take_step(node: Any, steps: list[str]) -> tuple[int, Any, list[str]] | None:
     """The line and the node one step further, and the steps that are left.
 
-    A key may hold a dot itself, as the name of a model does.
+    A key may contain a dot itself, as names of models do.
     """
     if node is not None and node.id == "sequence" and steps[0].isdigit():
         items = node.value[int(steps[0]) :]
@@ -81,9 +82,9 @@ def _scalars(node: Any) -> Iterator[tuple[str, int]]:
         if node is not None:
             yield node.value, node.start_mark.line + 1
         return
-    for one in node.value:
-        for inner in one if isinstance(one, tuple) else (one,):
-            yield from _scalars(inner)
+    for child in node.value:  # a mapping holds pairs of a key and a value
+        for part in child if isinstance(child, tuple) else (child,):
+            yield from _scalars(part)
 
 
 def _entries(node: Any) -> list[tuple[Any, Any]]:

@@ -1,17 +1,15 @@
-"""Which metrics eval computes and lets judge, where they are not all named."""
+"""The metrics that are computed and the rubrics that are judged if none are named."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 Fields = tuple[str, ...]
 Names = tuple[str, ...]
 
-# What is computed where nothing is asked for: the metrics for which the fields are there.
+# What is computed if no metric is named: those whose fields the records have.
 _DEFAULTS: tuple[tuple[Fields, Names], ...] = (
     (("relevant", "retrieved"), ("recall@5", "ndcg@10", "reciprocal_rank")),
     (("reference", "answer"), ("exact_match", "token_f1")),
@@ -20,7 +18,7 @@ _DEFAULTS: tuple[tuple[Fields, Names], ...] = (
     (("latency_ms",), ("latency_ms",)),
 )
 
-# What is judged where a judge is named and no rubric: those for which the fields are there.
+# What is judged if a judge is named but no rubric: those whose fields the records have.
 JUDGED: tuple[tuple[Fields, str], ...] = (
     (("answer", "contexts"), "faithfulness"),
     (("answer", "reference"), "answer_correctness"),
@@ -35,13 +33,13 @@ class MetricGroups:
     Parameters
     ----------
     retrieval, generation, citation, abstention, performance : bool
-        Which groups; of each, the metrics for which the fields are there.
+        Whether to compute the group: those of its metrics whose fields the records have.
     recall_k_values, precision_k_values : tuple of int
         The cutoffs of recall and precision.
 
     Examples
     --------
-    >>> MetricGroups(citation=False, recall_k_values=(5,), precision_k_values=()).named()[0]
+    >>> MetricGroups(citation=False, recall_k_values=(5,), precision_k_values=()).by_fields()[0]
     (('relevant', 'retrieved'), ('recall@5', 'reciprocal_rank', 'ndcg@10'))
     """
 
@@ -53,11 +51,11 @@ class MetricGroups:
     recall_k_values: tuple[int, ...] = (1, 3, 5, 10)
     precision_k_values: tuple[int, ...] = (1, 3, 5)
 
-    def named(self) -> tuple[tuple[Fields, Names], ...]:
+    def by_fields(self) -> tuple[tuple[Fields, Names], ...]:
         """The metrics of the groups, by the fields that they need."""
         recalls = tuple(f"recall@{k}" for k in self.recall_k_values)
         precisions = tuple(f"precision@{k}" for k in self.precision_k_values)
-        found: list[tuple[bool, Fields, Names]] = [
+        groups: list[tuple[bool, Fields, Names]] = [
             (
                 self.retrieval,
                 ("relevant", "retrieved"),
@@ -73,27 +71,27 @@ class MetricGroups:
             (self.performance, ("latency_ms",), ("latency_ms",)),
             (self.performance, ("cost_usd",), ("cost_usd",)),
         ]
-        return tuple((fields, names) for is_on, fields, names in found if is_on)
+        return tuple((fields, names) for is_on, fields, names in groups if is_on)
 
 
-def allowed(records: pd.DataFrame, groups: MetricGroups | None = None) -> list[str]:
-    """The metrics for which the fields are there.
+def allowed_metrics(records: pd.DataFrame, groups: MetricGroups | None = None) -> list[str]:
+    """The metrics whose fields the records have.
 
     Parameters
     ----------
     records : DataFrame
         As `rageval_report.records.record_table` gives them.
     groups : MetricGroups, optional
-        Which groups; a few metrics of each where not given.
+        The groups; if omitted, a few metrics of each.
     """
-    wanted = _DEFAULTS if groups is None else groups.named()
-    return [name for fields, names in wanted if _has(records, fields) for name in names]
+    candidates = _DEFAULTS if groups is None else groups.by_fields()
+    return [name for fields, names in candidates if _has_fields(records, fields) for name in names]
 
 
-def judgeable(records: pd.DataFrame) -> list[str]:
-    """The rubrics of `JUDGED` for which the fields are there."""
-    return [name for fields, name in JUDGED if _has(records, fields)]
+def allowed_rubrics(records: pd.DataFrame) -> list[str]:
+    """The rubrics of `JUDGED` whose fields the records have."""
+    return [name for fields, name in JUDGED if _has_fields(records, fields)]
 
 
-def _has(records: pd.DataFrame, fields: Fields) -> bool:
-    return all(one in records and records[one].notna().any() for one in fields)
+def _has_fields(records: pd.DataFrame, fields: Fields) -> bool:
+    return all(name in records and records[name].notna().any() for name in fields)

@@ -1,0 +1,241 @@
+"""A command is a class of its options, and the name of the function that runs it.
+
+`option` and `argument` declare a field and what click reads into it, in one place; `Command` makes
+the click command, and the docstring of the class is its help page. The modules that declare options
+import click only, so help is fast: the library is imported by the body, when the command runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, dataclass_transform
+
+import click
+
+from rageval_report._registry import load
+
+if TYPE_CHECKING:
+    _TextType = click.ParamType[str]  # generic for type checkers only: click 8.1 is not
+else:
+    _TextType = click.ParamType
+
+Body: TypeAlias = Callable[[object], int | None]
+ParameterMaker: TypeAlias = Callable[[str], click.Parameter]
+_Parser: TypeAlias = Callable[[str], object]
+_Callback: TypeAlias = Callable[[click.Context, click.Parameter, Any], object]
+
+
+def examples_text(*lines: str) -> str:
+    r"""The end of a help page: commands to copy, each on a line of its own.
+
+    Examples
+    --------
+    >>> examples_text("rageval-report demo")
+    '\x08\nExamples:\n  rageval-report demo'
+    """
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def option(
+    *flags: str,
+    help: str | Callable[[], str] | None = None,  # noqa: A002  (click's name)
+    metavar: str | None = None,
+    type: click.ParamType[Any] | type[object] | None = None,  # noqa: A002
+    default: object = None,
+    show_default: bool | str | None = None,
+    required: bool = False,
+    multiple: bool = False,
+    is_flag: bool = False,
+    parse: _Parser | None = None,
+    parse_all: Callable[[tuple[str, ...]], object] | None = None,
+) -> Any:
+    """A field that an option of the command line sets.
+
+    Parameters
+    ----------
+    *flags : str
+        As "--output" and "-o".
+    help : str or callable, optional
+        The help text, or a function that makes it when help is shown, if it lists what plug-ins may
+        add to.
+    metavar, type, default, required, multiple, is_flag
+        As for `click.option`.
+    show_default : bool or str, optional
+        Whether, or as what, help shows the default; if omitted, it is shown where there is one.
+    parse : callable, optional
+        It turns the text of the option into its value, each text of a multiple option.
+    parse_all : callable, optional
+        It turns all texts of a multiple option into one value.
+    """
+    shows = default not in (None, ()) and not is_flag if show_default is None else show_default
+
+    # click takes a default that is None for a value, so that nothing would be missing.
+    defaults = {} if default is None else {"default": default}
+
+    def parameter(name: str) -> click.Parameter:
+        return _Option(
+            [*flags, name],
+            late_help=help if callable(help) else None,
+            help=None if callable(help) else help,
+            metavar=metavar,
+            type=type,
+            show_default=shows,
+            required=required,
+            multiple=multiple,
+            is_flag=is_flag or None,
+            callback=_callback(parse, parse_all),
+            **defaults,
+        )
+
+    return parameter
+
+
+class _Option(click.Option):
+    """An option whose help may be made when it is shown."""
+
+    def __init__(self, *args: Any, late_help: Callable[[], str] | None, **settings: Any):
+        super().__init__(*args, **settings)
+        self._late_help = late_help
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        if self._late_help is not None:
+            self.help = self._late_help()
+        return super().get_help_record(ctx)
+
+
+class TableChoice(_TextType):
+    """A name of a table, which is read when a value is checked or help is shown, not before.
+
+    Parameters
+    ----------
+    what : str
+        What the names are, such as "format".
+    names : callable
+        It returns the names.
+    """
+
+    def __init__(self, what: str, names: Callable[[], Sequence[str]]):
+        self.name = what
+        self._names = names
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """The names, as `click.Choice` shows them."""
+        del param, ctx
+        return f"[{'|'.join(self._names())}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, if it is one of the table."""
+        names = self._names()
+        if value not in names:
+            listed = ", ".join(map(repr, names))
+            self.fail(f"{value!r} is not one of {listed}.", param, ctx)
+        return value
+
+
+def argument(*, metavar: str, nargs: int = 1, required: bool = True) -> Any:
+    """A field that a word of the command line sets, or several words where `nargs` is -1."""
+
+    def parameter(name: str) -> click.Parameter:
+        return click.Argument([name], metavar=metavar, nargs=nargs, required=required)
+
+    return parameter
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))
+class Options:
+    """The values of a command's options: for type checkers a frozen dataclass.
+
+    At run time it is lighter than one: help, which makes sixty such classes, takes 20 ms less.
+    """
+
+    def __init__(self, **values: object):
+        if unset := set(parameters_of(type(self))) - set(values):
+            raise TypeError(f"{type(self).__name__} needs {', '.join(sorted(unset))}")
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"options cannot be changed; tried to set {name} to {value!r}")
+
+
+def parameters_of(options: type[Options]) -> dict[str, ParameterMaker]:
+    """What makes click's parameters, by field: those of the class itself first, then inherited."""
+    makers: dict[str, ParameterMaker] = {}
+    for level in options.__mro__:
+        for name in inspect.get_annotations(level):
+            makers.setdefault(name, getattr(options, name))
+    return makers
+
+
+class Command(click.Command):
+    """A click command made of a class of options.
+
+    Parameters
+    ----------
+    options : type
+        A class of options. The help page lists its own first, then those of its base classes.
+    body : str
+        "module:function" of the function that takes such options; it returns the exit code, or None
+        for 0.
+    examples : sequence of str
+        Commands to copy, for the end of the help page.
+    name : str, optional
+        The name of the command; the function's name if omitted.
+    """
+
+    def __init__(
+        self, options: type[Options], body: str, *, examples: Sequence[str], name: str | None = None
+    ):
+        self.options = options
+        self.body = body
+        self.examples = tuple(examples)
+        super().__init__(
+            name or body.rpartition(":")[2],
+            callback=self._run,
+            params=[make(name) for name, make in parameters_of(options).items()],
+            help=inspect.getdoc(options),
+            epilog=examples_text(*examples),
+        )
+
+    def _run(self, **values: object) -> int | None:
+        body: Body = load(self.body)  # the only place where the command line imports its bodies
+        return body(self.options(**values))
+
+
+class Family(click.Group):
+    """Commands under one name, as ``golden check`` and ``golden split``.
+
+    Parameters
+    ----------
+    name : str
+        The name of the family.
+    description : str
+        The text of its help page.
+    commands : sequence of Command
+        Its members; the help page of the family ends with their examples.
+    """
+
+    def __init__(self, name: str, description: str, commands: Sequence[Command]):
+        examples = [example for command in commands for example in command.examples]
+        super().__init__(
+            name,
+            commands=list(commands),
+            help=inspect.cleandoc(description),
+            epilog=examples_text(*examples),
+        )
+
+
+def _callback(
+    parse: _Parser | None, parse_all: Callable[[tuple[str, ...]], object] | None
+) -> _Callback | None:
+    if parse is None and parse_all is None:
+        return None
+
+    def callback(_context: click.Context, _parameter: click.Parameter, value: Any) -> object:
+        if parse_all is not None:
+            return parse_all(value)
+        if parse is None or value is None:
+            return value
+        return tuple(map(parse, value)) if isinstance(value, tuple) else parse(value)
+
+    return callback

@@ -1,0 +1,143 @@
+"""compare: a baseline and candidates, as a comparison, its queries, its outcomes or its front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from rageval_report.analysis.comparing import comparison as comparing
+from rageval_report.analysis.comparing.answer_outcomes import (
+    correct_rule_of,
+    describe_correct_rules,
+)
+from rageval_report.analysis.ranking.leaderboard import rank
+from rageval_report.cli.compare import CompareOptions
+from rageval_report.cli.compare_queries import changed_queries
+from rageval_report.cli.output import Output
+from rageval_report.cli.sources import Loading
+from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.results import Result
+
+
+def compare(options: CompareOptions) -> None:
+    """Load the pipelines, compare them, and write the view that was chosen."""
+    views = (
+        options.by,
+        options.regressions,
+        options.improvements,
+        options.outcomes,
+        options.pareto,
+    )
+    if sum(map(bool, views)) > 1:
+        raise click.UsageError(
+            "Choose one of --by, --regressions, --improvements, --outcomes and --pareto."
+        )
+    output = Output.of(options)
+    changed_metric = options.regressions or options.improvements
+    metrics = (changed_metric,) if changed_metric else options.metrics
+    evaluations = _load(options, metrics)
+    notes = notes_of(evaluations)
+    if not options.candidates:
+        notes.append(
+            f"of the {len(evaluations)} pipelines in {options.baseline}, {evaluations[0].name} is "
+            "the baseline"
+        )
+    if options.outcomes:
+        tables = {
+            candidate.name: _outcomes(evaluations[0], candidate).with_notes(*notes)
+            for candidate in evaluations[1:]
+        }
+        _write_by_candidate(tables, output, options.limit)
+    elif options.pareto:
+        front = _pareto_front(evaluations, metrics, options)
+        output.write({front.title: front.with_notes(*notes)})
+    elif changed_metric:
+        comparison = _comparison(evaluations, metrics, options)
+        is_better = options.regressions is None
+        tables = {
+            name: result.with_notes(*notes)
+            for name, result in changed_queries(
+                comparison, changed_metric, better=is_better
+            ).items()
+        }
+        _write_by_candidate(tables, output, options.limit)
+    elif options.by is not None:
+        comparison = _comparison(evaluations, metrics, options)
+        by_group = comparison.slices(options.by, correction=options.correction)
+        output.write({options.by: by_group.with_notes(*notes)})
+    else:
+        comparison = _comparison(evaluations, metrics, options)
+        output.write({comparison.title: comparison.with_notes(*notes)})
+
+
+def notes_of(evaluations: Sequence[RAGPipelineEvaluation]) -> list[str]:
+    """The notes of all evaluations, each with the name of its pipeline."""
+    return [f"{evaluation.name}: {note}" for evaluation in evaluations for note in evaluation.notes]
+
+
+def _load(options: CompareOptions, metrics: tuple[str, ...]) -> list[RAGPipelineEvaluation]:
+    """The baseline and its candidates; without candidates, the pipelines of the one file."""
+    loading = Loading.of(options)
+    if options.candidates:
+        return loading.load_all([options.baseline, *options.candidates], metrics)
+    evaluations = loading.load_every([options.baseline], metrics)
+    if len(evaluations) == 1:
+        raise click.UsageError(
+            f"Missing argument 'CANDIDATE...': {options.baseline} holds one pipeline, "
+            f"{evaluations[0].name}; name the files to compare it with."
+        )
+    return evaluations
+
+
+def _comparison(
+    evaluations: list[RAGPipelineEvaluation], metrics: tuple[str, ...], options: CompareOptions
+) -> comparing.Comparison:
+    return comparing.compare(
+        *evaluations,
+        metrics=metrics or None,
+        test=options.test,
+        interval=options.interval,
+        correction=options.correction,
+        confidence_level=options.confidence_level,
+        missing=options.missing,
+        on=options.on,
+        clusters=options.clusters,
+        margin=options.margin,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
+    )
+
+
+def _pareto_front(
+    evaluations: list[RAGPipelineEvaluation], metrics: tuple[str, ...], options: CompareOptions
+) -> Result:
+    """The Pareto front of all runs, over the metrics that are named or the usual objectives."""
+    ranking = rank(
+        *evaluations,
+        confidence_level=options.confidence_level,
+        missing=options.missing,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
+        on=options.on,
+    )
+    return ranking.pareto(metrics or None)
+
+
+def _outcomes(baseline: RAGPipelineEvaluation, candidate: RAGPipelineEvaluation) -> Result:
+    table = baseline.comparative_detailed_summary(candidate)
+    counts = ", ".join(f"{n} {name}" for name, n in table.notna().sum().items())
+    rule = correct_rule_of(baseline)
+    rules = [(baseline, rule), (candidate, candidate.correct_rule or rule)]
+    described = [(pipeline, rule) for pipeline, rule in rules if rule is not None]
+    return Result(
+        f"Which queries {baseline.name} and {candidate.name} answer correctly",
+        table,
+        {"baseline": baseline.name, "candidate": candidate.name},
+        (*describe_correct_rules(described), counts),
+    )
+
+
+def _write_by_candidate(tables: dict[str, Result], output: Output, limit: int | None) -> None:
+    limited = {name: output.limited(result, limit) for name, result in tables.items()}
+    output.write(limited, "candidate")

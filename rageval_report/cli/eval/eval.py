@@ -1,0 +1,219 @@
+"""The options of eval."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from rageval_report.cli.command import Command, Options, option
+from rageval_report.cli.judge.options import JudgingOptions
+from rageval_report.cli.options import FOLDER, FormatOption
+from rageval_report.cli.parsing import parse_pairs
+
+
+def parse_json(text: str) -> object:
+    """The value of a JSON text.
+
+    Examples
+    --------
+    >>> parse_json('{"question": "{question}"}')
+    {'question': '{question}'}
+    """
+    try:
+        return json.loads(text)
+    except ValueError as exc:
+        raise click.BadParameter(f"expected JSON: {exc}") from exc
+
+
+class QueryOptions(Options):
+    """Which queries are asked."""
+
+    records: str | None = option(
+        "--records", metavar="FILE", help="The queries, with gold: .jsonl, .csv, .parquet ..."
+    )
+    datasets: tuple[str, ...] = option(
+        "--datasets",
+        "--dataset",
+        multiple=True,
+        metavar="NAME[=PATH]",
+        help="A data set whose questions are asked: a name that `datasets` lists, such as squad_v2 "
+        "or ragbench/covidqa, with or without its path, or the path of a golden set; may be "
+        "repeated, or joined by commas.",
+    )
+    split: str | None = option(
+        "--split", metavar="NAME", help="Split of the data sets, such as train or test."
+    )
+
+
+class TargetOptions(Options):
+    """The pipeline that is asked, and how."""
+
+    url: str | None = option("--url", "--rag-url", metavar="URL", help="A server to ask.")
+    function: str | None = option(
+        "--callable", metavar="MODULE:FUNCTION", help="A Python function of a question to ask."
+    )
+    line: str | None = option(
+        "--command", metavar="LINE", help="A command to ask, which reads JSON Lines."
+    )
+    method: str | None = option(
+        "--method", metavar="NAME", help="Method of the request; POST if omitted."
+    )
+    headers: dict[str, str] = option(
+        "--header",
+        multiple=True,
+        parse_all=parse_pairs,
+        metavar="NAME=VALUE",
+        help="A header; name the variable that holds a key: 'Authorization=Bearer ${RAG_API_KEY}'.",
+    )
+    body: object = option(
+        "--body",
+        parse=parse_json,
+        metavar="JSON",
+        help="The body of the request, in which {question} is filled in; "
+        '\'{"question": "{question}"}\' if omitted.',
+    )
+    paths: dict[str, str] = option(
+        "--path",
+        multiple=True,
+        parse_all=parse_pairs,
+        metavar="FIELD=PATH",
+        help="Where a field is in the answer, such as answer=choices.0.message.content or "
+        "retrieved=sources.*.id.",
+    )
+    stream: str | None = option(
+        "--stream",
+        metavar="PATH",
+        help="If the answer comes as server-sent events: where its pieces are in them.",
+    )
+    stream_end: str | None = option(
+        "--stream-end",
+        metavar="TEXT",
+        help="The data or the name of the event that ends an answer; [DONE] if omitted.",
+    )
+    timeout: float | None = option(
+        "--timeout", type=float, metavar="SECONDS", help="Timeout of one query."
+    )
+    health_url: str | None = option(
+        "--health-url", metavar="URL", help="A URL that answers 200 if the server is ready."
+    )
+    config_url: str | None = option(
+        "--config-url", metavar="URL", help="A URL that returns the server's configuration."
+    )
+
+
+class RunOptions(Options):
+    """How many queries are asked, and how fast."""
+
+    name: str | None = option(
+        "--name", metavar="NAME", help="The name of the pipeline; that of the folder if omitted."
+    )
+    concurrency: int | None = option(
+        "--concurrency",
+        type=int,
+        metavar="N",
+        help="Number of queries asked at the same time; 4 if omitted.",
+    )
+    rate: float | None = option(
+        "--rate", type=float, metavar="N", help="Maximum number of requests per second."
+    )
+    warm_up: int | None = option(
+        "--warm-up",
+        type=int,
+        metavar="N",
+        help="Number of queries asked beforehand, and not measured.",
+    )
+    samples: int | None = option(
+        "--samples",
+        type=int,
+        metavar="N",
+        help="Number of queries to draw at random, from each data set; all if omitted.",
+    )
+    seed: int | None = option(
+        "--seed", type=int, metavar="N", help="Seed of the random numbers; 0 if omitted."
+    )
+    resume: bool = option("--resume", is_flag=True, help="Go on with the run in FOLDER.")
+    retry_failed: bool = option(
+        "--retry-failed", is_flag=True, help="Go on, and also ask again what failed."
+    )
+    table: str | None = option(
+        "--table", type=click.Choice(["parquet", "jsonl"]), help="File format of the records."
+    )
+
+
+class ResultOptions(Options):
+    """What is computed, judged and weighed."""
+
+    metrics: tuple[str, ...] = option(
+        "--metric",
+        multiple=True,
+        metavar="NAME",
+        help="A metric to compute; may be repeated. All that the fields allow if omitted.",
+    )
+    no_judge: bool = option(
+        "--no-judge", is_flag=True, help="Judge nothing, whatever the file or --metric says."
+    )
+    weighted: bool = option(
+        "--weighted",
+        is_flag=True,
+        help="Also show one score from weighted objectives, as rank --weighted gives it.",
+    )
+    weights: dict[str, str] = option(
+        "--weight",
+        multiple=True,
+        parse_all=parse_pairs,
+        metavar="NAME=W",
+        help="The weight of an objective or a metric; implies --weighted.",
+    )
+    objectives: dict[str, str] = option(
+        "--objective",
+        multiple=True,
+        parse_all=parse_pairs,
+        metavar="NAME=METRIC,...",
+        help="An objective and its metrics; may be repeated.",
+    )
+    dry_run: bool = option(
+        "--dry-run",
+        is_flag=True,
+        help="Ask neither pipeline nor judge; show what would be asked.",
+    )
+
+
+class EvalOptions(
+    QueryOptions, TargetOptions, RunOptions, ResultOptions, JudgingOptions, FormatOption
+):
+    """Ask a pipeline every query, score its answers, and report.
+
+    A server is asked with --url http://localhost:8001/answer. Every answer is on disk before the
+    next question is asked; a run that was stopped goes on with --resume. With --judge
+    faithfulness --model llama3.1 a chat model judges the answers in the same run. FOLDER then holds
+    the records, run.json, scores.json for the other commands, and report.html, a page with every
+    query.
+    """
+
+    config: str | None = option(
+        "--config", metavar="FILE", help="Settings in YAML; options override them."
+    )
+    folder: Path | None = option(
+        "-o",
+        "--output",
+        type=FOLDER,
+        metavar="FOLDER",
+        help="The folder of the run; if omitted, runs_dir and name of the file say it.",
+    )
+
+
+evaluate = Command(
+    EvalOptions,
+    "rageval_report.cli.eval.eval_body:evaluate",
+    name="eval",
+    examples=(
+        "rageval-report eval --callable my_rag:answer --records queries.jsonl -o run",
+        "rageval-report eval --callable my_rag:answer --records queries.jsonl -o run "
+        "--samples 2 --seed 7 --metric recall@5 --metric exact_match",
+        "rageval-report eval --callable my_rag:answer -o run --datasets beir=nfcorpus.zip "
+        "--samples 2",
+        "rageval-report eval --config eval.yaml -o run --weight retrieval=2 --weight accuracy=1",
+    ),
+)

@@ -1,0 +1,85 @@
+"""export and formats: files of scores as other files, and the files that can be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from rageval_report.cli.export import EXPORTS, PARQUET, ExportOptions, FormatsOptions
+from rageval_report.cli.notes import note
+from rageval_report.cli.output import Output, check_files, write_text
+from rageval_report.cli.sources import Loading
+from rageval_report.errors import DataError
+from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.readers import READERS
+from rageval_report.results import Result
+from rageval_report.scores.review_sheets import review_markdown, review_sheet
+from rageval_report.scores.write import csv_text, score_rows, scores_text
+
+_KIND_OF_SUFFIX = {".md": "markdown"}
+
+
+def export(options: ExportOptions) -> None:
+    """Load the pipeline, and write it as the file that was chosen."""
+    check_files(options.path, force=options.force)
+    kind = options.kind or _kind_of(options.path)
+    [evaluation] = Loading.of(options).load_all([options.file], options.metrics)
+    for message in evaluation.notes:
+        note(message)
+    if kind == PARQUET:
+        _save_parquet(evaluation, options.path)
+    else:
+        write_text(_text(evaluation, kind), options.path)
+
+
+def _text(evaluation: RAGPipelineEvaluation, kind: str) -> str:
+    if kind == "review":
+        return csv_text(review_sheet(evaluation))
+    if kind == "review-markdown":
+        return review_markdown(evaluation)
+    if kind == "markdown":
+        rows = score_rows(evaluation)
+        return Result(f"Scores of {evaluation.name}", rows, {}, evaluation.notes).to_markdown()
+    return scores_text(
+        evaluation,
+        f".{kind}",
+        config=evaluation.config,
+        notes=evaluation.notes,
+        created=evaluation.created,
+    )
+
+
+def _save_parquet(evaluation: RAGPipelineEvaluation, path: Path | None) -> None:
+    if path is None or path.suffix.lower() != f".{PARQUET}":
+        raise DataError("Parquet is not text; name a file for it: -o scores.parquet")
+    evaluation.save(path)
+    note(f"wrote {path}")
+
+
+def _kind_of(path: Path | None) -> str:
+    if path is None:
+        return "csv"
+    suffix = path.suffix.lower()
+    kind = _KIND_OF_SUFFIX.get(suffix, suffix.removeprefix("."))
+    if kind not in EXPORTS:
+        raise DataError(
+            f"{path}: its name does not say what to write; choose with --to, one of "
+            f"{', '.join(EXPORTS)}"
+        )
+    return kind
+
+
+def formats(options: FormatsOptions) -> None:
+    """Write the table of readers."""
+    readers = list(READERS.loaded().values())
+    rows = {
+        "reader": [reader.name for reader in readers],
+        "reads": [reader.sentence for reader in readers],
+        "example": [reader.example for reader in readers],
+        "options": [", ".join(reader.options) for reader in readers],
+        "verdict": [f"{reader.name}: {reader.sentence}" for reader in readers],
+    }
+    shown = ("reader", "example", "options")
+    table = Result("Files of scores that are read", pd.DataFrame(rows), {}, headline=shown)
+    Output.of(options).write({"formats": table})

@@ -1,0 +1,94 @@
+"""gate: a pipeline is held to rules, and a CI system is told the outcome."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from rageval_report.analysis.comparing.comparison import compare
+from rageval_report.analysis.gates.gates_file import Gates, read_gates
+from rageval_report.analysis.gates.grammar import Rule, RuleError, parse_rule
+from rageval_report.analysis.gates.result import GateResult
+from rageval_report.cli.compare_body import notes_of
+from rageval_report.cli.gate import GateOptions
+from rageval_report.cli.github import report_to_github
+from rageval_report.cli.group import FAILED, OK
+from rageval_report.cli.output import Output, check_files, write_text
+from rageval_report.cli.parsing import parse_correct_rule
+from rageval_report.cli.sources import Loading
+from rageval_report.errors import DataError
+from rageval_report.render.junit import render as render_junit
+from rageval_report.render.pull_request import pull_request_comment
+
+_IN_PYTHON = "compare(baseline, candidate).gate(...)"
+
+
+@dataclass(frozen=True)
+class GateRequest:
+    """The rules, and the settings of the file of gates and of the options."""
+
+    rules: tuple[Rule, ...]
+    settings: dict[str, Any]
+
+
+def gate(options: GateOptions) -> int:
+    """Evaluate the rules, and write their outcome everywhere it was asked for."""
+    output = Output.of(options)
+    check_files(options.junit, options.comment, force=options.force)
+    with _showing_the_place():
+        result = _evaluate(options, _request(options))
+    output.write({result.title: result})
+    comment = functools.cache(lambda: pull_request_comment(result, result.failing_queries()))
+    if options.junit is not None:
+        write_text(render_junit(result), options.junit)
+    if options.comment is not None:
+        write_text(comment(), options.comment)
+    report_to_github(result, comment)
+    return OK if result.passed else FAILED
+
+
+def _request(options: GateOptions) -> GateRequest:
+    if not options.rules and options.gates_file is None:
+        raise click.UsageError(
+            "Say what must hold: --rule 'mean(faithfulness) >= 0.8', or --gates."
+        )
+    rules = [parse_rule(text) for text in options.rules]
+    gates = Gates(()) if options.gates_file is None else read_gates(options.gates_file)
+    overrides = {
+        "missing": options.missing,
+        "confidence_level": options.confidence_level,
+        "n_resamples": options.n_resamples,
+        "seed": options.seed,
+        "correct": None if options.correct is None else parse_correct_rule(options.correct),
+    }
+    settings = {name: value for name, value in overrides.items() if value is not None}
+    return GateRequest((*gates.rules, *rules), {**gates.settings, **settings})
+
+
+def _evaluate(options: GateOptions, request: GateRequest) -> GateResult:
+    files = [options.file] if options.baseline is None else [options.baseline, options.file]
+    evaluations = Loading.of(options).load_all(files)
+    if options.baseline is None:
+        result = evaluations[0].gate(*request.rules, **request.settings)
+    else:
+        settings = dict(request.settings)
+        correct = settings.pop("correct", None)
+        comparison = compare(*evaluations, **settings)
+        result = comparison.gate(*request.rules, correct=correct)
+    return result.with_notes(*notes_of(evaluations))
+
+
+@contextlib.contextmanager
+def _showing_the_place() -> Iterator[None]:
+    """If a rule is wrong, show it with a caret under the character where the error is."""
+    try:
+        yield
+    except RuleError as exc:
+        for line in exc.pointer:
+            click.echo(f"note: {line}", err=True)
+        raise DataError(exc.headline.replace(_IN_PYTHON, "--baseline FILE")) from exc

@@ -1,0 +1,189 @@
+"""golden evaluate: references, answers, judge, tables and gates of a judged set."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+
+from rageval_report.cli.golden.evaluate import EvaluateOptions
+from rageval_report.cli.golden.items_out import write_items
+from rageval_report.cli.golden.making_body import beir_questions, chat_function
+from rageval_report.cli.group import FAILED, INTERRUPTED, OK
+from rageval_report.cli.judge.setup import JudgeSetup, noise_results
+from rageval_report.cli.notes import note
+from rageval_report.cli.output import Output
+from rageval_report.errors import DataError
+from rageval_report.files.archives import is_archive
+from rageval_report.files.source import Source
+from rageval_report.golden import golden_records, ground_truth, highly_relevant, read_golden
+from rageval_report.judges.chats import as_chat
+from rageval_report.judges.chats.base import Chat
+from rageval_report.readers.record_files import read_records
+from rageval_report.results import Result
+from rageval_report.runner import RunConfig, collect_answers, read_config, target_from
+from rageval_report.scoring.judged_sets import JudgedSetEvaluation, evaluate_judged_set
+
+REFERENCES, RUN, SCORES, REPORT = "truth.jsonl", "run", "scores.json", "report.html"
+
+_DEFAULT_JUDGE = ("answer_correct",)
+
+
+@dataclass(frozen=True, eq=False)
+class AnsweredSet:
+    """The records with the pipeline's answers, and the configuration it reports."""
+
+    records: pd.DataFrame
+    config: Mapping[str, Any] | None = None
+
+
+def evaluate(options: EvaluateOptions) -> int:
+    """Get the answers, score and judge them, and write the tables."""
+    if len(options.judges) + len(options.rubrics) > 1:
+        raise click.UsageError("Give one judge: it says whether an answer is right.")
+    setup = JudgeSetup(options)
+    chat = as_chat(chat_function(options.chat) if options.chat is not None else setup.chat())
+    answered = _answer(options, chat)
+    evaluation = evaluate_judged_set(
+        answered.records,
+        chat=chat,
+        generation=setup.rubrics(_DEFAULT_JUDGE)[0],
+        k=options.k,
+        minimum=options.minimum,
+        count=options.count,
+        grade=options.grade,
+        mapping=None if options.mapping is None else _read_mapping(options.mapping),
+        name=options.folder.absolute().name,
+        judging={**setup.how(chat.model), "n_repeats": setup.repeats},
+        config=answered.config,
+    )
+    return _write(evaluation, options)
+
+
+# -- the answers
+
+
+def _answer(options: EvaluateOptions, chat: Chat) -> AnsweredSet:
+    """The answers of an earlier run, or those that the pipeline gives now."""
+    records = _records_of_run(Path(options.place))
+    if records is not None:
+        return AnsweredSet(read_records(records, unretrieved_citations="keep"))
+    config = _run_config(options)  # checked before a model is paid to write references
+    questions = _questions(options, chat)
+    highly_relevant(questions, grade=options.grade)  # raises before the pipeline is asked
+    folder = options.folder / RUN
+    resume = (folder / "journal.jsonl").exists()
+    with target_from(config) as target:
+        finished = collect_answers(
+            questions, target, folder, config, resume=resume, retry_failed=False
+        )
+    for message in finished.notes:
+        note(message)
+    answers = read_records(finished.records, unretrieved_citations="keep")
+    return AnsweredSet(answers, finished.config)
+
+
+def _records_of_run(folder: Path) -> Path | None:
+    """The answers in the folder of a run; None if it is something else."""
+    if not (folder / "run.json").is_file():
+        return None
+    records = [path for path in sorted(folder.glob("records.*")) if path.is_file()]
+    if not records:
+        raise DataError(f"{folder}: expected the records of a run; finish it with eval --resume")
+    return records[0]
+
+
+def _questions(options: EvaluateOptions, chat: Chat) -> pd.DataFrame:
+    """The questions with references and gold; references that a model writes are kept in a file."""
+    path = Path(options.place)
+    has_references = path.is_file() and not is_archive(Source(path))
+    source = path if has_references else options.folder / REFERENCES
+    if not has_references and source.exists():
+        note(f"the references are those of {source}; remove it to have them written again")
+    elif not has_references:
+        source.parent.mkdir(parents=True, exist_ok=True)
+        _write_references(options, chat, source)
+    records = golden_records(read_golden(source), gold="ids")
+    # The references of a BEIR set were written for a sample already.
+    if has_references and options.samples is not None and options.samples < len(records):
+        records = records.sample(options.samples, random_state=options.seed).sort_index()
+    return records
+
+
+def _write_references(options: EvaluateOptions, chat: Chat, path: Path) -> None:
+    queries, corpus = beir_questions(
+        options.place,
+        split=options.split,
+        grade=options.grade,
+        samples=options.samples,
+        seed=options.seed,
+    )
+    items = ground_truth(
+        queries,
+        corpus,
+        chat,
+        grade=options.grade,
+        first=options.first,
+        journal=path.with_name(f"{path.name}.journal"),
+    )
+    write_items(items, path)
+
+
+def _run_config(options: EvaluateOptions) -> RunConfig:
+    pipelines = (options.url, options.function, options.config)
+    if sum(pipeline is not None for pipeline in pipelines) != 1:
+        raise click.UsageError("Give the pipeline: one of --url, --callable and --config.")
+    sys.path.insert(0, str(Path.cwd()))  # users keep their function in the current folder
+    if options.config is not None:
+        return replace(read_config(options.config), records=None, samples=None)
+    if options.url is not None:
+        return RunConfig(target="http", settings={"http": {"url": options.url}})
+    return RunConfig(target="callable", settings={"callable": {"function": options.function}})
+
+
+def _read_mapping(path: str) -> dict[str, str | list[str]]:
+    source = Source(path)
+    document = source.document
+    if not isinstance(document, dict) or not all(map(_is_id_or_ids, document.values())):
+        raise source.error("expected a JSON object: to each document id an id, or a list of ids")
+    return {
+        doc_id: list(map(str, ids)) if isinstance(ids, list) else str(ids)
+        for doc_id, ids in document.items()
+    }
+
+
+def _is_id_or_ids(value: object) -> bool:
+    ids = value if isinstance(value, list) else [value]
+    return all(isinstance(item, str | int) and not isinstance(item, bool) for item in ids)
+
+
+# -- the results
+
+
+def _write(judged_set: JudgedSetEvaluation, options: EvaluateOptions) -> int:
+    """Write all tables first, and evaluate the gates after them."""
+    evaluation = judged_set.evaluation
+    results: dict[str, Result] = {
+        evaluation.name: evaluation.evaluation_report(),
+        "retrieval by generation": judged_set.table,
+        "queries": judged_set.queries,
+        **noise_results(judged_set.judged),
+    }
+    gate = evaluation.gate(*options.rules) if options.rules else None
+    if gate is not None:
+        results["gates"] = gate
+    options.folder.mkdir(parents=True, exist_ok=True)
+    scores, report = options.folder / SCORES, options.folder / REPORT
+    evaluation.save(scores)
+    Output.to(report, None, force=True).write(results)
+    output = Output.printed(options.format_name)
+    output.write({**results, "queries": output.limited(judged_set.queries, None)})
+    note(f"wrote {scores} and {report}")
+    if judged_set.judged is not None and judged_set.judged.is_interrupted:
+        return INTERRUPTED
+    return OK if gate is None or gate.passed else FAILED

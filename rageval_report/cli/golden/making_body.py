@@ -1,0 +1,181 @@
+"""golden generate and golden ground-truth: a chat model writes golden items."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+import pandas as pd
+
+from rageval_report import golden as golden_sets
+from rageval_report._registry import load
+from rageval_report.cli.golden.items_out import write_items
+from rageval_report.cli.golden.making import GenerateOptions, GroundTruthOptions, WriterOptions
+from rageval_report.cli.notes import note
+from rageval_report.cli.output import check_files
+from rageval_report.datasets import load_corpus, load_dataset
+from rageval_report.errors import DataError, MissingDependencyError
+from rageval_report.files.writing import write_atomically
+from rageval_report.golden import GoldenItem, generate_golden, highly_relevant, read_golden
+from rageval_report.judges import chat_from_environment
+
+if TYPE_CHECKING:
+    from rageval_report.judges.chats.over_http import HttpChat
+
+ChatFunction: TypeAlias = Callable[[str], Any]
+
+
+def generate(options: GenerateOptions) -> None:
+    """Let the model draft questions, and write those that pass the filters."""
+    chat = _chat(options)
+    check_files(options.path, options.rejected, force=options.force)
+    with _draft_threads(options.concurrency) as pool:
+        generated = generate_golden(
+            options.documents,
+            chat,
+            {
+                "factoid": options.factoid,
+                "multi_hop": options.multi_hop,
+                "unanswerable": options.unanswerable,
+            },
+            journal=options.journal or _journal_beside(options.path),
+            examples=_read_items(options.shown),
+            existing=_read_items(options.existing),
+            filters=options.filters or None,
+            n_negatives=options.negatives,
+            prompts=options.prompts,
+            longest=options.longest,
+            shortest=options.shortest,
+            map=pool.map,
+            seed=options.seed,
+        )
+    note(
+        f"{generated.n_asked} messages were sent, {generated.n_replayed} answered from the "
+        f"journal; {len(generated.rejected)} drafts were rejected"
+    )
+    if options.rejected is not None:
+        write_atomically(options.rejected, generated.rejected.to_csv(index=False))
+    if not generated.items:
+        reasons = "; ".join(generated.rejected["reason"].head(3))
+        raise DataError(f"no question was taken: {reasons or 'nothing was asked for'}")
+    write_items(generated.items, options.path)
+
+
+def ground_truth(options: GroundTruthOptions) -> None:
+    """Let the model write the references of a BEIR set."""
+    chat = _chat(options)
+    check_files(options.path, force=options.force)
+    queries, corpus = beir_questions(
+        options.place,
+        split=options.split,
+        grade=options.grade,
+        samples=options.samples,
+        seed=options.seed,
+        ids=options.ids,
+    )
+    items = golden_sets.ground_truth(
+        queries,
+        corpus,
+        chat,
+        grade=options.grade,
+        first=options.first,
+        journal=options.journal or _journal_beside(options.path),
+        prompts=options.prompts,
+    )
+    write_items(items, options.path)
+
+
+# -- the model
+
+
+def _chat(options: WriterOptions) -> ChatFunction | HttpChat:
+    if options.chat is None:
+        return chat_from_environment(options.provider, options.model, base_url=options.base_url)
+    if options.provider or options.model or options.base_url:
+        raise click.UsageError("give --chat, or --provider, --model and --base-url.")
+    return chat_function(options.chat)
+
+
+def chat_function(place: str) -> ChatFunction:
+    """The function at MODULE:FUNCTION; the module may be in the current folder.
+
+    Raises
+    ------
+    DataError
+        If there is no such function.
+    """
+    module, _, name = place.partition(":")
+    if not (module and name):
+        raise DataError(f"--chat {place!r}: expected MODULE:FUNCTION, as mychat:ask")
+    current_folder = str(Path.cwd())
+    if current_folder not in sys.path:
+        sys.path.insert(0, current_folder)
+    try:
+        function: object = load(place)
+    except MissingDependencyError as exc:
+        if exc.package != module.partition(".")[0]:
+            raise
+        raise DataError(f"--chat {place}: no module is named {module!r}") from exc
+    except AttributeError as exc:
+        raise DataError(f"--chat {place}: the module has no {name!r}") from exc
+    if not callable(function):
+        raise DataError(f"--chat {place}: it cannot be called")
+    return function
+
+
+@contextlib.contextmanager
+def _draft_threads(concurrency: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool of threads that starts nothing more once it is left, for example by Ctrl-C."""
+    pool = ThreadPoolExecutor(concurrency)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+# -- files
+
+
+def _journal_beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.journal")
+
+
+def _read_items(file: str | None) -> list[GoldenItem]:
+    return [] if file is None else read_golden(file)
+
+
+def beir_questions(
+    place: str,
+    *,
+    split: str | None,
+    grade: float,
+    samples: int | None,
+    seed: int,
+    ids: tuple[str, ...] = (),
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The queries of a BEIR set that have highly relevant documents, and these documents."""
+    name, path = ("beir", Path(place)) if _is_path(place) else (f"beir/{place}", None)
+    records = load_dataset(name, path, split=split)
+    queries = highly_relevant(_select(records, ids), grade=grade)
+    if samples is not None and samples < len(queries):
+        queries = queries.sample(samples, random_state=seed).sort_index()
+    relevant = {doc_id for grades in queries["relevant"] for doc_id in grades}
+    return queries, load_corpus(name, path, split=split, ids=relevant)
+
+
+def _is_path(place: str) -> bool:
+    """Whether it is a path, existing or not; names of subsets have no folders and no suffixes."""
+    path = Path(place)
+    return path.exists() or len(path.parts) > 1 or bool(path.suffix)
+
+
+def _select(records: pd.DataFrame, ids: tuple[str, ...]) -> pd.DataFrame:
+    unknown = [query_id for query_id in ids if query_id not in records.index]
+    if unknown:
+        raise DataError(f"no query has the id {unknown[0]!r}")
+    return records.loc[list(ids)] if ids else records

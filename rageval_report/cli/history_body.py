@@ -1,0 +1,57 @@
+"""history: the runs of a folder, or files in the order of time, as trends or as changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rageval_report.cli.history import HistoryOptions
+from rageval_report.cli.notes import note
+from rageval_report.cli.output import Output, check_files
+from rageval_report.cli.sources import Loading
+from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.plots import save_plot
+from rageval_report.results import Result
+from rageval_report.run_history import runs as run_history
+
+
+def history(options: HistoryOptions) -> None:
+    """Read the runs, test them, and write the trends or the changes."""
+    output = Output.of(options)
+    check_files(options.picture, force=False)
+    trends = run_history.history(
+        _runs(options),
+        baseline=options.baseline,
+        metrics=options.metrics or None,
+        pipeline=options.pipeline,
+        fixed=options.fixed or None,
+        correction=options.correction,
+        confidence_level=options.confidence_level,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
+    )
+    if options.picture is not None:
+        save_plot(trends, "trends", options.picture)
+        note(f"wrote {options.picture}")
+    result: Result = trends.changes() if options.changes else trends
+    output.write({result.title: result})
+
+
+def read_run_folder(folder: str, loading: Loading) -> run_history.Store:
+    """The run files of a folder, as the options of loading say."""
+    return run_history.read_runs(
+        folder, **{**loading.options, "metrics": loading.overrides or None}
+    )
+
+
+def _runs(options: HistoryOptions) -> run_history.Store | list[RAGPipelineEvaluation]:
+    loading = Loading.of(options)
+    folders = [name for name in options.runs if Path(name).is_dir()]
+    if not folders:
+        return loading.load_runs(options.runs)
+    if len(options.runs) > 1:
+        raise click.UsageError(f"{folders[0]} is a folder; name it alone, or files only.")
+    if loading.reader is not None:
+        raise click.UsageError("--reader is for files; a folder holds run files.")
+    return read_run_folder(folders[0], loading)

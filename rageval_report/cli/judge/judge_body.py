@@ -1,0 +1,136 @@
+"""judge: records judged by rubrics, or two pipelines' answers compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pandas as pd
+
+from rageval_report.cli.group import INTERRUPTED, OK
+from rageval_report.cli.judge.judge import JudgeOptions
+from rageval_report.cli.judge.setup import JudgeSetup, estimate_result, noise_results
+from rageval_report.cli.notes import note
+from rageval_report.cli.output import Output, check_files
+from rageval_report.errors import JudgeError
+from rageval_report.files.writing import write_atomically
+from rageval_report.judges import Judged, Rubric, estimate, estimate_preference, prefer
+from rageval_report.judges.preferences import Preferences
+from rageval_report.readers.record_files import read_records
+from rageval_report.results import Result
+from rageval_report.scores.write import csv_text
+from rageval_report.scoring.records import score_and_judge
+
+_DEFAULT = ("faithfulness", "answer_relevancy")
+
+
+def judge(options: JudgeOptions) -> int:
+    """Estimate, judge, or compare with a baseline."""
+    output = Output.of(options)
+    if options.queries is not None:
+        check_files(Path(options.queries), force=False)
+    setup = JudgeSetup(options)
+    if options.dry_run:
+        output.write({"estimate": _estimate(options, setup)})
+        return OK
+    if options.against:
+        return _compare(options, setup, output)
+    return _judge_records(options, setup, output)
+
+
+def _read(options: JudgeOptions, path: str) -> pd.DataFrame:
+    return read_records(path, query_id=options.query_id, unretrieved_citations="keep")
+
+
+def _estimate(options: JudgeOptions, setup: JudgeSetup) -> Result:
+    rubric = _preference_rubric(setup) if options.against else None
+    chat = setup.chat()
+    if rubric is None:
+        frame = estimate(
+            _read(options, options.records),
+            setup.rubrics(_DEFAULT),
+            chat,
+            n_repeats=setup.repeats,
+            cache=setup.cache(),
+            prices=setup.prices(chat.model),
+        )
+        return estimate_result(setup, chat, frame)
+    frame = estimate_preference(
+        _read(options, str(options.against)),
+        _read(options, options.records),
+        chat,
+        rubric=rubric,
+        cache=setup.cache(),
+        prices=setup.prices(chat.model),
+    )
+    note_on_orders = "each query is asked in both orders; answers that are the same cost nothing"
+    return estimate_result(setup, chat, frame, note_on_orders)
+
+
+def _preference_rubric(setup: JudgeSetup) -> Rubric | str:
+    """The rubric that compares two answers."""
+    if setup.options.judges or setup.repeats > 1:
+        raise click.UsageError("--against asks for a preference; leave out --judge and --n-repeats")
+    if len(setup.options.rubrics) > 1:
+        raise click.UsageError("--against takes one --rubric, of the kind preference")
+    return next(iter(setup.rubrics_in_files()), "preference")
+
+
+def _judge_records(options: JudgeOptions, setup: JudgeSetup, output: Output) -> int:
+    chat = setup.chat()
+    scored = score_and_judge(
+        _read(options, options.records),
+        setup.rubrics(_DEFAULT),
+        name=options.name or _stem(options.records),
+        chat=chat,
+        judging={
+            **setup.how(chat.model),
+            "n_repeats": setup.repeats,
+            "generator": options.generator,
+        },
+    )
+    evaluation = scored.evaluation
+    output.write({evaluation.name: evaluation.evaluation_report(), **noise_results(scored.judged)})
+    if options.queries is not None:
+        note(f"wrote {evaluation.save(options.queries)}")
+    _check_judged(scored.judged)
+    return INTERRUPTED if scored.is_interrupted else OK
+
+
+def _compare(options: JudgeOptions, setup: JudgeSetup, output: Output) -> int:
+    rubric = _preference_rubric(setup)
+    chat = setup.chat()
+    preferences = prefer(
+        _read(options, str(options.against)),
+        _read(options, options.records),
+        chat,
+        rubric=rubric,
+        **setup.how(chat.model),
+    )
+    row = {
+        "baseline": _stem(str(options.against)),
+        "candidate": options.name or _stem(options.records),
+        "n": preferences.n,
+        "n_unscored": preferences.n_unscored,
+        "wins": preferences.wins,
+        "ties": preferences.ties,
+        "losses": preferences.losses,
+        "first_place": preferences.position["first"],
+    }
+    table = Result("Preference", pd.DataFrame([row]), preferences.settings, preferences.notes)
+    output.write({"preference": table})
+    if options.queries is not None:
+        text = csv_text(preferences.frame.reset_index())
+        note(f"wrote {write_atomically(options.queries, text)}")
+    _check_judged(preferences)
+    return INTERRUPTED if preferences.is_interrupted else OK
+
+
+def _check_judged(judged: Judged | Preferences | None) -> None:
+    """If nothing at all was judged, the reason is the last line."""
+    if judged is not None and judged.failure is not None:
+        raise JudgeError(judged.failure)
+
+
+def _stem(path: str) -> str:
+    return "records" if path == "-" else Path(path).name.partition(".")[0]

@@ -1,0 +1,131 @@
+"""The options of the judge, shared by the commands that let a chat model judge."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import click
+
+from rageval_report.cli.command import option
+from rageval_report.cli.options import PATH, QuietOption
+
+
+def parse_price(text: str) -> tuple[float, float]:
+    """The two numbers of SENT:RECEIVED.
+
+    Examples
+    --------
+    >>> parse_price("0.15:0.6")
+    (0.15, 0.6)
+    """
+    sent, colon, received = text.partition(":")
+    try:
+        price = float(sent), float(received)
+    except ValueError:
+        price = math.nan, math.nan
+    if not colon or not all(math.isfinite(value) and value >= 0.0 for value in price):
+        raise click.BadParameter(f"expected SENT:RECEIVED, as 0.15:0.6; got {text!r}")
+    return price
+
+
+class JudgingOptions(QuietOption):
+    """The rubrics, the model that judges, and how it is asked.
+
+    A command whose pipeline has no timeout and no concurrency declares those of the judge again,
+    without "judge-" before them.
+    """
+
+    judges: tuple[str, ...] = option(
+        "--judge",
+        multiple=True,
+        metavar="NAME",
+        help="A rubric, such as faithfulness, answer_correctness, context_recall; names of other "
+        "frameworks work too (groundedness); may be repeated.",
+    )
+    rubrics: tuple[Path, ...] = option(
+        "--rubric",
+        multiple=True,
+        type=PATH,
+        metavar="FILE",
+        help="A rubric of your own in a file, YAML, JSON or TOML; may be repeated.",
+    )
+    provider: str | None = option(
+        "--provider",
+        metavar="NAME",
+        help="anthropic, gemini, ollama or openai; if omitted, RAG_EVAL_PROVIDER, else openai "
+        "with --base-url and ollama without.",
+    )
+    model: str | None = option(
+        "--model",
+        metavar="NAME",
+        help="The model that judges; if omitted, RAG_EVAL_<PROVIDER>_MODEL.",
+    )
+    base_url: str | None = option(
+        "--base-url",
+        metavar="URL",
+        help="The judge's server, if it is your own, such as http://localhost:8000/v1.",
+    )
+    api_key_env: str | None = option(
+        "--api-key-env", metavar="NAME", help="The environment variable that holds the API key."
+    )
+    max_tokens: int | None = option(
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        help="Maximum length of a verdict in tokens; 1024 if omitted.",
+    )
+    temperature: float | None = option(
+        "--temperature",
+        type=float,
+        metavar="T",
+        help="Sampling temperature; the provider's default if omitted.",
+    )
+    judge_timeout: float | None = option(
+        "--judge-timeout",
+        type=float,
+        metavar="SECONDS",
+        help="Timeout of one call of the judge; 120 if omitted.",
+    )
+    no_schema: bool = option(
+        "--no-schema",
+        is_flag=True,
+        help="Send no JSON schema; a server that refuses a schema is asked without it anyway.",
+    )
+    judge_concurrency: int | None = option(
+        "--judge-concurrency",
+        type=int,
+        metavar="N",
+        help="Number of calls of the judge at the same time; 8 if omitted.",
+    )
+    per_minute: float | None = option(
+        "--per-minute",
+        type=float,
+        metavar="N",
+        help="Maximum number of calls of the judge per minute.",
+    )
+    n_repeats: int | None = option(
+        "--n-repeats",
+        type=int,
+        metavar="N",
+        help="Ask the same question N times, to measure the judge's noise; once if omitted.",
+    )
+    price: tuple[float, float] | None = option(
+        "--price",
+        parse=parse_price,
+        metavar="SENT:RECEIVED",
+        help="Price of the judge in US dollars per million tokens.",
+    )
+    max_cost: float | None = option(
+        "--max-cost", type=float, metavar="USD", help="Start no call that could exceed this cost."
+    )
+    cache_path: Path | None = option(
+        "--cache",
+        type=PATH,
+        metavar="FILE",
+        help="The file that keeps verdicts; if omitted, RAGEVAL_CACHE, else a file in your cache "
+        "folder.",
+    )
+    no_cache: bool = option(
+        "--no-cache", is_flag=True, help="Keep no verdicts, and use no kept ones."
+    )

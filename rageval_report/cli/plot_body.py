@@ -1,0 +1,139 @@
+"""plot: the subject that a kind of plot draws, and its picture in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import click
+
+from rageval_report.analysis.agreement.calibration import calibrate
+from rageval_report.analysis.comparing.comparison import Comparison, compare
+from rageval_report.analysis.ranking.leaderboard import Ranking, rank
+from rageval_report.cli.notes import note
+from rageval_report.cli.output import check_files
+from rageval_report.cli.plot import DrawOptions
+from rageval_report.cli.sources import Loading
+from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.plots import PLOTS, save_plot
+from rageval_report.plots.kinds import Plot, PlotSubject
+from rageval_report.run_history.runs import history
+
+Evaluations: TypeAlias = list[RAGPipelineEvaluation]
+Drawing: TypeAlias = tuple[object, dict[str, object]]  # the subject, and keywords of the plot
+Drawer: TypeAlias = Callable[[Evaluations, DrawOptions], Drawing]
+
+
+def plot(options: DrawOptions) -> None:
+    """Load the pipelines, make the subject of the plot, and draw it."""
+    check_files(options.path, force=options.force)
+    entry = PLOTS[options.kind]
+    options_of_plot = {
+        "threshold": options.threshold,
+        "percentiles": options.percentiles,
+        "scale": options.scale,
+        "candidate": options.candidate,
+    }
+    settings: dict[str, object] = {
+        name: value for name, value in options_of_plot.items() if value is not None
+    }
+    _check_settings(entry, [*settings, *(["by"] if options.by is not None else [])])
+    settings |= entry.metric_options(options.metrics)
+    loading = Loading.of(options)
+    load_files = loading.load_runs if entry.subject == "history" else loading.load_every
+    subject, more = _DRAWINGS[entry.subject](load_files(options.files, options.metrics), options)
+    keywords: dict[str, Any] = {**settings, **more}
+    save_plot(subject, entry, options.path, force=options.force, **keywords)
+    note(f"wrote {options.path}")
+
+
+def _check_settings(entry: Plot, names: list[str]) -> None:
+    for name in names:
+        if name not in entry.parameters:
+            raise click.UsageError(f"--{name} does not belong to the plot {entry.name!r}.")
+
+
+# -- the subjects
+
+
+def _single(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+    if len(evaluations) > 1:
+        raise click.UsageError(
+            f"The plot {options.kind!r} draws one pipeline; got {len(evaluations)} pipelines."
+        )
+    return evaluations[0], {}
+
+
+def _pair(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+    if len(evaluations) > 2:
+        raise click.UsageError(
+            f"The plot {options.kind!r} draws up to two pipelines; got {len(evaluations)}."
+        )
+    return _side_by_side(evaluations, options)
+
+
+def _side_by_side(evaluations: Evaluations, _options: DrawOptions) -> Drawing:
+    first, *others = evaluations
+    if not others:
+        return first, {}
+    return first, {"other": others[0] if len(others) == 1 else others}
+
+
+def _compare(evaluations: Evaluations, options: DrawOptions) -> Comparison:
+    if len(evaluations) < 2:
+        raise click.UsageError(f"The plot {options.kind!r} draws a comparison: name a second file.")
+    return compare(*evaluations, metrics=options.metrics or None)
+
+
+def _comparison(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+    return _compare(evaluations, options), {}
+
+
+def _slices(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+    if options.by is None:
+        raise click.UsageError(f"The plot {options.kind!r} needs the groups: --by COLUMN.")
+    if len(evaluations) == 1:
+        return evaluations[0], {"by": options.by}
+    return _compare(evaluations, options).slices(options.by), {}
+
+
+def _trends(evaluations: Evaluations, _options: DrawOptions) -> Drawing:
+    return history(evaluations), {}
+
+
+def _rank(evaluations: Evaluations, options: DrawOptions) -> Ranking:
+    if len(evaluations) < 2:
+        raise click.UsageError(f"The plot {options.kind!r} draws a ranking: name a second file.")
+    return rank(*evaluations)
+
+
+def _ranking(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+    return _rank(evaluations, options), {}
+
+
+def _front(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+    ranking = _rank(evaluations, options)
+    return ranking.pareto(options.metrics) if options.metrics else ranking, {}
+
+
+def _calibration(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+    if len(evaluations) != 2 or not options.metrics:
+        raise click.UsageError(
+            f"The plot {options.kind!r} draws a judge against people: JUDGED PEOPLE --metric NAME; "
+            "if people's labels have another name, use calibrate --plot."
+        )
+    judged, people = evaluations
+    return calibrate(judged, options.metrics[0], people), {}
+
+
+_DRAWINGS: dict[PlotSubject, Drawer] = {
+    "calibration": _calibration,
+    "comparison": _comparison,
+    "evaluation": _single,
+    "evaluations": _side_by_side,
+    "front": _front,
+    "history": _trends,
+    "pair": _pair,
+    "ranking": _ranking,
+    "slices": _slices,
+}

@@ -1,0 +1,82 @@
+"""rank: several pipelines as a leaderboard, as pairs, by weighted score, or as a Pareto front."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import click
+
+from rageval_report.analysis.ranking import leaderboard
+from rageval_report.cli.compare_body import notes_of
+from rageval_report.cli.output import Output
+from rageval_report.cli.rank import RankOptions
+from rageval_report.cli.sources import Loading
+from rageval_report.results import Result
+
+Objectives: TypeAlias = dict[str, list[str]] | list[str] | None
+
+
+def rank(options: RankOptions) -> None:
+    """Load the pipelines, rank them, and write the view that was chosen."""
+    is_weighted = options.weighted or (bool(options.weights) and not options.pareto)
+    if sum((is_weighted, options.pareto, options.pairs)) > 1:
+        raise click.UsageError("Choose one of --weighted, --pareto and --pairs.")
+    output = Output.of(options)
+    # Without weights, metrics named beside --weighted or --pareto are the objectives.
+    as_objectives = (
+        options.metrics if (options.weighted or options.pareto) and not options.weights else ()
+    )
+    weights = _parse_weights(options.weights)
+    objectives = _parse_objectives(options.objectives or as_objectives)
+    has_objectives = bool(weights or objectives)
+    if has_objectives and not (is_weighted or options.pareto):
+        raise click.UsageError("--objective belongs to --weighted or --pareto.")
+    checked = () if has_objectives or options.weighted or options.pareto else options.metrics
+    evaluations = Loading.of(options).load_every(options.files, checked)
+    ranking = leaderboard.rank(
+        *evaluations,
+        metrics=options.metrics or None,
+        test=options.test,
+        correction=options.correction,
+        confidence_level=options.confidence_level,
+        missing=options.missing,
+        on=options.on,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
+    )
+    result: Result
+    if options.pareto:
+        result = ranking.pareto(objectives, weights)
+    elif is_weighted:
+        result = ranking.weighted(weights, objectives)
+    else:
+        result = ranking.pairs if options.pairs else ranking
+    output.write({result.title: result.with_notes(*notes_of(evaluations))})
+
+
+def _parse_weights(texts: tuple[str, ...]) -> dict[str, float] | None:
+    """The weights by name; None if there are none."""
+    weights = {}
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        try:
+            weights[name.strip()] = float(number)
+        except ValueError:
+            equals = ""
+        if not (equals and name.strip()):
+            raise click.UsageError(f"--weight {text!r}: write NAME=W, as faithfulness=2.")
+    return weights or None
+
+
+def _parse_objectives(texts: tuple[str, ...]) -> Objectives:
+    """The metrics of each objective, or names of metrics alone; None if there are none."""
+    if not any("=" in text for text in texts):
+        return list(texts) or None
+    objectives = {}
+    for text in texts:
+        name, equals, metrics = text.partition("=")
+        parts = [part.strip() for part in (metrics if equals else name).split(",")]
+        if not (name.strip() and all(parts)):
+            raise click.UsageError(f"--objective {text!r}: write NAME=METRIC,METRIC or NAME.")
+        objectives[name.strip()] = parts
+    return objectives
