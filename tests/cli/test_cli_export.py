@@ -47,7 +47,7 @@ def test_what_cannot_be_written_is_told_before_anything_is_read(table, refused):
     assert "choose with --to" in refused("export run.csv -o out.xyz")
     assert "Parquet is not text" in refused("export run.csv --to parquet")
     (table / "there.csv").write_text("")
-    assert "kept; replace it with --force" in refused("export run.csv -o there.csv")
+    assert "exists already; replace it with --force" in refused("export run.csv -o there.csv")
 
 
 def test_every_reader_is_listed_with_its_sentence(run):
