@@ -159,7 +159,7 @@ CORRECTIONS: Registry[Correction] = Registry(
         "by": f"{_HERE}.corrections:benjamini_yekutieli",
         "hochberg": f"{_HERE}.corrections:hochberg",
         "holm": f"{_HERE}.corrections:holm",
-        "none": f"{_HERE}.corrections:uncorrected",
+        "none": f"{_HERE}.corrections:keep_uncorrected",
     },
 )
 

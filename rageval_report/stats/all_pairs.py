@@ -1,8 +1,8 @@
 """Several pipelines on the same queries: every pair of them tested, the family corrected.
 
-The queries are those that all pipelines scored, so that every difference stands on the same ones.
-The tests are those of `rageval_report.stats.paired_test`; "auto" does for all pairs at once what
-they share: counts of discordant pairs are one matrix product, and a lattice is looked for once.
+The queries are those that all pipelines scored, so that every difference uses the same ones. The
+tests are those of `rageval_report.stats.paired_test`; "auto" does what the pairs share only once: a
+lattice is searched in all scores together, and each column is checked once for scores of 0 and 1.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats import CORRECTIONS, TESTS
-from rageval_report.stats.base import TIE_TOLERANCE, check_resamples, check_seed, paired_differences
+from rageval_report.stats.base import TIE_TOLERANCE, check_resamples, check_seed
 from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.stats.pairs.discordant import coin_midp, is_binary
-from rageval_report.stats.pairs.paired import paired_test
+from rageval_report.stats.pairs.paired import run_test
+from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.resampling import sign_flip_means
 from rageval_report.stats.sign_flips.lattice import lattice_step
 from rageval_report.stats.sign_flips.sign_sums import Tail
@@ -32,25 +34,25 @@ WESTFALL_YOUNG = "westfall-young"
 
 # Statistics closer than this, relative to the largest one, are equal but for rounding.
 _TIE = 1e-9
-# So many numbers of resampled statistics are held at a time.
+# The most resampled statistics in memory at a time.
 _BLOCK = 2**20
 _SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
 class AllPairs:
-    """The tests of all pairs of columns, a place a pair: (0, 1), (0, 2), ..., (1, 2), ...
+    """The tests of all pairs of columns, in the order (0, 1), (0, 2), ..., (1, 2), ...
 
     Parameters
     ----------
     first, second : ndarray of int
         The columns of each pair.
     n : int
-        The rows without a missing score, on which all tests stand.
+        The rows without a missing score, which all tests use.
     difference : ndarray
-        Of the means, second minus first.
+        The difference of the means, second minus first.
     standard_deviation : ndarray
-        Of the paired differences; NaN for fewer than two rows.
+        The standard deviation of the paired differences; NaN for fewer than two rows.
     pvalue, pvalue_adjusted : ndarray
         Before and after correction for the number of pairs.
     wins, ties, losses : ndarray of int
@@ -72,7 +74,7 @@ class AllPairs:
     tests: tuple[str, ...]
 
     def matrix(self, values: npt.NDArray[np.generic], *, diagonal: object) -> np.ndarray:
-        """Values of pairs as a symmetric matrix, a row and a column a pipeline."""
+        """Values of pairs as a symmetric matrix, with one row and one column per pipeline."""
         size = int(self.second.max()) + 1
         square = np.full((size, size), diagonal, dtype=values.dtype)
         square[self.first, self.second] = square[self.second, self.first] = values
@@ -92,15 +94,15 @@ def all_pairs_test(
     Parameters
     ----------
     scores : array-like of shape (n_queries, n_pipelines)
-        A row a query; a row with a NaN is left out, for all pairs.
+        One row per query; a row with a NaN is left out, for all pairs.
     test : str
         "auto" or a member of ``TESTS``, as in `paired_test`.
     correction : str
-        Over all pairs: a member of ``CORRECTIONS``, or "westfall-young": the signs of a query are
-        flipped for all pairs alike, and each standardised difference is compared with the largest
-        ones that arise, step by step, as Tukey's test does in one step.
+        The correction over all pairs: a member of ``CORRECTIONS``, or "westfall-young". That flips
+        the signs of a query for all pairs alike, and compares each standardised difference with the
+        largest ones that arise, step by step, as Tukey's test does in one step.
     n_resamples, seed : int
-        For tests that draw, and for "westfall-young".
+        Used by tests that draw, and by "westfall-young".
 
     Returns
     -------
@@ -139,7 +141,7 @@ def all_pairs_test(
 
 
 def check_correction(correction: str) -> str:
-    """The correction, if it is one for many pairs.
+    """The correction, after a check that it is one for many pairs.
 
     Examples
     --------
@@ -163,16 +165,16 @@ def complete_rows(scores: npt.ArrayLike) -> FloatArray:
     matrix = np.asarray(scores, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] < 2:
         raise DataError(
-            "expected a row a query and a column a pipeline, at least two pipelines; "
+            "expected one row per query and one column per pipeline, at least two pipelines; "
             f"got an array of shape {matrix.shape}"
         )
     if np.isinf(matrix).any():
         raise DataError(f"scores must be finite or NaN; {int(np.isinf(matrix).sum())} are infinite")
     missing = np.isnan(matrix).any(axis=1)
-    kept = matrix[~missing] if missing.any() else matrix
-    if not len(kept):
+    complete = matrix[~missing] if missing.any() else matrix
+    if not len(complete):
         raise DataError(f"none of the {len(matrix)} queries has a score of every pipeline")
-    return kept
+    return complete
 
 
 def pair_tests(
@@ -194,36 +196,36 @@ def pair_tests(
     """
     check_resamples(n_resamples), check_seed(seed)
     if test == "auto":
-        return _all_at_once(np.asfortranarray(matrix))
+        return _test_by_default(np.asfortranarray(matrix))
     if test not in TESTS:
         raise UnknownNameError("paired test", test, ["auto", *TESTS])
 
-    def tested(before: FloatArray, after: FloatArray, _differences: FloatArray) -> _Told:
-        result = paired_test(before, after, test=test, n_resamples=n_resamples, seed=seed)
+    def run_on_pair(_i: int, _j: int, pairs: PairedScores) -> _TestAndPvalue:
+        result = run_test(pairs, test=test, n_resamples=n_resamples, seed=seed)
         return result.test, result.pvalue
 
-    return _pair_by_pair(matrix, lambda _i, _j, *sides: tested(*sides))
+    return _test_pair_by_pair(matrix, run_on_pair)
 
 
 def shared_flips(
     blocks: Sequence[FloatArray], *, n_resamples: int = 9999, seed: int = 0
 ) -> list[FloatArray]:
-    """Step-down adjusted p-values of all pairs of all blocks, a query's signs flipped as one.
+    """Step-down adjusted p-values of all pairs of all blocks, from the same flips of sign.
 
-    The flipped sum of a difference is the difference of two flipped sums, so a product of the signs
-    with the pipelines' scores does for all their pairs.
+    The flipped sum of a difference is the difference of two flipped sums, so one product of the
+    signs with the pipelines' scores serves all their pairs.
 
     Parameters
     ----------
     blocks : sequence of ndarray of shape (n_queries, n_pipelines)
-        A block a metric, the same queries in each; a row that is left out is NaN throughout.
+        One block per metric, with the same queries; a row that is left out is NaN throughout.
     n_resamples, seed : int
-        Of the random signs.
+        The number of random sign patterns, and their seed.
 
     Returns
     -------
     list of ndarray
-        A block a metric, a value a pair, in the order of `AllPairs`.
+        For each metric one value per pair, in the order of `AllPairs`.
 
     Examples
     --------
@@ -240,12 +242,13 @@ def shared_flips(
     scale = np.concatenate([_scales(block) for block in centred])
     means = np.concatenate([np.nanmean(block, axis=0) for block in centred])
     observed = np.abs(means[second] - means[first]) / scale
-    adjusted = _step_down(observed, flipped, first, second, scale)
+    adjusted = _adjust_step_down(observed, flipped, first, second, scale)
     return np.split(adjusted, np.cumsum([len(side) for side, _ in places])[:-1])
 
 
-_Told = tuple[str, float]
-_Tested = Callable[[int, int, FloatArray, FloatArray, FloatArray], _Told]
+_TestAndPvalue: TypeAlias = tuple[str, float]
+# A test of two columns, by their places and their scores.
+_PairTest: TypeAlias = Callable[[int, int, PairedScores], _TestAndPvalue]
 
 
 def _pairs_of(size: int, end: int) -> tuple[IntArray, IntArray]:
@@ -253,17 +256,16 @@ def _pairs_of(size: int, end: int) -> tuple[IntArray, IntArray]:
     return first + end - size, second + end - size
 
 
-def _pair_by_pair(matrix: FloatArray, tested: _Tested) -> AllPairs:
-    told: list[_Told] = []
+def _test_pair_by_pair(matrix: FloatArray, pair_test: _PairTest) -> AllPairs:
+    results: list[_TestAndPvalue] = []
     numbers: list[tuple[float, float, int, int]] = []
     for i, j in combinations(range(matrix.shape[1]), 2):
-        before, after = matrix[:, i], matrix[:, j]
-        differences = paired_differences(before, after)
-        told.append(tested(i, j, before, after, differences))
-        numbers.append(_numbers(differences))
+        pairs = PairedScores(matrix[:, i], matrix[:, j])
+        results.append(pair_test(i, j, pairs))
+        numbers.append(_difference_numbers(pairs.differences))
     difference, deviation, wins, losses = (np.array(part) for part in zip(*numbers, strict=True))
     first, second = np.triu_indices(matrix.shape[1], 1)
-    pvalue = np.array([one for _, one in told])
+    pvalue = np.array([pvalue for _, pvalue in results])
     return AllPairs(
         first=first,
         second=second,
@@ -275,11 +277,11 @@ def _pair_by_pair(matrix: FloatArray, tested: _Tested) -> AllPairs:
         wins=wins,
         ties=len(matrix) - wins - losses,
         losses=losses,
-        tests=tuple(test for test, _ in told),
+        tests=tuple(test for test, _ in results),
     )
 
 
-def _numbers(differences: FloatArray) -> tuple[float, float, int, int]:
+def _difference_numbers(differences: FloatArray) -> tuple[float, float, int, int]:
     """The mean, its spread, and on how many queries either side is ahead."""
     mean, n = float(differences.mean()), differences.size
     spread = max(float(differences @ differences) - n * mean * mean, 0.0)
@@ -288,25 +290,24 @@ def _numbers(differences: FloatArray) -> tuple[float, float, int, int]:
     return mean, deviation, int(ahead), int(other - ahead)
 
 
-def _all_at_once(matrix: FloatArray) -> AllPairs:
-    """As `paired_test` with "auto", pair by pair."""
+def _test_by_default(matrix: FloatArray) -> AllPairs:
+    """The same results as `paired_test` with "auto", pair by pair."""
     if len(matrix) == 1:
-        return _pair_by_pair(matrix, lambda *_sides: ("sign-flip", 1.0))
+        return _test_pair_by_pair(matrix, lambda *_: ("sign-flip", 1.0))
     binary = [is_binary(column, column) for column in matrix.T]
     steps = _common_steps(matrix)
 
-    def tested(i: int, j: int, *sides: FloatArray) -> _Told:
-        differences = sides[-1]
+    def run_on_pair(i: int, j: int, pairs: PairedScores) -> _TestAndPvalue:
         if binary[i] and binary[j]:
-            return "mcnemar-midp", _coin(differences)
+            return "mcnemar-midp", _mcnemar_midp(pairs.differences)
         if steps is not None:
-            return _on_lattice(steps[:, j] - steps[:, i], differences)
-        return _signs_flipped(differences, lattice_step(differences))
+            return _flip_steps(steps[:, j] - steps[:, i], pairs.differences)
+        return _flip_signs(pairs.differences, pairs.step)
 
-    return _pair_by_pair(matrix, tested)
+    return _test_pair_by_pair(matrix, run_on_pair)
 
 
-def _signs_flipped(differences: FloatArray, step: float | None) -> _Told:
+def _flip_signs(differences: FloatArray, step: float | None) -> _TestAndPvalue:
     test = "sign-flip" if step is None else "sign-flip-midp"
     if not differences.any():
         return test, 1.0
@@ -318,7 +319,7 @@ def _two_sided(tail: Tail, *, midp: bool) -> float:
     return min(1.0, max(2 * tail.at_least - (tail.equal if midp else 0.0), _SMALLEST))
 
 
-def _coin(differences: FloatArray) -> float:
+def _mcnemar_midp(differences: FloatArray) -> float:
     wins = int(np.count_nonzero(differences > 0))
     losses = int(np.count_nonzero(differences)) - wins
     more, fewer = max(wins, losses), min(wins, losses)
@@ -326,14 +327,14 @@ def _coin(differences: FloatArray) -> float:
 
 
 def _common_steps(matrix: FloatArray) -> IntArray | None:
-    """All scores in whole steps, where one step fits them all; it then fits all differences."""
+    """All scores in whole steps, if one step fits them all; it then fits all differences."""
     moved = matrix - matrix.min()
     step = lattice_step(moved.ravel(order="K"))
     return None if step is None else np.asfortranarray(np.rint(moved / step).astype(np.int64))
 
 
-def _on_lattice(moves: IntArray, differences: FloatArray) -> _Told:
-    """The test of differences that are known in whole steps; not all of them need be lattices."""
+def _flip_steps(moves: IntArray, differences: FloatArray) -> _TestAndPvalue:
+    """The test of differences in whole steps, unless they are too fine for ties."""
     counts = np.bincount(np.abs(moves))
     counts[0] = 0
     distinct = np.flatnonzero(counts)
@@ -343,7 +344,7 @@ def _on_lattice(moves: IntArray, differences: FloatArray) -> _Told:
     unit = int(np.gcd.reduce(distinct))
     steps = distinct // unit
     if weights.sum() <= math.log2(float(steps @ weights) + 1):  # sums need not tie
-        return _signs_flipped(differences, None)
+        return _flip_signs(differences, None)
     moved = abs(int(moves.sum())) // unit
     if moved == 0:
         return "sign-flip-midp", 1.0
@@ -352,11 +353,12 @@ def _on_lattice(moves: IntArray, differences: FloatArray) -> _Told:
 
 
 def _scales(block: FloatArray) -> FloatArray:
-    """Of each pair the root of the sum of squared differences, per query."""
+    """For each pair the root of the sum of squared differences, over the number of queries."""
     first, second = np.triu_indices(block.shape[1], 1)
-    known = np.where(np.isnan(block), 0.0, block)
+    filled = np.where(np.isnan(block), 0.0, block)
     n = max(int((~np.isnan(block[:, 0])).sum()), 1)
-    products = known.T @ known
+    # One matrix product gives the squared differences of all pairs: |a - b|^2 = a.a + b.b - 2 a.b.
+    products = filled.T @ filled
     squares = np.diag(products)[first] + np.diag(products)[second] - 2 * products[first, second]
     largest = float(np.abs(products).max(initial=0.0))
     squares[squares <= TIE_TOLERANCE * largest] = math.inf  # no difference: the statistic is 0
@@ -364,14 +366,14 @@ def _scales(block: FloatArray) -> FloatArray:
     return scale
 
 
-def _step_down(
+def _adjust_step_down(
     observed: FloatArray,
     flipped: FloatArray,
     first: IntArray,
     second: IntArray,
     scale: FloatArray,
 ) -> FloatArray:
-    """Compare each statistic, largest first, with the maximum of those not yet passed."""
+    """Compare each statistic, largest first, with the maximum of itself and all smaller ones."""
     order = np.argsort(-observed, kind="stable")
     limit = observed[order] - _TIE * observed.max(initial=1.0)
     extreme = np.zeros(order.size)

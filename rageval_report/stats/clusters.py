@@ -1,27 +1,28 @@
-"""Scores that hang together: questions about a document, turns of a conversation, repeated runs.
+"""Scores in clusters: questions about one document, turns of a conversation, repeated runs.
 
-Such scores carry less information than their number says. The standard error is made from the sums
-of a cluster's deviations instead of the deviations themselves.
+Such scores carry less information than independent ones. The standard error is computed from the
+sum of the deviations of each cluster instead of the deviations themselves.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, check_choice
 from rageval_report.stats.base import TIE_TOLERANCE, Interval, check_level
 from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
 from rageval_report.types import BoolArray, FloatArray, IndexArray
 
-KINDS = ("CR0", "CR1", "CR2")
+ClusteredErrorKind: TypeAlias = Literal["CR0", "CR1", "CR2"]
+KINDS: tuple[ClusteredErrorKind, ...] = get_args(ClusteredErrorKind)
 
-# How far beyond a bound a score may lie, relative to the range, and still be rounding.
+# A score this far beyond a bound, relative to the range, is still rounding.
 BOUNDS_SLACK = 1e-9
 
 
@@ -34,11 +35,11 @@ class ClusteredStandardError:
     standard_error : float
         NaN if there is only one cluster.
     df : float
-        Degrees of freedom of the t distribution to use it with; 0 if there is only one cluster.
+        Degrees of freedom of the t distribution that belongs to it; 0 if there is only one cluster.
     n_clusters : int
         Clusters with at least one score.
-    kind : str
-        "CR0", "CR1" or "CR2".
+    kind : {"CR0", "CR1", "CR2"}
+        As in `clustered_standard_error`.
     estimate : float
         The mean of the scores.
     design_effect : float
@@ -49,20 +50,20 @@ class ClusteredStandardError:
     standard_error: float
     df: float
     n_clusters: int
-    kind: str
+    kind: ClusteredErrorKind
     estimate: float
     design_effect: float
 
 
 def clustered_standard_error(
-    values: npt.ArrayLike, clusters: npt.ArrayLike, kind: str = "CR2"
+    values: npt.ArrayLike, clusters: npt.ArrayLike, kind: ClusteredErrorKind = "CR2"
 ) -> ClusteredStandardError:
     """Standard error of a mean whose scores come in clusters.
 
     Parameters
     ----------
     values : array-like of shape (n_queries,)
-        Scores, or paired differences; NaN are left out.
+        Scores, or paired differences; NaN is left out.
     clusters : array-like of shape (n_queries,)
         The cluster of each query: texts, numbers or any other labels.
     kind : {"CR0", "CR1", "CR2"}
@@ -92,8 +93,7 @@ def clustered_standard_error(
     >>> round(result.standard_error, 4), round(result.df, 4)
     (0.2887, 2.0)
     """
-    if kind not in KINDS:
-        raise UnknownNameError("clustered standard error", kind, KINDS)
+    check_choice("kind", kind, KINDS)
     scores, codes = _scores_and_codes(values, clusters)
     estimate = float(scores.mean())
     sizes: FloatArray = np.bincount(codes).astype(np.float64)
@@ -129,13 +129,13 @@ def clustered_interval(
     Parameters
     ----------
     values : array-like of shape (n_queries,)
-        Scores, or paired differences; NaN are left out.
+        Scores, or paired differences; NaN is left out.
     clusters : array-like of shape (n_queries,)
         The cluster of each query: texts, numbers or any other labels.
     confidence_level : float
         Between 0 and 1.
     bounds : (float, float), optional
-        The smallest and the largest score that can be, as (0, 1).
+        The smallest and the largest possible score, e.g. (0, 1).
 
     Returns
     -------
@@ -157,20 +157,20 @@ def clustered_interval(
     """
     level = check_level(confidence_level)
     if bounds is not None:
-        values = _within(np.asarray(values, dtype=np.float64), bounds)
+        values = _clip_to_bounds(np.asarray(values, dtype=np.float64), bounds)
     spread = clustered_standard_error(values, clusters)
     estimate, standard_error = spread.estimate, spread.standard_error
     if spread.n_clusters == 1:
         nan = math.nan
         return Interval(estimate, nan, nan, nan, "cr2", level, ("one cluster: no interval",))
     quantile = float(stdtrit(spread.df, 0.5 + level / 2))
-    agree = standard_error <= TIE_TOLERANCE * max(1.0, abs(estimate))
+    is_equal = standard_error <= TIE_TOLERANCE * max(1.0, abs(estimate))
     if bounds is None:
         low, high = estimate - quantile * standard_error, estimate + quantile * standard_error
     else:
-        effective = _effective_number(spread, bounds, agree)
-        low, high = _wilson(estimate, effective, quantile, bounds)
-    notes = ("all clusters have the same mean: they show no spread",) if agree else ()
+        effective = _effective_number(spread, bounds, is_equal=is_equal)
+        low, high = _wilson_limits(estimate, effective, quantile, bounds)
+    notes = ("all clusters have the same mean: they show no spread",) if is_equal else ()
     return Interval(estimate, low, high, standard_error, "cr2", level, notes)
 
 
@@ -183,7 +183,7 @@ def cluster_sums(differences: npt.ArrayLike, clusters: npt.ArrayLike) -> FloatAr
     Parameters
     ----------
     differences : array-like of shape (n_queries,)
-        Paired differences; NaN are left out.
+        Paired differences; NaN is left out.
     clusters : array-like of shape (n_queries,)
         The cluster of each query: texts, numbers or any other labels.
 
@@ -211,9 +211,9 @@ def _sums(scores: FloatArray, codes: IndexArray) -> FloatArray:
     return np.bincount(codes, weights=scores).astype(np.float64, copy=False)
 
 
-def _variance(deviations: FloatArray, sizes: FloatArray, kind: str) -> float:
+def _variance(deviations: FloatArray, sizes: FloatArray, kind: ClusteredErrorKind) -> float:
     n = sizes.sum()
-    if kind == "CR2":
+    if kind == "CR2":  # each cluster pulled the mean towards itself, by its share of the queries
         return float((deviations**2 / (1.0 - sizes / n)).sum() / n**2)
     plain = float((deviations**2).sum() / n**2)
     return plain * sizes.size / (sizes.size - 1) if kind == "CR1" else plain
@@ -232,20 +232,20 @@ def _bell_mccaffrey(sizes: FloatArray) -> float:
 
 
 def _effective_number(
-    spread: ClusteredStandardError, bounds: tuple[float, float], agree: bool
+    spread: ClusteredStandardError, bounds: tuple[float, float], *, is_equal: bool
 ) -> float:
-    """How many independent right or wrong answers would have this standard error.
+    """The number of independent right or wrong answers with this standard error.
 
-    Clusters that agree to the last digit would make it infinite; then each counts as one answer.
+    Clusters with equal means would make it infinite; then each counts as one answer.
     """
     low, high = bounds
     share = (spread.estimate - low) / (high - low)
-    if agree:
+    if is_equal:
         return float(spread.n_clusters)
     return share * (1.0 - share) / (spread.standard_error / (high - low)) ** 2
 
 
-def _wilson(
+def _wilson_limits(
     estimate: float, n: float, quantile: float, bounds: tuple[float, float]
 ) -> tuple[float, float]:
     low, high = bounds
@@ -257,17 +257,19 @@ def _wilson(
     return low + scale * max(0.0, centre - reach), low + scale * min(1.0, centre + reach)
 
 
-def _within(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:
-    """The scores, which must lie within the bounds but for rounding."""
+def _clip_to_bounds(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+    """The scores, after a check that at most rounding puts them outside the bounds."""
     low, high = bounds
     if not -math.inf < low < high < math.inf:
-        raise DataError(f"bounds are the smallest and the largest score, as (0, 1); got {bounds}")
+        raise DataError(
+            f"bounds must be the smallest and the largest score, e.g. (0, 1); got {bounds}"
+        )
     slack = BOUNDS_SLACK * (high - low)
     outside = values[(values < low - slack) | (values > high + slack)]
     if outside.size:
         raise DataError(
             f"scores must lie within the bounds {low} and {high}; {outside.size} do not, "
-            f"as {float(outside[0])}"
+            f"e.g. {float(outside[0])}"
         )
     return np.clip(values, low, high)
 
@@ -275,12 +277,12 @@ def _within(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:
 def _scores_and_codes(
     values: npt.ArrayLike, clusters: npt.ArrayLike
 ) -> tuple[FloatArray, IndexArray]:
-    """The scores that are there, and the number of each one's cluster by first appearance."""
+    """The scores that are present, and the number of their clusters by first appearance."""
     scores = np.asarray(values, dtype=np.float64)
-    labels = _labels(clusters)
+    labels = _check_labels(clusters)
     if scores.ndim != 1 or scores.shape != labels.shape:
         raise DataError(
-            "expected one score and one cluster a query, two arrays of equal length; "
+            "expected one score and one cluster per query, two arrays of equal length; "
             f"got shapes {scores.shape} and {labels.shape}"
         )
     if np.isinf(scores).any():
@@ -288,14 +290,14 @@ def _scores_and_codes(
     scored = ~np.isnan(scores)
     if not scored.any():
         raise DataError("no query has a score: there is no mean")
-    return scores[scored], _codes(labels[scored])
+    return scores[scored], _number_labels(labels[scored])
 
 
-def _labels(clusters: npt.ArrayLike) -> npt.NDArray[Any]:
-    """The labels as an array, checked for missing ones."""
+def _check_labels(clusters: npt.ArrayLike) -> npt.NDArray[Any]:
+    """The labels as an array, after a check that none is missing."""
     # NumPy would turn ["a", None] and ["a", nan] into arrays in which None and nan are texts.
     labels = clusters if isinstance(clusters, np.ndarray) else np.asarray(clusters, dtype=object)
-    missing = np.flatnonzero(_missing(labels.ravel()))
+    missing = np.flatnonzero(_are_missing(labels.ravel()))
     if missing.size:
         raise DataError(
             f"every query needs a cluster; {missing.size} have none, the first at position "
@@ -304,8 +306,8 @@ def _labels(clusters: npt.ArrayLike) -> npt.NDArray[Any]:
     return labels
 
 
-def _missing(labels: npt.NDArray[Any]) -> BoolArray:
-    if labels.dtype.kind in "fmM":  # numbers and times, of which only the nameless ones differ
+def _are_missing(labels: npt.NDArray[Any]) -> BoolArray:
+    if labels.dtype.kind in "fmM":  # of numbers and times only NaN and NaT differ from themselves
         return np.asarray(labels != labels, dtype=bool)
     if labels.dtype.kind in "iub":
         return np.zeros(labels.shape, dtype=bool)
@@ -313,16 +315,16 @@ def _missing(labels: npt.NDArray[Any]) -> BoolArray:
 
 
 def _is_missing(label: object) -> bool:
-    """None, blank text, or what does not equal itself: NaN, NaT, and an NA that will not say."""
+    """None, blank text, or a value that does not equal itself: NaN, NaT, pandas' NA."""
     if label is None or (isinstance(label, str) and not label.strip()):
         return True
     try:
         return bool(label != label)
-    except TypeError:
+    except TypeError:  # the comparison of pandas' NA is NA, which is neither true nor false
         return True
 
 
-def _codes(labels: npt.NDArray[Any]) -> IndexArray:
+def _number_labels(labels: npt.NDArray[Any]) -> IndexArray:
     numbers: dict[object, int] = {}
     try:
         return np.array([numbers.setdefault(label, len(numbers)) for label in labels.tolist()])

@@ -1,7 +1,7 @@
 """P-values of a family of tests, adjusted for how many there are.
 
-Each member of ``CORRECTIONS`` takes p-values without NaN and gives adjusted ones in the same order;
-an adjusted value is compared with the level itself.
+Each member of ``CORRECTIONS`` takes an array of p-values without NaN, of shape (n_tests,), and
+returns the adjusted ones in the same order. An adjusted value is compared with the level itself.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ def adjust_pvalues(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
     Parameters
     ----------
     pvalues : array-like
-        Of any shape; all of it is one family. NaN is a test that was not made: it stays NaN and
-        does not count.
+        Of any shape; all of it is one family. NaN is a test that could not be made: it stays NaN
+        and does not count.
     method : str
-        A member of ``CORRECTIONS``: "holm" and "hochberg" and "bonferroni" hold the chance of a
-        single false finding, "bh" and "by" the expected share of false ones among the findings,
+        A member of ``CORRECTIONS``: "holm", "hochberg" and "bonferroni" control the probability of
+        a single false finding, "bh" and "by" the expected share of false ones among the findings,
         "none" nothing.
 
     Returns
@@ -47,28 +47,20 @@ def adjust_pvalues(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
     """
     member = CORRECTIONS[method]
     family = np.array(pvalues, dtype=np.float64)
-    made = ~np.isnan(family)
-    outside = family[made & ~((family >= 0.0) & (family <= 1.0))]
+    is_test = ~np.isnan(family)
+    outside = family[is_test & ~((family >= 0.0) & (family <= 1.0))]
     if outside.size:
         raise DataError(f"p-values must lie between 0 and 1, or be NaN; got {float(outside[0])}")
-    family[made] = member(family[made])
+    family[is_test] = member(family[is_test])
     return family
 
 
-def uncorrected(pvalues: FloatArray) -> FloatArray:
-    """The p-values as they are; a table that shows them should say so.
-
-    Parameters
-    ----------
-    pvalues : ndarray of shape (n_tests,)
-
-    Returns
-    -------
-    ndarray of shape (n_tests,)
+def keep_uncorrected(pvalues: FloatArray) -> FloatArray:
+    """The p-values without a correction; a table that shows them should say so.
 
     Examples
     --------
-    >>> uncorrected(np.array([0.01, 0.04]))
+    >>> keep_uncorrected(np.array([0.01, 0.04]))
     array([0.01, 0.04])
     """
     return pvalues.copy()
@@ -76,14 +68,6 @@ def uncorrected(pvalues: FloatArray) -> FloatArray:
 
 def bonferroni(pvalues: FloatArray) -> FloatArray:
     """Each p-value times the number of tests.
-
-    Parameters
-    ----------
-    pvalues : ndarray of shape (n_tests,)
-
-    Returns
-    -------
-    ndarray of shape (n_tests,)
 
     Examples
     --------
@@ -98,14 +82,6 @@ def holm(pvalues: FloatArray) -> FloatArray:
 
     As safe as Bonferroni's under any dependence, and never less powerful.
 
-    Parameters
-    ----------
-    pvalues : ndarray of shape (n_tests,)
-
-    Returns
-    -------
-    ndarray of shape (n_tests,)
-
     References
     ----------
     .. [1] Holm (1979). A simple sequentially rejective multiple test procedure. Scandinavian
@@ -118,19 +94,11 @@ def holm(pvalues: FloatArray) -> FloatArray:
     """
     order = np.argsort(pvalues)
     steps = np.arange(pvalues.size, 0, -1) * pvalues[order]
-    return _in_order(np.minimum(1.0, np.maximum.accumulate(steps)), order)
+    return _restore_order(np.minimum(1.0, np.maximum.accumulate(steps)), order)
 
 
 def hochberg(pvalues: FloatArray) -> FloatArray:
     """Holm's factors from the largest p-value down; for independent or positively dependent tests.
-
-    Parameters
-    ----------
-    pvalues : ndarray of shape (n_tests,)
-
-    Returns
-    -------
-    ndarray of shape (n_tests,)
 
     References
     ----------
@@ -144,19 +112,11 @@ def hochberg(pvalues: FloatArray) -> FloatArray:
     """
     order = np.argsort(pvalues)
     steps = np.arange(pvalues.size, 0, -1) * pvalues[order]
-    return _in_order(_smallest_from_here(steps), order)
+    return _restore_order(_smallest_from_here(steps), order)
 
 
 def benjamini_hochberg(pvalues: FloatArray) -> FloatArray:
     """False discovery rate, for independent or positively dependent tests.
-
-    Parameters
-    ----------
-    pvalues : ndarray of shape (n_tests,)
-
-    Returns
-    -------
-    ndarray of shape (n_tests,)
 
     References
     ----------
@@ -170,19 +130,11 @@ def benjamini_hochberg(pvalues: FloatArray) -> FloatArray:
     """
     order = np.argsort(pvalues)
     steps = pvalues.size / np.arange(1, pvalues.size + 1) * pvalues[order]
-    return _in_order(_smallest_from_here(steps), order)
+    return _restore_order(_smallest_from_here(steps), order)
 
 
 def benjamini_yekutieli(pvalues: FloatArray) -> FloatArray:
     """False discovery rate under any dependence: Benjamini and Hochberg's times 1 + 1/2 + ... 1/n.
-
-    Parameters
-    ----------
-    pvalues : ndarray of shape (n_tests,)
-
-    Returns
-    -------
-    ndarray of shape (n_tests,)
 
     References
     ----------
@@ -194,10 +146,10 @@ def benjamini_yekutieli(pvalues: FloatArray) -> FloatArray:
     >>> benjamini_yekutieli(np.array([0.01, 0.04]))
     array([0.03, 0.06])
     """
-    price = float((1.0 / np.arange(1, pvalues.size + 1)).sum())
+    harmonic = float((1.0 / np.arange(1, pvalues.size + 1)).sum())
     order = np.argsort(pvalues)
-    steps = price * pvalues.size / np.arange(1, pvalues.size + 1) * pvalues[order]
-    return _in_order(_smallest_from_here(steps), order)
+    steps = harmonic * pvalues.size / np.arange(1, pvalues.size + 1) * pvalues[order]
+    return _restore_order(_smallest_from_here(steps), order)
 
 
 def _smallest_from_here(steps: FloatArray) -> FloatArray:
@@ -205,7 +157,7 @@ def _smallest_from_here(steps: FloatArray) -> FloatArray:
     return np.minimum(1.0, np.minimum.accumulate(steps[::-1])[::-1])
 
 
-def _in_order(ascending: FloatArray, order: IndexArray) -> FloatArray:
+def _restore_order(ascending: FloatArray, order: IndexArray) -> FloatArray:
     adjusted = np.empty_like(ascending)
     adjusted[order] = ascending
     return adjusted

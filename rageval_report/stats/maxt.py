@@ -1,4 +1,4 @@
-"""Westfall-Young adjustment: one family of sign flips for all metrics of a comparison."""
+"""Westfall-Young adjustment: the same sign flips for all metrics of a comparison."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def westfall_young(
     Parameters
     ----------
     differences : array-like of shape (n, k) or (n,)
-        A row a query, a column a metric; candidate minus baseline. NaN is a missing pair, which
-        is left out.
+        One row per query, one column per metric; candidate minus baseline. NaN is a missing pair
+        and is left out.
     n_resamples : int
         The number of random sign patterns; no adjusted p-value is below 1 / (n_resamples + 1).
     seed : int
@@ -33,8 +33,8 @@ def westfall_young(
     Returns
     -------
     ndarray of shape (k,)
-        Two-sided p-values that hold the family-wise error; NaN for a metric without a pair, which
-        is no test and does not count.
+        Two-sided p-values that control the family-wise error; NaN for a metric without a pair,
+        which is not a test and does not count.
 
     References
     ----------
@@ -56,7 +56,7 @@ def westfall_young(
     if tests.any():
         scale = _scale(matrix[:, tests])
         observed = np.abs(np.nanmean(matrix[:, tests], axis=0)) / scale
-        pvalues[tests] = _step_down(observed, np.abs(flipped[:, tests]) / scale)
+        pvalues[tests] = _adjust_step_down(observed, np.abs(flipped[:, tests]) / scale)
     return pvalues
 
 
@@ -68,10 +68,11 @@ def _scale(matrix: FloatArray) -> FloatArray:
     return scale
 
 
-def _step_down(observed: FloatArray, flipped: FloatArray) -> FloatArray:
-    """Compare each statistic, largest first, with the maximum of those not yet passed."""
+def _adjust_step_down(observed: FloatArray, flipped: FloatArray) -> FloatArray:
+    """Compare each statistic, largest first, with the maximum of itself and all smaller ones."""
     order = np.argsort(-observed, kind="stable")
     ranked = flipped[:, order]
+    # From right to left: the largest statistic of each rank and all ranks below it.
     successive = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1]
     limit = observed[order] - _TIE * observed.max(initial=1.0)
     extreme = (successive >= limit).sum(axis=0)

@@ -1,4 +1,4 @@
-"""Pipelines ranked query by query: average ranks, and Friedman's test that they all are alike."""
+"""Pipelines ranked query by query: average ranks, and Friedman's test that all are equal."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rageval_report.stats.all_pairs import complete_rows
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.types import FloatArray
 
-# So many queries are laid beside each other at a time.
+# The number of queries whose scores are compared at a time, to bound the memory.
 _BLOCK = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class FriedmanResult:
-    """Whether any pipeline tends to stand before another.
+    """A test of whether any pipeline tends to rank before another.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class FriedmanResult:
     n : int
         Queries that all pipelines scored.
     concordance : float
-        Kendall's W: 1 if all queries rank the pipelines alike, 0 if they do not agree at all.
+        Kendall's W: 1 if all queries rank the pipelines in the same order, 0 without agreement.
     average_ranks : ndarray of shape (n_pipelines,)
         1 is best; ties share the ranks they take.
     """
@@ -50,7 +50,7 @@ def query_ranks(scores: npt.ArrayLike, *, greater_is_better: bool = True) -> Flo
     Parameters
     ----------
     scores : array-like of shape (n_queries, n_pipelines)
-        Without NaN. Differences of rounding are ties.
+        Without NaN. Scores that differ only by rounding are tied.
     greater_is_better : bool
         The metric's direction.
 

@@ -1,24 +1,26 @@
 """Means and medians of many columns on the same bootstrap resamples of the queries.
 
-Each resample is a row of counts, how often each query is drawn, and serves all columns: what is
-computed of several of them, as a weighted score or whether one pipeline dominates another, keeps
-their dependence.
+Each resample is a row of counts, how often each query is drawn, and serves all columns: results of
+several columns, e.g. a weighted score or whether one pipeline dominates another, keep their
+dependence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, check_choice
 from rageval_report.stats.base import check_resamples, check_seed
 from rageval_report.types import FloatArray
 
-STATISTICS = ("mean", "median")
+Statistic: TypeAlias = Literal["mean", "median"]
+STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 
-# So many counts are drawn at a time.
+# The most counts in memory at a time.
 _BLOCK = 2**21
 
 
@@ -34,17 +36,17 @@ def resampled_statistics(
     Parameters
     ----------
     blocks : sequence of array-like of shape (n_queries, k)
-        The same queries and as many columns in each; a row of a block is complete, or NaN
-        throughout and left out of that block.
+        The same queries and the same number of columns in each; a row of a block is complete, or
+        NaN throughout and left out of that block.
     statistics : sequence of {"mean", "median"}
-        One a block.
+        One per block.
     n_resamples, seed : int
-        Of the resamples.
+        The number of resamples, and their seed.
 
     Returns
     -------
     ndarray of shape (n_resamples, n_blocks, k)
-        NaN where a resample holds no scored row of a block.
+        NaN if a resample contains no scored row of a block.
 
     Examples
     --------
@@ -54,22 +56,24 @@ def resampled_statistics(
     (array([1.]), array([0., 4., 8.]))
     """
     matrices = [np.asarray(block, dtype=np.float64) for block in blocks]
-    _check(matrices, statistics)
+    _check_blocks(matrices, statistics)
     n, k = matrices[0].shape
     resamples, start = check_resamples(n_resamples), check_seed(seed)
-    made = [_STATISTICS[name](matrix) for name, matrix in zip(statistics, matrices, strict=True)]
+    computations = [
+        _STATISTICS[name](matrix) for name, matrix in zip(statistics, matrices, strict=True)
+    ]
     result = np.empty((resamples, len(matrices), k))
     done = 0
     for counts in bootstrap_counts(n, resamples, start):
         rows = slice(done, done + len(counts))
-        for place, statistic in enumerate(made):
-            result[rows, place] = statistic(counts)
+        for place, compute in enumerate(computations):
+            result[rows, place] = compute(counts)
         done += len(counts)
     return result
 
 
 def bootstrap_counts(n: int, n_resamples: int, seed: int) -> Iterator[FloatArray]:
-    """How often each of n queries is drawn, a row a resample, some resamples at a time.
+    """How often each of n queries is drawn: one row per resample, some resamples at a time.
 
     Examples
     --------
@@ -86,19 +90,18 @@ def bootstrap_counts(n: int, n_resamples: int, seed: int) -> Iterator[FloatArray
         yield counts.reshape(rows, n).astype(np.float64)
 
 
-def _check(matrices: Sequence[FloatArray], statistics: Sequence[str]) -> None:
+def _check_blocks(matrices: Sequence[FloatArray], statistics: Sequence[str]) -> None:
     shapes = {matrix.shape for matrix in matrices}
     if len(shapes) != 1 or any(len(shape) != 2 or 0 in shape for shape in shapes):
         raise DataError(
-            "expected blocks of one shape, a row a query and a column a pipeline; got "
+            "expected blocks of one shape, one row per query and one column per pipeline; got "
             f"{sorted(shapes) or 'none'}"
         )
     for name in statistics:
-        if name not in STATISTICS:
-            raise UnknownNameError("statistic to resample", name, STATISTICS)
+        check_choice("statistic", name, STATISTICS)
 
 
-class _Means:
+class _ResampledMeans:
     """Means of the columns under counts of the rows."""
 
     def __init__(self, matrix: FloatArray):
@@ -108,36 +111,40 @@ class _Means:
         self.is_whole = self.rows.size == len(matrix)
 
     def __call__(self, counts: FloatArray) -> FloatArray:
-        kept = counts if self.is_whole else counts[:, self.rows]
-        totals = kept.sum(axis=1, keepdims=True)
+        used = counts if self.is_whole else counts[:, self.rows]
+        totals = used.sum(axis=1, keepdims=True)
         totals[totals == 0] = np.nan
-        means: FloatArray = kept @ self.centred / totals + self.offset
+        means: FloatArray = used @ self.centred / totals + self.offset
         return means
 
 
-class _Medians:
+class _ResampledMedians:
     """Medians of the columns under counts of the rows."""
 
     def __init__(self, matrix: FloatArray):
         self.rows = np.flatnonzero(~np.isnan(matrix).any(axis=1))
-        kept = matrix[self.rows]
-        self.orders = np.argsort(kept, axis=0, kind="stable")
-        self.sorted = np.take_along_axis(kept, self.orders, axis=0)
+        scored = matrix[self.rows]
+        self.orders = np.argsort(scored, axis=0, kind="stable")
+        self.sorted = np.take_along_axis(scored, self.orders, axis=0)
 
     def __call__(self, counts: FloatArray) -> FloatArray:
-        kept = counts[:, self.rows]
-        totals = kept.sum(axis=1)
+        used = counts[:, self.rows]
+        totals = used.sum(axis=1)
         result = np.full((len(counts), self.sorted.shape[1]), np.nan)
-        there = totals > 0
+        has_scores = totals > 0
         for column in range(self.sorted.shape[1]):
-            reached = np.cumsum(kept[there][:, self.orders[:, column]], axis=1)
-            last = totals[there, np.newaxis] - 1
+            # In sorted order the median is the first score that so many drawn scores do not exceed.
+            reached = np.cumsum(used[has_scores][:, self.orders[:, column]], axis=1)
+            last = totals[has_scores, np.newaxis] - 1
             middle = [
                 (reached > np.floor(last / 2)).argmax(axis=1),
                 (reached > np.ceil(last / 2)).argmax(axis=1),
             ]
-            result[there, column] = sum(self.sorted[one, column] for one in middle) / 2
+            result[has_scores, column] = sum(self.sorted[rows, column] for rows in middle) / 2
         return result
 
 
-_STATISTICS: dict[str, type[_Means] | type[_Medians]] = {"mean": _Means, "median": _Medians}
+_STATISTICS: dict[str, type[_ResampledMeans] | type[_ResampledMedians]] = {
+    "mean": _ResampledMeans,
+    "median": _ResampledMedians,
+}

@@ -23,19 +23,19 @@ class VarianceComponents:
     n, k : int
         Queries, and runs of each.
     mean : float
-        Over all scores.
+        The mean of all scores.
     between : float
-        The variance of the queries' expected scores; 0 where the estimate falls below.
+        The variance of the queries' expected scores; 0 if the estimate is negative.
     within : float
         The variance of one query's score from run to run.
     sd_within : Interval
-        The root of it, with the chi-square interval.
+        The square root of `within`, with the chi-square interval.
     icc : Interval
         The intraclass correlation of a single run, ICC(1,1), with its F interval; it may be
         estimated below 0.
     run_effect_pvalue : float
-        Whether whole runs are shifted against each other, of which a one-way analysis knows
-        nothing: the F test of the runs beside the queries. NaN where it cannot be made.
+        Small if whole runs are shifted against each other, which a one-way analysis does not
+        model: the F test of the runs beside the queries. NaN if it cannot be computed.
     """
 
     n: int
@@ -49,19 +49,19 @@ class VarianceComponents:
 
     @property
     def share_between(self) -> float:
-        """The share of the variance that lies between queries; NaN where nothing varies."""
+        """The share of the variance that lies between queries; NaN if nothing varies."""
         whole = self.between + self.within
         return self.between / whole if whole > 0 else math.nan
 
     def standard_error(self, repeats: int = 1, n: int | None = None) -> float:
-        """The standard error of the mean of n queries, each run so many times.
+        """The standard error of the mean of n queries, each run `repeats` times.
 
         Parameters
         ----------
         repeats : int
             Runs of each query, at least 1.
         n : int, optional
-            Queries; as many as there were where not given.
+            Queries; if omitted, the number of queries analysed.
         """
         return math.sqrt((self.between + self.within / repeats) / (n or self.n))
 
@@ -69,14 +69,14 @@ class VarianceComponents:
 def variance_components(
     scores: npt.ArrayLike, *, confidence_level: float = 0.95
 ) -> VarianceComponents:
-    """Part the variance of repeated scores into that between queries and that from run to run.
+    """Split the variance of repeated scores into that between queries and that from run to run.
 
     Parameters
     ----------
     scores : array-like of shape (n, k)
-        A row a query, a column a run, all of them scored.
+        One row per query, one column per run, all of them scored.
     confidence_level : float
-        Of both intervals.
+        The confidence level of both intervals.
 
     Returns
     -------
@@ -90,8 +90,8 @@ def variance_components(
     Notes
     -----
     With the mean squares B between and W within queries, ``within`` is W, ``between`` is (B - W)/k,
-    and ICC(1,1) is (B - W)/(B + (k - 1)W). The intervals take scores for normal; of 0/1 scores they
-    are rough.
+    and ICC(1,1) is (B - W)/(B + (k - 1)W). The intervals assume normal scores; for 0/1 scores
+    they are rough.
 
     References
     ----------
@@ -101,16 +101,16 @@ def variance_components(
     --------
     >>> ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9],
     ...            [6, 2, 4, 7]]
-    >>> found = variance_components(ratings)
-    >>> round(found.icc.estimate, 2), round(found.icc.low, 2), round(found.icc.high, 2)
+    >>> icc = variance_components(ratings).icc
+    >>> round(icc.estimate, 2), round(icc.low, 2), round(icc.high, 2)
     (0.17, -0.13, 0.72)
     """
-    level, table = check_level(confidence_level), _checked(scores)
+    level, table = check_level(confidence_level), _check_table(scores)
     n, k = table.shape
     means = table.mean(axis=1)
     rounding = (TIE_TOLERANCE * max(1.0, float(np.abs(table).max()))) ** 2
-    within = _unless_rounding(float(table.var(axis=1, ddof=1).mean()), rounding)
-    spread = _unless_rounding(float(means.var(ddof=1)), rounding) if n > 1 else math.nan
+    within = _drop_rounding(float(table.var(axis=1, ddof=1).mean()), rounding)
+    spread = _drop_rounding(float(means.var(ddof=1)), rounding) if n > 1 else math.nan
     return VarianceComponents(
         n=n,
         k=k,
@@ -118,24 +118,24 @@ def variance_components(
         between=max(spread - within / k, 0.0) if n > 1 else math.nan,
         within=within,
         sd_within=_sd_interval(within, n * (k - 1), level),
-        icc=_icc(k * spread, within, n, k, level),
-        run_effect_pvalue=_run_effect(table, rounding),
+        icc=_icc_interval(k * spread, within, n, k, level),
+        run_effect_pvalue=_run_effect_pvalue(table, rounding),
     )
 
 
-def _checked(scores: npt.ArrayLike) -> FloatArray:
+def _check_table(scores: npt.ArrayLike) -> FloatArray:
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
         raise DataError(
-            "expected a row a query and a column a run, at least two runs; got an array of shape "
+            "expected one row per query and one column per run, at least two runs; got shape "
             f"{table.shape}"
         )
     if not np.isfinite(table).all():
-        raise DataError("every query must be scored in every run; leave the others out")
+        raise DataError("every query must be scored in every run; leave out queries that are not")
     return table
 
 
-def _unless_rounding(variance: float, rounding: float) -> float:
+def _drop_rounding(variance: float, rounding: float) -> float:
     return variance if variance > rounding else 0.0
 
 
@@ -147,8 +147,8 @@ def _sd_interval(variance: float, df: int, level: float) -> Interval:
     return Interval(sd, low, high, math.nan, "chi-square", level)
 
 
-def _icc(between: float, within: float, n: int, k: int, level: float) -> Interval:
-    """From mean squares; without noise from run to run every score is the query's own."""
+def _icc_interval(between: float, within: float, n: int, k: int, level: float) -> Interval:
+    """From mean squares; without variance from run to run the correlation is 1."""
     if n < 2 or not (between > 0 or within > 0):
         return Interval(math.nan, math.nan, math.nan, math.nan, "f", level)
     if within == 0:
@@ -157,18 +157,18 @@ def _icc(between: float, within: float, n: int, k: int, level: float) -> Interva
     df, df_within = n - 1, n * (k - 1)
     low = ratio / float(special.fdtri(df, df_within, upper))
     high = ratio * float(special.fdtri(df_within, df, upper))
-    estimate, low, high = ((one - 1.0) / (one + k - 1.0) for one in (ratio, low, high))
+    estimate, low, high = ((f - 1.0) / (f + k - 1.0) for f in (ratio, low, high))
     return Interval(estimate, low, high, math.nan, "f", level)
 
 
-def _run_effect(table: FloatArray, rounding: float) -> float:
+def _run_effect_pvalue(table: FloatArray, rounding: float) -> float:
     n, k = table.shape
     if n < 2:
         return math.nan
     shifts = table.mean(axis=0) - table.mean()
     rest = table - table.mean(axis=1, keepdims=True) - shifts
-    of_runs = _unless_rounding(float(np.dot(shifts, shifts)) * n / (k - 1), rounding)
-    residual = _unless_rounding(float((rest**2).sum()) / ((n - 1) * (k - 1)), rounding)
+    of_runs = _drop_rounding(float(np.dot(shifts, shifts)) * n / (k - 1), rounding)
+    residual = _drop_rounding(float((rest**2).sum()) / ((n - 1) * (k - 1)), rounding)
     if residual == 0:
         return 0.0 if of_runs > 0 else math.nan
     return float(special.fdtrc(k - 1, (n - 1) * (k - 1), of_runs / residual))

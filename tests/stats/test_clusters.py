@@ -180,7 +180,7 @@ def test_infinite_scores_are_an_error():
 
 
 def test_an_unknown_kind_answers_with_the_known_ones():
-    with pytest.raises(UnknownNameError, match="Known: CR0, CR1, CR2"):
+    with pytest.raises(UnknownNameError, match='kind must be "CR0", "CR1" or "CR2"; got "CR3"'):
         clustered_standard_error([0.1, 0.2], ["a", "b"], "CR3")
 
 
@@ -251,7 +251,9 @@ def test_one_cluster_has_no_interval(bounds):
 
 
 def test_scores_outside_the_bounds_are_an_error():
-    with pytest.raises(DataError, match=r"must lie within the bounds 0 and 1; 1 do not, as 1\.2"):
+    with pytest.raises(
+        DataError, match=r"must lie within the bounds 0 and 1; 1 do not, e\.g\. 1\.2"
+    ):
         clustered_interval([0.1, 1.2], ["a", "b"], bounds=(0, 1))
 
 
@@ -261,7 +263,7 @@ def test_scores_outside_the_bounds_by_rounding_are_not():
 
 
 def test_bounds_must_be_in_order():
-    with pytest.raises(DataError, match=r"bounds are the smallest and the largest score"):
+    with pytest.raises(DataError, match=r"bounds must be the smallest and the largest score"):
         clustered_interval([0.1, 0.2], ["a", "b"], bounds=(1, 0))
 
 

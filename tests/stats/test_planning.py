@@ -76,7 +76,9 @@ def test_the_sign_of_the_effect_does_not_matter():
 
 @pytest.mark.parametrize("d_z", [0.0, 1e-200])
 def test_no_number_of_queries_shows_nothing(d_z):
-    with pytest.raises(DataError, match="no number of queries shows an effect of nothing"):
+    with pytest.raises(
+        DataError, match="d_z must not be 0: no number of queries shows a zero effect"
+    ):
         required_n(d_z)
 
 
@@ -110,7 +112,7 @@ def test_no_difference_is_needed_for_a_power_that_the_level_gives_anyway():
 
 @pytest.mark.parametrize("sd", [-0.1, math.nan, math.inf])
 def test_a_standard_deviation_must_be_one(sd):
-    with pytest.raises(DataError, match="sd_difference must be a finite number, 0 or more"):
+    with pytest.raises(DataError, match="sd_difference must be a finite number >= 0"):
         minimum_detectable_difference(sd, 10)
 
 
@@ -171,7 +173,7 @@ def test_without_discordant_pairs_nothing_is_found():
 
 @pytest.mark.parametrize(("p10", "p01"), [(-0.1, 0.2), (0.7, 0.4), (math.nan, 0.1)])
 def test_shares_must_be_shares_of_one_whole(p10, p01):
-    with pytest.raises(DataError, match="p10 and p01 are shares of all queries"):
+    with pytest.raises(DataError, match="p10 and p01 must be shares of all queries"):
         mcnemar_power(p10, p01, 50)
 
 

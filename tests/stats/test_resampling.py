@@ -144,7 +144,7 @@ def test_missing_pairs_are_left_out_of_the_flipped_mean():
     [
         ([], {}, "at least one"),
         (np.zeros((3, 0)), {}, "at least one"),
-        (np.zeros((2, 2, 2)), {}, "a row a query"),
+        (np.zeros((2, 2, 2)), {}, "one row per query"),
         ([1.0, math.inf], {}, "infinite"),
         ([1.0, 2.0], {"n_resamples": 0}, "n_resamples must be an integer >= 1"),
         ([1.0, 2.0], {"seed": -1}, "seed must be an integer >= 0"),

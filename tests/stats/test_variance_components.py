@@ -119,8 +119,8 @@ def test_one_query_tells_its_noise_and_nothing_of_queries():
 @pytest.mark.parametrize(
     ("scores", "told"),
     [
-        ([[1.0], [2.0]], r"at least two runs; got an array of shape \(2, 1\)"),
-        ([1.0, 2.0], "a row a query and a column a run"),
+        ([[1.0], [2.0]], r"at least two runs; got shape \(2, 1\)"),
+        ([1.0, 2.0], "one row per query and one column per run"),
         (np.empty((0, 3)), "at least two runs"),
         ([[1.0, float("nan")]], "scored in every run"),
         ([[1.0, float("inf")]], "scored in every run"),

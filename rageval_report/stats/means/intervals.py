@@ -27,7 +27,7 @@ from rageval_report.stats.means.closed_forms import are_finite, interval_of_one_
 from rageval_report.stats.means.moments import Moments, moments
 
 # From here on the studentised bootstrap and the t interval of a mean differ by less than the noise
-# of 9,999 resamples (simulated coverage at n = 500: research/statistics.md 3.3).
+# of 9,999 resamples.
 ENOUGH_FOR_T = 500
 # Scores may leave their bounds by this much before it is an error: the rounding of whoever scored.
 BOUNDS_TOLERANCE = 1e-9

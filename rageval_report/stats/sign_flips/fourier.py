@@ -3,10 +3,11 @@
 The integral ``P(S >= x) = 1/(2 pi i) * integral of exp(K(z) - z x) / z`` is taken along the line
 ``z = c + it`` through the saddlepoint, not along the imaginary axis. All terms then have the size
 of the answer, so a probability of 1e-9 has as many correct digits as one of 0.1, and the trapezoid
-rule converges faster than any power. Some thirty terms do where the sum is close to normal. Where
-it is not (a few values dominate, values are tied) the characteristic function comes back far out; a
+rule converges faster than any power. Some thirty terms are enough if the sum is close to normal. If
+it is not (a few values dominate, values are tied) the characteristic function returns far out; a
 bound from one fast Fourier transform of the histogram of the magnitudes shows where that can
-happen, and only there further terms are computed.
+happen, and only there further terms are computed. A fixed number of terms would be silently wrong
+there.
 """
 
 from __future__ import annotations
@@ -19,22 +20,27 @@ import numpy as np
 from rageval_report.stats.sign_flips.sign_sums import SignSums
 from rageval_report.types import ComplexArray, FloatArray, IntArray
 
-# Relative size of what the trapezoid rule may add from a period away.
+# The trapezoid rule adds the tail one period away: this bounds its relative size.
 _ALIAS = 1e-11
-# How many standard deviations of the characteristic function of a normal law are never skipped.
+# Terms up to this many standard deviations of a normal characteristic function are never skipped;
+# there exp(-7.5**2 / 2) is 6e-13.
 _BODY = 7.5
-# Size of a term beyond that may be left out.
+# Terms beyond that are left out if they are below this, relative to the first.
 _NEGLIGIBLE = 1e-9
+# How far out the terms are followed as a rule, in tilts, and the most nodes that may take.
 FAR = 4000.0
 _MOST_NODES = 2**15
+# Bounds on the work (factors of large values), on the memory (waves at a time) and on the bins of
+# the histogram; with fewer bins or terms the series says what it cannot distinguish.
 _MOST_FACTORS = 2 * 10**7
 _MOST_WAVES = 2**20
 _MOST_BINS = 2**15
+# Grid points per bin of the transform, so that the bound changes little between two of them.
 _OVERSAMPLING = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class IntegrationLine:
     """The line along which the integral is taken, and how finely.
 
     Parameters
@@ -42,12 +48,12 @@ class Line:
     tilt : float
         Where it cuts the real axis, above zero.
     smallest : float
-        About the probability that is wanted, which sets the distance of the nodes.
+        Roughly the probability to compute, which sets the distance of the nodes.
     step : float, optional
-        The step of which all magnitudes are multiples; possible sums are then two steps apart.
+        The step of which all magnitudes are multiples. Possible sums are then two steps apart.
     far : float
-        How far out the terms are followed, in tilts. Mass closer to the threshold than 1 / far of
-        the scale on which the tail falls is not told apart.
+        How far out the terms are followed, in tilts. Sums closer to the threshold than 1 / far of
+        the scale on which the tail falls are not distinguished from it.
     """
 
     tilt: float
@@ -58,9 +64,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Points of the line, as multiples of a distance: all up to the body's last, some far ones.
+    """Points of the line, as multiples of a distance: all near ones, and some far ones.
 
-    Of all up to ``last`` none is missing that matters; ``is_all`` if none beyond matters either.
+    No point up to ``last`` is missing that matters; if ``is_all``, none beyond matters either.
     """
 
     distance: float
@@ -76,8 +82,8 @@ class Nodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """What the series gives for each threshold.
+class SeriesTail:
+    """The result of the series for each threshold.
 
     Parameters
     ----------
@@ -86,8 +92,8 @@ class Series:
     equal : ndarray
         The probability that it hits the threshold, on a lattice; else zero.
     near : ndarray
-        The probability that it comes so near to the threshold, beyond what a smooth law would do,
-        that the series cannot say on which side it is. Half of it is counted.
+        The probability that it comes so near to the threshold, beyond that of a smooth law, that
+        the series cannot say on which side it is. Half of it is counted in ``at_least``.
     """
 
     at_least: FloatArray
@@ -95,7 +101,7 @@ class Series:
     near: FloatArray
 
 
-def tail_series(sums: SignSums, thresholds: FloatArray, line: Line) -> Series:
+def tail_series(sums: SignSums, thresholds: FloatArray, line: IntegrationLine) -> SeriesTail:
     """The tail at each threshold.
 
     Parameters
@@ -104,13 +110,13 @@ def tail_series(sums: SignSums, thresholds: FloatArray, line: Line) -> Series:
         The magnitudes.
     thresholds : ndarray
         Any numbers; on a lattice, possible sums.
-    line : Line
+    line : IntegrationLine
         The line of integration.
 
     Examples
     --------
     >>> sums = SignSums(np.full(100, 0.1))
-    >>> series = tail_series(sums, np.array([2.0]), Line(2.0, 0.03, 0.1))
+    >>> series = tail_series(sums, np.array([2.0]), IntegrationLine(2.0, 0.03, 0.1))
     >>> series.at_least.round(8)  # 60 or more of 100 tosses: scipy.stats.binom.sf(59, 100, 0.5)
     array([0.02844397])
     """
@@ -122,25 +128,27 @@ def tail_series(sums: SignSums, thresholds: FloatArray, line: Line) -> Series:
         terms = np.append(terms, far)
     terms[0] *= 0.5  # the line is symmetric: each other term stands for two
     z = line.tilt + 1j * nodes.t
+    # 1 / z integrates a smooth density; on a lattice the geometric series over all possible sums
+    # from the threshold on takes its place.
     step = line.step or 0.0
     kernel = -2 * step / np.expm1(-2 * step * z) if step else 1 / z
-    # The mean of the outer terms is nothing if they have died out, else the mass that is tied.
+    # The mean of the outer terms is zero if they have died out, else the mass that is tied.
     outer = nodes.t > nodes.distance * (nodes.last // 2)
     beyond = 0.0 if nodes.is_all else math.pi / nodes.distance / (nodes.last - nodes.last // 2)
     sums_of = np.stack([terms * kernel, terms * 2 * step, terms * outer * beyond], axis=1)
     scale = np.exp(centre.value - line.tilt * thresholds) * nodes.distance / math.pi
-    return Series(*(scale * _waves(thresholds, nodes.t, sums_of).T))
+    return SeriesTail(*(scale * _waves(thresholds, nodes.t, sums_of).T))
 
 
-def select_nodes(sums: SignSums, line: Line) -> Nodes:
+def select_nodes(sums: SignSums, line: IntegrationLine) -> Nodes:
     """The nodes at which the terms of the series need not be negligible."""
-    distance, last, is_all = _spacing(sums, line)
+    distance, last, is_all = _space_nodes(sums, line)
     deviation = math.sqrt(sums.cumulant(line.tilt).variance)
     reach = max(_BODY / deviation, math.sqrt(max(sums.reach**2 - line.tilt**2, 0.0)))
     body = np.arange(min(last, math.ceil(reach / distance)) + 1)
     far = body[:0]
     if body.size <= last:
-        far = _alive(sums, line, distance, body.size, last)
+        far = _relevant_nodes(sums, line, distance, body.size, last)
     n_factors = sums.n_large(math.hypot(line.tilt, distance * last))
     if far.size * n_factors > _MOST_FACTORS:
         far = far[: _MOST_FACTORS // n_factors]
@@ -158,29 +166,34 @@ def _waves(thresholds: FloatArray, t: FloatArray, terms: ComplexArray) -> FloatA
     return np.concatenate(parts)
 
 
-def _spacing(sums: SignSums, line: Line) -> tuple[float, int, bool]:
-    """The distance of the nodes, the number of the last, and whether it ends a period."""
+def _space_nodes(sums: SignSums, line: IntegrationLine) -> tuple[float, int, bool]:
+    """The distance of the nodes, the number of the last, and whether that ends a period."""
     accuracy = -math.log(_ALIAS)
+    # The period must be so long that its neighbours add nothing: on the left the tail grows by
+    # exp(tilt x), on the right Hoeffding bounds it.
     left = (accuracy - math.log(line.smallest)) / line.tilt
-    right = math.sqrt(2.0 * accuracy * sums.variance)  # Hoeffding's bound
+    right = math.sqrt(2.0 * accuracy * sums.variance)
     period = max(left, right)
     most = min(line.far * line.tilt * period / (2 * math.pi), _MOST_NODES * line.far / FAR)
     last = math.ceil(most)
     if line.step is None:
         return 2 * math.pi / period, last, False
-    half = math.ceil(period / (4 * line.step))  # an odd number of nodes, 2 half + 1, a period
+    half = math.ceil(period / (4 * line.step))  # a period has an odd number of nodes, 2 half + 1
     return math.pi / (line.step * (2 * half + 1)), min(half, last), half <= last
 
 
-def _alive(sums: SignSums, line: Line, distance: float, first: int, last: int) -> IntArray:
+def _relevant_nodes(
+    sums: SignSums, line: IntegrationLine, distance: float, first: int, last: int
+) -> IntArray:
     """The nodes from first to last at which the characteristic function may not be negligible.
 
     The logarithm of its tilted form is at most -N**2 / 4 with N**2 = sum of w (1 - cos(2 t v)) and
     weights w = 1 / cosh(tilt v)**2. N is the length of a vector, so it changes little between the
     points of a grid, and little when the magnitudes are put into bins.
     """
-    bins, width = _bins(sums.top, distance * last, line.step)
+    bins, width = _choose_bins(sums.top, distance * last, line.step)
     counts = np.bincount(np.rint(sums.values / width).astype(np.intp), sums.counts, bins)
+    # A magnitude moves by half a bin at most when it is put into one; on a lattice it does not.
     moved = 0.0 if width == line.step else width / 2
     centres = np.arange(bins) * width
     weights = counts / np.cosh(np.minimum(line.tilt * (centres + moved), 300.0)) ** 2
@@ -190,18 +203,19 @@ def _alive(sums: SignSums, line: Line, distance: float, first: int, last: int) -
     weight = float(weights.sum())
     slope = math.sqrt(2 * float(weights @ (centres + moved) ** 2))
     length = np.sqrt(np.maximum(weight - np.fft.rfft(weights, points).real[:end], 0.0))
+    # What N can change between a node and its grid point, and by the binning.
     slack = slope * spacing / 2 + math.sqrt(2 * weight) * moved * spacing * np.arange(length.size)
     dead = np.maximum(length - slack, 0.0) ** 2 >= -4 * math.log(_NEGLIGIBLE)
     if length.size == end and dead[round(distance * first / spacing) :].all():
         return np.zeros(0, dtype=np.int64)
     nodes = np.arange(first, last + 1)
     at = np.minimum(np.rint(distance / spacing * nodes).astype(np.intp), length.size)
-    dead_or_not = np.append(dead, False)  # beyond the grid nothing is known
-    return np.asarray(nodes[~dead_or_not[at]])
+    is_dead = np.append(dead, False)  # nothing is known beyond the grid, so nothing is dropped
+    return np.asarray(nodes[~is_dead[at]])
 
 
-def _bins(top: float, farthest: float, step: float | None) -> tuple[int, float]:
-    """How many bins for the magnitudes, and how wide: one a step, or fine for the fastest wave."""
+def _choose_bins(top: float, farthest: float, step: float | None) -> tuple[int, float]:
+    """The number of bins and their width: one per step, or fine enough for the fastest wave."""
     fine = max(4 * farthest * top, 16.0)
     if step is not None and top / step < fine:
         return round(top / step) + 1, step

@@ -1,7 +1,8 @@
-"""Differences that are whole multiples of a step, as ratings, counts and shares of a few are.
+"""Differences that are whole multiples of a step: ratings, counts, shares of a few.
 
 On such data many patterns of signs give the same sum, so ties with the observed sum have a weight
-of their own: a test must know about them, and must not let rounding as in 0.1 + 0.2 hide them.
+of their own. A test must know them, and rounding (0.1 + 0.2) must not hide them: without a search
+for lattices the p-values of 14 ratings were wrong by up to 0.33 in simulations.
 """
 
 from __future__ import annotations
@@ -12,15 +13,19 @@ import numpy as np
 
 from rageval_report.types import FloatArray, IntArray
 
-# Steps 1/D of everyday scores: shares of up to twelve, reciprocal ranks to ten, rounded decimals.
+# Steps 1/D of everyday scores: shares of up to twelve, two and three of them combined (60, 840),
+# reciprocal ranks to ten (2520 = lcm of 1 to 10), decimals rounded to two, three and four digits.
 DENOMINATORS = np.array([*range(1, 13), 60, 100, 840, 1000, 2520, 10_000], dtype=np.float64)
-# Finer steps than this, relative to the largest difference, are as good as continuous.
+# With finer steps than this, relative to the largest difference, ties are as rare as without any.
 MOST_STEPS = 50_000
-# What is taken for rounding, relative to the largest difference: float32 scores must still be seen.
+# How far a value may lie from a multiple, relative to the largest difference. Scores in float32 are
+# rounded to 6e-8, and their lattice must still be found ...
 NOISE = 1e-6
-# ... and relative to the step, so that a fine step does not fit anything.
+# ... and relative to the step, because any value is close to a multiple of a very fine step.
 MISFIT = 0.05
+# A candidate step is tried on this many values first: most steps fail there, at no cost.
 _SAMPLE = 64
+# How often Euclid's algorithm takes in values that the sample did not show.
 _MOST_ROUNDS = 8
 
 
@@ -35,7 +40,7 @@ def lattice_step(differences: FloatArray) -> float | None:
     Returns
     -------
     float or None
-        None if there is no such step, or one so fine that sums need not coincide: with m
+        None if there is no such step, or if it is so fine that sums need not coincide: with m
         differences that are K steps in total, 2**m patterns of signs share K + 1 sums, so some
         patterns must tie if 2**m > K + 1.
 
@@ -51,7 +56,7 @@ def lattice_step(differences: FloatArray) -> float | None:
     magnitudes = np.abs(differences)
     if not magnitudes.all():
         magnitudes = magnitudes[magnitudes > 0]
-    if magnitudes.size < 2:
+    if magnitudes.size < 2:  # a single difference is a multiple of itself, and its signs never tie
         return None
     step = _common_step(magnitudes)
     if step is None:
@@ -96,28 +101,28 @@ def _common_step(magnitudes: FloatArray) -> float | None:
 
 
 def _everyday_step(magnitudes: FloatArray, top: float) -> float | None:
-    """The first of the usual steps that fits; a sample is asked first, as most do not."""
+    """The first of the usual steps that fits; tried on a sample first, as most do not fit."""
     denominators = DENOMINATORS[DENOMINATORS * top <= MOST_STEPS]
     sample = magnitudes[:: 1 + magnitudes.size // _SAMPLE, np.newaxis] * denominators
     misfits = np.abs(sample - np.rint(sample)).max(axis=0)
-    for denominator in denominators[misfits <= _allowed(1.0 / denominators, top)]:
+    for denominator in denominators[misfits <= _largest_misfit(1.0 / denominators, top)]:
         if _fits(magnitudes, 1.0 / float(denominator), top):
             return 1.0 / float(denominator)
     return None
 
 
-def _allowed(step: FloatArray | float, top: float) -> FloatArray | float:
+def _largest_misfit(step: FloatArray | float, top: float) -> FloatArray | float:
     """How far from a whole number of steps a difference may lie, in steps."""
     return np.minimum(NOISE * top / step, MISFIT)
 
 
 def _fits(magnitudes: FloatArray, step: float, top: float) -> bool:
     steps = magnitudes / step
-    return bool((np.abs(steps - np.rint(steps)) <= _allowed(step, top)).all())
+    return bool((np.abs(steps - np.rint(steps)) <= _largest_misfit(step, top)).all())
 
 
 def _euclid_step(magnitudes: FloatArray, top: float) -> float | None:
-    """Euclid's algorithm on numbers with noise; what the sample does not show is folded in."""
+    """Euclid's algorithm on numbers with noise, first on a sample, then on what does not fit."""
     step = 0.0
     rest = magnitudes[:: 1 + magnitudes.size // _SAMPLE]
     for _ in range(_MOST_ROUNDS):
@@ -126,7 +131,7 @@ def _euclid_step(magnitudes: FloatArray, top: float) -> float | None:
             if step * MOST_STEPS < top:
                 return None
         steps = magnitudes / step
-        rest = magnitudes[np.abs(steps - np.rint(steps)) > _allowed(step, top)]
+        rest = magnitudes[np.abs(steps - np.rint(steps)) > _largest_misfit(step, top)]
         if not rest.size:
             return step
     return None

@@ -1,6 +1,6 @@
-"""Exact laws of sums of random signs: listed, convolved on a lattice, and two of them put together.
+"""Exact laws of sums of random signs: listed, convolved on a lattice, and two of them combined.
 
-Half the magnitudes have few enough sums to list them all, and two lists meet by binary search
+Half of the magnitudes have few enough sums to list them all, and two lists meet by binary search
 (Horowitz and Sahni 1974). Magnitudes that occur more than once enter with their binomial weights,
 so tied data may be much longer. Only positive numbers are added and multiplied here: the far tail
 is as accurate as the middle.
@@ -17,12 +17,13 @@ from scipy.special import binom, gammaln
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
-# Sums closer than this, relative to the sum of all magnitudes, are equal.
+# Sums closer than this, relative to the sum of all magnitudes, are equal: adding doubles in another
+# order changes a sum by about 1e-13, and real differences are rarely as close as 1e-9.
 SAME_SUM = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class SumLaw:
     """The possible values of a sum, in any order, and their probabilities."""
 
     values: FloatArray
@@ -30,7 +31,7 @@ class Law:
 
 
 def log2_sums(counts: FloatArray) -> float:
-    """The number of sums that are told apart when each value occurs so often, as a power of two.
+    """The number of distinct sums if each value occurs this often, as a power of two.
 
     Examples
     --------
@@ -43,7 +44,7 @@ def log2_sums(counts: FloatArray) -> float:
 def listed_tail(
     values: FloatArray, counts: FloatArray, threshold: float, same: float = SAME_SUM
 ) -> Tail:
-    """The tail of the sum of all signs, by two lists; `same` is how close sums are equal.
+    """The tail of the sum, by two lists; sums closer than `same`, relative to the total, are equal.
 
     Examples
     --------
@@ -52,32 +53,34 @@ def listed_tail(
     """
     first = _first_half(counts)
     laws = listed_law(values[first], counts[first]), listed_law(values[~first], counts[~first])
-    return meet(*laws, threshold, same * float(values @ counts))
+    return combine_laws(*laws, threshold, same * float(values @ counts))
 
 
-def listed_law(values: FloatArray, counts: FloatArray) -> Law:
-    """Every sum of the signs, a weight each.
+def listed_law(values: FloatArray, counts: FloatArray) -> SumLaw:
+    """Every possible sum and its probability.
 
     Examples
     --------
     >>> listed_law(np.array([2.0]), np.array([2.0]))
-    Law(values=array([-4.,  0.,  4.]), weights=array([0.25, 0.5 , 0.25]))
+    SumLaw(values=array([-4.,  0.,  4.]), weights=array([0.25, 0.5 , 0.25]))
     """
     sums, weights = np.zeros(1), np.ones(1)
     for value, count in zip(values.tolist(), counts.tolist(), strict=True):
         sums = np.add.outer(np.arange(-count, count + 1, 2) * value, sums).ravel()
         weights = np.multiply.outer(binomial_weights(count), weights).ravel()
-    return Law(sums, weights)
+    return SumLaw(sums, weights)
 
 
-def lattice_law(steps: IntArray, counts: FloatArray) -> Law:
-    """The law of the sum of signed whole numbers, by one addition an integer and a possible sum.
+def lattice_law(steps: IntArray, counts: FloatArray) -> SumLaw:
+    """The law of a sum of signed whole numbers, by convolution: one addition per number and sum.
 
     Examples
     --------
     >>> lattice_law(np.array([1, 2]), np.array([1.0, 1.0]))
-    Law(values=array([-3., -1.,  1.,  3.]), weights=array([0.25, 0.25, 0.25, 0.25]))
+    SumLaw(values=array([-3., -1.,  1.,  3.]), weights=array([0.25, 0.25, 0.25, 0.25]))
     """
+    # weights[k] is the probability that the numbers with a plus sign add up to k. Only positive
+    # numbers are added, so that the far tail keeps its relative accuracy (Pagano, Tritchler 1983).
     total = round(float(steps @ counts))
     weights = np.zeros(total + 1)
     weights[0] = 1.0
@@ -87,15 +90,16 @@ def lattice_law(steps: IntArray, counts: FloatArray) -> Law:
         weights[: reached + 1] = before
         weights[step : reached + step + 1] += before
         reached += step
-    return Law(np.arange(-total, total + 1, 2.0), weights)
+    return SumLaw(np.arange(-total, total + 1, 2.0), weights)
 
 
-def meet(a: Law, b: Law, threshold: float, tolerance: float) -> Tail:
+def combine_laws(a: SumLaw, b: SumLaw, threshold: float, tolerance: float) -> Tail:
     """The tail of the sum of two independent sums."""
     order = np.argsort(b.values)
     ordered = b.values[order]
+    # The probability of each value of b and all above it, summed from the smallest weights up.
     reach = np.append(np.cumsum(b.weights[order][::-1])[::-1], 0.0)
-    order = np.argsort(a.values)  # the search is faster in order
+    order = np.argsort(a.values)  # a search in ascending order stays in the cache
     needed, weights = threshold - a.values[order], a.weights[order]
     at_least = float(weights @ reach[np.searchsorted(ordered, needed - tolerance)])
     above = float(weights @ reach[np.searchsorted(ordered, needed + tolerance, side="right")])
@@ -118,7 +122,7 @@ def binomial_weights(tosses: float) -> FloatArray:
 
 
 def _first_half(counts: FloatArray) -> BoolArray:
-    """Which values go into the first list, so that both get about as long."""
+    """Which values go into the first list, so that both lists become about equally long."""
     sizes = np.log2(counts + 1.0)
     first = np.zeros(counts.size, dtype=bool)
     balance = 0.0

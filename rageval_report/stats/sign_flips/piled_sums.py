@@ -1,8 +1,8 @@
-"""Sums of random signs that pile up: many lie too close to the threshold to be told apart.
+"""Sums of random signs that pile up: many lie too close to the threshold to be distinguished.
 
 Three kinds of data do that without lying on a lattice. All but a few differences are multiples of
 a step; or all are, but for some noise; or a few values are so large that next to them the others
-hardly count. In each the signs that make the piles are dealt with one by one; the rest is smooth.
+hardly count. In each the signs that make the piles are listed one by one; the rest is smooth.
 """
 
 from __future__ import annotations
@@ -12,27 +12,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_report.stats.sign_flips.fourier import FAR, Line, tail_series
+from rageval_report.stats.sign_flips.fourier import FAR, IntegrationLine, tail_series
 from rageval_report.stats.sign_flips.lattice import DENOMINATORS, MOST_STEPS, NOISE
-from rageval_report.stats.sign_flips.meet_in_the_middle import SAME_SUM, Law, listed_law
+from rageval_report.stats.sign_flips.meet_in_the_middle import SAME_SUM, SumLaw, listed_law
 from rageval_report.stats.sign_flips.noisy_lattice import noisy_lattice_tail
 from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT
 from rageval_report.stats.sign_flips.sign_sums import SignSums
 from rageval_report.types import FloatArray
 
-# Values off the lattice, or dominating values, whose signs are listed: at most 2**12 patterns.
+# The most values off the lattice, or dominating values, whose signs are listed: 2**12 patterns.
 _MOST_LISTED = 12
-# As many equal values would have the same ratio of variance to largest square.
+# A rest is smooth if its variance is at least this many times its largest square, as that of 25
+# equal values is.
 _ENOUGH_TO_BE_SMOOTH = 25.0
-# A sum of random signs is not seen farther out than this many standard deviations (Hoeffding).
+# A sum of random signs is not farther out than this many standard deviations, but for a probability
+# of exp(-9**2 / 2) = 3e-18 (Hoeffding 1963).
 _OUT_OF_REACH = 9.0
-# What adding up may have cost, relative to the sum of all values.
+# The rounding error of a sum, relative to the sum of all values.
 _ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """Which tail is wanted: of which magnitudes, from where on, at which tilt, about how large."""
+class TailQuestion:
+    """A tail to compute: the magnitudes, the threshold, the tilt there, and roughly the result."""
 
     values: FloatArray
     threshold: float
@@ -40,22 +42,22 @@ class Question:
     smallest: float
 
 
-def piled_tail(question: Question) -> float | None:
+def piled_tail(question: TailQuestion) -> float | None:
     """The probability to reach the threshold, if the data are of one of the three kinds.
 
     Examples
     --------
     >>> values = np.append(np.arange(60) % 4 + 1.0, 0.37)  # whole numbers but one
-    >>> round(piled_tail(Question(values, 40.37, 0.1, 0.03)), 6)
+    >>> round(piled_tail(TailQuestion(values, 40.37, 0.1, 0.03)), 6)
     0.029611
     """
-    tail = _mostly_lattice(question)
+    tail = _tail_of_mostly_lattice(question)
     if tail is None:
         tail = noisy_lattice_tail(question.values, question.threshold, question.smallest)
-    return _dominated(question) if tail is None else tail
+    return _tail_of_dominated(question) if tail is None else tail
 
 
-def _mostly_lattice(question: Question) -> float | None:
+def _tail_of_mostly_lattice(question: TailQuestion) -> float | None:
     """All but a few are multiples of a step: list the signs of the few."""
     values = question.values
     if values.size <= _MOST_LISTED:
@@ -72,8 +74,8 @@ def _mostly_lattice(question: Question) -> float | None:
     return None
 
 
-def _dominated(question: Question) -> float | None:
-    """A few dwarf the rest: list their signs, from the largest down, until the rest is smooth."""
+def _tail_of_dominated(question: TailQuestion) -> float | None:
+    """A few values dwarf the rest: list their signs, largest first, until the rest is smooth."""
     values = np.sort(question.values)[::-1]
     totals = np.append(np.cumsum(values[::-1])[::-1], 0.0)
     squares = np.append(np.cumsum(np.square(values[::-1]))[::-1], 0.0)
@@ -83,10 +85,12 @@ def _dominated(question: Question) -> float | None:
     certain = 0.0
     for i, value in enumerate(values.tolist()):
         if squares[i] >= _ENOUGH_TO_BE_SMOOTH * value**2 or missing.size > 2**_MOST_LISTED:
-            listed = Law(question.threshold - missing, np.full(missing.size, 0.5**i))
+            listed = SumLaw(question.threshold - missing, np.full(missing.size, 0.5**i))
             rest = values[i:]
             return certain + _listed_and_rest(question, listed, rest, None) if i else None
         missing = np.concatenate([missing - value, missing + value])
+        # Patterns after which the rest must reach the threshold are counted at once, and those
+        # after which it cannot are dropped, so that the list stays short.
         certain += 0.5 ** (i + 1) * np.count_nonzero(missing - tolerance <= -reach[i + 1])
         missing = missing[np.abs(missing - tolerance) < reach[i + 1]]
         if not missing.size:
@@ -95,19 +99,19 @@ def _dominated(question: Question) -> float | None:
 
 
 def _listed_and_rest(
-    question: Question, listed: Law, rest: FloatArray, step: float | None
+    question: TailQuestion, listed: SumLaw, rest: FloatArray, step: float | None
 ) -> float:
     """The tail of a listed sum plus the sum of the rest; the rest on a lattice if it has a step."""
     missing, where = np.unique(question.threshold - listed.values, return_inverse=True)
     unit, total = math.sqrt(float(np.square(rest).sum())), float(rest.sum())
-    if step is not None:  # up to the next possible sum
+    if step is not None:  # round the threshold up to the next possible sum
         rounding = NOISE + _ROUNDING * float(question.values.sum()) / step
         missing = total + 2 * step * np.ceil((missing - total) / (2 * step) - rounding)
     tail = (missing < 0).astype(np.float64)
     reach = min(total * (1 + SAME_SUM), _OUT_OF_REACH * unit)
     inside = np.flatnonzero(np.abs(missing) <= reach)
     if inside.size:
-        line = Line(
+        line = IntegrationLine(
             tilt=max(question.tilt * unit, LEAST_TILT),
             smallest=question.smallest,
             step=None if step is None else step / unit,

@@ -1,4 +1,4 @@
-"""Tilting: where a rare sum becomes the usual one, and the tail that follows from it."""
+"""The saddlepoint: the tilt under which a rare sum becomes the usual one, and the tail from it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from scipy.special import ndtr
 
 from rageval_report.stats.sign_flips.sign_sums import SignSums
 
-# A line of integration this far from the pole needs few nodes, and costs few digits; in deviations.
+# In standard deviations. A line of integration this far from the pole at zero needs few nodes, and
+# tilting a central threshold by so little costs few digits.
 LEAST_TILT = 2.0
+# Newton's method converges in about ten steps; the bound only guards against an endless loop.
 _MOST_STEPS = 100
-_CLOSE = 1e-9
+_CLOSE = 1e-9  # in standard deviations of the tilted sum
 
 
 def tilt(sums: SignSums, threshold: float) -> float:
@@ -66,7 +68,7 @@ def saddlepoint_tail(sums: SignSums, threshold: float, spacing: float = 0.0) -> 
 
 
 def tilted_tail(sums: SignSums, reached: float, c: float, spacing: float = 0.0) -> float:
-    """The same with the tilt at hand, which belongs to half a spacing below the threshold."""
+    """`saddlepoint_tail` if the tilt is known; `reached` is half a spacing below the threshold."""
     cumulant = sums.cumulant(c)
     w = math.sqrt(2.0 * max(c * reached - cumulant.value, 0.0))
     half = c * spacing / 2

@@ -1,8 +1,8 @@
 """Sums of magnitudes with random signs: the random quantity behind the sign-flip test.
 
-``S = sum of e_i v_i`` with independent fair signs ``e_i``. All that is needed of S follows from
-``K(z) = sum log cosh(z v_i)``, the logarithm of its moment generating function. Of a large sample K
-is had from a few power sums, so from one pass over the data, wherever ``|z| v`` is small.
+``S = sum of e_i v_i`` with independent fair signs ``e_i``. Its law follows from
+``K(z) = sum log cosh(z v_i)``, the logarithm of its moment generating function. For a large sample
+K is computed from a few power sums, so from one pass over the data, wherever ``|z| v`` is small.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from scipy.special import zeta
 
 from rageval_report.types import ComplexArray, FloatArray, IntArray
 
-# The |z| v up to which log cosh(z v) is taken from its power series, which converges below pi / 2.
+# The |z| v up to which log cosh(z v) is computed from its power series. It converges below pi / 2;
+# 13 terms leave a relative error of at most 4e-8 there.
 _REACH = 0.9
 _ORDERS = 2 * np.arange(1, 14)
 # log cosh x = sum of _COEFFICIENTS x**_ORDERS; from the zeros of cosh.
@@ -26,9 +27,9 @@ _COEFFICIENTS = (
     * zeta(_ORDERS)
     / (_ORDERS // 2)
 )
-_BLOCK = 8192
-_ROW = 32
-# In standard deviations; most of what is asked lies within.
+_BLOCK = 8192  # numbers that stay in the first-level cache
+_ROW = 32  # nodes per row of the tables from which waves are composed
+# In standard deviations. Most arguments lie within, so the power sums for it serve all of them.
 _USUAL_RADIUS = 10.0
 
 
@@ -50,8 +51,8 @@ class Cumulant:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """What K is made of up to a radius: even power sums of the small values, and the large ones."""
+class _CumulantParts:
+    """The parts of K up to a radius: even power sums of small values, and the large values."""
 
     radius: float
     power_sums: FloatArray
@@ -86,7 +87,7 @@ class SignSums:
         self.top = float(values.max())
         self.total = _total(values, counts)
         self.variance = _total(values * values, counts)
-        self.reach = _REACH / self.top  # up to this radius power sums alone do
+        self.reach = _REACH / self.top  # up to this radius power sums alone are enough
         self._parts = self._split(max(self.reach, _USUAL_RADIUS))
 
     def cumulant(self, c: float) -> Cumulant:
@@ -106,7 +107,7 @@ class SignSums:
     def characteristic(self, c: float, distance: float, nodes: IntArray) -> ComplexArray:
         """exp(K(c + it) - K(c)), the characteristic function of the sum tilted by c.
 
-        It is wanted at t = `distance` times `nodes`, whole numbers in ascending order.
+        It is computed at t = `distance` times `nodes`, whole numbers in ascending order.
         """
         radius = math.hypot(c, distance * float(nodes[-1]))
         parts = self._parts if radius <= self._parts.radius else self._split(radius)
@@ -120,19 +121,21 @@ class SignSums:
         return result
 
     def n_large(self, radius: float) -> int:
-        """How many values the power sums leave over, up to this radius."""
+        """The number of values that the power sums cannot represent, up to this radius."""
         return int(np.count_nonzero(self.values > _REACH / radius))
 
-    def _split(self, radius: float) -> _Parts:
+    def _split(self, radius: float) -> _CumulantParts:
         if radius <= self.reach:
             counts = None if self.counts is None else self.counts[:0]
-            return _Parts(radius, _power_sums(self.values, self.counts), self.values[:0], counts)
+            return _CumulantParts(
+                radius, _power_sums(self.values, self.counts), self.values[:0], counts
+            )
         is_large = self.values > _REACH / radius
         small, large = self.values[~is_large], self.values[is_large]
         if self.counts is None:
-            return _Parts(radius, _power_sums(small, None), large, None)
+            return _CumulantParts(radius, _power_sums(small, None), large, None)
         sums = _power_sums(small, self.counts[~is_large])
-        return _Parts(radius, sums, large, self.counts[is_large])
+        return _CumulantParts(radius, sums, large, self.counts[is_large])
 
 
 def log_cosh(x: FloatArray) -> FloatArray:

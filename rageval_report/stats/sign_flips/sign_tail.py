@@ -1,18 +1,18 @@
-"""The tail of a sum of random signs: whichever of several exact ways is the cheapest.
+"""The tail of a sum of random signs, by the cheapest of several exact methods.
 
 The ladder, from the top:
 
 1. one magnitude: the tosses of a coin;
 2. whole multiples of a step: a convolution if it is short, else rung 4 on the lattice;
-3. up to 2**32 sums that are told apart: two lists that meet in the middle;
+3. up to 2**32 distinct sums: two lists that meet in the middle;
 4. the Fourier series along the line through the saddlepoint, which is some thirty terms and one
    pass over the data where no value dominates, and more terms where one does;
-5. where the series finds that too many sums lie too close to the threshold to be told apart:
+5. if the series finds that too many sums lie too close to the threshold to be distinguished:
    lists up to 2**38 sums, or else more terms, or else the signs of the values that cause it;
 6. a tail below 1e-10 by the saddlepoint formula.
 
-Some rung always answers: what even the fifth cannot tell from the threshold is taken to be tied
-with it. Nothing is drawn at random on any of them.
+Some rung always answers: sums that even the fifth cannot distinguish from the threshold are counted
+as tied with it. Nothing is drawn at random on any of them.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rageval_report.stats.pairs.discordant import binomial_cdf
-from rageval_report.stats.sign_flips.fourier import FAR, Line, Series, tail_series
+from rageval_report.stats.sign_flips.fourier import FAR, IntegrationLine, SeriesTail, tail_series
 from rageval_report.stats.sign_flips.meet_in_the_middle import (
     SAME_SUM,
     lattice_law,
     listed_tail,
     log2_sums,
 )
-from rageval_report.stats.sign_flips.piled_sums import Question, piled_tail
+from rageval_report.stats.sign_flips.piled_sums import TailQuestion, piled_tail
 from rageval_report.stats.sign_flips.saddlepoint import (
     LEAST_TILT,
     saddlepoint_tail,
@@ -40,33 +40,38 @@ from rageval_report.stats.sign_flips.saddlepoint import (
 from rageval_report.stats.sign_flips.sign_sums import SignSums, Tail
 from rageval_report.types import FloatArray, IntArray
 
+# Up to this many additions a convolution on the lattice is the cheapest.
 _MOST_ADDITIONS = 9e6
-# A call of NumPy costs as much as so many additions.
-_ADDITIONS_A_CALL = 12_000
+# A call of NumPy costs as much as this many additions.
+_ADDITIONS_PER_CALL = 12_000
+# Below this the saddlepoint formula answers: no decision depends on the third digit of 1e-10.
 _FAR_TAIL = 1e-10
-# The share of the tail that the series may leave undecided; it is off by half of that at most.
+# The share of the tail that the series may leave undecided. Half of it is counted, so the result is
+# off by half of this at most: a quarter of the promised relative error of 1e-3.
 _UNDECIDED = 5e-4
+# How much farther the series is followed before the signs of single values are listed.
 _MORE_TERMS = 8.0
-_MOST_SUMS_AT_LAST = 38.0  # 150 ms
+_MOST_SUMS_AT_LAST = 38.0  # two lists of 2**19 take 150 ms
 # Up to how many sums a search lists, as a power of two.
 MOST_LISTED = 22.0
 # Values closer than this, relative to the largest, are tied.
 _TIED = 1e-11
+# A large sample is searched for ties only if this many of its values show one.
 _SAMPLE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How hard to try.
+    """How much work a tail may cost.
 
     Parameters
     ----------
     most_sums : float
         Up to how many sums are listed, as a power of two: two lists of 2**16 take some 15 ms.
     far : float
-        How far out the series is followed.
+        How far out the series is followed, see `fourier.IntegrationLine`.
     second_look : bool
-        Whether sums that the series cannot tell apart are dealt with otherwise.
+        Whether sums that the series cannot distinguish are counted in another way.
     """
 
     most_sums: float
@@ -97,13 +102,14 @@ def lattice_tail(steps: IntArray, counts: FloatArray, threshold: int) -> Tail:
     Tail(at_least=0.375, equal=0.25)
     """
     size, total = float(counts.sum()), float(steps @ counts)
-    if steps.size == 1:
+    if steps.size == 1:  # rung 1
         return _coin_tail(size, (size - threshold / float(steps[0])) / 2)
-    if size * (total + _ADDITIONS_A_CALL) <= _MOST_ADDITIONS:
+    if size * (total + _ADDITIONS_PER_CALL) <= _MOST_ADDITIONS:
         weights = lattice_law(steps, counts).weights[round(total + threshold) // 2 :]
         return Tail(float(weights.sum()), float(weights[0]))
-    if threshold >= total:
+    if threshold >= total:  # only the pattern of equal signs reaches the sum of all magnitudes
         return _one_pattern(size)
+    # Rung 4, in a unit in which the squares sum up to 1.
     unit = math.sqrt(float(np.square(steps, dtype=np.float64) @ counts))
     sums, reached, step = SignSums(steps / unit, counts), threshold / unit, 1 / unit
     line = _line(sums, reached, step)
@@ -141,7 +147,7 @@ def scattered_tail(values: FloatArray, counts: FloatArray | None, threshold: flo
 
 
 def rough_tail(values: FloatArray, counts: FloatArray | None, threshold: float) -> Tail:
-    """The same at a fraction of the cost, for a search; good to 1e-3 where no sums pile up.
+    """`scattered_tail` at a fraction of the cost, for a search; good to 1e-3 if no sums pile up.
 
     Examples
     --------
@@ -152,7 +158,7 @@ def rough_tail(values: FloatArray, counts: FloatArray | None, threshold: float) 
 
 
 def coarse_tail(values: FloatArray, counts: FloatArray | None, threshold: float) -> Tail:
-    """The same as of a smooth law, to learn where a search had better begin.
+    """`scattered_tail` as if the law were smooth, to find where a search should begin.
 
     Examples
     --------
@@ -164,13 +170,13 @@ def coarse_tail(values: FloatArray, counts: FloatArray | None, threshold: float)
 
 def _tail(values: FloatArray, counts: FloatArray | None, threshold: float, effort: Effort) -> Tail:
     if counts is None and _may_tie(values):
-        values, counts = _grouped(values)
+        values, counts = _group_ties(values)
     if counts is not None and log2_sums(counts) <= effort.most_sums:
         return listed_tail(values, counts, threshold)
-    if counts is not None and counts.max() == 1:
+    if counts is not None and counts.max() == 1:  # nothing is tied: the series needs no counts
         counts = None
     top = float(values.max())
-    squares = np.square(values / top)  # neither too small nor too large to be squared
+    squares = np.square(values / top)  # neither too small nor too large to square
     unit = top * math.sqrt(float(squares.sum() if counts is None else squares @ counts))
     sums, reached = SignSums(values / unit, counts), threshold / unit
     last = sums.total - 2 * float(sums.values.min())
@@ -184,15 +190,15 @@ def _tail(values: FloatArray, counts: FloatArray | None, threshold: float, effor
     return Tail(float(tail_series(sums, np.array([reached]), line).at_least[0]), 0.0)
 
 
-def _line(sums: SignSums, threshold: float, step: float | None) -> Line:
+def _line(sums: SignSums, threshold: float, step: float | None) -> IntegrationLine:
     """The line through the saddlepoint, or as close to it as the pole at zero allows."""
     c = tilt(sums, threshold)
     smallest = tilted_tail(sums, threshold, c) if c > LEAST_TILT else 0.1
-    return Line(max(c, LEAST_TILT), smallest, step)
+    return IntegrationLine(max(c, LEAST_TILT), smallest, step)
 
 
-def _smooth_tail(sums: SignSums, threshold: float, line: Line, unit: float) -> Tail:
-    """The series, and what to do if it cannot tell enough sums apart."""
+def _smooth_tail(sums: SignSums, threshold: float, line: IntegrationLine, unit: float) -> Tail:
+    """Rungs 4 and 5: the series, and what to do if it cannot distinguish enough sums."""
     counts = np.ones(sums.values.size) if sums.counts is None else sums.counts
     series = tail_series(sums, np.array([threshold]), line)
     if _is_undecided(series):
@@ -203,19 +209,20 @@ def _smooth_tail(sums: SignSums, threshold: float, line: Line, unit: float) -> T
     if not _is_undecided(series):
         return Tail(at_least, 0.0)
     values = np.repeat(sums.values, counts.astype(np.int64)) * unit
-    piled = piled_tail(Question(values, threshold * unit, line.tilt / unit, line.smallest))
+    piled = piled_tail(TailQuestion(values, threshold * unit, line.tilt / unit, line.smallest))
     if piled is not None:
         return Tail(piled, 0.0)
-    return Tail(at_least + near / 2, near)  # what cannot be told apart is tied
+    # The series counted half of what it cannot distinguish; as ties these sums count in full.
+    return Tail(at_least + near / 2, near)
 
 
-def _is_undecided(series: Series) -> bool:
+def _is_undecided(series: SeriesTail) -> bool:
     return bool(abs(series.near[0]) > _UNDECIDED * series.at_least[0])
 
 
-def _longer_series(sums: SignSums, threshold: float, line: Line) -> Series:
-    further = replace(line, far=_MORE_TERMS * line.far)
-    return tail_series(sums, np.array([threshold]), further)
+def _longer_series(sums: SignSums, threshold: float, line: IntegrationLine) -> SeriesTail:
+    longer = replace(line, far=_MORE_TERMS * line.far)
+    return tail_series(sums, np.array([threshold]), longer)
 
 
 def _far_tail(sums: SignSums, threshold: float, spacing: float) -> Tail:
@@ -227,7 +234,7 @@ def _far_tail(sums: SignSums, threshold: float, spacing: float) -> Tail:
 
 
 def _coin_tail(tosses: float, tails: float) -> Tail:
-    """At most so many tails, and exactly so many."""
+    """The probability of at most this number of tails, and of exactly this number."""
     at_most, fewer = binomial_cdf([tails, tails - 1], tosses).tolist()
     return Tail(at_most, at_most - fewer)
 
@@ -237,12 +244,12 @@ def _one_pattern(size: float) -> Tail:
 
 
 def _may_tie(values: FloatArray) -> bool:
-    """Whether to look for ties: in a large sample only if a part of it has some."""
+    """Whether to look for ties: among many values only if a sample of them has some."""
     sample = values[:: 1 + values.size // _SAMPLE]
     return values.size <= _SAMPLE or np.unique(sample).size < sample.size
 
 
-def _grouped(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _group_ties(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The distinct values and how often each occurs; rounding does not make values distinct."""
     ordered = np.sort(values)
     starts = np.flatnonzero(np.diff(ordered, prepend=-1.0) > _TIED * ordered[-1])

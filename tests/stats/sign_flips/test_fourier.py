@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from rageval_report.stats.sign_flips.fourier import Line, select_nodes, tail_series
+from rageval_report.stats.sign_flips.fourier import IntegrationLine, select_nodes, tail_series
 from rageval_report.stats.sign_flips.meet_in_the_middle import lattice_law, listed_tail
 from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT, saddlepoint_tail, tilt
 from rageval_report.stats.sign_flips.sign_sums import SignSums
@@ -23,7 +23,7 @@ def unit_sums(values, threshold):
 def line_for(sums, threshold, step=None):
     c = tilt(sums, threshold)
     guess = saddlepoint_tail(sums, threshold) if c > LEAST_TILT else 0.1
-    return Line(max(c, LEAST_TILT), guess, step)
+    return IntegrationLine(max(c, LEAST_TILT), guess, step)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -57,7 +57,7 @@ def test_one_line_serves_many_thresholds():
     unit = float(np.linalg.norm(steps))
     chosen = np.array([330, 360, 380, 420])
     expected = [law.weights[i:].sum() for i in chosen]
-    line = Line(2.0, 1e-3, 1 / unit)
+    line = IntegrationLine(2.0, 1e-3, 1 / unit)
     series = tail_series(SignSums(steps / unit), law.values[chosen] / unit, line)
     np.testing.assert_allclose(series.at_least, expected, rtol=1e-6, atol=1e-9)
 

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from rageval_report.stats.sign_flips.meet_in_the_middle import (
-    Law,
+    SumLaw,
     binomial_weights,
+    combine_laws,
     lattice_law,
     listed_law,
     listed_tail,
     log2_sums,
-    meet,
 )
 
 
@@ -62,8 +62,8 @@ def test_binomial_weights_are_scipys(tosses):
 
 def test_two_laws_meet_in_either_order():
     a = listed_law(np.array([1.0, 0.3]), np.array([2.0, 1.0]))
-    b = Law(np.array([-0.5, 0.5, 4.0]), np.array([0.25, 0.5, 0.25]))
-    assert meet(a, b, 0.8, 1e-9) == meet(b, a, 0.8, 1e-9)
+    b = SumLaw(np.array([-0.5, 0.5, 4.0]), np.array([0.25, 0.5, 0.25]))
+    assert combine_laws(a, b, 0.8, 1e-9) == combine_laws(b, a, 0.8, 1e-9)
 
 
 def test_repeated_values_make_fewer_sums():

@@ -1,19 +1,24 @@
 import numpy as np
 import pytest
 
-from rageval_report.stats.sign_flips.meet_in_the_middle import Law, lattice_law, listed_law, meet
-from rageval_report.stats.sign_flips.piled_sums import Question, piled_tail
+from rageval_report.stats.sign_flips.meet_in_the_middle import (
+    SumLaw,
+    combine_laws,
+    lattice_law,
+    listed_law,
+)
+from rageval_report.stats.sign_flips.piled_sums import TailQuestion, piled_tail
 
 
 def law_of(values, denominator=1):
     """The exact law of multiples of 1 / denominator."""
     steps, counts = np.unique(np.rint(values * denominator).astype(int), return_counts=True)
     law = lattice_law(steps, counts.astype(float))
-    return Law(law.values / denominator, law.weights)
+    return SumLaw(law.values / denominator, law.weights)
 
 
 def question(values, threshold, smallest):
-    return Question(values, threshold, threshold / float(values @ values), smallest)
+    return TailQuestion(values, threshold, threshold / float(values @ values), smallest)
 
 
 @pytest.mark.parametrize("n_odd", [1, 4, 12])
@@ -21,7 +26,9 @@ def test_ratings_with_a_few_odd_values_are_exact(n_odd):
     rng = np.random.default_rng(n_odd)
     ratings, odd = rng.integers(1, 5, 90).astype(float), 4 * rng.random(n_odd)
     threshold = float(ratings[:55].sum() - ratings[55:].sum() + odd.sum())
-    expected = meet(law_of(ratings), listed_law(odd, np.ones(n_odd)), threshold, 1e-9).at_least
+    expected = combine_laws(
+        law_of(ratings), listed_law(odd, np.ones(n_odd)), threshold, 1e-9
+    ).at_least
     found = piled_tail(question(np.append(ratings, odd), threshold, expected))
     assert found == pytest.approx(expected, rel=1e-6)
 
@@ -33,7 +40,7 @@ def test_a_few_giants_are_listed_and_the_rest_is_smooth(size):
     signs = np.where(rng.random(60) < 0.6, 1, -1)
     threshold = float(giants[0] + giants[1] + giants[2:4].sum() - giants[4] + signs @ rest)
     law = law_of(rest, 10_000)
-    expected = meet(law, listed_law(giants, np.ones(5)), threshold, 1e-6).at_least
+    expected = combine_laws(law, listed_law(giants, np.ones(5)), threshold, 1e-6).at_least
     found = piled_tail(question(np.append(rest, giants), threshold, expected))
     assert found == pytest.approx(expected, rel=1e-3)
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from rageval_report.stats.sign_flips.meet_in_the_middle import (
-    Law,
+    SumLaw,
+    combine_laws,
     lattice_law,
     listed_law,
     listed_tail,
-    meet,
 )
 from rageval_report.stats.sign_flips.sign_tail import lattice_tail, rough_tail, scattered_tail
 
@@ -98,7 +98,7 @@ def test_a_few_odd_values_among_ratings_are_exact(n_odd):
     ratings, odd = np.repeat([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 120), 6 * rng.random(n_odd)
     law = lattice_law(np.arange(1, 7), np.full(6, 120.0))
     threshold = 150.0 + float(odd.sum())
-    expected = meet(law, listed_law(odd, np.ones(n_odd)), threshold, 1e-9).at_least
+    expected = combine_laws(law, listed_law(odd, np.ones(n_odd)), threshold, 1e-9).at_least
     found = scattered_tail(np.append(ratings, odd), None, threshold)
     assert found.at_least == pytest.approx(expected, rel=1e-5)
 
@@ -106,10 +106,10 @@ def test_a_few_odd_values_among_ratings_are_exact(n_odd):
 @pytest.mark.parametrize("wins", [2, 5])
 def test_ties_of_two_lattices_that_share_no_step_count_in_full(wins):
     law = lattice_law(np.arange(1, 5), np.full(4, 40.0))
-    other = Law(np.pi * law.values, law.weights)
+    other = SumLaw(np.pi * law.values, law.weights)
     values = np.repeat(np.arange(1.0, 5.0), 40)
     threshold = 10 * wins + 4 * wins * np.pi  # both parts are even, as all possible sums
-    expected = meet(law, other, threshold, 1e-9)
+    expected = combine_laws(law, other, threshold, 1e-9)
     found = scattered_tail(np.append(values, np.pi * values), None, threshold)
     assert expected.equal > 5e-4 * expected.at_least
     assert found.at_least == pytest.approx(expected.at_least, rel=1e-4)
