@@ -77,7 +77,7 @@ def test_the_sign_of_the_effect_does_not_matter():
 @pytest.mark.parametrize("d_z", [0.0, 1e-200])
 def test_no_number_of_queries_shows_nothing(d_z):
     with pytest.raises(
-        DataError, match="d_z must not be 0: no number of queries shows a zero effect"
+        DataError, match="d_z must not be 0: no number of queries shows such an effect"
     ):
         required_n(d_z)
 
