@@ -19,11 +19,10 @@ from rageval_report.errors import (
     RagevalWarning,
     ReaderError,
     UnknownNameError,
-    did_you_mean,
     named,
 )
 from rageval_report.files.source import Source
-from rageval_report.readers.base import ACCEPTED, Reader, ReaderOptions, ScoreFile
+from rageval_report.readers.base import ACCEPTED, Reader, ReaderOptions, ScoreFile, check_options
 from rageval_report.readers.json_shapes import ShapeError
 
 __all__ = [
@@ -201,24 +200,11 @@ def read(
     else:
         name = reader or recognise(source)
         chosen = READERS[name]
-    keywords = _keywords(name, chosen, options, query_id)
+    keywords = check_options(name, chosen, options)
+    if query_id is not None and "query_id" in chosen.options:
+        keywords["query_id"] = query_id
     files = _read_with(name, chosen, source, keywords)
     return [replace(file, notes=(*source.notes, *file.notes)) for file in files]
-
-
-def _keywords(
-    name: str, reader: Reader, options: Mapping[str, object], query_id: str | None
-) -> dict[str, object]:
-    """The keyword arguments of the reader's `read`."""
-    for option in options:
-        if option not in reader.options:
-            hint = did_you_mean(option, reader.options)
-            known = ", ".join(reader.options) or "none"
-            raise DataError(f"the {name} reader has no option {option!r}.{hint} Options: {known}.")
-    keywords = {option: value for option, value in options.items() if option != "encoding"}
-    if query_id is not None and "query_id" in reader.options:
-        keywords["query_id"] = query_id
-    return keywords
 
 
 def _read_with(

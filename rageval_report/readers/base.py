@@ -1,4 +1,4 @@
-"""What a reader is, and what it hands over."""
+"""The type of a reader, the type of its result, and what several readers need."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from typing import Any, Literal, TypedDict
 
 import pandas as pd
 
-from rageval_report.errors import ReaderError, UnknownNameError, named
+from rageval_report.errors import (
+    DataError,
+    ReaderError,
+    UnknownNameError,
+    did_you_mean,
+    named,
+)
 from rageval_report.files.source import Source
 from rageval_report.scores.metric import Override, normalise_name
 from rageval_report.scores.table import id_column_of, question_text
 from rageval_report.scores.texts import TEXTS
 
-# From this mark on, a reader takes a file for its own; below, it is only among the nearest.
+# A reader with at least this mark may read the file; one below it is only named in the error.
 ACCEPTED = 0.5
 
 
@@ -59,24 +65,24 @@ class ReaderOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class ScoreFile:
-    """One pipeline's rows as a reader found them; `score_table` checks them.
+    """The rows of one pipeline as they are in the file; `score_table` checks them.
 
     Parameters
     ----------
     frame : DataFrame
-        One row a query; ids and texts as they stand in the file.
+        One row per query; ids and texts as they are in the file.
     pipeline : str
-        The pipeline's name.
+        The name of the pipeline.
     metrics : mapping of str to Metric, dict, "higher" or "lower"
-        What the file itself says of its metrics, by column.
+        What the file itself says about its metrics, by column.
     metric_columns : tuple of str, optional
-        The columns that are metrics, where the format says so; None leaves it to names and cells.
+        The columns that are metrics, if the format says so; if None, names and cells decide.
     notes : tuple of str
-        What was guessed, mended or left out.
+        What was guessed, corrected or left out.
     config : mapping
-        How the pipeline was set up, as far as the file says.
+        The settings of the pipeline, if the file holds them.
     created : datetime, optional
-        When the pipeline was run, where the file says it.
+        When the pipeline was run, if the file says so.
     """
 
     frame: pd.DataFrame
@@ -90,27 +96,27 @@ class ScoreFile:
 
 @dataclass(frozen=True)
 class Reader:
-    """How files of one format are known and read.
+    """How files of one format are recognised and read.
 
     Parameters
     ----------
     name : str
-        The name in the table `READERS`.
+        The name in the table `READERS`, and in messages.
     sentence : str
-        What it reads, for lists and error messages.
+        What it reads, for the list of formats and for error messages.
     recognise : callable
-        From a `Source` to a mark between 0 and 1: how surely the content is of this format.
-        A half is the least that counts, and the highest mark of all readers wins.
+        Takes a `Source` and returns a mark between 0 and 1: how surely the content has this
+        format. The reader with the highest mark reads the file, if the mark is at least 0.5.
     read : callable
-        From a `Source` and the options to a list of `ScoreFile`, one a pipeline.
+        Takes a `Source` and the options, and returns a list of `ScoreFile`, one per pipeline.
     options : tuple of str
-        The options that `read` understands.
+        The options that `read` takes; "encoding" is that of the `Source`, and not passed on.
     header : callable, optional
-        From a `Source` to the names of the columns, of readers of tables.
+        Takes a `Source` and returns the names of the columns; only readers of plain tables have it.
     example : str
-        What such a file is usually called, for lists.
+        A usual name of such a file, for the list of formats.
     fault : callable, optional
-        From a `Source` that it nearly knows to the error that says what is wrong with it.
+        Takes a `Source` that it nearly recognises and returns the error that says what is wrong.
     """
 
     name: str
@@ -123,24 +129,40 @@ class Reader:
     fault: Callable[[Source], ReaderError | None] | None = None
 
 
+def check_options(name: str, reader: Reader, options: Mapping[str, object]) -> dict[str, object]:
+    """The options to pass to the reader's `read`, which must take them.
+
+    Raises
+    ------
+    DataError
+        If the reader does not take one of the options.
+    """
+    for option in options:
+        if option not in reader.options:
+            hint = did_you_mean(option, reader.options)
+            known = ", ".join(reader.options) or "none"
+            raise DataError(f"the {name} reader has no option {option!r}.{hint} Options: {known}.")
+    return {option: value for option, value in options.items() if option != "encoding"}
+
+
 def single_pipeline(
     source: Source, frame: pd.DataFrame, notes: Iterable[str] = ()
 ) -> list[ScoreFile]:
-    """The file of one pipeline, named after the file itself."""
+    """The only pipeline of a file, named after the file."""
     if not len(frame):
-        raise source.error("it names columns, but holds no row")
+        raise source.error("the file names columns, but contains no row")
     return [ScoreFile(frame, source.stem, notes=tuple(notes))]
 
 
 def select_columns(
-    present: Iterable[str], wanted: Iterable[str] | None, query_id: str | None
+    present: Iterable[str], columns: Iterable[str] | None, query_id: str | None
 ) -> list[str]:
-    """The columns to keep, in the file's order: those asked for, and the ids or questions.
+    """The columns to read, in the order of the file: the requested ones, and the ids or questions.
 
     Raises
     ------
     UnknownNameError
-        If a column is asked for that is not there.
+        If the file has no column of a requested name.
 
     Examples
     --------
@@ -148,18 +170,18 @@ def select_columns(
     ['id', 'mrr']
     """
     every = list(present)
-    if wanted is None:
+    if columns is None:
         return every
-    asked = {wanted} if isinstance(wanted, str) else set(wanted)
-    for name in sorted(asked):
+    requested = {columns} if isinstance(columns, str) else set(columns)
+    for name in sorted(requested):
         if name not in every:
             raise UnknownNameError("column", name, every)
     key = query_id or id_column_of(every) or question_text(pd.DataFrame(columns=every))
-    return [name for name in every if name in asked or name == key]
+    return [name for name in every if name in requested or name == key]
 
 
 def id_columns(present: Iterable[str], query_id: str | None) -> list[str]:
-    """The columns whose cells are names, not numbers, whatever they look like.
+    """The columns of ids, whose cells are names even if they look like numbers.
 
     Examples
     --------
@@ -172,7 +194,7 @@ def id_columns(present: Iterable[str], query_id: str | None) -> list[str]:
 
 
 def text_columns(present: Iterable[str], query_id: str | None) -> list[str]:
-    """The columns of ids, questions, answers and the like: an answer 1.50 is no number.
+    """The columns of texts, such as ids, questions and answers: an answer "1.50" is not a number.
 
     Examples
     --------
@@ -185,18 +207,18 @@ def text_columns(present: Iterable[str], query_id: str | None) -> list[str]:
 
 
 def check_unique_names(source: Source, names: Iterable[str], line: int | None = None) -> None:
-    """Refuse column names that stand there twice: one of the columns would be lost."""
-    twice = repeated_names(names)
-    if twice:
+    """Refuse column names that appear twice, because one of the columns would be lost."""
+    duplicates = repeated_names(names)
+    if duplicates:
         raise source.error(
-            f"column names must be unique; seen more than once: {named(twice)}. "
+            f"column names must be unique; these appear more than once: {named(duplicates)}. "
             "Rename or drop one of them.",
             line=line,
         )
 
 
 def repeated_names(names: Iterable[str]) -> list[str]:
-    """The names that are there more than once.
+    """The names that appear more than once.
 
     Examples
     --------
@@ -207,7 +229,7 @@ def repeated_names(names: Iterable[str]) -> list[str]:
 
 
 def distinct_names(names: Iterable[str]) -> list[str]:
-    """Names that differ: the second of two equal ones gets a visible "#2".
+    """The names made different: the second of two equal names gets a visible "#2".
 
     Examples
     --------
@@ -215,8 +237,8 @@ def distinct_names(names: Iterable[str]) -> list[str]:
     ['gpt', 'gpt #2', 'llama']
     """
     seen: Counter[str] = Counter()
-    found = []
+    distinct = []
     for name in names:
         seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
-    return found
+        distinct.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+    return distinct

@@ -1,4 +1,4 @@
-"""Tables of delimited text: CSV, TSV, and the same with semicolons or bars."""
+"""Tables of delimited text: CSV, TSV, and tables with semicolons or bars."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from rageval_report.readers.base import (
 )
 from rageval_report.readers.decimal_commas import parse_decimal_commas
 from rageval_report.readers.delimited_rows import (
-    Counted,
     FieldCountError,
+    RowCount,
     cell_text,
     count_rows,
     line_ends,
@@ -32,13 +32,14 @@ from rageval_report.readers.delimited_rows import (
 )
 
 DELIMITERS = (",", ";", "\t", "|")
+# The rows, and the bytes, that are looked at to find the delimiter.
 _SAMPLE, _HEAD = 50, 1 << 16
 _DECIMAL = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?\d+")
 
 _POWERS_OF_TEN = 10 ** np.arange(19)
 
-# Before 3.1 pandas rounds the last digit of some numbers wrongly unless told not to.
+# Before 3.1 pandas rounds the last digit of some numbers wrongly by default.
 _EXACT: dict[str, Any] = (
     {"float_precision": "round_trip"}
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
@@ -47,7 +48,7 @@ _EXACT: dict[str, Any] = (
 
 
 class _Fit(NamedTuple):
-    """How well a delimiter splits: the share of rows as wide as the header, and that width."""
+    """How well a delimiter fits: the share of rows as wide as the header, and that width."""
 
     agreement: float
     width: int
@@ -64,7 +65,7 @@ def _fit(text: bytes, delimiter: str) -> _Fit:
 
 
 def best_delimiters(text: bytes) -> list[str]:
-    r"""The delimiters that split a text best; none where it has no columns, several where they tie.
+    r"""The delimiters that fit a text best: none for a single column, several if they tie.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def best_delimiters(text: bytes) -> list[str]:
 def _mark(source: Source, delimiters: Iterable[str]) -> float:
     if not source.is_text or source.starts_like_json:
         return 0.0
-    best = [one for one in best_delimiters(source.sample) if one in delimiters]
+    best = [delimiter for delimiter in best_delimiters(source.sample) if delimiter in delimiters]
     if not best:
         return 0.0
     agreement = _fit(source.sample, best[0]).agreement
@@ -95,17 +96,17 @@ def _recognise_tsv(source: Source) -> float:
 
 
 def find_misfit(source: Source) -> ReaderError | None:
-    """The first row that is not as wide as the header, where a text is split by a delimiter.
+    """The error about the first row that is not as wide as the header.
 
     Parameters
     ----------
     source : Source
-        A file that is hardly a table: most of its rows are of other widths.
+        A text that is hardly a table: most of its rows have other widths than the header.
 
     Returns
     -------
     ReaderError or None
-        None where nothing splits the text, or all rows are alike.
+        None if no delimiter fits the text, or all rows have the same width.
     """
     if not source.is_text or source.starts_like_json:
         return None
@@ -117,19 +118,19 @@ def find_misfit(source: Source) -> ReaderError | None:
             if len(row.cells) != width:
                 return source.error(
                     f"no reader recognises this file; split at {delimiter!r}, this row has "
-                    f"{counted(len(row.cells), 'field')}, the header has {width}. Is a delimiter "
-                    "or a quote missing? If it is no table, choose with reader=...",
+                    f"{count_text(len(row.cells), 'field')}, the header has {width}. Is a "
+                    "delimiter or a quote missing? If this is not a table, choose with reader=...",
                     line=source.line_of(row.offset),
                 )
     return None
 
 
-def counted(n: int, what: str) -> str:
-    """A number of things.
+def count_text(n: int, what: str) -> str:
+    """A number with its noun.
 
     Examples
     --------
-    >>> counted(1, "field"), counted(3, "field")
+    >>> count_text(1, "field"), count_text(3, "field")
     ('1 field', '3 fields')
     """
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
@@ -153,86 +154,86 @@ def read_delimited(
     source : Source
         The file.
     delimiter : str, optional
-        One character; found by trying where not given.
+        One character; if omitted, the one that fits best.
     decimal : {".", ","}, optional
-        The decimal sign. Without it, and where the delimiter is no comma, columns whose cells look
+        The decimal sign. If omitted, and the delimiter is not a comma, columns whose cells look
         like 0,83 are read as numbers.
     columns : iterable of str, optional
-        Which columns to read besides the ids.
+        The columns to read besides the ids.
     query_id : str, optional
         The column of ids.
 
     Raises
     ------
     ReaderError
-        If the header has a name twice, looks like data, or a row has another number of fields.
+        If a name appears twice in the header, the header looks like data, or a row has another
+        number of fields.
     """
-    delimiter = _checked_delimiter(delimiter) or _found_delimiter(source)
+    delimiter = _find_delimiter(source) if delimiter is None else _check_delimiter(delimiter)
     ends = line_ends(source.utf8, delimiter)
     header, start = _header(source, source.utf8, delimiter, ends)
     try:
-        counted = count_rows(source.utf8, delimiter, len(header), start, ends)
+        row_count = count_rows(source.utf8, delimiter, len(header), start, ends)
     except FieldCountError as exc:
         raise source.error(str(exc), line=source.line_of(exc.offset)) from exc
-    if not counted.n_rows:
-        raise source.error("it names columns, but holds no row")
-    table = _Table(source, delimiter, ends, header, start, counted)
-    frame = table.parsed(select_columns(header, columns, query_id), query_id)
+    if not row_count.n_rows:
+        raise source.error("the file names columns, but contains no row")
+    table = _DelimitedTable(source, delimiter, ends, header, start, row_count)
+    frame = table.parse(select_columns(header, columns, query_id), query_id)
     frame, notes = parse_decimal_commas(source, frame, delimiter=delimiter, decimal=decimal)
     return single_pipeline(source, frame, notes)
 
 
-def _checked_delimiter(delimiter: str | None) -> str | None:
-    if delimiter is None:
-        return None
+def _check_delimiter(delimiter: str) -> str:
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise DataError(
-            f"delimiter must be one ASCII character, as ',' or '\\t'; got {delimiter!r}"
+            f"delimiter must be one ASCII character, such as ',' or '\\t'; got {delimiter!r}"
         )
     return delimiter
 
 
-def _found_delimiter(source: Source) -> str:
+def _find_delimiter(source: Source) -> str:
     best = best_delimiters(source.sample)
     if len(best) > 1:
         raise source.error(
-            f"{named(best)} split the table equally well; say which it is: delimiter={best[0]!r}"
+            f"{named(best)} split the table equally well; choose one: delimiter={best[0]!r}"
         )
     return best[0] if best else ","
 
 
 def _header(source: Source, text: bytes, delimiter: str, ends: bytes) -> tuple[list[str], int]:
-    """The names of the columns of a text, and where in it the first row begins."""
+    """The names of the columns of a text, and the offset of its first row."""
     first_rows = list(islice(rows(text, delimiter, ends=ends), 2))
     if not first_rows:
-        raise source.error("expected a header and rows; the file holds only blanks")
+        raise source.error("expected a header and rows; the file contains only blanks")
     header = first_rows[0]
     line = source.line_of(header.offset)
     if not header.is_closed:
         raise source.error("a quote in the header is never closed; is the file cut?", line=line)
     names = [cell_text(cell).strip() for cell in header.cells]
-    named_all = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
+    unique_names = [name or f"Unnamed: {position}" for position, name in enumerate(names)]
     if _looks_like_data(names):
         raise source.error(
-            f"expected names of columns; found numbers, as {_first_number(names)!r}. Add a header.",
+            f"expected names of columns; found numbers, such as {_first_number(names)!r}. Add a "
+            "header.",
             line=line,
         )
-    check_unique_names(source, named_all, line)
-    return named_all, first_rows[1].offset if len(first_rows) > 1 else len(text)
+    check_unique_names(source, unique_names, line)
+    return unique_names, first_rows[1].offset if len(first_rows) > 1 else len(text)
 
 
 def header_names(source: Source) -> list[str]:
     """The names of the columns of a delimited table."""
-    delimiter = _found_delimiter(source)
+    delimiter = _find_delimiter(source)
     return _header(source, source.sample, delimiter, line_ends(source.sample, delimiter))[0]
 
 
 def _looks_like_data(names: list[str]) -> bool:
-    """Whether a first line is a row: it holds a score, or whole numbers that do not count up."""
+    """Whether a first line is a row: it has a score, or integers that do not count up."""
     if any(_DECIMAL.fullmatch(name) for name in names):
         return True
     whole = [int(name) for name in names if _WHOLE.fullmatch(name)]
-    counts_up = all(one < other for one, other in pairwise(whole))
+    counts_up = all(number < following for number, following in pairwise(whole))
     return len(whole) > 1 and 2 * len(whole) >= len(names) - 1 and not counts_up
 
 
@@ -240,19 +241,19 @@ def _first_number(names: list[str]) -> str:
     return next(name for name in names if _DECIMAL.fullmatch(name) or _WHOLE.fullmatch(name))
 
 
-class _Table(NamedTuple):
-    """A table whose rows are known to be as wide as its header."""
+class _DelimitedTable(NamedTuple):
+    """A table whose rows are all as wide as its header."""
 
     source: Source
     delimiter: str
     ends: bytes
     header: list[str]
     start: int
-    counted: Counted
+    row_count: RowCount
 
-    def parsed(self, kept: list[str], query_id: str | None) -> pd.DataFrame:
-        """The columns to keep, ids and answers as the texts that they are."""
-        frame = self._parsed_by_pandas(kept)
+    def parse(self, kept: list[str], query_id: str | None) -> pd.DataFrame:
+        """The columns to keep; ids and answers are texts as they are written."""
+        frame = self._parse_with_pandas(kept)
         texts = {
             name: self._text_of(name, frame[name])
             for name in text_columns(kept, query_id)
@@ -261,20 +262,20 @@ class _Table(NamedTuple):
         return frame.assign(**texts) if texts else frame
 
     def _text_of(self, name: str, cells: pd.Series) -> pd.Series:
-        """Texts that pandas took for numbers, as they are written."""
+        """The cells, which pandas took for numbers, as they are written."""
         is_first_and_whole = name == self.header[0] and cells.dtype == np.int64
         if is_first_and_whole and self._is_written_plainly(cells.to_numpy()):
             return cells.astype(str)
-        # Parsing them as texts in the first place would cost more: pandas then cannot go through
+        # To parse them as texts in the first place would cost more: pandas then cannot go through
         # the file in steps.
-        return self._parsed_by_pandas([name], dtype=str)[name]
+        return self._parse_with_pandas([name], dtype=str)[name]
 
     def _is_written_plainly(self, numbers: np.ndarray) -> bool:
-        """Whether each row opens with its number in the one usual way, not as 007 or +7.
+        """Whether each row begins with its number as Python writes it, and not as 007 or +7.
 
-        It does if the delimiter stands right after as many characters as the number has digits.
+        It does if the delimiter comes right after as many characters as the number has digits.
         """
-        starts = self.counted.starts
+        starts = self.row_count.starts
         if starts is None or len(starts) != len(numbers) or numbers.min() < 0:
             return False
         text = np.frombuffer(self.source.utf8, np.uint8)
@@ -282,8 +283,8 @@ class _Table(NamedTuple):
         after = np.minimum(starts + n_digits, len(text) - 1)
         return bool((text[after] == ord(self.delimiter)).all())
 
-    def _parsed_by_pandas(self, kept: list[str], dtype: type[str] | None = None) -> pd.DataFrame:
-        """A blank cell is missing and nothing else is: an answer "None" is an answer."""
+    def _parse_with_pandas(self, kept: list[str], dtype: type[str] | None = None) -> pd.DataFrame:
+        """The columns as pandas parses them; only a blank cell is missing: "None" is an answer."""
         content = BytesIO(self.source.utf8)
         content.seek(self.start)
         try:
@@ -304,10 +305,10 @@ class _Table(NamedTuple):
             )
         except (pd.errors.ParserError, ValueError, OverflowError) as exc:
             raise self.source.error(f"the table cannot be parsed: {exc}") from exc
-        if len(frame) != self.counted.n_rows and len(self.header) > 1:
+        if len(frame) != self.row_count.n_rows and len(self.header) > 1:
             raise self.source.error(
-                f"its rows cannot be told apart: {self.counted.n_rows} by the line ends, "
-                f"{len(frame)} by the cells"
+                f"the file has {self.row_count.n_rows} rows by its line ends, but {len(frame)} by "
+                "its cells; is a quote missing?"
             )
         return frame
 

@@ -1,10 +1,10 @@
 """Delimited text: where its records begin, and whether each has as many fields as the header.
 
-pandas fills short rows with blanks, reports long ones by a count that quoted line ends put out,
-and takes a column too many for an index: so rows are counted before it sees them. The usual file
-is counted with arrays, in a fraction of the time that parsing takes. Where a quote stands within
-an unquoted cell, arrays cannot tell which delimiters count; such a file is walked through cell by
-cell.
+pandas fills short rows with blanks, reports a wrong line number for long rows if quoted cells
+contain line ends, and takes an extra column for an index. So the rows are counted before pandas
+reads them. The usual file is counted with arrays, in a fraction of the time that parsing takes. If
+a quote is inside an unquoted cell, arrays cannot decide which delimiters count; such a file is
+walked cell by cell.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _BLANKS = b" \t"
 _ANY = b"\n\r"
 
 
-class Row(NamedTuple):
-    """One record: where it begins and stops, its cells as they stand, whether all are closed."""
+class DelimitedRow(NamedTuple):
+    """One record: its first and last offset, its raw cells, and whether all quotes are closed."""
 
     offset: int
     stop: int
@@ -36,9 +36,9 @@ class FieldCountError(ValueError):
     Parameters
     ----------
     message : str
-        What is wrong.
+        The message.
     offset : int
-        Where the record begins.
+        The offset at which the record begins.
     """
 
     def __init__(self, message: str, offset: int):
@@ -49,8 +49,8 @@ class FieldCountError(ValueError):
 def line_ends(text: bytes, delimiter: str) -> bytes:
     r"""The characters that end lines: "\n" alone, or carriage returns as well.
 
-    Python's csv module and pandas leave a carriage return within a cell unquoted where they end
-    lines with "\n". It is part of its cell if the header ends so and no line otherwise.
+    Python's csv module and pandas do not quote a carriage return inside a cell if they end lines
+    with "\n". So it is part of its cell if the header ends with "\n" and no line with "\r\n".
     """
     if b"\r" not in text or b"\r\n" in text:
         return _ANY
@@ -58,8 +58,8 @@ def line_ends(text: bytes, delimiter: str) -> bytes:
     return b"\n" if header is not None and text[header.stop : header.stop + 1] == b"\n" else _ANY
 
 
-def rows(text: bytes, delimiter: str, start: int = 0, ends: bytes = _ANY) -> Iterator[Row]:
-    r"""The records that are not blank, one after the other.
+def rows(text: bytes, delimiter: str, start: int = 0, ends: bytes = _ANY) -> Iterator[DelimitedRow]:
+    r"""The records that are not blank, in order.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def rows(text: bytes, delimiter: str, start: int = 0, ends: bytes = _ANY) -> Ite
     delimiter : str
         One ASCII character.
     start : int
-        Where the first record begins.
+        The offset of the first record.
     ends : bytes
-        What `line_ends` says.
+        The result of `line_ends`.
 
     Examples
     --------
@@ -95,11 +95,11 @@ def rows(text: bytes, delimiter: str, start: int = 0, ends: bytes = _ANY) -> Ite
         stop = place
         place += 2 if text[place : place + 2] == b"\r\n" else 1
         if len(cells) > 1 or cells[0].strip(_BLANKS):
-            yield Row(offset, stop, cells, is_closed)
+            yield DelimitedRow(offset, stop, cells, is_closed)
 
 
 def cell_text(cell: bytes) -> str:
-    """What a cell says, without its quotes.
+    """The text of a cell, without its quotes.
 
     Examples
     --------
@@ -113,8 +113,8 @@ def cell_text(cell: bytes) -> str:
     return quoted.replace("\x00", '"') + tail.replace("\x00", '""')
 
 
-class Counted(NamedTuple):
-    """How many records there are, and where they begin, if arrays could tell."""
+class RowCount(NamedTuple):
+    """The number of records, and their offsets if arrays could find them."""
 
     n_rows: int
     starts: np.ndarray | None = None
@@ -122,8 +122,8 @@ class Counted(NamedTuple):
 
 def count_rows(
     text: bytes, delimiter: str, n_fields: int, start: int, ends: bytes = _ANY
-) -> Counted:
-    r"""How many records follow the header.
+) -> RowCount:
+    r"""The number of records after the header.
 
     Parameters
     ----------
@@ -132,16 +132,16 @@ def count_rows(
     delimiter : str
         One ASCII character.
     n_fields : int
-        How many fields the header has.
+        The number of fields in the header.
     start : int
-        Where the first record after the header begins.
+        The offset of the first record after the header.
     ends : bytes
-        What `line_ends` says.
+        The result of `line_ends`.
 
     Raises
     ------
     FieldCountError
-        If a record has more or fewer fields, or a quote is never closed.
+        If a record has more or fewer fields than the header, or a quote is never closed.
 
     Examples
     --------
@@ -150,11 +150,11 @@ def count_rows(
     """
     places = _record_ends(text, ord(delimiter), start, has_returns=b"\r" in ends)
     if places is None:
-        return Counted(_counted_one_by_one(rows(text, delimiter, start, ends), n_fields))
-    return _counted_with_arrays(text, places, n_fields, start, blanks=_BLANKS + ends)
+        return RowCount(_count_one_by_one(rows(text, delimiter, start, ends), n_fields))
+    return _count_with_arrays(text, places, n_fields, start, blanks=_BLANKS + ends)
 
 
-def _counted_one_by_one(every_row: Iterable[Row], n_fields: int) -> int:
+def _count_one_by_one(every_row: Iterable[DelimitedRow], n_fields: int) -> int:
     n_rows = 0
     for n_rows, row in enumerate(every_row, 1):  # noqa: B007
         if not row.is_closed:
@@ -164,23 +164,21 @@ def _counted_one_by_one(every_row: Iterable[Row], n_fields: int) -> int:
     return n_rows
 
 
-_OPEN_QUOTE = (
-    "a quote is opened here or in a later cell of this row and never closed; is the file cut?"
-)
+_OPEN_QUOTE = "a quote in this row is never closed; is the file cut?"
 
 
-def _wrong_count(expected: int, found: int) -> str:
+def _wrong_count(n_expected: int, n_fields: int) -> str:
     return (
-        f"expected {expected} fields, as in the header; found {found}. Is a delimiter or a quote "
-        "missing, or the file cut?"
+        f"expected {n_expected} fields, as in the header; found {n_fields}. Is a delimiter or a "
+        "quote missing, or the file cut?"
     )
 
 
-# -- the same with arrays
+# -- with arrays
 
 
-class _Ends(NamedTuple):
-    """Where records end, how many delimiters stand before each end, and in all."""
+class _RecordEnds(NamedTuple):
+    """The offsets of record ends, the number of delimiters before each, and the number of all."""
 
     places: np.ndarray
     separators: np.ndarray
@@ -188,9 +186,9 @@ class _Ends(NamedTuple):
     is_open: bool
 
 
-def _counted_with_arrays(
-    text: bytes, ends: _Ends, n_fields: int, start: int, *, blanks: bytes
-) -> Counted:
+def _count_with_arrays(
+    text: bytes, ends: _RecordEnds, n_fields: int, start: int, *, blanks: bytes
+) -> RowCount:
     starts = np.concatenate([[start], ends.places + 1])
     widths = np.diff(np.concatenate([[0], ends.separators])) + 1
     if starts[-1] < len(text):  # the last record has no line end
@@ -209,16 +207,19 @@ def _counted_with_arrays(
     if wrong:
         row = wrong[0]
         raise FieldCountError(_wrong_count(n_fields, int(widths[row])), int(starts[row]))
-    return Counted(len(widths) - len(unusual) + len(filled), starts)
+    return RowCount(len(widths) - len(unusual) + len(filled), starts)
 
 
-def _record_ends(content: bytes, delimiter: int, start: int, *, has_returns: bool) -> _Ends | None:
-    """None where a quote opens elsewhere than where a field begins."""
+def _record_ends(
+    content: bytes, delimiter: int, start: int, *, has_returns: bool
+) -> _RecordEnds | None:
+    """The ends of the records; None if a quote opens inside an unquoted field."""
     text = np.frombuffer(content, np.uint8)
     places, separators = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     n_separators, is_inside = 0, 0
     has_quotes = content.find(b'"', start) >= 0
     has_returns = has_returns and content.find(b"\r", start) >= 0
+    # Chunks bound the memory: a mask of the whole text would double it.
     for begin in range(start, len(text), _CHUNK):
         chunk = text[begin : begin + _CHUNK]
         is_mark = (chunk == delimiter) | (chunk == _LINE_FEED)
@@ -239,11 +240,16 @@ def _record_ends(content: bytes, delimiter: int, start: int, *, has_returns: boo
         places.append(marks[ends])
         separators.append(ends - np.arange(len(ends)) + n_separators)
         n_separators += len(marks) - len(ends)
-    return _Ends(np.concatenate(places), np.concatenate(separators), n_separators, bool(is_inside))
+    return _RecordEnds(
+        np.concatenate(places), np.concatenate(separators), n_separators, bool(is_inside)
+    )
 
 
 def _inside_quotes(marks: np.ndarray, is_inside: int) -> np.ndarray:
-    """1 from an opening quote to before the closing one; a doubled quote closes and opens."""
+    """1 from an opening quote to before the closing one; a doubled quote closes and opens.
+
+    The parity of the number of quotes so far: uint8 wraps at 256, which keeps it.
+    """
     parity = np.cumsum(marks == _QUOTE, dtype=np.uint8)
     parity += np.uint8(is_inside)
     parity &= np.uint8(1)
@@ -262,7 +268,7 @@ def _has_stray_quote(
 
 
 def _without_paired_returns(text: np.ndarray, marks: np.ndarray) -> np.ndarray:
-    """A carriage return ends a line by itself only where no line feed follows, as on old Macs."""
+    """The marks without carriage returns before a line feed; alone they end lines (old Macs)."""
     after = text[np.minimum(marks + 1, len(text) - 1)]
-    kept: np.ndarray = marks[(text[marks] != _CARRIAGE_RETURN) | (after != _LINE_FEED)]
-    return kept
+    unpaired: np.ndarray = marks[(text[marks] != _CARRIAGE_RETURN) | (after != _LINE_FEED)]
+    return unpaired

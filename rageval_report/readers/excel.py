@@ -13,6 +13,7 @@ from rageval_report._registry import load
 from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import (
+    CellsByColumn,
     Reader,
     ScoreFile,
     check_unique_names,
@@ -22,10 +23,11 @@ from rageval_report.readers.base import (
 from rageval_report.readers.record_columns import frame_of
 
 _ZIP = b"PK\x03\x04"
-_FAULTS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"))
+_CELL_ERRORS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"))
 
-# A workbook of numbers unpacks to about ten times its size.
-_LARGEST_SWELLING = 300
+# A workbook of numbers unpacks to about ten times its size; one that unpacks to far more may be a
+# zip bomb.
+_LARGEST_RATIO = 300
 _HARMLESS = 1 << 28
 
 
@@ -34,7 +36,7 @@ def _recognise(source: Source) -> float:
         return 0.0
     try:
         return 0.9 if any(name.startswith("xl/") for name in _members(source)) else 0.1
-    except zipfile.BadZipFile:  # cut; said when it is read
+    except zipfile.BadZipFile:  # the file is cut; the error comes when it is read
         return 0.6 if b"xl/" in source.data or b"[Content_Types].xml" in source.head else 0.1
 
 
@@ -50,25 +52,25 @@ def read_excel(
     columns: Iterable[str] | None = None,
     query_id: str | None = None,
 ) -> list[ScoreFile]:
-    """Read a sheet of a workbook: its first filled row is the header.
+    """Read a sheet of a workbook; its first row that is not blank is the header.
 
     Parameters
     ----------
     source : Source
         The file.
     sheet : str or int, optional
-        The sheet's name, or its place counted from 0; the first one where not given.
+        The name of the sheet, or its position counted from 0; the first sheet if omitted.
     columns : iterable of str, optional
-        Which columns to keep besides the ids.
+        The columns to read besides the ids.
     query_id : str, optional
         The column of ids.
 
     Raises
     ------
     ReaderError
-        If it is no workbook, cut, or the sheet is empty.
+        If the file is not a workbook or is cut, or the sheet is empty.
     UnknownNameError
-        If there is no such sheet.
+        If the workbook has no such sheet.
     MissingDependencyError
         If openpyxl is not installed.
     """
@@ -80,20 +82,20 @@ def read_excel(
         library.utils.exceptions.InvalidFileException,
     )
     try:
-        content = BytesIO(source.data)  # of a path it would want the right suffix
+        content = BytesIO(source.data)  # openpyxl checks the suffix of a path
         book = library.load_workbook(content, read_only=True, data_only=True)
-        chosen = _chosen_sheet(book.sheetnames, sheet)
-        rows = [list(row) for row in book[chosen].iter_rows(values_only=True)]
+        name = _sheet_name(book.sheetnames, sheet)
+        rows = [list(row) for row in book[name].iter_rows(values_only=True)]
         book.close()
     except (DataError, UnknownNameError):
         raise
     except faults as exc:
         raise source.error(f"this workbook cannot be read; is it cut? ({exc})") from exc
-    header, cells = _parted(source, rows, chosen)
-    found = dict(zip(header, cells, strict=True))
+    header, cells = _split_header(source, rows, name)
+    by_name = dict(zip(header, cells, strict=True))
     kept = select_columns(header, columns, query_id)
-    notes = _notes(book.sheetnames, chosen if sheet is None else None, found)
-    frame = frame_of({name: _without_faults(found[name]) for name in kept}, query_id)
+    notes = _notes(book.sheetnames, name if sheet is None else None, by_name)
+    frame = frame_of({name: _blank_errors(by_name[name]) for name in kept}, query_id)
     return single_pipeline(source, frame, notes)
 
 
@@ -102,15 +104,15 @@ def _check_archive(source: Source) -> None:
         with zipfile.ZipFile(source.path_or_buffer()) as archive:
             sizes = [(member.file_size, member.compress_size) for member in archive.infolist()]
     except (zipfile.BadZipFile, OSError) as exc:
-        raise source.error(f"this is no workbook, or a cut one ({exc})") from exc
+        raise source.error(f"this is not a workbook, or it is cut ({exc})") from exc
     unpacked, packed = (sum(size) for size in zip(*sizes, strict=True)) if sizes else (0, 0)
-    if unpacked > max(_HARMLESS, _LARGEST_SWELLING * packed):
+    if unpacked > max(_HARMLESS, _LARGEST_RATIO * packed):
         raise source.error(
-            f"the workbook swells to more than {_LARGEST_SWELLING} times its size; save it as CSV"
+            f"the workbook expands to more than {_LARGEST_RATIO} times its size; save it as CSV"
         )
 
 
-def _chosen_sheet(names: list[str], sheet: str | int | None) -> str:
+def _sheet_name(names: list[str], sheet: str | int | None) -> str:
     if sheet is None:
         return names[0]
     if isinstance(sheet, int):
@@ -122,8 +124,10 @@ def _chosen_sheet(names: list[str], sheet: str | int | None) -> str:
     return sheet
 
 
-def _parted(source: Source, rows: list[list[Any]], sheet: str) -> tuple[list[str], list[list[Any]]]:
-    """The header and the columns, without rows and columns that hold nothing."""
+def _split_header(
+    source: Source, rows: list[list[Any]], sheet: str
+) -> tuple[list[str], list[list[Any]]]:
+    """The header and the columns, without blank rows and columns."""
     filled = [row for row in rows if any(cell is not None for cell in row)]
     if not filled:
         raise source.error(f"the sheet {sheet!r} is empty; choose another with sheet=")
@@ -131,8 +135,8 @@ def _parted(source: Source, rows: list[list[Any]], sheet: str) -> tuple[list[str
     padded = [row + [None] * (width - len(row)) for row in filled]
     columns = [list(column) for column in zip(*padded, strict=True)]
     named_columns = [
-        (_header_text(cells[0], place), cells[1:])
-        for place, cells in enumerate(columns)
+        (_header_text(cells[0], position), cells[1:])
+        for position, cells in enumerate(columns)
         if any(cell is not None for cell in cells)
     ]
     header = [name for name, _ in named_columns]
@@ -140,32 +144,34 @@ def _parted(source: Source, rows: list[list[Any]], sheet: str) -> tuple[list[str
     return header, [cells for _, cells in named_columns]
 
 
-def _header_text(cell: object, place: int) -> str:
-    return f"Unnamed: {place}" if cell is None else str(cell).strip()
+def _header_text(cell: object, position: int) -> str:
+    return f"Unnamed: {position}" if cell is None else str(cell).strip()
 
 
-def _without_faults(cells: list[Any]) -> list[Any]:
-    return [None if isinstance(cell, str) and cell in _FAULTS else cell for cell in cells]
+def _blank_errors(cells: list[Any]) -> list[Any]:
+    return [None if isinstance(cell, str) and cell in _CELL_ERRORS else cell for cell in cells]
 
 
-def _notes(sheets: list[str], chosen: str | None, found: dict[str, list[Any]]) -> list[str]:
+def _notes(sheets: list[str], default_sheet: str | None, columns: CellsByColumn) -> list[str]:
     notes = []
-    others = [name for name in sheets if name != chosen]
-    if chosen is not None and others:
-        notes.append(f"read from sheet {chosen!r}; there are also {named(others)}")
+    others = [name for name in sheets if name != default_sheet]
+    if default_sheet is not None and others:
+        notes.append(f"read from sheet {default_sheet!r}; the other sheets are {named(others)}")
     faulty = {
-        name: sum(1 for cell in cells if isinstance(cell, str) and cell in _FAULTS)
-        for name, cells in found.items()
+        name: sum(1 for cell in cells if isinstance(cell, str) and cell in _CELL_ERRORS)
+        for name, cells in columns.items()
     }
     notes += [
-        f"{n} cells of {name!r} hold a formula's error: unscored" for name, n in faulty.items() if n
+        f"{n} cells of {name!r} contain the error of a formula and are unscored"
+        for name, n in faulty.items()
+        if n
     ]
     return notes
 
 
 def _header(source: Source) -> list[str]:
-    [found] = read_excel(source)
-    return list(map(str, found.frame))
+    [file] = read_excel(source)
+    return list(map(str, file.frame))
 
 
 EXCEL = Reader(

@@ -1,4 +1,4 @@
-"""Large files of records become frames a piece at a time, so that no Python value stays."""
+"""Large files of records become frames piece by piece, so that few Python objects are in memory."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST_EXACT = 2**53
 
 
 class MixedShapeError(ValueError):
-    """Pieces of one file are not of one shape; it has to be looked at as a whole."""
+    """The pieces of a file differ in shape, so it must be read as a whole."""
 
 
-class _Column:
-    """A column that grows piece by piece: numbers in one buffer, anything else as it came."""
+class _GrowingColumn:
+    """A column to which pieces are added: numbers in one buffer, anything else as it is."""
 
     def __init__(self, n_before: int):
-        self._parts = [_nothing(n_before)] if n_before else []
+        self._parts = [_blank_piece(n_before)] if n_before else []
         self._numbers: array[float] | None = None
         self._is_whole = True
         self.n = n_before
@@ -41,39 +41,43 @@ class _Column:
         self.n += len(part)
         if self._numbers is not None and (is_missing or _fits(part)):
             self._numbers.frombytes(part.to_numpy(np.float64, na_value=np.nan).tobytes())
-        elif self._numbers is None and _fits(part) and all(one.isna().all() for one in self._parts):
+        elif (
+            self._numbers is None
+            and _fits(part)
+            and all(piece.isna().all() for piece in self._parts)
+        ):
             self._numbers = array("d", [np.nan] * (self.n - len(part)))
             self._numbers.frombytes(part.to_numpy(np.float64).tobytes())
             self._is_whole = self._is_whole and not self._parts
             self._parts = []
         else:
-            self._parts = [*self._taken_back(), part]
+            self._parts = [*self._parts_so_far(), part]
 
-    def _taken_back(self) -> list[pd.Series]:
-        """The parts so far, the buffer among them, because a piece came that is no number."""
+    def _parts_so_far(self) -> list[pd.Series]:
+        """The pieces so far; the buffer becomes one, as the next piece is not of numbers."""
         if self._numbers is None:
             return self._parts
-        told, self._numbers = self._of_numbers(), None
-        return [told]
+        numbers, self._numbers = self._buffered_numbers(), None
+        return [numbers]
 
-    def _of_numbers(self) -> pd.Series:
+    def _buffered_numbers(self) -> pd.Series:
         numbers = np.frombuffer(self._numbers or b"", dtype=np.float64)
         return pd.Series(numbers.astype(np.int64) if self._is_whole else numbers)
 
     def whole(self) -> pd.Series:
-        """The column, as if all cells had come at once."""
-        return self._of_numbers() if self._numbers is not None else _one_column(self._parts)
+        """The column, as if all cells had been added at once."""
+        return self._buffered_numbers() if self._numbers is not None else _one_column(self._parts)
 
 
 def _fits(part: pd.Series) -> bool:
-    """Whether a piece is of numbers that a float holds exactly."""
+    """Whether a piece consists of numbers that a float holds exactly."""
     if part.dtype == "int64":
         return bool(part.abs().max() <= _MOST_EXACT)
     return bool(part.dtype == "float64")
 
 
-def _nothing(n: int) -> pd.Series:
-    """A piece in which nothing stands."""
+def _blank_piece(n: int) -> pd.Series:
+    """A piece of blank cells."""
     return pd.Series([None] * n, dtype=object)
 
 
@@ -84,58 +88,58 @@ def frame_in_pieces(
     query_id: str | None = None,
     total: int | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The records as a frame, as if all had been turned at once.
+    """The records as a frame, the same as if all were converted at once.
 
     Parameters
     ----------
     records : iterable of mappings
-        One a query; they are let go as soon as their piece is a frame.
+        One per query; they are released as soon as their piece is converted.
     columns : iterable of str, optional
-        Which columns to keep besides the ids; the others are never held.
+        The columns to read besides the ids; the others are dropped at once.
     query_id : str, optional
         The column of ids.
     total : int, optional
-        About how many records there are, for the bar on standard error.
+        The approximate number of records, for the progress bar on standard error.
 
     Returns
     -------
     frame : DataFrame
     notes : list of str
-        What was brought up from within cells.
+        Which scores were lifted from nested objects.
 
     Raises
     ------
     MixedShapeError
-        If scores stand one level down in some pieces only.
+        If scores are nested in some pieces only.
     UnknownNameError
-        If a column is asked for that is not there.
+        If the records have no column of a requested name.
 
     Examples
     --------
     >>> frame_in_pieces([{"id": "a", "f1": 1}, {"id": "b", "f1": 0.5}])[0]["f1"].tolist()
     [1.0, 0.5]
     """
-    wanted = None if columns is None else {*([columns] if isinstance(columns, str) else columns)}
+    requested = None if columns is None else {*([columns] if isinstance(columns, str) else columns)}
     seen: dict[str, None] = {}
     notes: dict[str, None] = {}
-    grown: dict[str, _Column] = {}
+    grown: dict[str, _GrowingColumn] = {}
     nests: dict[str, set[bool]] = {name: set() for name in NESTS}
     n = 0
     bar = tqdm(records, total=total, desc="records", unit="", leave=False, delay=2, disable=None)
     for piece in _pieces(bar):
-        kept = piece if wanted is None else _with_columns(piece, wanted, query_id, seen)
-        flat, told = lift_nested_scores(columns_of(kept))
-        notes |= dict.fromkeys(told)
+        kept = piece if requested is None else _drop_columns(piece, requested, query_id, seen)
+        flat, nest_notes = lift_nested_scores(columns_of(kept))
+        notes |= dict.fromkeys(nest_notes)
         seen |= dict.fromkeys(flat)
         _check_one_shape(flat, nests)
         for name, cells in series_of(flat, query_id).items():
-            grown.setdefault(name, _Column(n)).add(cells)
+            grown.setdefault(name, _GrowingColumn(n)).add(cells)
         n += len(kept)
         for column in grown.values():
             if column.n < n:
-                column.add(_nothing(n - column.n))
-    chosen = list(grown) if wanted is None else select_columns(seen, wanted, query_id)
-    names = [name for name in grown if name in chosen]
+                column.add(_blank_piece(n - column.n))
+    selected = list(grown) if requested is None else select_columns(seen, requested, query_id)
+    names = [name for name in grown if name in selected]
     return pd.DataFrame({name: grown.pop(name).whole() for name in names}, copy=False), list(notes)
 
 
@@ -145,22 +149,22 @@ def _pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, 
         yield piece
 
 
-def _with_columns(
+def _drop_columns(
     piece: list[Mapping[str, Any]],
-    wanted: set[str],
+    requested: set[str],
     query_id: str | None,
     seen: dict[str, None],
 ) -> list[Mapping[str, Any]]:
-    """The records without what is not asked for; all their keys are remembered for the error."""
+    """The records with the requested columns only; all keys go into `seen`, for error messages."""
     keys = dict.fromkeys(key for record in piece for key in record)
     seen |= keys
     key_of_ids = query_id or id_column_of(seen) or first_named(seen, QUESTION)
-    chosen = {key for key in keys if key in wanted or key in NESTS or key == key_of_ids}
-    return [{key: value for key, value in record.items() if key in chosen} for record in piece]
+    kept = {key for key in keys if key in requested or key in NESTS or key == key_of_ids}
+    return [{key: value for key, value in record.items() if key in kept} for record in piece]
 
 
 def _check_one_shape(flat: Mapping[str, list[Any]], nests: dict[str, set[bool]]) -> None:
-    """Scores one level down must stand there in every piece, or in none."""
+    """Nested scores must be present in every piece, or in none."""
     for name, seen in nests.items():
         seen.add(name in flat and any(cell is not None for cell in flat[name]))
         if len(seen) > 1:
@@ -168,15 +172,15 @@ def _check_one_shape(flat: Mapping[str, list[Any]], nests: dict[str, set[bool]])
 
 
 def _one_column(parts: list[pd.Series]) -> pd.Series:
-    """A part in which nothing stands has no type, and takes that of the others."""
+    """The parts as one column; a blank part has no type and takes that of the others."""
     kinds: set[Any] = {part.dtype for part in parts if not part.isna().all()}
     if kinds and all(kind in _NUMBERS for kind in kinds):
-        return pd.concat([_of_kind(part, "float64", kinds) for part in parts], ignore_index=True)
+        return pd.concat([_cast_blank(part, "float64", kinds) for part in parts], ignore_index=True)
     kind = next(iter(kinds)) if len(kinds) == 1 else "bool"
     if kind != "bool":
-        return pd.concat([_of_kind(part, kind, kinds) for part in parts], ignore_index=True)
+        return pd.concat([_cast_blank(part, kind, kinds) for part in parts], ignore_index=True)
     return pd.Series([cell for part in parts for cell in part.tolist()])
 
 
-def _of_kind(part: pd.Series, kind: Any, kinds: set[Any]) -> pd.Series:
+def _cast_blank(part: pd.Series, kind: Any, kinds: set[Any]) -> pd.Series:
     return part if part.dtype in kinds else pd.Series([None] * len(part), dtype=kind)

@@ -1,4 +1,4 @@
-"""Tables in one JSON document: records, columns, or what pandas writes."""
+"""Tables in one JSON document: records, columns, or the forms that pandas writes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rageval_report.readers.json_shapes import ShapeError, is_records, json_kind
 from rageval_report.readers.record_columns import columns_of, frame_of, lift_nested_scores
 from rageval_report.scores.table import id_column_of
 
-# Row labels of a table that has an id column are kept under this name, as a detail.
+# The name of the detail that keeps the row labels of a table with a column of ids.
 _LABELS = "index"
 _SHAPES = (
-    "expected a list of one object a query, an object of columns, or the columns, index and data "
-    "that pandas writes"
+    "expected a list with one object per query, an object of columns, or the columns, index and "
+    "data that pandas writes"
 )
 
 
@@ -31,13 +31,13 @@ def _recognise(source: Source) -> float:
     if not source.starts_like_json:
         return 0.0
     document = source.document_or_none()
-    if document is None:  # broken, or more than one: said when it is read
+    if document is None:  # broken, or several documents: the error comes when it is read
         return 0.5
     return 0.7 if is_table(document) else 0.5
 
 
 def is_table(document: object) -> bool:
-    """Whether a JSON document is a table in one of the shapes that are known.
+    """Whether a JSON document is a table in one of the known shapes.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def read_json(
     source : Source
         The file.
     columns : iterable of str, optional
-        Which columns to keep besides the ids.
+        The columns to read besides the ids.
     query_id : str, optional
         The column of ids.
 
@@ -70,24 +70,24 @@ def read_json(
     ReaderError
         If the document is broken.
     ShapeError
-        If it is no table; `read` tells of which file.
+        If it is not a table.
     """
-    found, notes = _shape(source.document)(source.document)
-    return table_of(source, found, columns=columns, query_id=query_id, notes=notes)
+    cells, notes = _shape(source.document)(source.document)
+    return table_of(source, cells, columns=columns, query_id=query_id, notes=notes)
 
 
 def table_of(
     source: Source,
-    found: CellsByColumn,
+    cells: CellsByColumn,
     *,
     columns: Iterable[str] | None,
     query_id: str | None,
     notes: Iterable[str] = (),
 ) -> list[ScoreFile]:
-    """What JSON readers hand over: the columns asked for, with nested scores brought up."""
-    if not found:
+    """The result of the JSON readers: the requested columns, with nested scores lifted."""
+    if not cells:
         raise source.error("the records are empty")
-    flat, nest_notes = lift_nested_scores(found)
+    flat, nest_notes = lift_nested_scores(cells)
     kept = {name: flat[name] for name in select_columns(flat, columns, query_id)}
     return single_pipeline(source, frame_of(kept, query_id), (*notes, *nest_notes))
 
@@ -96,25 +96,25 @@ def table_of(
 
 
 def _shape(document: object) -> Callable[[Any], tuple[CellsByColumn, list[str]]]:
-    """The function that makes columns of a document like this one."""
+    """The function that turns a document of this shape into columns."""
     if isinstance(document, list):
-        return _of_records
+        return _columns_of_records
     if not isinstance(document, dict) or not document:
         raise ShapeError(f"{_SHAPES}; got {json_kind(document)}")
     if {"columns", "data"} <= set(document) <= {"columns", "data", "index", *_NAMES_OF_AXES}:
-        return _of_split
+        return _columns_of_split
     if _are_columns(document):
-        return _of_lists
+        return _columns_of_lists
     if sum(map(is_records, document.values())) == 1:
-        return _of_single_table
+        return _columns_of_single_table
     if all(isinstance(value, list) for value in document.values()):
         raise ShapeError(f"the columns must be of equal length; {_lengths(document)}")
     if all(isinstance(value, dict) for value in document.values()):
-        return _of_dicts
-    raise ShapeError(f"{_SHAPES}; got an object with {_described(document)}")
+        return _columns_of_dicts
+    raise ShapeError(f"{_SHAPES}; got an object with {_describe_keys(document)}")
 
 
-def _short(names: Iterable[str]) -> str:
+def _name_briefly(names: Iterable[str]) -> str:
     return named([name[:30] for name in names])
 
 
@@ -134,71 +134,73 @@ def _lengths(document: Mapping[str, list[Any]]) -> str:
 _NAMES_OF_AXES = ("index_names", "column_names")
 
 
-def _described(document: Mapping[str, Any]) -> str:
+def _describe_keys(document: Mapping[str, Any]) -> str:
     keys = [f"{key[:30]} ({json_kind(value)})" for key, value in list(document.items())[:8]]
     return ", ".join(keys) + (", ..." if len(document) > len(keys) else "")
 
 
-def _of_records(records: list[Any]) -> tuple[CellsByColumn, list[str]]:
+def _columns_of_records(records: list[Any]) -> tuple[CellsByColumn, list[str]]:
     if not records:
         raise ShapeError("the list of records is empty")
-    wrong = [place for place, record in enumerate(records, 1) if not isinstance(record, dict)]
+    wrong = [position for position, record in enumerate(records, 1) if not isinstance(record, dict)]
     if wrong:
         raise ShapeError(
-            f"expected a list of one object a query; entry {wrong[0]} is "
+            f"expected a list with one object per query; entry {wrong[0]} is "
             f"{json_kind(records[wrong[0] - 1])}"
         )
     return columns_of(records), []
 
 
-def _of_single_table(document: Mapping[str, Any]) -> tuple[CellsByColumn, list[str]]:
+def _columns_of_single_table(document: Mapping[str, Any]) -> tuple[CellsByColumn, list[str]]:
     [key] = [key for key, value in document.items() if is_records(value)]
     others = [other for other in document if other != key]
-    note = f"the rows are those of {key!r}" + (f"; left out: {named(others)}" if others else "")
+    note = f"read the rows of {key!r}" + (f"; left out: {named(others)}" if others else "")
     return columns_of(document[key]), [note]
 
 
-def _of_lists(document: Mapping[str, list[Any]]) -> tuple[CellsByColumn, list[str]]:
+def _columns_of_lists(document: Mapping[str, list[Any]]) -> tuple[CellsByColumn, list[str]]:
     return dict(document), []
 
 
-def _of_split(document: Mapping[str, Any]) -> tuple[CellsByColumn, list[str]]:
+def _columns_of_split(document: Mapping[str, Any]) -> tuple[CellsByColumn, list[str]]:
     names, data = document["columns"], document["data"]
     if not isinstance(names, list) or not isinstance(data, list):
         raise ShapeError(f"{_SHAPES}; 'columns' and 'data' must be lists")
     _check_split_rows(data, len(names))
     texts = [str(name) for name in names]
     if repeated_names(texts):
-        twice = named(repeated_names(texts))
-        raise ShapeError(f"column names must be unique; seen more than once: {twice}")
+        duplicates = named(repeated_names(texts))
+        raise ShapeError(f"column names must be unique; these appear more than once: {duplicates}")
     labels = document.get("index") or list(range(len(data)))
     if not isinstance(labels, list) or len(labels) != len(data):
-        raise ShapeError(f"'index' must be a list of {len(data)} labels, one a row of 'data'")
-    columns = {name: [row[place] for row in data] for place, name in enumerate(texts)}
+        raise ShapeError(f"'index' must be a list of {len(data)} labels, one per row of 'data'")
+    columns = {name: [row[position] for row in data] for position, name in enumerate(texts)}
     return _with_labels(columns, labels)
 
 
 def _check_split_rows(data: list[Any], width: int) -> None:
-    for place, row in enumerate(data, 1):
+    for position, row in enumerate(data, 1):
         if not isinstance(row, list) or len(row) != width:
-            found = f"{len(row)} cells" if isinstance(row, list) else json_kind(row)
+            actual = f"{len(row)} cells" if isinstance(row, list) else json_kind(row)
             raise ShapeError(
-                f"row {place} of 'data' must be a list of {width} cells, one a column; got {found}"
+                f"row {position} of 'data' must be a list of {width} cells, one per column; got "
+                f"{actual}"
             )
 
 
-def _of_dicts(document: Mapping[str, Mapping[str, Any]]) -> tuple[CellsByColumn, list[str]]:
+def _columns_of_dicts(document: Mapping[str, Mapping[str, Any]]) -> tuple[CellsByColumn, list[str]]:
     """``{column: {row: cell}}``, as pandas writes it.
 
-    Without row numbers or a column of ids nothing tells rows from statistics: ``{"recall":
-    {"mean": 0.5, "std": 0.1}}`` has the same shape.
+    Row numbers or a column of ids are required, because statistics have the same shape:
+    ``{"recall": {"mean": 0.5, "std": 0.1}}``.
     """
     labels = list(dict.fromkeys(label for cells in document.values() for label in cells))
     is_numbered = all(label.isdigit() for label in labels)
     if not is_numbered and id_column_of(document) is None:
         raise ShapeError(
-            f"it is an object of objects: {_short(document)} hold {_short(labels)}, which may be "
-            "queries, pipelines or statistics. Write a list of objects with a query_id each, as "
+            f"this is an object of objects: the keys of {_name_briefly(document)} are "
+            f"{_name_briefly(labels)}, which may be queries, pipelines or statistics. Write a list "
+            "of objects with one query_id each, as "
             "pandas does with orient='records'"
         )
     return _with_labels(
@@ -206,15 +208,15 @@ def _of_dicts(document: Mapping[str, Mapping[str, Any]]) -> tuple[CellsByColumn,
     )
 
 
-def _with_labels(found: CellsByColumn, labels: list[Any]) -> tuple[CellsByColumn, list[str]]:
-    """Row labels that are no mere row numbers are the ids, where there is no column of ids."""
+def _with_labels(columns: CellsByColumn, labels: list[Any]) -> tuple[CellsByColumn, list[str]]:
+    """Row labels that are not row numbers become the ids, unless there is a column of ids."""
     if [str(label) for label in labels] == [str(row) for row in range(len(labels))]:
-        return found, []
-    if id_column_of(found) is None and not all(str(label).isdigit() for label in labels):
-        return {"query_id": labels, **found}, ["the row labels are taken for query ids"]
-    if _LABELS in found:
-        return found, []
-    return {_LABELS: labels, **found}, []
+        return columns, []
+    if id_column_of(columns) is None and not all(str(label).isdigit() for label in labels):
+        return {"query_id": labels, **columns}, ["the row labels are the query ids"]
+    if _LABELS in columns:
+        return columns, []
+    return {_LABELS: labels, **columns}, []
 
 
 def _header(source: Source) -> list[str]:

@@ -1,10 +1,9 @@
-"""JSON Lines: a record a line."""
+"""JSON Lines: one record per line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
 
 from rageval_report.files import strict_json
 from rageval_report.files.json_lines import json_objects, numbered_lines
@@ -23,20 +22,20 @@ def _recognise(source: Source) -> float:
     first, second = (*islice(numbered_lines(source), 2), None, None)[:2]
     if first is None or not first[1].lstrip().startswith("{"):
         return 0.0
-    record = _parsed_or_none(first[1])
+    record = _parse_or_none(first[1])
     if second is None:
         return 0.6 if _is_single_record(record) else 0.2
     return 0.8 if record is not None or second[1].lstrip().startswith("{") else 0.2
 
 
 def _is_single_record(record: object) -> bool:
-    """Whether a file of one object in one line is one record, not a table in another shape."""
+    """Whether a file of one line is a single record, and not a table in another shape."""
     if not isinstance(record, dict) or is_table(record):
         return False
     return any(not isinstance(value, list | dict) for value in record.values())
 
 
-def _parsed_or_none(line: str) -> Any:
+def _parse_or_none(line: str) -> object:
     try:
         return strict_json.parse_json(line)
     except strict_json.NotJSONError:
@@ -46,21 +45,21 @@ def _parsed_or_none(line: str) -> Any:
 def read_jsonl(
     source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
 ) -> list[ScoreFile]:
-    """Read a table of one JSON object a line.
+    """Read a table with one JSON object per line.
 
     Parameters
     ----------
     source : Source
         The file.
     columns : iterable of str, optional
-        Which columns to keep besides the ids.
+        The columns to read besides the ids.
     query_id : str, optional
         The column of ids.
 
     Raises
     ------
     ReaderError
-        If a line is broken or no object: the file and the line.
+        If a line is broken or is not an object: the file and the line.
     """
     if source.size < LARGE:
         return _read_whole(source, columns, query_id)
@@ -75,8 +74,8 @@ def read_jsonl(
 def _read_whole(
     source: Source, columns: Iterable[str] | None, query_id: str | None
 ) -> list[ScoreFile]:
-    found = columns_of(record for _, record in json_objects(source))
-    return table_of(source, found, columns=columns, query_id=query_id)
+    cells = columns_of(record for _, record in json_objects(source))
+    return table_of(source, cells, columns=columns, query_id=query_id)
 
 
 def _header(source: Source) -> list[str]:

@@ -28,21 +28,21 @@ def _recognise(source: Source) -> float:
 def read_parquet(
     source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
 ) -> list[ScoreFile]:
-    """Read a Parquet file; only the columns asked for leave the disk.
+    """Read a Parquet file; only the requested columns are read from disk.
 
     Parameters
     ----------
     source : Source
         The file.
     columns : iterable of str, optional
-        Which columns to read besides the ids.
+        The columns to read besides the ids.
     query_id : str, optional
         The column of ids.
 
     Raises
     ------
     ReaderError
-        If it is no Parquet file, damaged, or cut.
+        If the file is not a Parquet file, is damaged, or is cut.
     MissingDependencyError
         If pyarrow is not installed.
     """
@@ -51,24 +51,25 @@ def read_parquet(
     kept = select_columns(schema.names, columns, query_id)
     try:
         frame = _frame(source, kept)
-    except _faults() as exc:
+    except _errors_of_damage() as exc:
         raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
-    return single_pipeline(source, _with_plain_numbers(frame, schema))
+    return single_pipeline(source, _convert_decimals(frame, schema))
 
 
 def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
-    """The columns; of a large file a group of rows at a time, and nothing twice."""
+    """The columns; a large file is read one row group at a time, to show the progress."""
     if source.size < LARGE:
         return pd.read_parquet(source.path_or_buffer(), columns=columns, engine="pyarrow")
     file = load("pyarrow.parquet").ParquetFile(source.path_or_buffer(), pre_buffer=False)
     groups = tqdm(
         range(file.num_row_groups), desc="groups of rows", leave=False, delay=2, disable=None
     )
-    parts = [file.read_row_group(one, columns, use_pandas_metadata=True) for one in groups]
+    parts = [file.read_row_group(group, columns, use_pandas_metadata=True) for group in groups]
     if not parts:
         return pd.read_parquet(source.path_or_buffer(), columns=columns, engine="pyarrow")
     table = load("pyarrow").concat_tables(parts)
     parts.clear()
+    # The table gives up each column as it is converted, so that no column is in memory twice.
     frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True)
     return frame
 
@@ -76,7 +77,7 @@ def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
 def _schema(source: Source) -> Any:
     try:
         return load("pyarrow.parquet").read_schema(source.path_or_buffer())
-    except _faults() as exc:
+    except _errors_of_damage() as exc:
         raise source.error(
             f"this Parquet file cannot be opened; is it cut? Copy it again ({_first_line(exc)})"
         ) from exc
@@ -86,8 +87,8 @@ def _header(source: Source) -> list[str]:
     return list(_schema(source).names)
 
 
-def _faults() -> tuple[type[Exception], ...]:
-    """What the library raises on files that are damaged."""
+def _errors_of_damage() -> tuple[type[Exception], ...]:
+    """The exceptions that pyarrow raises for damaged files."""
     return (load("pyarrow").ArrowException, OSError, ValueError, KeyError, TypeError)
 
 
@@ -95,8 +96,8 @@ def _first_line(exc: BaseException) -> str:
     return str(exc).strip().partition("\n")[0][:120]
 
 
-def _with_plain_numbers(frame: pd.DataFrame, schema: Any) -> pd.DataFrame:
-    """Decimals, which databases write for 0.5, as numbers."""
+def _convert_decimals(frame: pd.DataFrame, schema: Any) -> pd.DataFrame:
+    """The frame with floats in place of decimals, which databases write for 0.5."""
     arrow = load("pyarrow")
     decimals = [
         name

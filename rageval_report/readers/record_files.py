@@ -1,27 +1,36 @@
-"""Files of records: what was asked, expected, retrieved and answered, a row a query."""
+"""Files of records: questions, references, retrieved documents and answers, one row per query."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import pandas as pd
 
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.files.source import Source
-from rageval_report.readers.base import Reader
+from rageval_report.readers.base import Reader, ReaderOptions, check_options
 from rageval_report.readers.cell_values import parse_list, parse_literal
 from rageval_report.readers.delimited import find_misfit
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.table_files import CONTAINERS, container_of
 from rageval_report.records import FIELDS, record_table
+from rageval_report.records.table import UnplacedGold, UnretrievedCitations
+from rageval_report.scores.query_ids import QUERY_ID
 
-# Fields whose cells are texts even where they begin with a bracket.
+# Fields whose cells are texts even if they begin with a bracket.
 _PLAIN = frozenset(("question", "answer", "model", "error"))
 
 
 def read_records(
-    path: str | Path, *, reader: str | None = None, query_id: str = "query_id", **options: Any
+    path: str | Path,
+    *,
+    reader: str | None = None,
+    query_id: str = QUERY_ID,
+    overlap: float = 0.5,
+    unretrieved_citations: UnretrievedCitations = "warn",
+    unplaced_gold: UnplacedGold = "error",
+    **options: Unpack[ReaderOptions],
 ) -> pd.DataFrame:
     r"""Read records from a table in any kind of file.
 
@@ -30,17 +39,18 @@ def read_records(
     path : str or Path
         CSV, TSV, JSON, JSON Lines, Parquet or Excel, gzipped or not; "-" is standard input.
     reader : {"csv", "tsv", "json", "jsonl", "parquet", "excel"}, optional
-        The kind of file; recognised by its content where not given.
+        The kind of file; if omitted, it is recognised by the content.
     query_id : str
-        The column of ids; other usual names are looked for, then the question's text.
+        The column of ids; if it is absent, a column of another usual name, or the question's text.
+    overlap, unretrieved_citations, unplaced_gold
+        As in `rageval_report.records.record_table`.
     **options
-        As `rageval_report.records.record_table` takes them, ``overlap=``,
-        ``unretrieved_citations=`` and ``unplaced_gold=``, or the reader's own, as ``encoding=``.
+        The options of the reader, such as ``encoding=``.
 
     Returns
     -------
     DataFrame
-        The checked records; lists and objects that stand as text in cells are read.
+        The checked records, with lists and objects parsed if the cells hold them as text.
 
     Raises
     ------
@@ -48,6 +58,8 @@ def read_records(
         If the file cannot be read, or its records are wrong.
     UnknownNameError
         If no reader of tables has that name.
+    DataError
+        If the reader does not take one of the options.
 
     Examples
     --------
@@ -58,28 +70,30 @@ def read_records(
     ...     read_records(path).loc["a", "retrieved"]
     ['d1', 'd2']
     """
-    ours = {name: options.pop(name) for name in _OF_RECORDS if name in options}
     source = Source(path, encoding=options.get("encoding"))
     container = _container(source, reader)
-    options.pop("encoding", None)
+    keywords = check_options(container.name, container, options)
     try:
-        [found] = container.read(source, **options)
-        return record_table(_with_values(found.frame), query_id=query_id, **ours)
+        [file] = container.read(source, **keywords)
+        return record_table(
+            _parse_cells(file.frame),
+            query_id=query_id,
+            overlap=overlap,
+            unretrieved_citations=unretrieved_citations,
+            unplaced_gold=unplaced_gold,
+        )
     except ShapeError as exc:
         raise source.error(str(exc)) from exc
     except DataError as exc:
         raise exc if isinstance(exc, ReaderError) else source.error(str(exc)) from exc
 
 
-_OF_RECORDS = ("overlap", "unretrieved_citations", "unplaced_gold")
-
-
-def _container(source: Source, reader: str | None) -> Reader:
-    by_name = {one.name: one for one in CONTAINERS}
-    if reader is not None:
-        if reader not in by_name:
-            raise UnknownNameError("reader of tables", reader, by_name)
-        return by_name[reader]
+def _container(source: Source, name: str | None) -> Reader:
+    by_name = {reader.name: reader for reader in CONTAINERS}
+    if name is not None:
+        if name not in by_name:
+            raise UnknownNameError("reader of tables", name, by_name)
+        return by_name[name]
     container = container_of(source)
     if container is None:
         raise find_misfit(source) or source.error(
@@ -89,21 +103,24 @@ def _container(source: Source, reader: str | None) -> Reader:
     return container
 
 
-def _with_values(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with lists and objects where cells of known fields are such, written as text."""
+def _parse_cells(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with lists and objects in known fields parsed, if they are written as text."""
     names = {
-        name for field, also in FIELDS.items() if field not in _PLAIN for name in (field, *also)
+        name
+        for field, aliases in FIELDS.items()
+        if field not in _PLAIN
+        for name in (field, *aliases)
     }
     columns = {
-        name: pd.Series([_value(cell) for cell in frame[name].tolist()], dtype=object)
+        name: pd.Series([_parse_cell(cell) for cell in frame[name].tolist()], dtype=object)
         for name in frame.columns
         if name in names and pd.api.types.infer_dtype(frame[name], skipna=True) == "string"
     }
     return frame.reset_index(drop=True).assign(**columns) if columns else frame
 
 
-def _value(cell: object) -> object:
+def _parse_cell(cell: object) -> object:
     if isinstance(cell, str) and cell.lstrip().startswith("{"):
-        found = parse_literal(cell.strip())
-        return found if isinstance(found, dict) else cell
+        value = parse_literal(cell.strip())
+        return value if isinstance(value, dict) else cell
     return parse_list(cell)

@@ -1,4 +1,4 @@
-"""Run files: what `RAGPipelineEvaluation.save` writes as JSON."""
+"""Run files: the JSON that `RAGPipelineEvaluation.save` writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _recognise(source: Source) -> float:
 
 
 def read_run_file(source: Source) -> list[ScoreFile]:
-    """Read a run file: all that an evaluation held when it was saved.
+    """Read a run file: everything that the evaluation held when it was saved.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def read_run_file(source: Source) -> list[ScoreFile]:
     Raises
     ------
     ReaderError
-        If a newer version wrote it, or a part is missing or of another kind.
+        If a newer version wrote the file, or a part is missing or has another type.
     """
     document = source.document
     if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -34,9 +34,17 @@ def read_run_file(source: Source) -> list[ScoreFile]:
         run = parse_run_document(document)
     except DataError as exc:
         raise source.error(str(exc)) from exc
-    frame = frame_of(run.rows, "query_id")
-    told = (tuple(run.metrics), run.notes, run.config, run.created)
-    return [ScoreFile(frame, run.name, run.metrics, *told)]
+    return [
+        ScoreFile(
+            frame_of(run.rows, "query_id"),
+            run.name,
+            metrics=run.metrics,
+            metric_columns=tuple(run.metrics),
+            notes=run.notes,
+            config=run.config,
+            created=run.created,
+        )
+    ]
 
 
 RUN_FILE = Reader(

@@ -1,14 +1,14 @@
-"""Tables whatever file they stand in: a framework's frame is known by its columns.
+"""Tables in any kind of file, and readers of frameworks' frames, recognised by their columns.
 
-The same frame is a CSV, a JSON, JSON Lines, a Parquet or an Excel file, as whoever saved it liked
-it. A `dialect` is a reader for such frames: it looks at the names of the columns and at the frame.
+The same frame may be saved as CSV, JSON, JSON Lines, Parquet or Excel. A `dialect` is a reader for
+such frames: it sees the names of the columns and the frame, but not the kind of file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from functools import wraps
 from weakref import WeakKeyDictionary
 
 import pandas as pd
@@ -23,13 +23,14 @@ from rageval_report.readers.json_table import JSON
 from rageval_report.readers.jsonl import JSONL
 from rageval_report.readers.parquet import PARQUET
 
+# The readers of plain tables: those with a `header`.
 CONTAINERS: tuple[Reader, ...] = (CSV, TSV, JSON, JSONL, PARQUET, EXCEL)
 
 _HEADERS: WeakKeyDictionary[Source, tuple[str, ...]] = WeakKeyDictionary()
 
 
 def container_of(source: Source) -> Reader | None:
-    """The reader of the kind of file that a table stands in; None where it is no table.
+    """The reader for the kind of file that holds a table; None if the file is not a table.
 
     Parameters
     ----------
@@ -42,43 +43,47 @@ def container_of(source: Source) -> Reader | None:
 
 
 def header_of(source: Source) -> tuple[str, ...]:
-    """The names of a table's columns; none where it is no table or cannot be read.
+    """The names of a table's columns; none if the file is not a table or cannot be read.
 
     Parameters
     ----------
     source : Source
-        The file; what was found is kept as long as it is.
+        The file; the names are cached as long as it lives.
     """
     if source not in _HEADERS:
         container = container_of(source)
         try:
             names = container.header(source) if container and container.header else ()
-        except (RagevalError, ShapeError):  # said in full when the file is read
+        except (RagevalError, ShapeError):  # the error comes when the file is read
             names = ()
         _HEADERS[source] = tuple(names)
     return _HEADERS[source]
 
 
-def read_table(source: Source, **options: Any) -> ScoreFile:
-    """The table that stands in a file.
+def read_table(
+    source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
+) -> ScoreFile:
+    """The table in a file.
 
     Parameters
     ----------
     source : Source
         The file.
-    **options
-        Of the kind of file, as ``columns=``, ``query_id=``.
+    columns : iterable of str, optional
+        The columns to read besides the ids.
+    query_id : str, optional
+        The column of ids.
 
     Raises
     ------
     ReaderError
-        If there is no table, or it cannot be read.
+        If the file is not a table, or cannot be read.
     """
     container = container_of(source)
     if container is None:
         raise source.error(f"expected a table; this looks like {source.looks_like}")
-    [found] = container.read(source, **options)
-    return found
+    [table] = container.read(source, columns=columns, query_id=query_id)
+    return table
 
 
 def dialect(
@@ -88,28 +93,32 @@ def dialect(
     read: Callable[[Source, pd.DataFrame], list[ScoreFile]],
     example: str = "",
 ) -> Reader:
-    """A reader of a framework's frame, in whatever kind of file.
+    """A reader of a framework's frame in any kind of file.
 
     Parameters
     ----------
     name, sentence : str
         As in `Reader`.
     recognise : callable
-        From the names of the columns to a mark between 0 and 1; plain tables have 0.9 at most.
+        Takes the names of the columns and returns a mark between 0 and 1; plain tables have at most
+        0.9.
     read : callable
-        From the source and its frame to a `ScoreFile` a pipeline.
+        Takes the source and its frame and returns a `ScoreFile` per pipeline.
     example : str
-        What such a file is usually called.
+        A usual name of such a file.
     """
 
-    def recognised(source: Source) -> float:
+    def recognise_header(source: Source) -> float:
         header = header_of(source)
         return recognise(frozenset(header)) if header else 0.0
 
-    def read_frame(source: Source, **options: Any) -> list[ScoreFile]:
-        table = read_table(source, **options)
-        found = read(source, table.frame)
-        return [replace(one, notes=(*table.notes, *one.notes)) for one in found]
+    @wraps(read)  # so that an error inside a reader from outside names its module
+    def read_frame(
+        source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
+    ) -> list[ScoreFile]:
+        table = read_table(source, columns=columns, query_id=query_id)
+        files = read(source, table.frame)
+        return [replace(file, notes=(*table.notes, *file.notes)) for file in files]
 
     options = ("columns", "encoding", "query_id")
-    return Reader(name, sentence, recognised, read_frame, options, example=example)
+    return Reader(name, sentence, recognise_header, read_frame, options, example=example)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rageval_report.errors import DataError, ReaderError
+from rageval_report.errors import ReaderError, UnknownValueError
 from rageval_report.scores import score_table
 
 
@@ -33,7 +33,7 @@ def test_the_decimal_sign_may_be_given(frame_text):
 
 
 def test_another_decimal_sign_is_refused(read_text):
-    with pytest.raises(DataError, match=r"decimal must be"):
+    with pytest.raises(UnknownValueError, match=r'decimal must be "\." or ","; got "'):
         read_text("query_id;recall\nq1;0,5\n", decimal="'")
 
 

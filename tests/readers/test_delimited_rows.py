@@ -55,7 +55,7 @@ def test_arrays_and_the_walk_agree_on_a_large_table():
     cells = np.random.default_rng(0).choice(['"a\n,b"', "c", '""', '"d ""e"" f"'], (3000, 4))
     text = "\n".join(",".join(row) for row in cells).encode()
     assert count_rows(text, ",", 4, 0).n_rows == len(by_the_csv_module(text.decode())) == 3000
-    assert delimited_rows._counted_one_by_one(rows(text, ","), 4) == 3000
+    assert delimited_rows._count_one_by_one(rows(text, ","), 4) == 3000
 
 
 def test_arrays_give_up_on_quotes_within_unquoted_cells():

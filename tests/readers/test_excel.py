@@ -56,7 +56,7 @@ def test_numbers_as_ids_keep_their_text(write):
 def test_the_first_of_several_sheets_is_read_with_a_note(write):
     [found] = read(write(workbook_bytes(a=ROWS, b=ROWS[:2])))
     assert len(found.frame) == 3
-    assert found.notes == ("read from sheet 'a'; there are also 'b'",)
+    assert found.notes == ("read from sheet 'a'; the other sheets are 'b'",)
 
 
 @pytest.mark.parametrize("sheet", ["b", 1])
@@ -86,7 +86,7 @@ def test_errors_of_formulas_are_missing_with_a_note(write):
     rows = [["id", "recall"], ["a", 1], ["b", "#DIV/0!"], ["c", "#N/A"]]
     [found] = read(write(workbook_bytes(a=rows)))
     assert np.array_equal(found.frame["recall"], [1, np.nan, np.nan], equal_nan=True)
-    assert found.notes == ("2 cells of 'recall' hold a formula's error: unscored",)
+    assert found.notes == ("2 cells of 'recall' contain the error of a formula and are unscored",)
 
 
 def test_only_the_columns_asked_for_are_kept(write):
@@ -101,7 +101,7 @@ def test_names_of_columns_that_are_there_twice_are_refused(write):
 
 @pytest.mark.parametrize(
     ("rows", "message"),
-    [([], "the sheet 'a' is empty"), ([["id", "recall"]], "names columns, but holds no row")],
+    [([], "the sheet 'a' is empty"), ([["id", "recall"]], "names columns, but contains no row")],
 )
 def test_an_empty_sheet_is_refused(write, rows, message):
     with pytest.raises(ReaderError, match=message):
@@ -146,7 +146,7 @@ def test_a_workbook_that_swells_beyond_measure_is_refused(write, monkeypatch):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/workbook.xml", b"0" * (1 << 22))
-    with pytest.raises(ReaderError, match="swells to more than 300 times"):
+    with pytest.raises(ReaderError, match="expands to more than 300 times"):
         read(write(buffer.getvalue()))
 
 

@@ -41,7 +41,7 @@ def test_columns_of_lists_are_read(frame_text):
 def test_the_one_list_of_objects_in_a_document_is_the_table(read_text):
     found = read_text(json.dumps({"run": "a", "results": ROWS, "seeds": [1, 2]}))
     same_cells(found.frame, FRAME)
-    assert found.notes == ("the rows are those of 'results'; left out: 'run', 'seeds'",)
+    assert found.notes == ("read the rows of 'results'; left out: 'run', 'seeds'",)
 
 
 def test_a_column_of_objects_among_columns_is_a_column(frame_text):
@@ -53,7 +53,7 @@ def test_labels_of_rows_are_ids_where_there_are_no_others(read_text):
     scores = pd.DataFrame({"recall": [0.5, 1.0]}, index=["q7", "q9"])
     found = read_text(scores.to_json(orient="split"))
     assert found.frame["query_id"].tolist() == ["q7", "q9"]
-    assert found.notes == ("the row labels are taken for query ids",)
+    assert found.notes == ("the row labels are the query ids",)
 
 
 def test_labels_of_rows_are_details_beside_ids(frame_text):
@@ -171,7 +171,7 @@ def test_json_and_json_lines_are_told_apart(write, text, reader):
     [
         ("[]", "the list of records is empty"),
         ("[{}]", "the records are empty"),
-        ("{}", r"expected a list of one object a query.*got an object"),
+        ("{}", r"expected a list with one object per query.*got an object"),
         ('[{"id": 1}, 5]', "entry 2 is a number"),
         ('[1, "a"]', "entry 1 is a number"),
         ('{"id": [1, 2], "f1": [1]}', "equal length; 'id' has 2, 'f1' has 1"),
@@ -181,9 +181,9 @@ def test_json_and_json_lines_are_told_apart(write, text, reader):
         ('{"columns": ["f1", "f1"], "data": [[1, 2]]}', "appear more than once: 'f1'"),
         ('{"columns": ["f1"], "data": [[1]], "index": [1, 2]}', "'index' must be a list of 1"),
         ('{"columns": "f1", "data": []}', "must be lists"),
-        ('{"columns": ["f1"], "data": []}', "holds no row"),
+        ('{"columns": ["f1"], "data": []}', "contains no row"),
         ('[{"id": 1, "id": 2}]', "the key 'id' more than once"),
-        ('"text"', "expected a list of one object a query.*got a text"),
+        ('"text"', "expected a list with one object per query.*got a text"),
         ("null", "got null"),
     ],
 )

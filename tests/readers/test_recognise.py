@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.readers import READERS, Reader, ScoreFile, Source, read, recognise
+from rageval_report.readers.base import ReaderOptions
 from rageval_report.readers.record_files import read_records
+from rageval_report.readers.table_files import CONTAINERS
 
 TABLE = "query_id,recall\nq1,1\n"
 
@@ -138,3 +142,24 @@ def test_a_row_of_one_field_is_told_in_the_singular(write):
 def test_a_file_of_blank_lines_is_empty(write):
     with pytest.raises(ReaderError, match=r"the file contains only blanks$"):
         read(write("\n\n  \t\n"))
+
+
+def test_the_readers_of_plain_tables_are_those_with_a_header():
+    assert {reader.name for reader in CONTAINERS} == {
+        name for name, reader in READERS.items() if reader.header is not None
+    }
+
+
+def test_readers_say_which_options_they_take():
+    for name, reader in READERS.items():
+        parameters = inspect.signature(reader.read, follow_wrapped=False).parameters.values()
+        keywords = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
+        assert keywords == set(reader.options) - {"encoding"}, name
+        assert set(reader.options) <= {*ReaderOptions.__annotations__, "query_id"}
+
+
+def test_records_have_the_options_of_their_reader(write):
+    records = read_records(write("query_id;question\nq1;Why?\n"), delimiter=";")
+    assert records["question"].tolist() == ["Why?"]
+    with pytest.raises(DataError, match=r"csv reader has no option 'delimter'\. Did you mean 'del"):
+        read_records(write("query_id;question\nq1;Why?\n"), delimter=";")
