@@ -1,4 +1,4 @@
-"""AutoRAG's result project: a Parquet file a module, and a summary of each node."""
+"""AutoRAG's result project: one Parquet file per module, and a summary of each node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rageval_report.scores.metric import Metric, Override, title_of
 
 _SURE = 0.95
 
-# What tells AutoRAG's tables from others: names of columns that only they have together.
+# Column names that occur together only in AutoRAG's tables.
 _QUESTIONS = frozenset(("qid", "query", "retrieval_gt", "generation_gt"))
 _MODULES: tuple[frozenset[str], ...] = (
     frozenset(("retrieved_contents", "retrieved_ids", "retrieve_scores")),
@@ -26,7 +26,7 @@ _MODULES: tuple[frozenset[str], ...] = (
 )
 _OF_NODE = frozenset(("filename", "module_name", "module_params", "execution_time"))
 _OF_LINE = frozenset(("node_type", "best_module_filename", "best_module_name"))
-# Modules that have no scores of their own; what they made is scored by the next node.
+# Modules without scores of their own: the next node scores their output.
 _WITHOUT_SCORES = (frozenset(("queries",)), frozenset(("prompts",)))
 
 _DETAILS = {
@@ -38,7 +38,7 @@ _DETAILS = {
     "retrieved_ids": "retrieved",
     "generated_texts": "answer",
 }
-# A number a token: thousands in a cell, and nothing that a reader of scores can use.
+# One number per token: thousands in a cell, and of no use for scores.
 _VECTORS = ("generated_tokens", "generated_log_probs")
 _SUMMARY = "summary.csv"
 _FILES_TO_PICK = (
@@ -56,68 +56,68 @@ def _recognise(source: Source) -> float:
 
 
 def read_autorag(source: Source) -> list[ScoreFile]:
-    """Read what AutoRAG wrote of a node: a module's Parquet file, or the summary beside them.
+    """Read the results of a node: a module's Parquet file, or the summary of all modules.
 
-    A module is a pipeline. The files of modules hold no ids; these are taken, row by row, from the
-    best module's file beside them or from the project's questions, as AutoRAG itself has it.
+    A module is a pipeline. The files of modules contain no ids; these are taken, row by row, from
+    the best module's file in the same folder or from the project's questions, as AutoRAG does.
 
     Parameters
     ----------
     source : Source
-        A module's file, as 0.parquet or best_0.parquet, or a node's summary.csv, which stands for
-        all modules whose files lie beside it.
+        A module's file, such as 0.parquet or best_0.parquet, or a node's summary.csv, to read all
+        modules whose files are in the same folder.
 
     Raises
     ------
     ReaderError
-        If it holds no scores query by query: it says which files do.
+        If the file contains no scores of queries; the message says which files do.
     """
     header = frozenset(header_of(source))
     if header >= _OF_LINE:
         nodes = read_table(source).frame["node_type"].astype(str).tolist()
         raise source.error(
-            f"this is AutoRAG's summary of the nodes {named(nodes, 12)}, and holds no query; in "
-            f"the folder of one of them {_FILES_TO_PICK}"
+            f"this is AutoRAG's summary of the nodes {named(nodes, 12)}, without queries; in the "
+            f"folder of one of them {_FILES_TO_PICK}"
         )
     if header >= _OF_NODE:
-        return _of_node(source)
-    return [_of_module(source, _name_of(source))]
+        return _read_node(source)
+    return [_read_module(source, _module_name(source))]
 
 
 # -- a node
 
 
-def _of_node(source: Source) -> list[ScoreFile]:
-    """All modules of a node, from their files beside its summary."""
+def _read_node(source: Source) -> list[ScoreFile]:
+    """All modules of a node, from their files in the folder of its summary."""
     folder = source.plain_path.parent if source.plain_path else None
     frame = read_table(source).frame
     files = frame["filename"].astype(str).tolist()
-    there = [name for name in files if folder and _is_beside(folder, name)]
-    if folder is None or not there:
+    present = [name for name in files if folder and _is_in_folder(folder, name)]
+    if folder is None or not present:
         raise source.error(
-            f"these are means over all queries; {named(files)} beside it hold the queries, and are "
-            "not there. Pass one of them, or put them beside it"
+            f"these are means over all queries; the queries are in {named(files)}, which are "
+            "missing from this folder. Pass one of them, or put them into the folder"
         )
     names = dict(zip(files, distinct_names(frame["module_name"].astype(str)), strict=True))
-    found: list[ScoreFile] = []
+    modules: list[ScoreFile] = []
     notes: list[str] = []
-    for name in there:
+    for name in present:
         try:
-            found.append(_of_module(Source(folder / name), names[name]))
+            modules.append(_read_module(Source(folder / name), names[name]))
         except RagevalError as exc:
             notes.append(str(exc))
-    if not found:
+    if not modules:
         raise source.error(f"no module of this node can be read: {notes[0]}")
-    return [replace(one, notes=(*one.notes, *notes)) for one in found]
+    return [replace(module, notes=(*module.notes, *notes)) for module in modules]
 
 
-def _is_beside(folder: Path, name: str) -> bool:
-    """Whether a file of this plain name lies in the folder; a path in a file's cell is not one."""
+def _is_in_folder(folder: Path, name: str) -> bool:
+    """Whether the folder has a file of this name; the cell must not be a path out of the folder."""
     return Path(name).name == name and (folder / name).is_file()
 
 
-def _name_of(source: Source) -> str:
-    """The module's name in the summary beside its file, else that of the node and the file."""
+def _module_name(source: Source) -> str:
+    """The module's name in the summary of its folder, else the names of the node and the file."""
     path = source.plain_path
     if path is None:
         return source.stem
@@ -134,7 +134,7 @@ def _name_of(source: Source) -> str:
 # -- a module
 
 
-def _of_module(source: Source, name: str) -> ScoreFile:
+def _read_module(source: Source, name: str) -> ScoreFile:
     header = frozenset(header_of(source))
     if not header & (_QUESTIONS | frozenset().union(*_MODULES, *_WITHOUT_SCORES)):
         raise source.error(f"expected a file of AutoRAG; {_FILES_TO_PICK}")
@@ -143,31 +143,31 @@ def _of_module(source: Source, name: str) -> ScoreFile:
     metrics = [name for name in names if pd.api.types.is_numeric_dtype(frame[name].dtype)]
     if not metrics:
         raise source.error(
-            f"it has no scores, only {named(frame.columns, 6)}; in AutoRAG the next node scores "
-            f"them. Of a node with scores {_FILES_TO_PICK}"
+            f"the file has no scores, only {named(frame.columns, 6)}; in AutoRAG the next node "
+            f"scores them. From a node with scores, {_FILES_TO_PICK}"
         )
     notes = []
-    left = [column for column in _VECTORS if column in frame]
-    if left:
-        notes.append(f"a number a token, and left out: {named(left)}")
-    rows = _renamed(frame.drop(columns=left))
+    vectors = [column for column in _VECTORS if column in frame]
+    if vectors:
+        notes.append(f"left out, because they have one number per token: {named(vectors)}")
+    rows = _with_usual_names(frame.drop(columns=vectors))
     if "query_id" not in rows:
-        questions, told = _questions_of(source, len(rows))
+        questions, note = _questions_of(source, len(rows))
         rows = pd.concat([questions, rows.drop(columns=questions.columns, errors="ignore")], axis=1)
-        notes.append(told)
+        notes.append(note)
     return ScoreFile(
         rows,
         name,
-        metrics=_told(metrics),
+        metrics=_metric_overrides(metrics),
         metric_columns=tuple(metrics),
         notes=tuple(notes),
     )
 
 
-def _renamed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Our names for the details, and lists where pandas has arrays."""
+def _with_usual_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with this library's names for the details, and lists in place of arrays."""
     lists = {
-        str(column): pd.Series(map(_plain, frame[column]), dtype=object, index=frame.index)
+        str(column): pd.Series(map(_without_arrays, frame[column]), dtype=object, index=frame.index)
         for column in frame
         if frame[column].dtype == object
     }
@@ -175,35 +175,35 @@ def _renamed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**lists).rename(columns=free)
 
 
-def _plain(cell: Any) -> Any:
+def _without_arrays(cell: Any) -> Any:
     if isinstance(cell, np.ndarray | list | tuple):
-        return [_plain(part) for part in cell]
+        return [_without_arrays(part) for part in cell]
     return cell.item() if isinstance(cell, np.generic) else cell
 
 
 def _questions_of(source: Source, n_rows: int) -> tuple[pd.DataFrame, str]:
-    """The ids and questions of a module's rows, from a file that goes with it."""
+    """The ids and questions of a module's rows, from another file of the project, and a note."""
     path = source.plain_path
     for candidate in [] if path is None else _files_of_questions(path.absolute()):
         frame = read_table(Source(candidate)).frame
         if "qid" in frame and len(frame) == n_rows:
-            kept = [column for column in _DETAILS if column in frame and column in _QUESTIONS]
-            told = f"the ids are those of {candidate.name}, row by row, as AutoRAG aligns them"
-            return _renamed(frame[kept]), told
+            columns = [column for column in _DETAILS if column in frame and column in _QUESTIONS]
+            note = f"the ids are those of {candidate.name}, row by row, as AutoRAG aligns them"
+            return _with_usual_names(frame[columns]), note
     raise source.error(
-        "a module's file holds no query ids, and neither best_0.parquet beside it nor the "
-        f"project's data/qa.parquet with its {n_rows} rows is there; {_FILES_TO_PICK}"
+        "a module's file contains no query ids, and neither best_0.parquet in its folder nor the "
+        f"project's data/qa.parquet has its {n_rows} rows; {_FILES_TO_PICK}"
     )
 
 
 def _files_of_questions(path: Path) -> Sequence[Path]:
     """The best module's file, and the project's: project/trial/line/node/0.parquet."""
     project = path.parents[3:4]
-    told = [
+    candidates = [
         *sorted(path.parent.glob("best_*.parquet")),
-        *(one / "data/qa.parquet" for one in project),
+        *(folder / "data/qa.parquet" for folder in project),
     ]
-    return [one for one in told if one.is_file() and one != path]
+    return [file for file in candidates if file.is_file() and file != path]
 
 
 # -- metrics
@@ -223,28 +223,28 @@ def _metric(
     )
 
 
-# Where AutoRAG's metric is not what its name says elsewhere.
+# AutoRAG's metrics that differ from other metrics of the same name.
 _METRICS: Mapping[str, Metric] = {
     "bleu": _metric(
         "bleu_percent", "BLEU (0 to 100)", "sacreBLEU of the answer, 0 to 100.", (0.0, 100.0)
     ),
     "rouge": _metric(
-        "rouge_of_autorag", "ROUGE", "ROUGE as AutoRAG was told, ROUGE-L where it was not."
+        "rouge_of_autorag", "ROUGE", "ROUGE of the configured kind, ROUGE-L by default."
     ),
     "meteor": _metric("meteor", "METEOR", "METEOR of the answer."),
 }
 
 
-def _told(columns: Sequence[str]) -> dict[str, Override]:
-    """What is known of the metrics; best files name some after the node, as prompt_maker_bleu."""
-    told: dict[str, Override] = {}
+def _metric_overrides(columns: Sequence[str]) -> dict[str, Override]:
+    """The known metrics; best files put the node before some names, as in prompt_maker_bleu."""
+    overrides: dict[str, Override] = {}
     for column in columns:
-        base = next((one for one in _METRICS if f"_{column}".endswith(f"_{one}")), None)
+        base = next((name for name in _METRICS if f"_{column}".endswith(f"_{name}")), None)
         if base is not None:
             node = title_of(column.removesuffix(base).strip("_"))
             metric = _METRICS[base]
-            told[column] = replace(metric, title=f"{node} {metric.title}".strip())
-    return told
+            overrides[column] = replace(metric, title=f"{node} {metric.title}".strip())
+    return overrides
 
 
 AUTORAG = Reader(

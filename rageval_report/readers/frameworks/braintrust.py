@@ -1,4 +1,4 @@
-"""Braintrust: experiments as its SDK and its exports write them, a row a case with its scores."""
+"""Braintrust: experiments as its SDK and its exports write them, one row per case."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile
-from rageval_report.readers.cell_values import json_text
+from rageval_report.readers.cell_values import json_text, number_or_none
 from rageval_report.readers.frameworks.json_rows import first_fields, read_rows
 from rageval_report.readers.frameworks.judgements import (
     Judgement,
@@ -28,7 +28,7 @@ _OWN = frozenset(("input", "output", "expected", "metadata", "scores", "error", 
 _KEY = "input and expected"
 _SECONDS = 1000.0
 
-# Braintrust's own measures, and under which names they are known here.
+# Braintrust's own measures, and their names in this library.
 _MEASURES = {
     "prompt_tokens": "prompt_tokens",
     "completion_tokens": "completion_tokens",
@@ -47,8 +47,8 @@ def _recognise(source: Source) -> float:
 def read_braintrust(source: Source) -> list[ScoreFile]:
     """Read a Braintrust experiment: one pipeline, named after the file.
 
-    Trials of one input become one row. A scorer that failed leaves no score and its error in the
-    metadata; a scorer that gave None left the case out.
+    Trials of one input become one row. If a scorer failed, the row has no score and its metadata
+    has the error; if a scorer returned None, it skipped the case.
 
     Parameters
     ----------
@@ -58,40 +58,40 @@ def read_braintrust(source: Source) -> list[ScoreFile]:
     Raises
     ------
     ReaderError
-        If it is broken, or holds no record.
+        If the file is broken, or contains no record.
     ShapeError
-        If a field holds something else than Braintrust writes there.
+        If a field has another shape than Braintrust writes.
     """
     rows, notes = _roots(read_rows(source, "results"))
-    found = _judged(rows)
+    judged = _judge_rows(rows)
     measures = drop_empty(columns_of(map(_measures, rows)))
-    scores = {**rename_clashes(measures, found.columns, "metrics"), **found.columns}
-    metrics = (*[name for name in scores if name not in found.columns], *found.metrics)
+    scores = {**rename_clashes(measures, judged.columns, "metrics"), **judged.columns}
+    metrics = (*[name for name in scores if name not in judged.columns], *judged.metrics)
     details = rename_clashes(_details(rows), (*scores, _KEY), "metadata")
     keys = [json_text([row.get("input"), row.get("expected")]) for row in rows]
     frame, repeats = average_repeats(frame_of({_KEY: keys, **details, **scores}), _KEY, metrics)
-    told = (*notes, *found.notes, *repeats)
+    all_notes = (*notes, *judged.notes, *repeats)
     frame = frame.drop(columns=_KEY)
-    return [ScoreFile(frame, source.stem, metric_columns=metrics, notes=told)]
+    return [ScoreFile(frame, source.stem, metric_columns=metrics, notes=all_notes)]
 
 
 def _roots(rows: list[JsonObject]) -> tuple[list[JsonObject], tuple[str, ...]]:
-    """The cases without the spans within them, which an export of all spans holds as well."""
+    """The cases, without their inner spans, which an export of all spans contains as well."""
     roots = [row for row in rows if row.get("span_id") == row.get("root_span_id")]
     if not roots or len(roots) == len(rows):
         return rows, ()
-    return roots, (f"{len(rows) - len(roots)} rows are spans within a case and are left out",)
+    return roots, (f"{len(rows) - len(roots)} rows are inner spans of a case and are left out",)
 
 
 # -- scores
 
 
-def _judged(rows: list[JsonObject]) -> JudgementColumns:
+def _judge_rows(rows: list[JsonObject]) -> JudgementColumns:
     scores = [_scores(row) for row in rows]
-    names = dict.fromkeys(name for one in scores for name in one)
+    names = dict.fromkeys(name for row_scores in scores for name in row_scores)
     judgements = (
-        {name: _judgement(name, given, _scorer_errors(row)) for name in names}
-        for row, given in zip(rows, scores, strict=True)
+        {name: _judgement(name, row_scores, _scorer_errors(row)) for name in names}
+        for row, row_scores in zip(rows, scores, strict=True)
     )
     return judgement_columns(judgements, [row.get("error") for row in rows])
 
@@ -108,25 +108,20 @@ def _scorer_errors(row: JsonObject) -> Mapping[str, Any]:
 
 
 def _judgement(name: str, scores: Mapping[str, Any], errors: Mapping[str, Any]) -> Judgement:
-    """A score that is not there failed where its scorer did, or one of which nobody knows what."""
+    """A missing score has failed if its scorer did, or if a scorer without a name did."""
     if name in scores:
         return Judgement(scores[name])
-    told = [errors[name]] if name in errors else list(errors.values())
-    reasons = dict.fromkeys(last_line(one) or "the scorer failed" for one in told)
-    return Judgement(None, "; ".join(reasons) or None, bool(told))
+    own_errors = [errors[name]] if name in errors else list(errors.values())
+    reasons = dict.fromkeys(last_line(error) or "the scorer failed" for error in own_errors)
+    return Judgement(None, "; ".join(reasons) or None, bool(own_errors))
 
 
 def _measures(row: JsonObject) -> dict[str, float | None]:
-    given = check_object(row.get("metrics"), "metrics")
-    found = {ours: _number(given.get(theirs)) for theirs, ours in _MEASURES.items()}
-    start, end = _number(given.get("start")), _number(given.get("end"))
+    metrics = check_object(row.get("metrics"), "metrics")
+    start, end = number_or_none(metrics.get("start")), number_or_none(metrics.get("end"))
     latency = None if start is None or end is None else (end - start) * _SECONDS
-    return {"latency_ms": latency, **found}
-
-
-def _number(value: object) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and value == value else None  # type: ignore[arg-type]
+    measures = {ours: number_or_none(metrics.get(theirs)) for theirs, ours in _MEASURES.items()}
+    return {"latency_ms": latency, **measures}
 
 
 # -- details
@@ -138,7 +133,7 @@ def _metadata(row: JsonObject) -> Mapping[str, Any]:
 
 def _details(rows: list[JsonObject]) -> CellsByColumn:
     parts = (("input", "question"), ("output", "answer"), ("expected", "reference"))
-    found = collect_details(
+    details = collect_details(
         *((name, role, [row.get(name) for row in rows]) for name, role in parts)
     )
     metadata = columns_of(
@@ -152,9 +147,9 @@ def _details(rows: list[JsonObject]) -> CellsByColumn:
         }
         for row in rows
     )
-    found |= rename_clashes(rename_partial_ids(metadata, "metadata"), found, "metadata")
-    found |= rename_clashes(others, found, "row")
-    return drop_empty(found | {"error": [json_text(row.get("error")) for row in rows]})
+    details |= rename_clashes(rename_partial_ids(metadata, "metadata"), details, "metadata")
+    details |= rename_clashes(others, details, "row")
+    return drop_empty(details | {"error": [json_text(row.get("error")) for row in rows]})
 
 
 def _is_other(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""DeepEval's test runs: the files that it keeps of them, their dumps, and its cache."""
+"""DeepEval's test runs: its own files, dumps of its results, and its cache."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json, replace_lone_surrogates
 from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile, distinct_names
+from rageval_report.readers.cell_values import number_or_none
+from rageval_report.readers.frameworks.judgements import drop_empty
 from rageval_report.readers.json_shapes import ShapeError, check_object, check_records
 from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
 from rageval_report.scores.metric import Override
@@ -20,24 +22,24 @@ from rageval_report.types import JsonObject
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
-# Where the cases stand, and their metrics: newer versions first.
+# The keys of the cases, and of their metrics: newer versions first.
 _CASES = ("test_cases", "test_results", "conversational_test_cases")
 _METRICS = ("metrics_data", "metrics_metadata")
 _SPELLINGS = frozenset((*_METRICS, "metricsData", "metricsMetadata"))
 _CACHE = "test_cases_lookup_map"
-_MOST_FIELDS = 100  # of a run; an object of more is a table
+_MOST_FIELDS = 100  # a run has fewer fields; an object with more is a table
 
-# The name of a case that nobody named: its position, which says nothing of the query.
+# The default name of a case: its position, which does not identify the query.
 _NUMBERED = re.compile(r"(?:[a-z]+_)*test_case_\d+")
 
-# A case's fields, and under which names they are known here. DeepEval's "context" is the ideal one.
+# A case's fields, and their names in this library. DeepEval's "context" is the ideal one.
 _TEXTS = {
     "actual_output": "answer",
     "expected_output": "reference",
     "retrieval_context": "contexts",
     "context": "reference_contexts",
 }
-_KEPT = (
+_DETAIL_FIELDS = (
     *("scenario", "expected_outcome", "user_description", "tools_called", "expected_tools"),
     *("success", "tags", "comments", "run_duration", "evaluation_cost"),
 )
@@ -50,8 +52,8 @@ _SPENT = {
 _NO_SCORE = "DeepEval gave neither a score nor a reason"
 
 
-class _Entry(NamedTuple):
-    """What one metric says of one case."""
+class _MetricData(NamedTuple):
+    """The result of one metric for one case."""
 
     name: str
     score: Any
@@ -72,16 +74,18 @@ def _recognise(source: Source) -> float:
         cases = [case for key in _CASES if isinstance(run.get(key), list) for case in run[key]]
     else:
         return 0.0
-    return 0.95 if any(isinstance(one, dict) and _SPELLINGS & one.keys() for one in cases) else 0.0
+    return (
+        0.95 if any(isinstance(case, dict) and _SPELLINGS & case.keys() for case in cases) else 0.0
+    )
 
 
 def read_deepeval(source: Source) -> list[ScoreFile]:
-    """Read what DeepEval keeps of a test run, in old and new spelling.
+    """Read a test run of DeepEval, with keys in camel case or snake case.
 
-    That is ``test_run_<time>.json``, ``.latest_run_full.json``, ``.latest_test_run.json``,
-    ``.deepeval-cache.json``, and an ``EvaluationResult`` or a list of its test results dumped as
-    JSON. A case is a query, under its name if names tell cases apart. A metric that ended in an
-    error is a failed score with the error as its reason. Which direction is better is told from
+    The file is ``test_run_<time>.json``, ``.latest_run_full.json``, ``.latest_test_run.json``,
+    ``.deepeval-cache.json``, or an ``EvaluationResult`` or a list of its test results dumped as
+    JSON. A case is a query, identified by its name if the names are unique. A metric that ended in
+    an error is a failed score with the error as its reason. The direction of a metric follows from
     the scores that passed their thresholds. ``verboseLogs`` are left out.
 
     Parameters
@@ -92,9 +96,9 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
     Raises
     ------
     ReaderError
-        If it holds no test case.
+        If the file contains no test case.
     ShapeError
-        If a part of it is of another shape; `read` tells of which file.
+        If a part of it has another shape.
 
     Examples
     --------
@@ -106,25 +110,25 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "test_run.json"
     ...     _ = path.write_text(json.dumps({"testCases": [case]}))
-    ...     [found] = read_deepeval(Source(path))
-    >>> found.frame[["query_id", "Faithfulness", "Bias_state", "Bias_reason"]].values.tolist()
+    ...     [run] = read_deepeval(Source(path))
+    >>> run.frame[["query_id", "Faithfulness", "Bias_state", "Bias_reason"]].values.tolist()
     [['geo-1', 0.5, 'failed', 'timeout']]
     """
     document = source.document
     cases = _cases(document)
     if not any(map(_metrics_key, cases)):
         raise source.error(
-            "expected a test run of DeepEval: testCases or test_results, a list of objects with "
-            "metricsData each"
+            "expected a test run of DeepEval: testCases or test_results, a list of objects, each "
+            "with metricsData"
         )
     run = _run(document)
-    entries = [{one.name: one for one in _entries(case)} for case in cases]
+    entries = [{entry.name: entry for entry in _entries(case)} for case in cases]
     metrics = list(dict.fromkeys(name for case in entries for name in case))
     scores = {name: [case.get(name) for case in entries] for name in metrics}
     columns: CellsByColumn = {}
     for name in metrics:
         columns |= _columns(name, scores[name])
-    spent = _filled(columns_of(_spent(case) for case in cases))
+    spent = drop_empty(columns_of(_spent(case) for case in cases), keep=())
     details, notes = _details(cases, taken={*columns, *spent})
     return [
         ScoreFile(
@@ -132,7 +136,7 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
             str(run.get("identifier") or source.stem),
             metrics=_directions(scores),
             metric_columns=(*metrics, *spent),
-            notes=(*_of_cache(run), *notes, *_notes(scores)),
+            notes=(*_cache_note(run), *notes, *_notes(scores)),
             config=check_object(run.get("hyperparameters"), "hyperparameters"),
         )
     ]
@@ -142,15 +146,15 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
 
 
 def _snake(record: JsonObject) -> dict[str, Any]:
-    """The record with its keys in snake case, as newer dumps have them and older files do not."""
+    """The record with its keys in snake case; newer dumps have them so, older files do not."""
     return {_HUMP.sub("_", key).lower(): value for key, value in record.items()}
 
 
 def _run(document: object) -> JsonObject:
     """The part of a document that describes the run."""
-    found = _snake(document) if isinstance(document, dict) else {}
-    inner = found.get("test_run_data")
-    return _snake(inner) if isinstance(inner, dict) else found
+    run = _snake(document) if isinstance(document, dict) else {}
+    inner = run.get("test_run_data")
+    return _snake(inner) if isinstance(inner, dict) else run
 
 
 def _cases(document: object) -> list[dict[str, Any]]:
@@ -158,11 +162,11 @@ def _cases(document: object) -> list[dict[str, Any]]:
         return [_snake(case) for case in check_records(document, "the test results")]
     run = _run(document)
     if _CACHE in run:
-        return _cached(check_object(run[_CACHE], _CACHE))
+        return _cases_in_cache(check_object(run[_CACHE], _CACHE))
     return [_snake(case) for key in _CASES for case in check_records(run.get(key), key)]
 
 
-def _cached(lookup: JsonObject) -> list[dict[str, Any]]:
+def _cases_in_cache(lookup: JsonObject) -> list[dict[str, Any]]:
     """The cases of the cache, whose keys are the cases themselves, written as JSON."""
     cases = []
     for key, value in lookup.items():
@@ -170,111 +174,106 @@ def _cached(lookup: JsonObject) -> list[dict[str, Any]]:
             case = parse_json(replace_lone_surrogates(key)[0])
         except NotJSONError as exc:
             raise ShapeError(f"a key of {_CACHE} is broken: {exc}") from exc
-        kept = check_records(
+        entries = check_records(
             check_object(value, "a cached test case").get("cached_metrics_data"), "its data"
         )
         cases.append(_snake(check_object(case, f"a key of {_CACHE}")))
         cases[-1]["metrics_data"] = [
-            check_object(one.get("metric_data"), "metric_data") for one in kept
+            check_object(entry.get("metric_data"), "metric_data") for entry in entries
         ]
     return cases
 
 
-def _of_cache(run: JsonObject) -> Iterable[str]:
+def _cache_note(run: JsonObject) -> Iterable[str]:
     if _CACHE in run:
-        yield "the cache may hold cases of several runs, and keeps no score that failed"
+        yield "the cache may contain cases of several runs, and it contains no failed scores"
 
 
 def _metrics_key(case: JsonObject) -> str | None:
     return next((key for key in _METRICS if key in case), None)
 
 
-def _entries(case: JsonObject) -> list[_Entry]:
+def _entries(case: JsonObject) -> list[_MetricData]:
     """The metrics of a case; a second one of the same name gets a visible "#2"."""
     key = _metrics_key(case)
-    given = [_snake(one) for one in check_records(case.get(key) if key else None, str(key))]
-    names = distinct_names(str(one.get("name", one.get("metric"))) for one in given)
-    return [_entry(name, one) for name, one in zip(names, given, strict=True)]
+    fields = [_snake(entry) for entry in check_records(case.get(key) if key else None, str(key))]
+    names = distinct_names(str(entry.get("name", entry.get("metric"))) for entry in fields)
+    return [_entry(name, entry) for name, entry in zip(names, fields, strict=True)]
 
 
-def _entry(name: str, given: JsonObject) -> _Entry:
-    error, success = given.get("error"), given.get("success")
-    score = None if error else given.get("score")
+def _entry(name: str, fields: JsonObject) -> _MetricData:
+    error, success = fields.get("error"), fields.get("success")
+    score = None if error else fields.get("score")
     is_missing = score is None or (isinstance(score, float) and math.isnan(score))
-    reason = error or given.get("reason") or (_NO_SCORE if is_missing else None)
-    judge = given.get("evaluation_model")
-    return _Entry(
+    reason = error or fields.get("reason") or (_NO_SCORE if is_missing else None)
+    judge = fields.get("evaluation_model")
+    return _MetricData(
         name,
         score,
         None if reason is None else str(reason),
-        _number(given.get("threshold", given.get("minimum_score"))),
+        number_or_none(fields.get("threshold", fields.get("minimum_score"))),
         success if isinstance(success, bool) and not error else None,
         None if judge is None else str(judge),
     )
 
 
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if -1e300 < value < 1e300 else None
-
-
 # -- metrics
 
 
-def _columns(name: str, scores: list[_Entry | None]) -> CellsByColumn:
-    found = score_columns(
+def _columns(name: str, scores: list[_MetricData | None]) -> CellsByColumn:
+    columns = score_columns(
         name,
-        [one and one.score for one in scores],
-        [one.reason if one else None for one in scores],
+        [entry and entry.score for entry in scores],
+        [entry.reason if entry else None for entry in scores],
     )
-    return found | _filled({f"{name}_judge": [one.judge if one else None for one in scores]})
+    judges = {f"{name}_judge": [entry.judge if entry else None for entry in scores]}
+    return columns | drop_empty(judges, keep=())
 
 
-def _directions(scores: Mapping[str, list[_Entry | None]]) -> dict[str, Override]:
-    found = {name: _is_greater_better(cells) for name, cells in scores.items()}
+def _directions(scores: Mapping[str, list[_MetricData | None]]) -> dict[str, Override]:
+    directions = {name: _is_greater_better(entries) for name, entries in scores.items()}
     return {
         name: {"greater_is_better": is_greater_better}
-        for name, is_greater_better in found.items()
+        for name, is_greater_better in directions.items()
         if is_greater_better is not None
     }
 
 
-def _is_greater_better(scores: Iterable[_Entry | None]) -> bool | None:
-    """Whether scores above the threshold passed; None where the file does not tell."""
-    told = {
-        (number > one.threshold) == one.success
-        for one in scores
-        if one and one.threshold is not None and one.success is not None
-        for number in (_number(one.score),)
-        if number is not None and number != one.threshold
+def _is_greater_better(scores: Iterable[_MetricData | None]) -> bool | None:
+    """Whether scores above the threshold passed; None if the file does not say."""
+    directions = {
+        (number > entry.threshold) == entry.success
+        for entry in scores
+        if entry and entry.threshold is not None and entry.success is not None
+        for number in (number_or_none(entry.score),)
+        if number is not None and number != entry.threshold
     }
-    return told.pop() if len(told) == 1 else None
+    return directions.pop() if len(directions) == 1 else None
 
 
-def _notes(scores: Mapping[str, list[_Entry | None]]) -> Iterable[str]:
+def _notes(scores: Mapping[str, list[_MetricData | None]]) -> Iterable[str]:
     thresholds = {name: _thresholds(cells) for name, cells in scores.items()}
-    told = [f"{name} {shown}" for name, shown in thresholds.items() if shown]
-    if told:
-        yield f"thresholds stored in the file: {', '.join(told)}"
+    present = [f"{name} {text}" for name, text in thresholds.items() if text]
+    if present:
+        yield f"thresholds stored in the file: {', '.join(present)}"
     directions = _directions(scores)
     if directions:
         yield (
-            "which direction is better is told by the scores that passed their thresholds, of "
+            "the direction follows from the scores that passed their thresholds, for "
             f"{named(directions, 12)}"
         )
 
 
-def _thresholds(scores: Iterable[_Entry | None]) -> str:
-    found = sorted({one.threshold for one in scores if one and one.threshold is not None})
-    return " or ".join(f"{threshold:g}" for threshold in found)
+def _thresholds(scores: Iterable[_MetricData | None]) -> str:
+    thresholds = {entry.threshold for entry in scores if entry and entry.threshold is not None}
+    return " or ".join(f"{threshold:g}" for threshold in sorted(thresholds))
 
 
 # -- details
 
 
 def _details(cases: list[dict[str, Any]], taken: set[str]) -> tuple[CellsByColumn, list[str]]:
-    own = _filled(columns_of(_texts(case) for case in cases))
+    own = drop_empty(columns_of(_texts(case) for case in cases), keep=())
     metadata = columns_of(
         check_object(case.get("metadata") or case.get("additional_metadata"), "metadata")
         for case in cases
@@ -287,26 +286,30 @@ def _details(cases: list[dict[str, Any]], taken: set[str]) -> tuple[CellsByColum
 def _texts(case: JsonObject) -> dict[str, Any]:
     row = {"question": _question(case)}
     row |= {ours: case.get(theirs) for theirs, ours in _TEXTS.items()}
-    return row | {"conversation": case.get("turns") or None} | {key: case.get(key) for key in _KEPT}
+    return (
+        row
+        | {"conversation": case.get("turns") or None}
+        | {key: case.get(key) for key in _DETAIL_FIELDS}
+    )
 
 
 def _question(case: JsonObject) -> str | None:
-    """The input; of a conversation its scenario, or what the user said first."""
-    asked = case.get("input")
-    if isinstance(asked, list):  # texts and pictures
-        asked = " ".join(part for part in asked if isinstance(part, str))
-    if asked is None:
+    """The input; for a conversation the scenario, or the first message of the user."""
+    question = case.get("input")
+    if isinstance(question, list):  # texts and pictures
+        question = " ".join(part for part in question if isinstance(part, str))
+    if question is None:
         turns = [
             turn for turn in check_records(case.get("turns"), "turns") if turn.get("role") == "user"
         ]
-        asked = case.get("scenario") or (turns[0].get("content") if turns else None)
-    return None if asked is None else str(asked)
+        question = case.get("scenario") or (turns[0].get("content") if turns else None)
+    return None if question is None else str(question)
 
 
 def _ids(cases: list[dict[str, Any]], own: CellsByColumn) -> tuple[CellsByColumn, list[str]]:
-    """The names of the cases as ids, unless they are positions or those of one test function."""
+    """The names of the cases as ids, unless they are positions or repeat a test function's name."""
     names = [str(case.get("name") or "") for case in cases]
-    is_asked = all(str(one or "").strip() for one in own.get("question", [None]))
+    has_questions = all(str(text or "").strip() for text in own.get("question", [None]))
     if not all(name.strip() for name in names):
         return {}, []
     if any(_NUMBERED.fullmatch(name) for name in names):
@@ -315,19 +318,19 @@ def _ids(cases: list[dict[str, Any]], own: CellsByColumn) -> tuple[CellsByColumn
         why = "are not unique"
     else:
         return {"query_id": names}, ["query ids are the names of the test cases"]
-    if is_asked:
-        return {"name": names}, [f"the names of the test cases {why} and are no query ids"]
+    if has_questions:
+        return {"name": names}, [f"the names of the test cases {why} and are not query ids"]
     return {"query_id": distinct_names(names)}, [
         f"query ids are the names of the cases, which {why}"
     ]
 
 
 def _metadata(columns: CellsByColumn, taken: set[str]) -> CellsByColumn:
-    """The metadata under their own names, unless these are taken or would be poor ids."""
+    """The metadata under their own names, unless these are taken or would not be unique ids."""
     ids = id_column_of(columns)
-    told = [str(cell) for cell in columns.get(ids or "", []) if cell is not None]
+    texts = [str(cell) for cell in columns.get(ids or "", []) if cell is not None]
     n_rows = len(next(iter(columns.values()), []))
-    if ids is not None and ("query_id" in taken or len(set(told)) < n_rows):
+    if ids is not None and ("query_id" in taken or len(set(texts)) < n_rows):
         taken = taken | {ids}
     return {
         f"metadata.{key}" if key in taken or key.endswith(("_state", "_reason")) else key: cells
@@ -336,18 +339,11 @@ def _metadata(columns: CellsByColumn, taken: set[str]) -> CellsByColumn:
 
 
 def _spent(case: JsonObject) -> dict[str, float | None]:
-    found = {}
+    spent = {}
     for theirs, (ours, factor) in _SPENT.items():
-        number = _number(case.get(theirs))
-        found[ours] = None if number is None else number * factor
-    return found
-
-
-def _filled(columns: CellsByColumn) -> CellsByColumn:
-    """The columns that hold anything."""
-    return {
-        name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)
-    }
+        number = number_or_none(case.get(theirs))
+        spent[ours] = None if number is None else number * factor
+    return spent
 
 
 DEEPEVAL = Reader(

@@ -1,11 +1,11 @@
-"""Evidently: the frame of a data set with descriptors and the tests of them, row by row."""
+"""Evidently: the frame of a data set with descriptors, and with the tests of each row."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -17,7 +17,7 @@ from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.metric import Override
 from rageval_report.scores.states import REASON
 
-# How Evidently names the column of a test, and which direction that says.
+# The name of a test's column, and the direction that it implies.
 _TEST = re.compile(
     r"(?P<column>.+?):? (?P<condition>(?:greater than|greater or equal to|less than|"
     r"less or equal to|not equals|equals|not in list|in list) .*)"
@@ -26,8 +26,8 @@ _DIRECTIONS: dict[str, Override] = {"greater": "higher", "less": "lower"}
 _REASONING = " reasoning"
 
 
-class _Test(NamedTuple):
-    """A column of verdicts: of which column, and under which condition it passes."""
+class _RowTest(NamedTuple):
+    """A column of verdicts: its name, the tested column, and the condition for passing."""
 
     name: str
     column: str
@@ -47,12 +47,12 @@ def _is_report(document: object) -> bool:
     )
 
 
-def _tests_in(names: Iterable[str]) -> list[_Test]:
+def _tests_in(names: Iterable[str]) -> list[_RowTest]:
     names = list(names)
     present = set(names)
     matches = ((name, _TEST.fullmatch(name)) for name in names)
     return [
-        _Test(name, match["column"], match["condition"])
+        _RowTest(name, match["column"], match["condition"])
         for name, match in matches
         if match and match["column"] in present
     ]
@@ -61,8 +61,9 @@ def _tests_in(names: Iterable[str]) -> list[_Test]:
 def read_evidently(source: Source) -> list[ScoreFile]:
     """Read the frame of an Evidently data set with tests: one pipeline, named after the file.
 
-    The verdict of a test becomes part of its score's reason, as a test of no score reads False.
-    Tests with a limit tell the direction of their score. Reports hold aggregates and are refused.
+    The verdict of a test becomes part of its score's reason; without a score it says nothing,
+    because Evidently then writes False. The limit of a test gives the direction of its score.
+    Reports contain aggregates only and are refused.
 
     Parameters
     ----------
@@ -72,58 +73,58 @@ def read_evidently(source: Source) -> list[ScoreFile]:
     Raises
     ------
     ReaderError
-        If it is a report, or no table.
+        If the file is a report, or not a table.
     """
     if _is_report(source.document_or_none()):
         raise source.error(
-            "this is an Evidently report, which holds aggregates and no rows; save the rows of "
-            "its data set: dataset.as_dataframe().to_csv(...)"
+            "this is an Evidently report, which contains aggregates only; save the rows of its "
+            "data set: dataset.as_dataframe().to_csv(...)"
         )
     table = read_table(source)
     frame = table.frame
     tests = _tests_in(map(str, frame))
     summaries = _summaries(frame, tests)
-    told = {name: _reasons(frame, name, tests) for name in dict.fromkeys(_judged(frame, tests))}
-    used = {*(test.name for test in tests), *(f"{name}{_REASONING}" for name in told)}
+    reasons = {name: _reasons(frame, name, tests) for name in _judged_columns(frame, tests)}
+    used = {*(test.name for test in tests), *(f"{name}{_REASONING}" for name in reasons)}
     kept = frame.drop(columns=[name for name in frame if name in used])
     added = {name: _as_detail(frame[name]) for name in summaries}
-    added |= {f"{name}{REASON}": _texts(cells) for name, cells in told.items()}
+    added |= {f"{name}{REASON}": _texts(cells) for name, cells in reasons.items()}
     kept = kept.assign(**added)
     notes = (*table.notes, *_notes(tests, summaries))
     return [ScoreFile(kept, source.stem, metrics=_directions(frame, tests), notes=notes)]
 
 
-def _judged(frame: pd.DataFrame, tests: Sequence[_Test]) -> list[str]:
-    """The columns of which the frame says more: those that are tested, and those with reasons."""
+def _judged_columns(frame: pd.DataFrame, tests: Sequence[_RowTest]) -> list[str]:
+    """The columns that are tested or have a column of reasons."""
     names = [str(name) for name in frame]
     tested = {test.column for test in tests}
     return [name for name in names if name in tested or f"{name}{_REASONING}" in names]
 
 
-def _reasons(frame: pd.DataFrame, name: str, tests: Sequence[_Test]) -> list[str | None]:
-    """What the judge said, and which tests passed; a test of no score says nothing."""
+def _reasons(frame: pd.DataFrame, name: str, tests: Sequence[_RowTest]) -> list[str | None]:
+    """The explanation of the judge and the tests that passed; without a score, no tests."""
     scores = frame[name].tolist()
     reasoning = f"{name}{_REASONING}"
-    said = frame[reasoning].tolist() if reasoning in frame else [None] * len(scores)
+    explanations = frame[reasoning].tolist() if reasoning in frame else [None] * len(scores)
     own = [test for test in tests if test.column == name]
     verdicts = [frame[test.name].tolist() for test in own]
-    found = []
+    reasons = []
     for row, score in enumerate(scores):
-        parts = [text_or_none(said[row])]
+        parts = [text_or_none(explanations[row])]
         if none_if_nan(score) is not None:
-            parts += [_verdict(test, given[row]) for test, given in zip(own, verdicts, strict=True)]
-        found.append("; ".join(part for part in parts if part) or None)
-    return found
+            parts += [_verdict(test, cells[row]) for test, cells in zip(own, verdicts, strict=True)]
+        reasons.append("; ".join(part for part in parts if part) or None)
+    return reasons
 
 
-def _verdict(test: _Test, passed: object) -> str:
+def _verdict(test: _RowTest, passed: object) -> str:
     words = {True: "passed", False: "failed", "True": "passed", "False": "failed"}
     word = words.get(passed) if isinstance(passed, bool | str) else None
     return f"{word or 'no verdict'}: {test.condition}"
 
 
-def _summaries(frame: pd.DataFrame, tests: Sequence[_Test]) -> list[str]:
-    """The columns that sum up the tests, and so count a score that is not there as a failure."""
+def _summaries(frame: pd.DataFrame, tests: Sequence[_RowTest]) -> list[str]:
+    """The columns that summarise the tests, and so count a missing score as a failure."""
     names = [test.name for test in tests]
     if not names or not all(pd.api.types.is_bool_dtype(frame[name].dtype) for name in names):
         return []
@@ -131,13 +132,13 @@ def _summaries(frame: pd.DataFrame, tests: Sequence[_Test]) -> list[str]:
     share = passed.mean(axis=1)
     sums = (share, passed.sum(axis=1), share == 1, share > 0)
     others = [name for name in frame if name not in names and "summary" in str(name).lower()]
-    return [str(name) for name in others if any(_is_same(frame[name], one) for one in sums)]
+    return [str(name) for name in others if any(_is_same(frame[name], cells) for cells in sums)]
 
 
 def _is_same(cells: pd.Series, other: pd.Series) -> bool:
     is_numeric = pd.api.types.is_numeric_dtype(cells.dtype)
     pairs = zip(cells.tolist(), other.tolist(), strict=True)
-    return is_numeric and all(math.isclose(one, two) for one, two in pairs)
+    return is_numeric and all(math.isclose(left, right) for left, right in pairs)
 
 
 def _as_detail(cells: pd.Series) -> pd.Series:
@@ -148,25 +149,24 @@ def _texts(cells: Sequence[str | None]) -> pd.Series:
     return pd.Series(cells, dtype=object)
 
 
-def _directions(frame: pd.DataFrame, tests: Sequence[_Test]) -> Mapping[str, Override]:
-    """The way in which a limit lies, where all limits of a column of numbers agree."""
+def _directions(frame: pd.DataFrame, tests: Sequence[_RowTest]) -> Mapping[str, Override]:
+    """The directions that the limits of a column of numbers imply, if all of them agree."""
     ways: dict[str, set[str]] = {}
     for test in tests:
         if pd.api.types.is_numeric_dtype(frame[test.column].dtype):
             ways.setdefault(test.column, set()).add(test.condition.split(" ", 1)[0])
-    told: dict[str, Any] = {
+    return {
         name: _DIRECTIONS[next(iter(way))]
         for name, way in ways.items()
         if len(way) == 1 and way <= set(_DIRECTIONS)
     }
-    return told
 
 
-def _notes(tests: Sequence[_Test], summaries: Sequence[str]) -> list[str]:
+def _notes(tests: Sequence[_RowTest], summaries: Sequence[str]) -> list[str]:
     notes = [f"{test.column}: threshold {test.condition!r} stored in the file" for test in tests]
     if summaries:
-        told = ", ".join(repr(name) for name in summaries)
-        notes.append(f"{told} sums up tests, and counts a missing score as failed: a detail")
+        listed = ", ".join(repr(name) for name in summaries)
+        notes.append(f"{listed} summarises tests and counts a missing score as failed: a detail")
     return notes
 
 

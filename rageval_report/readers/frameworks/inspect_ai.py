@@ -32,7 +32,7 @@ def _recognise(source: Source) -> float:
 def _archive_mark(source: Source) -> float:
     try:
         names = set(Archive(source).names)
-    except ReaderError:  # cut, or not safe to read; said when it is read
+    except ReaderError:  # cut, or not safe to read; the error comes when it is read
         is_likely = any(name.encode() in source.head for name in (_START, _HEADER))
         return _CUT if is_likely else 0.0
     return _MARK if names & {_HEADER, _START} else 0.0
@@ -41,17 +41,17 @@ def _archive_mark(source: Source) -> float:
 def _is_log(document: object) -> bool:
     if not isinstance(document, dict) or not {"status", "eval"} <= set(document):
         return False
-    told = document["eval"]
-    return isinstance(told, dict) and {"task", "model"} <= set(told)
+    evaluation = document["eval"]
+    return isinstance(evaluation, dict) and {"task", "model"} <= set(evaluation)
 
 
 def read_inspect_ai(source: Source) -> list[ScoreFile]:
     """Read a log of Inspect, or a frame of samples: a `ScoreFile` for each task and model.
 
-    A score that is an object is a metric a key. Letters are numbers as Inspect counts them: C is 1,
-    P 0.5, I and N 0. A query's score is the mean over its epochs. What was not scored, or ended in
-    an error, is unscored with its reason. Scores without samples are read from the log's own
-    reductions over epochs.
+    A score that is an object is one metric per key. Letters are read as Inspect's numbers: C is 1,
+    P 0.5, I and N 0. A query's score is the mean over its epochs. A sample that was not scored, or
+    ended in an error, is unscored with its reason. Without samples, the scores are read from the
+    log's own reductions over epochs.
 
     Parameters
     ----------
@@ -61,16 +61,16 @@ def read_inspect_ai(source: Source) -> list[ScoreFile]:
     Raises
     ------
     ReaderError
-        If it is no log of Inspect, is damaged, or holds no score of a sample.
+        If the file is not a log of Inspect, is damaged, or contains no score of a sample.
     MissingDependencyError
-        If the members are zstd, and no package that reads it is installed.
+        If the members are compressed with zstd, and no package that reads it is installed.
     ShapeError
-        If a part of the log is not what Inspect writes there; `read` tells of which file.
+        If a part of the log has another shape than Inspect writes.
     """
     if is_archive(source):
-        return [_of_log(source, *_parts_of_archive(source))]
+        return [_read_log(source, *_parts_of_archive(source))]
     if source.starts_like_json and _is_log(source.document_or_none()):
-        return [_of_log(source, *_parts_of_document(source.document))]
+        return [_read_log(source, *_parts_of_document(source.document))]
     if frame_mark(source):
         return read_frame(source)
     raise source.error(
@@ -79,7 +79,7 @@ def read_inspect_ai(source: Source) -> list[ScoreFile]:
     )
 
 
-# -- where the parts of a log stand
+# -- the parts of a log
 
 
 def _parts_of_document(log: JsonObject) -> tuple[JsonObject, list[JsonObject], list[JsonObject]]:
@@ -103,18 +103,18 @@ def _records_in(archive: Archive, name: str) -> list[JsonObject]:
 
 
 def _samples_in(archive: Archive) -> Iterator[JsonObject]:
-    """The samples one by one, so that the events of one alone are in memory; those in chunks too.
+    """The samples one by one, so that only the events of one sample are in memory.
 
-    Events and the like make up most of a sample and say nothing of its scores.
+    Events and the like make up most of a sample, and are not needed for its scores.
     """
     for name in archive.names:
-        found = _SAMPLE.fullmatch(name)
-        if found is None:
+        match = _SAMPLE.fullmatch(name)
+        if match is None:
             continue
         sample = dict(check_object(archive.document(name), name))
-        beside = name.removesuffix("sample.json") + "metadata.json"
-        if found["shell"] and beside in archive.names:
-            sample["metadata"] = archive.document(beside)
+        metadata = name.removesuffix("sample.json") + "metadata.json"
+        if match["shell"] and metadata in archive.names:
+            sample["metadata"] = archive.document(metadata)
         yield {key: value for key, value in sample.items() if key not in _LONG_PARTS}
 
 
@@ -124,21 +124,21 @@ _LONG_PARTS = frozenset(("events", "events_data", "messages", "store", "timeline
 # -- one log
 
 
-def _of_log(
+def _read_log(
     source: Source, header: JsonObject, samples: list[JsonObject], reductions: list[JsonObject]
 ) -> ScoreFile:
     notes = list(_notes_of_run(header))
     if not samples:
         samples = list(_samples_of_reductions(reductions))
-        notes.append("the log holds no samples: scores are its own reductions over epochs")
+        notes.append("the log contains no samples: the scores are its own reductions over epochs")
     if not samples:
         raise source.error(_without_samples(header))
     return score_file(header, samples, notes)
 
 
 def _samples_of_reductions(reductions: list[JsonObject]) -> Iterator[JsonObject]:
-    """Scores by query, as the log reduced them, in the shape of samples."""
-    scorers = [str(one.get("scorer")) for one in reductions]
+    """The log's reduced scores of each query, in the shape of samples."""
+    scorers = [str(reduction.get("scorer")) for reduction in reductions]
     by_query: dict[str, dict[str, Any]] = {}
     for scorer, reduction in zip(scorers, reductions, strict=True):
         is_reduced_twice = scorers.count(scorer) > 1
@@ -153,15 +153,15 @@ def _without_samples(header: JsonObject) -> str:
     scores = check_records(
         check_object(header.get("results"), "results").get("scores"), "results.scores"
     )
-    told = [
+    aggregates = [
         f"{score.get('name')} {name}"
         for score in scores
         for name in check_object(score.get("metrics"), "metrics")
     ]
-    aggregates = f" only aggregates ({named(told)})" if told else " no sample"
+    contents = f"only aggregates ({named(aggregates)})" if aggregates else "no sample"
     return (
-        f"the log, of status {header.get('status')!r}, holds{aggregates}; expected a score a "
-        "sample. Pass the log itself instead of its header, written with log_samples=True"
+        f"the log, of status {header.get('status')!r}, contains {contents}; expected scores of "
+        "samples. Pass the log itself instead of its header, written with log_samples=True"
     )
 
 
@@ -169,7 +169,7 @@ def _notes_of_run(header: JsonObject) -> Iterator[str]:
     status = header.get("status")
     if status != "success":
         error = check_object(header.get("error"), "error").get("message")
-        yield f"the log is of status {status!r}, not 'success'" + (f": {error}" if error else "")
+        yield f"the log has status {status!r}, not 'success'" + (f": {error}" if error else "")
     if header.get("invalidated"):
         yield "the log is marked as invalidated"
 

@@ -1,26 +1,27 @@
-"""Frames that Inspect makes of its logs, in whatever kind of file."""
+"""Frames that Inspect makes of its logs, in any kind of file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, ScoreFile, distinct_names
-from rageval_report.readers.cell_values import parse_objects
+from rageval_report.readers.cell_values import parse_columns
 from rageval_report.readers.frameworks.inspect_samples import score_file
 from rageval_report.readers.table_files import header_of, read_table
 
 _SAMPLES = frozenset(("eval_id", "sample_id", "id", "epoch"))
 _EVALS = frozenset(("eval_id", "run_id", "task_name", "model", "total_samples"))
 _SCORE, _METADATA = "score_", "metadata_"
-_SAID = ("explanation", "reason", "answer", "metadata")
+_SCORE_PARTS = ("explanation", "reason", "answer", "metadata")
 _USER = "user:\n"
 
 
 def frame_mark(source: Source) -> float:
-    """How surely a table is a frame of Inspect's samples, or of its evaluations."""
+    """The mark of a table: whether it is a frame of Inspect's samples, or of its evaluations."""
     names = frozenset(header_of(source))
     return 0.95 if names >= _SAMPLES or names >= _EVALS else 0.0
 
@@ -31,55 +32,57 @@ def read_frame(source: Source) -> list[ScoreFile]:
     Raises
     ------
     ReaderError
-        If it is a frame of evaluations, which holds aggregates alone, or has no score.
+        If it is a frame of evaluations, which has only aggregates, or has no score.
     ShapeError
-        If a cell holds something else than Inspect writes there; `read` tells of which file.
+        If a cell has another shape than Inspect writes.
     """
     if not set(header_of(source)) >= _SAMPLES:
         raise source.error(
-            "this frame has a row an evaluation (evals_df); expected one a sample: export "
+            "this frame has one row per evaluation (evals_df); expected one row per sample: export "
             "samples_df, or pass the log itself"
         )
     table = read_table(source, query_id="id")
-    cells = {str(name): parse_objects(table.frame[name].tolist()) for name in table.frame}
-    cells = {name: [_present(one) for one in column] for name, column in cells.items()}
+    cells = {
+        name: [_none_if_na(cell) for cell in column]
+        for name, column in parse_columns(table.frame).items()
+    }
     scorers = _scorers(cells)
     if not scorers:
         raise source.error("no column of the frame is a score: expected score_<scorer>")
-    places: dict[str, list[int]] = {}
-    for place, eval_id in enumerate(cells["eval_id"]):
-        places.setdefault(str(eval_id), []).append(place)
-    headers = [_header(cells, rows[0]) for rows in places.values()]
-    names = distinct_names(_name(cells, rows[0], source) for rows in places.values())
-    found = []
-    for name, header, rows in zip(names, headers, places.values(), strict=True):
+    rows_by_log: dict[str, list[int]] = {}
+    for row, eval_id in enumerate(cells["eval_id"]):
+        rows_by_log.setdefault(str(eval_id), []).append(row)
+    headers = [_header(cells, rows[0]) for rows in rows_by_log.values()]
+    names = distinct_names(_name(cells, rows[0], source) for rows in rows_by_log.values())
+    files = []
+    for name, header, rows in zip(names, headers, rows_by_log.values(), strict=True):
         samples = [_sample(cells, scorers, row) for row in rows]
-        one = score_file(header, samples, table.notes)
-        found.append(ScoreFile(one.frame, name, metric_columns=one.metric_columns, notes=one.notes))
-    return found
+        file = score_file(header, samples, table.notes)
+        files.append(replace(file, pipeline=name))
+    return files
 
 
-def _present(cell: object) -> object:
-    """The cell; None where a frame writes that there is none."""
+def _none_if_na(cell: object) -> object:
+    """The cell; None for the missing values of pandas."""
     return None if type(cell).__name__ in ("NAType", "NaTType") else cell
 
 
 def _scorers(cells: CellsByColumn) -> list[str]:
     names = [name.removeprefix(_SCORE) for name in cells if name.startswith(_SCORE)]
-    said = {f"{name}_{part}" for name in names for part in _SAID}
-    return [name for name in names if name not in said]
+    parts = {f"{name}_{part}" for name in names for part in _SCORE_PARTS}
+    return [name for name in names if name not in parts]
 
 
 def _header(cells: CellsByColumn, row: int) -> dict[str, Any]:
-    told = {"task": _cell(cells, "task_name", row), "model": _cell(cells, "model", row)}
-    return {"eval": told}
+    evaluation = {"task": _cell(cells, "task_name", row), "model": _cell(cells, "model", row)}
+    return {"eval": evaluation}
 
 
 def _name(cells: CellsByColumn, row: int, source: Source) -> str:
-    """The task and the model where the frame has them, else the log's name."""
-    told = _header(cells, row)["eval"]
-    if told["task"] and told["model"]:
-        return f"{told['task']}:{told['model']}"
+    """The task and the model if the frame has them, else the log's name."""
+    evaluation = _header(cells, row)["eval"]
+    if evaluation["task"] and evaluation["model"]:
+        return f"{evaluation['task']}:{evaluation['model']}"
     log = _cell(cells, "log", row)
     return PurePath(log).stem if isinstance(log, str) and log else source.stem
 
@@ -108,17 +111,17 @@ def _sample(cells: CellsByColumn, scorers: Iterable[str], row: int) -> dict[str,
 
 
 def _score(cells: CellsByColumn, scorer: str, row: int) -> dict[str, Any]:
-    said = {part: _cell(cells, f"{_SCORE}{scorer}_{part}", row) for part in _SAID}
-    found = {"value": _cell(cells, f"{_SCORE}{scorer}", row), **said}
-    return found if any(_is_told(one) for one in found.values()) else {}
+    parts = {part: _cell(cells, f"{_SCORE}{scorer}_{part}", row) for part in _SCORE_PARTS}
+    score = {"value": _cell(cells, f"{_SCORE}{scorer}", row), **parts}
+    return score if any(_is_filled(cell) for cell in score.values()) else {}
 
 
-def _is_told(cell: object) -> bool:
+def _is_filled(cell: object) -> bool:
     return cell is not None and cell == cell and cell != ""
 
 
 def _without_role(text: object) -> object:
-    """The text of an input of one message, before which frames write whose it is."""
+    """The text of an input with one message, without the role that frames put before it."""
     if not isinstance(text, str) or not text.startswith(_USER):
         return text
     return text.removeprefix(_USER).rstrip("\n")

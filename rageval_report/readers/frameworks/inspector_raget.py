@@ -15,8 +15,8 @@ from rageval_report.readers.record_columns import columns_of, frame_of, score_co
 from rageval_report.scores.metric import Catalogue, Override, normalise_name
 from rageval_report.types import JsonObject
 
-# What annotators leave where they judge nothing, and where there is nothing to judge.
-_NOT_GIVEN = (None, "")
+# The values of annotations without a judgement, and of those that do not apply.
+_NO_JUDGEMENT = (None, "")
 _NOT_APPLICABLE = "N/A"
 
 # Similarities are computed in single precision: 1.0000004 is 1.
@@ -40,16 +40,16 @@ def _recognise(source: Source) -> float:
 
 
 def _evaluations(document: JsonObject) -> Any:
-    """The second schema calls them results."""
+    """The evaluations; the second schema calls them results."""
     return document.get("evaluations") or document.get("results")
 
 
 def read_inspector_raget(source: Source) -> list[ScoreFile]:
     """Read a file of InspectorRAGet, both schemas: a `ScoreFile` for each model.
 
-    A metric's score is the mean over its annotators; what each of them said stands in the column
-    ``<metric>_annotations``, and what they wrote of it in ``<metric>_reason``. Scales and
-    directions are those that the file declares.
+    A metric's score is the mean over its annotators. The column ``<metric>_annotations`` has the
+    judgement of each annotator, and ``<metric>_reason`` their text about it. Scales and directions
+    are those that the file declares.
 
     Parameters
     ----------
@@ -61,52 +61,58 @@ def read_inspector_raget(source: Source) -> list[ScoreFile]:
     ReaderError
         If one of the tables is missing.
     ShapeError
-        If a part of it is of another shape; `read` tells of which file.
+        If a part of it has another shape.
     """
     document = source.document
     if not _recognise(source):
         raise source.error(
             "expected models, metrics, tasks and evaluations, each a list of objects"
         )
-    reading = _Reading(document)
+    raget_file = _RagetFile(document)
     by_model: dict[str, list[JsonObject]] = {}
     for evaluation in _evaluations(document):
         by_model.setdefault(str(_field(evaluation, "model_id")), []).append(evaluation)
-    return [reading.score_file(model, evaluations) for model, evaluations in by_model.items()]
+    return [raget_file.score_file(model, evaluations) for model, evaluations in by_model.items()]
 
 
 def _field(record: JsonObject, name: str) -> Any:
-    """What stands under a name in snake case, or in the camel case of the tool's own memory."""
+    """The value of a name in snake case, or in the camel case of the tool's own exports."""
     first, *rest = name.split("_")
     return record.get(name, record.get(first + "".join(word.title() for word in rest)))
 
 
-class _Judged(NamedTuple):
-    """What the annotators' judgements of one metric on one task come to."""
+class _TaskScore(NamedTuple):
+    """The annotators' judgements of one metric on one task, summarised."""
 
     cell: object
     reason: str | None = None
     n_unread: int = 0
 
 
-class _Reading:
-    """What the evaluations of all models share: tasks, texts of documents, scales."""
+class _RagetFile:
+    """The parts of a file that all models share: tasks, texts of documents, scales."""
 
     def __init__(self, document: JsonObject):
         self._tasks = {
             str(_field(task, "task_id")): _task_details(task) for task in document["tasks"]
         }
         documents = check_records(document.get("documents"), "documents")
-        self._texts = {str(_field(one, "document_id")): one.get("text") for one in documents}
-        evaluations = [_annotations(one) for one in _evaluations(document)]
+        self._texts = {
+            str(_field(document, "document_id")): document.get("text") for document in documents
+        }
+        evaluations = [_annotations(evaluation) for evaluation in _evaluations(document)]
         declared = {str(metric.get("name")): metric for metric in document["metrics"]}
         self._scales = {
             name: scale
             for name, scale in declared.items()
-            if scale.get("type") != "text" and not _is_of_labels(scale, _said(evaluations, name))
+            if scale.get("type") != "text"
+            and not _is_of_labels(scale, _all_values(evaluations, name))
         }
-        self._judged_by_several = {
-            name for judged in evaluations for name, said in judged.items() if len(said) > 1
+        self._with_several_annotators = {
+            name
+            for by_metric in evaluations
+            for name, by_annotator in by_metric.items()
+            if len(by_annotator) > 1
         }
 
     def score_file(self, model: str, evaluations: list[JsonObject]) -> ScoreFile:
@@ -116,15 +122,15 @@ class _Reading:
         metrics: dict[str, Override] = {}
         notes = [*self._notes(evaluations, annotations)]
         for name, scale in self._scales.items():
-            if not any(name in judged for judged in annotations):
+            if not any(name in by_metric for by_metric in annotations):
                 continue
-            judged = [_judgement(scale, said.get(name, {})) for said in annotations]
-            told = columns.pop(f"{name}_reason", [None] * len(judged))
-            reasons = [one.reason or text for one, text in zip(judged, told, strict=True)]
-            scored = score_columns(name, [one.cell for one in judged], reasons)
+            scores = [_task_score(scale, by_metric.get(name, {})) for by_metric in annotations]
+            texts = columns.pop(f"{name}_reason", [None] * len(scores))
+            reasons = [score.reason or text for score, text in zip(scores, texts, strict=True)]
+            scored = score_columns(name, [score.cell for score in scores], reasons)
             columns |= scored
-            metrics[name] = _declared(scale, _is_within(scored[name], _bounds(scale)))
-            notes += _notes_of_metric(scale, judged, scored[name])
+            metrics[name] = _scale_override(scale, _is_within(scored[name], _bounds(scale)))
+            notes += _notes_of_metric(scale, scores, scored[name])
         return ScoreFile(
             frame_of(columns),
             model,
@@ -142,12 +148,12 @@ class _Reading:
         row |= {"query_id": task_id, "answer": _output(evaluation)}
         row["contexts"] = [self._text_of(context) for context in contexts]
         row["retrieved"] = [_document_id(context) for context in contexts]
-        for name, said in annotations.items():
+        for name, by_annotator in annotations.items():
             if name in self._scales:
-                if name in self._judged_by_several:
-                    row[f"{name}_annotations"] = said
+                if name in self._with_several_annotators:
+                    row[f"{name}_annotations"] = by_annotator
             elif name not in row:
-                row[name] = _written(said)
+                row[name] = _annotated_text(by_annotator)
         return row
 
     def _text_of(self, context: object) -> Any:
@@ -157,10 +163,12 @@ class _Reading:
     def _notes(
         self, evaluations: Iterable[JsonObject], annotations: Iterable[Mapping[str, JsonObject]]
     ) -> Iterable[str]:
-        several = {name for said in annotations for name in said} & self._judged_by_several
+        several = {
+            name for by_metric in annotations for name in by_metric
+        } & self._with_several_annotators
         if several & set(self._scales):
-            told = named(sorted(several & set(self._scales)), 12)
-            yield f"the mean over several annotators is the score of {told}"
+            listed = named(sorted(several & set(self._scales)), 12)
+            yield f"the score is the mean over several annotators for {listed}"
         ids = [str(_field(evaluation, "task_id")) for evaluation in evaluations]
         unknown = [task_id for task_id in ids if task_id not in self._tasks]
         if unknown:
@@ -168,50 +176,54 @@ class _Reading:
 
 
 def _annotations(evaluation: JsonObject) -> dict[str, dict[str, Any]]:
-    """Metric to annotator to what they said; the second schema calls them scores."""
-    found = check_object(evaluation.get("annotations") or evaluation.get("scores"), "annotations")
+    """The values by metric and annotator; the second schema calls them scores."""
+    annotations = check_object(
+        evaluation.get("annotations") or evaluation.get("scores"), "annotations"
+    )
     return {
         metric: {
-            who: check_object(said, f"what {who!r} says of {metric!r}").get("value")
-            for who, said in check_object(judged, f"the annotations of {metric!r}").items()
+            annotator: check_object(value, f"{metric!r} of {annotator!r}").get("value")
+            for annotator, value in check_object(
+                by_annotator, f"the annotations of {metric!r}"
+            ).items()
         }
-        for metric, judged in found.items()
+        for metric, by_annotator in annotations.items()
     }
 
 
-def _said(evaluations: Iterable[Mapping[str, JsonObject]], name: str) -> list[Any]:
-    """All that anybody said of a metric."""
-    return [value for judged in evaluations for value in judged.get(name, {}).values()]
+def _all_values(evaluations: Iterable[Mapping[str, JsonObject]], name: str) -> list[Any]:
+    """The values of a metric from all annotators of all tasks."""
+    return [value for by_metric in evaluations for value in by_metric.get(name, {}).values()]
 
 
-def _written(said: JsonObject) -> Any:
-    """What annotators wrote, as one text; who wrote it only where there are several."""
-    texts = {who: text for who, text in said.items() if text not in _NOT_GIVEN}
+def _annotated_text(by_annotator: JsonObject) -> Any:
+    """The text of the annotators; with their names if there are several."""
+    texts = {name: text for name, text in by_annotator.items() if text not in _NO_JUDGEMENT}
     if len(texts) <= 1:
         return next(iter(texts.values()), None)
-    return "; ".join(f"{who}: {text}" for who, text in texts.items())
+    return "; ".join(f"{name}: {text}" for name, text in texts.items())
 
 
 # -- judgements
 
 
-def _judgement(scale: JsonObject, said: JsonObject) -> _Judged:
-    """The mean of what can be read; else why there is none."""
-    given = [value for value in said.values() if value not in _NOT_GIVEN]
-    numbers = [_number(scale, value) for value in given if value != _NOT_APPLICABLE]
+def _task_score(scale: JsonObject, by_annotator: JsonObject) -> _TaskScore:
+    """The mean of the judgements that are numbers; else why there is none."""
+    values = [value for value in by_annotator.values() if value not in _NO_JUDGEMENT]
+    numbers = [_number(scale, value) for value in values if value != _NOT_APPLICABLE]
     read = [number for number in numbers if number is not None and math.isfinite(number)]
     n_unread = len(numbers) - len(read)
     if read:
-        return _Judged(_without_rounding(fmean(read), _bounds(scale)), n_unread=n_unread)
+        return _TaskScore(_without_rounding(fmean(read), _bounds(scale)), n_unread=n_unread)
     if n_unread:
-        unread = [value for value in given if value != _NOT_APPLICABLE]
-        told = f"judged {named(unread)}, which is no number and no value of its scale"
-        return _Judged(None, told, n_unread)
-    return _Judged("n/a" if given else None)
+        unread = [value for value in values if value != _NOT_APPLICABLE]
+        reason = f"judged {named(unread)}, which is neither a number nor a value of the scale"
+        return _TaskScore(None, reason, n_unread)
+    return _TaskScore("n/a" if values else None)
 
 
 def _number(scale: JsonObject, value: object) -> float | None:
-    """The number that a judgement stands for; None where it stands for none."""
+    """The number that a judgement stands for, if any."""
     number = next((step for at, step in _steps(scale) if at == value), value)
     if not isinstance(number, int | float | str):
         return None
@@ -222,41 +234,41 @@ def _number(scale: JsonObject, value: object) -> float | None:
 
 
 def _notes_of_metric(
-    scale: JsonObject, judged: Iterable[_Judged], scores: Sequence[float]
+    scale: JsonObject, task_scores: Iterable[_TaskScore], scores: Sequence[float]
 ) -> Iterable[str]:
     name, bounds = scale.get("name"), _bounds(scale)
-    n_unread = sum(one.n_unread for one in judged)
+    n_unread = sum(score.n_unread for score in task_scores)
     if n_unread:
-        yield f"{n_unread} judgements of {name!r} are no number and no value of its scale"
+        yield f"{n_unread} judgements of {name!r} are neither numbers nor values of its scale"
     if bounds is not None and not _is_within(scores, bounds):
         present = [score for score in scores if not math.isnan(score)]
         yield (
-            f"scores of {name!r} go from {min(present):g} to {max(present):g}; the range "
-            f"{bounds[0]:g} to {bounds[1]:g} that the file declares is taken for that of a chart"
+            f"scores of {name!r} go from {min(present):g} to {max(present):g}; the declared range "
+            f"{bounds[0]:g} to {bounds[1]:g} is ignored, as it may be that of a chart"
         )
 
 
 # -- scales
 
 
-def _declared(scale: JsonObject, is_within: bool) -> Override:
-    """What the file says of a metric; its bounds where all scores are within them."""
-    found: dict[str, Any] = {"greater_is_better": scale.get("order") != "descending"}
+def _scale_override(scale: JsonObject, is_within: bool) -> Override:
+    """The declared fields of a metric; its bounds only if all scores are within them."""
+    override: dict[str, Any] = {"greater_is_better": scale.get("order") != "descending"}
     bounds = _bounds(scale)
     if bounds is not None:
-        found["bounds"] = bounds if is_within else None
+        override["bounds"] = bounds if is_within else None
     if scale.get("type") == "categorical":
-        found["kind"] = "ordinal"
+        override["kind"] = "ordinal"
     else:
-        found["kind"] = "proportion" if bounds == (0.0, 1.0) and is_within else "real"
+        override["kind"] = "proportion" if bounds == (0.0, 1.0) and is_within else "real"
     if Catalogue().find(str(scale["name"])) is None:
-        found |= {"title": _field(scale, "display_name") or "", "source": "InspectorRAGet"}
-        found["description"] = scale.get("description") or ""
-    return found
+        override |= {"title": _field(scale, "display_name") or "", "source": "InspectorRAGet"}
+        override["description"] = scale.get("description") or ""
+    return override
 
 
 def _steps(scale: JsonObject) -> list[tuple[Any, float]]:
-    """The values of a categorical scale that stand for numbers."""
+    """The values of a categorical scale and their numbers."""
     return [
         (step.get("value"), float(_field(step, "numeric_value")))
         for step in check_records(scale.get("values"), f"the values of {scale.get('name')!r}")
@@ -264,12 +276,12 @@ def _steps(scale: JsonObject) -> list[tuple[Any, float]]:
     ]
 
 
-def _is_of_labels(scale: JsonObject, said: Iterable[object]) -> bool:
-    """Whether the values of a scale are names that stand for no numbers."""
-    given = [value for value in said if value not in (*_NOT_GIVEN, _NOT_APPLICABLE)]
+def _is_of_labels(scale: JsonObject, values: Iterable[object]) -> bool:
+    """Whether the values of a scale are names without numbers."""
+    labels = [value for value in values if value not in (*_NO_JUDGEMENT, _NOT_APPLICABLE)]
     if scale.get("type") != "categorical" or _steps(scale):
         return False
-    return bool(given) and all(_number(scale, value) is None for value in given)
+    return bool(labels) and all(_number(scale, value) is None for value in labels)
 
 
 def _bounds(scale: JsonObject) -> tuple[float, float] | None:
@@ -288,7 +300,7 @@ def _is_within(scores: Iterable[float], bounds: tuple[float, float] | None) -> b
 
 
 def _without_rounding(score: float, bounds: tuple[float, float] | None) -> float:
-    """A score that single precision put just outside its scale, on its end."""
+    """The score, moved to the end of its scale if single precision put it just outside."""
     if bounds is None:
         return score
     nearest = min(max(score, bounds[0]), bounds[1])
@@ -300,19 +312,19 @@ def _without_rounding(score: float, bounds: tuple[float, float] | None) -> float
 
 def _task_details(task: JsonObject) -> dict[str, Any]:
     turns, targets = task.get("input"), task.get("targets")
-    found: dict[str, Any] = {"question": _last_text(turns)}
+    details: dict[str, Any] = {"question": _last_text(turns)}
     if isinstance(turns, list) and len(turns) > 1:
-        found["conversation"] = turns
-    found["reference"] = _last_text(targets[:1]) if isinstance(targets, list) else targets
-    found["contexts"] = task.get("contexts")
+        details["conversation"] = turns
+    details["reference"] = _last_text(targets[:1]) if isinstance(targets, list) else targets
+    details["contexts"] = task.get("contexts")
     for key, value in task.items():
         if key not in _OWN_FIELDS:
-            found[f"task_{key}" if normalise_name(key) in _OUR_NAMES else key] = _label(value)
-    return found
+            details[f"task_{key}" if normalise_name(key) in _OUR_NAMES else key] = _label(value)
+    return details
 
 
 def _last_text(turns: object) -> Any:
-    """The text of the last turn of a conversation, or the text that there is."""
+    """The text of the last turn of a conversation, or the text itself."""
     if not isinstance(turns, list):
         return turns
     last = turns[-1] if turns else None
@@ -323,7 +335,7 @@ def _last_text(turns: object) -> Any:
 
 def _label(value: object) -> Any:
     """A list of labels as one text, so that queries can be grouped by it."""
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(label, str) for label in value):
         return ", ".join(value) or None
     return value
 
@@ -346,7 +358,7 @@ def _document_id(context: object) -> str:
 
 INSPECTOR_RAGET = Reader(
     "inspector_raget",
-    "InspectorRAGet's JSON of models, metrics, tasks and evaluations: one pipeline a model",
+    "InspectorRAGet's JSON of models, metrics, tasks and evaluations: one pipeline per model",
     _recognise,
     read_inspector_raget,
     ("encoding",),

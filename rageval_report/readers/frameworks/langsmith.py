@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
 
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, ScoreFile
-from rageval_report.readers.cell_values import parse_objects
+from rageval_report.readers.cell_values import number_or_none, parse_columns
 from rageval_report.readers.frameworks.judgements import (
     Judgement,
     average_repeats,
@@ -17,7 +18,7 @@ from rageval_report.readers.frameworks.judgements import (
     rename_clashes,
 )
 from rageval_report.readers.frameworks.row_parts import collect_details
-from rageval_report.readers.record_columns import frame_of
+from rageval_report.readers.record_columns import frame_of, rows_of
 from rageval_report.readers.table_files import dialect
 from rageval_report.scores.query_ids import QUERY_ID
 
@@ -36,8 +37,8 @@ def _recognise(names: frozenset[str]) -> float:
 def read_langsmith(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     """Read the results of a LangSmith experiment: one pipeline, named after the file.
 
-    Repetitions of an example become one row. An evaluator that failed leaves an empty cell, and
-    no reason; where the pipeline failed, its error stands in ``error``.
+    Repetitions of an example become one row. An evaluator that failed leaves an empty cell without
+    a reason; if the pipeline failed, ``error`` has its error.
 
     Parameters
     ----------
@@ -46,47 +47,46 @@ def read_langsmith(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     frame : DataFrame
         The table in it.
     """
-    cells = {str(name): parse_objects(frame[name].tolist()) for name in frame}
+    cells = parse_columns(frame)
     scores, metrics, notes = _scores(cells)
     details = rename_clashes(_details(cells), scores, "run")
-    made = frame_of({**_ids(cells), **details, **scores})
-    if QUERY_ID in made:
+    rows = frame_of({**_ids(cells), **details, **scores})
+    if QUERY_ID in rows:
         notes = ["query ids are taken from column 'example_id'", *notes]
-        made, repeats = average_repeats(made, QUERY_ID, metrics)
+        rows, repeats = average_repeats(rows, QUERY_ID, metrics)
         notes = [*notes, *repeats]
-    return [ScoreFile(made, source.stem, metric_columns=metrics, notes=tuple(notes))]
+    return [ScoreFile(rows, source.stem, metric_columns=metrics, notes=tuple(notes))]
 
 
 def _scores(cells: CellsByColumn) -> tuple[CellsByColumn, tuple[str, ...], list[str]]:
-    """The feedback and the time it took."""
+    """The feedback and the latency."""
     names = [name for name in cells if name.startswith(_FEEDBACK)]
-    rows = zip(*(cells[name] for name in names), strict=True)
     metrics = [name.removeprefix(_FEEDBACK) for name in names]
-    judgements = [
-        {name: Judgement(one) for name, one in zip(metrics, row, strict=True)} for row in rows
-    ]
-    found = judgement_columns(judgements, cells.get("error"))
-    notes = list(found.notes)
-    times = [
-        one * _SECONDS if isinstance(one, int | float) else None
-        for one in cells.get("execution_time", [])
-    ]
-    if not any(time is not None for time in times) or "latency_ms" in found.columns:
-        return found.columns, found.metrics, notes
+    judgements = rows_of(
+        {
+            metric: [Judgement(cell) for cell in cells[name]]
+            for metric, name in zip(metrics, names, strict=True)
+        }
+    )
+    judged = judgement_columns(judgements, cells.get("error"))
+    notes = list(judged.notes)
+    times = [number_or_none(cell) for cell in cells.get("execution_time", [])]
+    if not any(time is not None for time in times) or "latency_ms" in judged.columns:
+        return judged.columns, judged.metrics, notes
     notes.append("'execution_time' in seconds became 'latency_ms'")
-    latency = [float("nan") if time is None else time for time in times]
-    return {**found.columns, "latency_ms": latency}, (*found.metrics, "latency_ms"), notes
+    latency = [math.nan if time is None else time * _SECONDS for time in times]
+    return {**judged.columns, "latency_ms": latency}, (*judged.metrics, "latency_ms"), notes
 
 
 def _ids(cells: CellsByColumn) -> CellsByColumn:
     ids = cells.get("example_id")
-    if ids is None or any(one is None for one in ids):
+    if ids is None or None in ids:
         return {}
-    return {QUERY_ID: [str(one) for one in ids]}
+    return {QUERY_ID: list(map(str, ids))}
 
 
 def _objects(cells: CellsByColumn, origin: str) -> list[dict[str, Any]]:
-    """What stands in the columns of an origin, an object a row."""
+    """The columns of an origin as one object per row."""
     starts = f"{origin}."
     names = [name for name in cells if name.startswith(starts)]
     n_rows = len(next(iter(cells.values())))
@@ -96,17 +96,17 @@ def _objects(cells: CellsByColumn, origin: str) -> list[dict[str, Any]]:
 
 
 def _details(cells: CellsByColumn) -> CellsByColumn:
-    found = collect_details(
+    details = collect_details(
         *((origin, role, _objects(cells, origin)) for origin, role in _PARTS.items())
     )
     used = (*_PARTS, "feedback")
     others = {
-        name: list(cells[name])
+        name: cells[name]
         for name in cells
-        if name not in _OWN and name.split(".", 1)[0] not in used and name not in found
+        if name not in _OWN and name.split(".", 1)[0] not in used and name not in details
     }
     run = {"error": cells.get("error", []), "run_id": cells.get("id", [])}
-    return drop_empty({**found, **others, **{name: list(one) for name, one in run.items()}})
+    return drop_empty({**details, **others, **run})
 
 
 LANGSMITH = dialect(

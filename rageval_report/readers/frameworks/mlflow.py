@@ -13,7 +13,7 @@ import pandas as pd
 from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, ScoreFile
-from rageval_report.readers.cell_values import json_text, parse_objects
+from rageval_report.readers.cell_values import json_text, parse_objects, text_or_none
 from rageval_report.readers.frameworks.judgements import (
     Judgement,
     average_repeats,
@@ -33,14 +33,14 @@ _VERSIONED = re.compile(r".+/v\d+/score")
 _VALUE, _RATIONALE, _FAULT = "/value", "/rationale", "/error_message"
 _JUSTIFICATION = "/justification"
 
-# Whatever is an expectation where the assessments, which tell, are not in the table.
+# Names of expectations, for tables without the assessments, which list them.
 _EXPECTED = re.compile(r"expected_.*|guidelines")
 _USUAL_NAMES = {
     "question": ("inputs",),
     "answer": ("outputs", "predictions"),
     "reference": ("targets", "ground_truth"),
 }
-# Of the traces only these columns say something of the query; the others repeat them, or the run.
+# The columns of traces that describe the query; the others repeat these or describe the run.
 _OF_TRACES = ("trace_id", "client_request_id", "request_time")
 
 # MLflow's own judges of the first version give marks from 1 to 5.
@@ -62,10 +62,10 @@ def _recognise(names: frozenset[str]) -> float:
 def read_mlflow(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     """Read a table of MLflow: one pipeline, named after the file.
 
-    Of `mlflow.evaluate` the columns ``<metric>/<version>/score`` are the metrics and
-    ``/justification`` their reasons. Of `mlflow.genai.evaluate` these are ``<scorer>/value``,
-    ``/rationale`` and ``/error_message``; ids are a tag or an input that is named like one, or the
-    client's request id, and never the trace's, which is new in each run.
+    With `mlflow.evaluate` the columns ``<metric>/<version>/score`` are the metrics and
+    ``/justification`` their reasons. With `mlflow.genai.evaluate` these are ``<scorer>/value``,
+    ``/rationale`` and ``/error_message``. Ids are a tag or an input that is named like one, or the
+    client's request id; never the trace's id, which is new in each run.
 
     Parameters
     ----------
@@ -81,22 +81,22 @@ def read_mlflow(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     """
     cells = {str(name): _cells(frame[name]) for name in frame}
     if any(map(_SCORE.fullmatch, cells)):
-        return [_of_metrics(source, cells)]
+        return [_read_metrics(source, cells)]
     if any(name.endswith(_VALUE) for name in cells):
-        return [_of_scorers(source, cells)]
+        return [_read_scorers(source, cells)]
     raise source.error("expected columns like 'toxicity/v1/score' or 'correctness/value'")
 
 
 def _cells(column: pd.Series) -> list[Any]:
-    """The cells as Python values; None where there is nothing."""
-    present = column.notna().tolist()
-    return [one if is_there else None for one, is_there in zip(column, present, strict=True)]
+    """The cells as Python values; None for NA and NaN."""
+    has_value = column.notna().tolist()
+    return [cell if has else None for cell, has in zip(column, has_value, strict=True)]
 
 
 # -- eval_results_table.json
 
 
-def _of_metrics(source: Source, cells: CellsByColumn) -> ScoreFile:
+def _read_metrics(source: Source, cells: CellsByColumn) -> ScoreFile:
     stems = {match["stem"]: match["name"] for name in cells if (match := _SCORE.fullmatch(name))}
     versions = Counter(stems.values())
     names = {stem: name if versions[name] == 1 else stem for stem, name in stems.items()}
@@ -104,27 +104,27 @@ def _of_metrics(source: Source, cells: CellsByColumn) -> ScoreFile:
         name: _judgements(cells[f"{stem}/score"], cells.get(stem + _JUSTIFICATION))
         for stem, name in names.items()
     }
-    found = judgement_columns(rows_of(judgements))
+    judged = judgement_columns(rows_of(judgements))
     parts = {f"{stem}{end}" for stem in stems for end in ("/score", _JUSTIFICATION)}
     latency = {"latency_ms": _milliseconds(cells["latency"])} if "latency" in cells else {}
     others = {name: cells[name] for name in cells if name not in parts and name != "latency"}
-    details = rename_clashes(_usual_details(others), found.columns, "data")
+    details = rename_clashes(_usual_details(others), judged.columns, "data")
     judges = {names[stem] for stem in stems if stem + _JUSTIFICATION in cells}
-    scales = _scales(found.columns, judges & set(found.metrics), stems, names)
+    scales = _scales(judged.columns, judges & set(judged.metrics), stems, names)
     return ScoreFile(
-        frame_of({**details, **found.columns, **latency}),
+        frame_of({**details, **judged.columns, **latency}),
         source.stem,
         metrics=scales,
-        metric_columns=(*found.metrics, *latency),
-        notes=(*found.notes, *_notes_of_scales(scales), *_notes_of_latency(latency)),
+        metric_columns=(*judged.metrics, *latency),
+        notes=(*judged.notes, *_notes_of_scales(scales), *_notes_of_latency(latency)),
     )
 
 
 def _judgements(scores: list[Any], reasons: list[Any] | None) -> list[Judgement]:
-    told = reasons or [None] * len(scores)
+    all_reasons = reasons or [None] * len(scores)
     return [
-        Judgement(score, reason if isinstance(reason, str) and reason.strip() else None)
-        for score, reason in zip(scores, told, strict=True)
+        Judgement(score, text_or_none(reason))
+        for score, reason in zip(scores, all_reasons, strict=True)
     ]
 
 
@@ -144,7 +144,7 @@ def _usual_details(columns: CellsByColumn) -> CellsByColumn:
 
 
 def _milliseconds(seconds: Iterable[object]) -> list[float]:
-    return [float(one) * 1000 for one in read_cells(seconds).numbers]
+    return [float(number) * 1000 for number in read_cells(seconds).numbers]
 
 
 def _scales(
@@ -153,22 +153,22 @@ def _scales(
     stems: Mapping[str, str],
     names: Mapping[str, str],
 ) -> dict[str, Override]:
-    """The judges that give marks from 1 to 5: MLflow's own, and others whose scores say so."""
+    """The judges that give marks from 1 to 5: MLflow's own, and others with such scores."""
     own = {names[stem] for stem in stems if stem.endswith("/v1") and stems[stem] in _JUDGES}
-    found: dict[str, Override] = {}
+    scales: dict[str, Override] = {}
     for name in sorted(judges):
         numbers = np.array(columns[name], dtype=float)
         marks = numbers[~np.isnan(numbers)]
         low, high = _MARKS
         are_marks = bool(((marks == np.round(marks)) & (marks >= low) & (marks <= high)).all())
         if marks.size and are_marks and (name in own or bool((marks > 1).any())):
-            found[name] = _ON_MARKS
-    return found
+            scales[name] = _ON_MARKS
+    return scales
 
 
 def _notes_of_scales(scales: Mapping[str, Override]) -> Iterator[str]:
     if scales:
-        yield f"read as marks from 1 to 5, as MLflow's judges give them: {named(scales)}"
+        yield f"read as marks from 1 to 5, which MLflow's judges give: {named(scales)}"
 
 
 def _notes_of_latency(latency: CellsByColumn) -> Iterator[str]:
@@ -179,42 +179,42 @@ def _notes_of_latency(latency: CellsByColumn) -> Iterator[str]:
 # -- result_df
 
 
-def _of_scorers(source: Source, cells: CellsByColumn) -> ScoreFile:
-    told = {name: parse_objects(cells.get(name, [])) for name in ("tags", "assessments")}
+def _read_scorers(source: Source, cells: CellsByColumn) -> ScoreFile:
+    tags, assessments = (parse_objects(cells.get(name, [])) for name in ("tags", "assessments"))
     scorers = [name.removesuffix(_VALUE) for name in cells if name.endswith(_VALUE)]
-    expected = _expectations(scorers, told["assessments"])
+    expected = _expectations(scorers, assessments)
     labels = [name for name in scorers if name not in expected and _are_labels(name, cells)]
     scored = [name for name in scorers if name not in expected and name not in labels]
     if not scored:
-        raise source.error(f"none of {named(scorers)} holds a score")
-    found = judgement_columns(rows_of({name: _feedback(name, cells) for name in scored}))
+        raise source.error(f"none of {named(scorers)} has a score")
+    judged = judgement_columns(rows_of({name: _feedback(name, cells) for name in scored}))
     others = {name: cells[f"{name}{_VALUE}"] for name in labels}
     others |= {
-        ("reference" if one == "expected_response" else one): cells[one + _VALUE]
-        for one in expected
+        ("reference" if name == "expected_response" else name): cells[name + _VALUE]
+        for name in expected
     }
     measures = drop_empty({"latency_ms": _durations(cells)})
-    details, notes = _details(cells, told["tags"])
-    columns = details | rename_clashes(others, {*details, *found.columns}, "expectations")
-    columns = rename_clashes(columns, {*found.columns, *measures}, "trace")
-    frame = frame_of({**columns, **found.columns, **measures})
-    metrics = (*found.metrics, *measures)
+    details, notes = _details(cells, tags)
+    columns = details | rename_clashes(others, {*details, *judged.columns}, "expectations")
+    columns = rename_clashes(columns, {*judged.columns, *measures}, "trace")
+    frame = frame_of({**columns, **judged.columns, **measures})
+    metrics = (*judged.metrics, *measures)
     if QUERY_ID in frame:
         frame, repeats = average_repeats(frame, QUERY_ID, metrics)
         notes += repeats
     if labels:
-        notes += (f"labels, not scores, and so details: {named(labels)}",)
-    return ScoreFile(frame, source.stem, metric_columns=metrics, notes=(*notes, *found.notes))
+        notes += (f"kept as details, because they are labels and not scores: {named(labels)}",)
+    return ScoreFile(frame, source.stem, metric_columns=metrics, notes=(*notes, *judged.notes))
 
 
 def _expectations(names: Iterable[str], assessments: Iterable[object]) -> list[str]:
-    """What was expected of the answer; it stands among the scores, and the assessments tell it."""
-    told = [one for row in assessments if isinstance(row, list) for one in row]
-    objects = [one for one in told if isinstance(one, dict)]
+    """The columns among the scorers that hold expectations, according to the assessments."""
+    lists = [row for row in assessments if isinstance(row, list)]
+    objects = [item for row in lists for item in row if isinstance(item, dict)]
     if not objects:
         return [name for name in names if _EXPECTED.fullmatch(name)]
-    said = {str(one.get("assessment_name")) for one in objects if "expectation" in one}
-    return [name for name in names if name in said]
+    expected = {str(item.get("assessment_name")) for item in objects if "expectation" in item}
+    return [name for name in names if name in expected]
 
 
 def _are_labels(name: str, cells: CellsByColumn) -> bool:
@@ -233,37 +233,39 @@ def _feedback(name: str, cells: CellsByColumn) -> list[Judgement]:
 
 
 def _durations(cells: CellsByColumn) -> list[Any]:
-    """How long each trace took: milliseconds, or what pandas keeps for a time span."""
+    """The duration of each trace in milliseconds; pandas may hold time spans instead."""
     spans = cells.get("execution_duration", [])
-    return [one.total_seconds() * 1000 if isinstance(one, pd.Timedelta) else one for one in spans]
+    return [
+        span.total_seconds() * 1000 if isinstance(span, pd.Timedelta) else span for span in spans
+    ]
 
 
 def _details(cells: CellsByColumn, tags: list[Any]) -> tuple[CellsByColumn, tuple[str, ...]]:
-    found: CellsByColumn = {}
+    details: CellsByColumn = {}
     for column, role, origin in (
         ("request", "question", "inputs"),
         ("response", "answer", "outputs"),
     ):
         parts = split_parts(parse_objects(cells[column]), role, origin) if column in cells else {}
-        found |= {name: parts[name] for name in parts if name not in found}
-    own = columns_of(_own_tags(one) for one in tags)
-    found |= rename_clashes(own, {*found, QUERY_ID}, "tags")
-    found |= drop_empty({name: list(cells[name]) for name in _OF_TRACES if name in cells})
+        details |= {name: parts[name] for name in parts if name not in details}
+    own = columns_of(map(_own_tags, tags))
+    details |= rename_clashes(own, {*details, QUERY_ID}, "tags")
+    details |= drop_empty({name: list(cells[name]) for name in _OF_TRACES if name in cells})
     if "ERROR" in cells.get("state", []):
-        told = "the trace ended in an error"
-        found["error"] = [told if state == "ERROR" else None for state in cells["state"]]
-    return _with_ids(found, own)
+        message = "the trace ended in an error"
+        details["error"] = [message if state == "ERROR" else None for state in cells["state"]]
+    return _with_ids(details, own)
 
 
 def _own_tags(tags: object) -> dict[str, Any]:
-    """The tags that people gave; MLflow's own begin with its name."""
+    """The tags of the user; those of MLflow begin with its name."""
     if not isinstance(tags, dict):
         return {}
     return {str(key): tag for key, tag in tags.items() if not str(key).startswith("mlflow.")}
 
 
 def _with_ids(details: CellsByColumn, tags: CellsByColumn) -> tuple[CellsByColumn, tuple[str, ...]]:
-    """The details with ids, where a tag, an input or the client's request id is one."""
+    """The details with query ids, if a tag, an input or the client's request id is one."""
     inputs = {name.removeprefix("inputs."): name for name in details if name.startswith("inputs.")}
     in_tags, in_inputs = id_column_of(tags), id_column_of(inputs)
     places = {
@@ -272,12 +274,10 @@ def _with_ids(details: CellsByColumn, tags: CellsByColumn) -> tuple[CellsByColum
         "'client_request_id'": details.get("client_request_id"),
     }
     for place, ids in places.items():
-        if ids and all(isinstance(one, str | int) and str(one).strip() for one in ids):
+        if ids and all(isinstance(cell, str | int) and str(cell).strip() for cell in ids):
             rest = {name: cells for name, cells in details.items() if cells is not ids}
             rest.pop(f"tags.{in_tags}", None)
-            return {QUERY_ID: [str(one) for one in ids], **rest}, (
-                f"query ids are taken from {place}",
-            )
+            return {QUERY_ID: list(map(str, ids)), **rest}, (f"query ids are taken from {place}",)
     return details, ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,13 +16,12 @@ from rageval_report.readers.base import ScoreFile, distinct_names
 from rageval_report.readers.cell_values import parse_objects
 from rageval_report.readers.frameworks.judgements import (
     Judgement,
-    JudgementColumns,
     average_repeats,
     drop_empty,
     judgement_columns,
     rename_clashes,
 )
-from rageval_report.readers.json_shapes import ShapeError, check_object
+from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.record_columns import columns_of, frame_of
 from rageval_report.readers.table_files import dialect
 from rageval_report.scores.metric import Override
@@ -38,7 +37,7 @@ _MATCHED: Override = {
     "description": "Whether the answer matched what was expected.",
     "source": "OpenAI evals",
 }
-_INVALID = "__invalid__"  # what a grader's choice is called that is none of those it was given
+_INVALID = "__invalid__"  # the choice of a grader whose answer was not one of the choices
 _UNSCORED = "sampled, but never scored"
 _TOKENS = ("prompt_tokens", "completion_tokens")
 _TEXTS = ("question", "answer", "reference", "picked", "error")
@@ -52,11 +51,11 @@ def _recognise(names: frozenset[str]) -> float:
 
 
 def read_openai_evals(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
-    """Read the events of a run: one pipeline a run, named after its eval and its models.
+    """Read the events of runs: one pipeline per run, named after its eval and its models.
 
-    The metrics are ``match``, 1 where the answer was correct, and the numbers of the events
-    ``metrics``. A query is a sample. One that was sampled but not scored is failed, with the error
-    that was recorded; several scores of a sample are averaged.
+    The metrics are ``match``, 1 if the answer was correct, and the numbers in the events
+    ``metrics``. A query is a sample. A sample without a score has failed, with the error that was
+    recorded; several scores of a sample are averaged.
 
     Parameters
     ----------
@@ -68,13 +67,12 @@ def read_openai_evals(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     Raises
     ------
     ShapeError
-        If an event is not what the framework writes, or no sample was scored; `read` tells of
-        which file.
+        If an event has another shape than the framework writes, or no sample was scored.
     """
     runs = _runs_of(frame)
     scored = [run for run in runs.values() if run.samples]
     if not scored:
-        raise source.error("the file holds no event of a sample; did the run end at once?")
+        raise source.error("the file contains no event of a sample; did the run end at once?")
     names = distinct_names(run.name or source.stem for run in scored)
     return [_score_file(name, run) for name, run in zip(names, scored, strict=True)]
 
@@ -93,7 +91,7 @@ class _Sample:
 
 
 @dataclass
-class _Run:
+class _EvalRun:
     """A run: its specification, its samples, its final report."""
 
     spec: JsonObject = field(default_factory=dict)
@@ -103,24 +101,24 @@ class _Run:
     @property
     def name(self) -> str:
         models = self.spec.get("completion_fns")
-        told = ",".join(map(str, models)) if isinstance(models, list) else str(models or "")
-        return ":".join(part for part in (str(self.spec.get("eval_name") or ""), told) if part)
+        joined = ",".join(map(str, models)) if isinstance(models, list) else str(models or "")
+        return ":".join(part for part in (str(self.spec.get("eval_name") or ""), joined) if part)
 
 
-def _runs_of(frame: pd.DataFrame) -> dict[str, _Run]:
-    """The runs by id; a specification and a report each stand in a line of their own."""
+def _runs_of(frame: pd.DataFrame) -> dict[str, _EvalRun]:
+    """The runs by id; the specification and the report of a run have lines of their own."""
     columns = {name: _objects(frame, name) for name in (*_EVENT, "spec", "final_report")}
-    runs: dict[str, _Run] = {}
+    runs: dict[str, _EvalRun] = {}
     for row in range(len(frame)):
         line = {name: cells[row] for name, cells in columns.items() if cells[row] is not None}
         spec = line.get("spec")
         if isinstance(spec, dict):
-            runs.setdefault(str(spec.get("run_id")), _Run()).spec = spec
+            runs.setdefault(str(spec.get("run_id")), _EvalRun()).spec = spec
         elif "final_report" in line:
             key = str(line.get("run_id", next(iter(runs), None)))
-            runs.setdefault(key, _Run()).report = line["final_report"]
+            runs.setdefault(key, _EvalRun()).report = line["final_report"]
         elif line:
-            _add(runs, line, row + 1)
+            _add_event(runs, line, row + 1)
     return runs
 
 
@@ -128,29 +126,30 @@ def _objects(frame: pd.DataFrame, name: str) -> list[Any]:
     """The cells of a column; in a CSV their objects are texts, and ids are never objects."""
     if name not in frame:
         return [None] * len(frame)
-    is_there = frame[name].notna().tolist()
+    has_value = frame[name].notna().tolist()
     cells = frame[name].tolist()
     cells = parse_objects(cells) if name in _OBJECTS else cells
-    return [cell if there else None for cell, there in zip(cells, is_there, strict=True)]
+    return [cell if has else None for cell, has in zip(cells, has_value, strict=True)]
 
 
-def _add(runs: dict[str, _Run], event: JsonObject, place: int) -> None:
+def _add_event(runs: dict[str, _EvalRun], event: JsonObject, number: int) -> None:
     if "sample_id" not in event or "type" not in event:
         raise ShapeError(
-            f"record {place} is no event: it lacks {'sample_id' if 'type' in event else 'type'}"
+            f"record {number} is not an event: it lacks "
+            f"{'sample_id' if 'type' in event else 'type'}"
         )
-    run = runs.setdefault(str(event.get("run_id")), _Run())
+    run = runs.setdefault(str(event.get("run_id")), _EvalRun())
     sample = run.samples.setdefault(str(event["sample_id"]), _Sample())
     data = event.get("data")
-    told = data if isinstance(data, dict) else {"data": data}
-    sample.events.setdefault(str(event["type"]), []).append(told)
+    fields = data if isinstance(data, dict) else {"data": data}
+    sample.events.setdefault(str(event["type"]), []).append(fields)
 
 
 # -- a run
 
 
-def _score_file(name: str, run: _Run) -> ScoreFile:
-    samples = dict(sorted(run.samples.items(), key=_place))
+def _score_file(name: str, run: _EvalRun) -> ScoreFile:
+    samples = dict(sorted(run.samples.items(), key=_sample_order))
     numbers = _numbers_of(samples.values())
     if not numbers:
         raise ShapeError(
@@ -158,98 +157,97 @@ def _score_file(name: str, run: _Run) -> ScoreFile:
             "of the types match or metrics"
         )
     rows = [row for item in samples.items() for row in _rows(*item, numbers)]
-    found = judgement_columns(scores for _, scores, _ in rows)
+    judged = judgement_columns(scores for _, scores, _ in rows)
     details = drop_empty(columns_of(texts for _, _, texts in rows))
     measures = {key: details.pop(key) for key in _TOKENS if key in details}
     ids = {QUERY_ID: [query_id for query_id, _, _ in rows]}
     frame = frame_of(
-        {**ids, **rename_clashes(details, found.columns, "metrics"), **found.columns, **measures}
+        {**ids, **rename_clashes(details, judged.columns, "metrics"), **judged.columns, **measures}
     )
-    metrics = (*found.metrics, *measures)
+    metrics = (*judged.metrics, *measures)
     frame, repeats = average_repeats(frame, QUERY_ID, metrics)
     return ScoreFile(
         frame,
         name,
         metrics={_MATCH: _MATCHED} if _MATCH in metrics else {},
         metric_columns=metrics,
-        notes=(*found.notes, *repeats, *_notes(run, frame, found)),
+        notes=(*judged.notes, *repeats, *_notes(run, frame, judged.metrics)),
     )
 
 
-def _place(item: tuple[str, _Sample]) -> tuple[str, int]:
-    """Samples are numbered at the end of their ids; threads finish them in any order."""
+def _sample_order(item: tuple[str, _Sample]) -> tuple[str, int]:
+    """The sort key of a sample: ids end with numbers, and threads finish in any order."""
     number = _NUMBER.search(item[0])
     return (item[0], 0) if number is None else (item[0][: number.start()], int(number[1]))
 
 
-def _numbers_of(samples: Any) -> dict[str, None]:
-    """The metrics: matches, and whatever is a number, or true or false, in the other events."""
-    found: dict[str, None] = {}
+def _numbers_of(samples: Iterable[_Sample]) -> dict[str, None]:
+    """The metrics: matches, and the numbers and booleans in the other events."""
+    metrics: dict[str, None] = {}
     for sample in samples:
         if sample.of(_MATCH):
-            found[_MATCH] = None
+            metrics[_MATCH] = None
         for data in sample.of("metrics"):
-            found |= {str(key): None for key, one in data.items() if isinstance(one, int | float)}
-    return found
+            numbers = (key for key, value in data.items() if isinstance(value, int | float))
+            metrics |= {str(key): None for key in numbers}
+    return metrics
 
 
 def _rows(
     sample_id: str, sample: _Sample, names: Mapping[str, None]
 ) -> Iterator[tuple[str, dict[str, Judgement], dict[str, Any]]]:
-    """A row a score of the sample: its id, its judgements and its texts."""
-    matches, told = sample.of(_MATCH), sample.of("metrics")
+    """One row per score of the sample: its id, its judgements and its texts."""
+    matches, metrics = sample.of(_MATCH), sample.of("metrics")
     error = _error(sample)
     texts = _texts(sample, error)
-    for place in range(max(len(matches), len(told), 1)):
-        scores = {name: _judgement(told[place : place + 1], name, error) for name in names}
-        if _MATCH in names and place < len(matches):
-            scores[_MATCH] = Judgement(matches[place].get("correct"))
-        if not matches and not told:
+    for row in range(max(len(matches), len(metrics), 1)):
+        scores = {name: _judgement(metrics[row : row + 1], name, error) for name in names}
+        if _MATCH in names and row < len(matches):
+            scores[_MATCH] = Judgement(matches[row].get("correct"))
+        if not matches and not metrics:
             scores = dict.fromkeys(names, Judgement(None, error or _UNSCORED, is_failed=True))
         labels = {
-            f"metrics.{key}" if key in _OWN else str(key): one
-            for data in told[place : place + 1]
-            for key, one in data.items()
+            f"metrics.{key}" if key in _OWN else str(key): value
+            for data in metrics[row : row + 1]
+            for key, value in data.items()
             if str(key) not in names
         }
         yield sample_id, scores, {**labels, **texts}
 
 
-def _judgement(told: Sequence[JsonObject], name: str, error: str | None) -> Judgement:
-    data = told[0] if told else {}
+def _judgement(metrics: Sequence[JsonObject], name: str, error: str | None) -> Judgement:
+    data = metrics[0] if metrics else {}
     score = data.get(name)
     if score is None and data.get("choice") == _INVALID:
-        return Judgement(None, "the grader's choice is none of those it was given", True)
+        return Judgement(None, "the grader's answer is not one of the choices", True)
     return Judgement(score, error if score is None else None, score is None and error is not None)
 
 
 def _error(sample: _Sample) -> str | None:
     errors = sample.of("error")
-    told = (
-        ": ".join(str(one[key]) for key in ("type", "message") if one.get(key)) for one in errors
+    messages = (
+        ": ".join(str(event[key]) for key in ("type", "message") if event.get(key))
+        for event in errors
     )
-    return "; ".join(dict.fromkeys(told)) or None
+    return "; ".join(dict.fromkeys(messages)) or None
 
 
 # -- texts
 
 
 def _texts(sample: _Sample, error: str | None) -> dict[str, Any]:
-    """What was asked and answered: of several samplings the first, as later ones are graders'."""
+    """The question and the answer; of several samplings the first, as the others are graders'."""
     sampled = (sample.of("sampling") or [{}])[0]
     match = (sample.of(_MATCH) or [{}])[0]
-    usages = (
-        [check_object(sampled.get("usage"), "usage")]
-        if isinstance(sampled.get("usage"), dict)
-        else []
-    )
+    usage = sampled.get("usage")
+    tokens = usage if isinstance(usage, dict) else {}
     return {
         "question": _prompt(sampled.get("prompt", match.get("prompt"))),
         "answer": _single(sampled.get("sampled", match.get("sampled"))),
         "reference": _single(match.get("expected")),
         "picked": match.get("picked"),
         "error": error,
-        **{key: usage.get(key) for usage in usages for key in _TOKENS},
+        **{key: tokens.get(key) for key in _TOKENS},
     }
 
 
@@ -258,45 +256,47 @@ def _single(value: object) -> Any:
 
 
 def _prompt(prompt: object) -> str | None:
-    """A text, or of a conversation what the user said last."""
+    """The text, or the last message of the user in a conversation."""
     if not isinstance(prompt, list):
         return prompt if isinstance(prompt, str) else None
-    turns = [one for one in prompt if isinstance(one, dict)]
-    said = [one for one in turns if one.get("role") == "user"] or turns
-    content = said[-1].get("content") if said else None
+    messages = [message for message in prompt if isinstance(message, dict)]
+    by_user = [message for message in messages if message.get("role") == "user"] or messages
+    content = by_user[-1].get("content") if by_user else None
     return content if isinstance(content, str) else None
 
 
 # -- notes
 
 
-def _notes(run: _Run, frame: pd.DataFrame, found: JudgementColumns) -> Iterator[str]:
+def _notes(run: _EvalRun, frame: pd.DataFrame, metrics: Iterable[str]) -> Iterator[str]:
     errors = Counter(_error(sample) is not None for sample in run.samples.values())[True]
     if errors:
         yield f"{errors} of {len(run.samples)} samples recorded an error"
     unscored = [
-        key for key, one in run.samples.items() if not one.of(_MATCH) and not one.of("metrics")
+        sample_id
+        for sample_id, sample in run.samples.items()
+        if not sample.of(_MATCH) and not sample.of("metrics")
     ]
     if unscored:
-        yield f"{len(unscored)} samples were never scored, and are failed: {named(unscored)}"
+        yield f"{len(unscored)} samples were never scored and count as failed: {named(unscored)}"
     if run.report is None:
         yield "there is no final report: the run did not end"
-    yield from _disagreements(run.report, frame, found)
+    yield from _disagreements(run.report, frame, metrics)
 
 
-def _disagreements(report: object, frame: pd.DataFrame, found: JudgementColumns) -> Iterator[str]:
-    """Where the run's own report says something else than the mean of its samples."""
-    told = report if isinstance(report, dict) else {}
-    names = {"accuracy" if name == _MATCH else name: name for name in found.metrics}
+def _disagreements(report: object, frame: pd.DataFrame, metrics: Iterable[str]) -> Iterator[str]:
+    """Notes about figures of the run's own report that differ from the mean of its samples."""
+    figures = report if isinstance(report, dict) else {}
+    names = {"accuracy" if name == _MATCH else name: name for name in metrics}
     for key, name in names.items():
-        figure, mean = told.get(key), float(frame[name].mean())
+        figure, mean = figures.get(key), float(frame[name].mean())
         if isinstance(figure, int | float) and not abs(figure - mean) <= _NEAR:
             yield f"the final report says {key} {figure:g}; the mean of {name!r} here is {mean:g}"
 
 
 OPENAI_EVALS = dialect(
     "openai_evals",
-    "OpenAI evals: the events that oaieval records, JSON Lines: one pipeline a run",
+    "OpenAI evals: the events that oaieval records, JSON Lines: one pipeline per run",
     _recognise,
     read_openai_evals,
     example="events.jsonl",

@@ -1,15 +1,16 @@
-"""Opik: the test results of an evaluation, a test case with its score results each."""
+"""Opik: the test results of an evaluation, each with a test case and its score results."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile
-from rageval_report.readers.cell_values import none_if_nan, text_or_none
+from rageval_report.readers.cell_values import none_if_nan, number_or_none, text_or_none
 from rageval_report.readers.frameworks.json_rows import first_fields, read_rows
 from rageval_report.readers.frameworks.judgements import (
     Judgement,
@@ -35,34 +36,34 @@ def _recognise(source: Source) -> float:
 def read_opik(source: Source) -> list[ScoreFile]:
     """Read the test results of an Opik evaluation: one pipeline, the experiment.
 
-    Trials of a dataset item become one row. A score whose metric failed, which Opik writes as 0,
-    is unscored, with the reason.
+    Trials of a dataset item become one row. If a metric failed, Opik writes 0; here the query is
+    unscored, with the reason.
 
     Parameters
     ----------
     source : Source
-        The file: an evaluation result, a list of test results, or one a line.
+        The file: an evaluation result, a list of test results, or one test result per line.
 
     Raises
     ------
     ReaderError
-        If it is broken, or holds no test result.
+        If the file is broken, or contains no test result.
     ShapeError
-        If a field holds something else than Opik writes there.
+        If a field has another shape than Opik writes.
     """
     rows = read_rows(source, _RESULTS)
     if not all({"test_case", "score_results"} <= set(row) for row in rows):
         raise source.error("expected test results of Opik, each with test_case and score_results")
     scores = [check_records(row["score_results"], "score_results") for row in rows]
-    found = judgement_columns(map(_judgements, scores))
+    judged = judgement_columns(map(_judgements, scores))
     cases = [check_object(row["test_case"], "test_case") for row in rows]
     times = drop_empty({"latency_ms": [_milliseconds(row) for row in rows]})
-    measures = {name: cells for name, cells in times.items() if name not in found.columns}
-    columns = {**measures, **found.columns}
-    metrics = (*measures, *found.metrics)
+    measures = {name: cells for name, cells in times.items() if name not in judged.columns}
+    columns = {**measures, **judged.columns}
+    metrics = (*measures, *judged.metrics)
     details = rename_clashes(_details(cases), (*columns, QUERY_ID), "test_case")
     frame = frame_of({**_ids(cases), **details, **columns})
-    notes = [*_several_note(scores), *found.notes]
+    notes = [*_several_note(scores), *judged.notes]
     if QUERY_ID in frame:
         frame, repeats = average_repeats(frame, QUERY_ID, metrics)
         notes = ["query ids are taken from 'dataset_item_id'", *notes, *repeats]
@@ -79,40 +80,42 @@ def _name(source: Source) -> str:
 
 
 def _judgements(scores: Iterable[JsonObject]) -> dict[str, Judgement]:
-    """What the metrics say of a test case; of several scores of one name the mean is taken."""
+    """The judgements of a test case; of several scores of one name, their mean."""
     by_name: dict[str, list[JsonObject]] = {}
-    for one in scores:
-        by_name.setdefault(str(one.get("name")), []).append(one)
-    return {name: _judgement(given) for name, given in by_name.items()}
+    for score in scores:
+        by_name.setdefault(str(score.get("name")), []).append(score)
+    return {name: _judgement(results) for name, results in by_name.items()}
 
 
-def _judgement(given: list[JsonObject]) -> Judgement:
-    scored = [one for one in given if one.get("scoring_failed") is not True]
-    told = [text_or_none(one.get("reason")) for one in scored or given]
-    reason = "; ".join(dict.fromkeys(one for one in told if one)) or None
+def _judgement(results: list[JsonObject]) -> Judgement:
+    scored = [result for result in results if result.get("scoring_failed") is not True]
+    reasons = [text_or_none(result.get("reason")) for result in scored or results]
+    reason = "; ".join(dict.fromkeys(text for text in reasons if text)) or None
     if not scored:
         return Judgement(None, reason, is_failed=True)
-    values = [none_if_nan(one.get("value")) for one in scored]
-    numbers = [float(one) for one in values if isinstance(one, int | float)]
+    values = [none_if_nan(result.get("value")) for result in scored]
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
     several = len(values) > 1 and len(numbers) == len(values)
     return Judgement(math.fsum(numbers) / len(numbers) if several else values[0], reason)
 
 
 def _several_note(scores: Iterable[list[JsonObject]]) -> list[str]:
     several = {
-        str(one.get("name"))
-        for given in scores
-        for place, one in enumerate(given)
-        if one.get("name") in [other.get("name") for other in given[:place]]
+        name
+        for results in scores
+        for name, count in Counter(str(result.get("name")) for result in results).items()
+        if count > 1
     }
     if not several:
         return []
-    return [f"several scores of a test case under one name, averaged: {named(sorted(several))}"]
+    return [
+        f"averaged, because a test case has several scores of one name: {named(sorted(several))}"
+    ]
 
 
 def _milliseconds(row: JsonObject) -> float | None:
-    seconds = none_if_nan(row.get("task_execution_time"))
-    return seconds * _SECONDS if isinstance(seconds, int | float) else None
+    seconds = number_or_none(row.get("task_execution_time"))
+    return None if seconds is None else seconds * _SECONDS
 
 
 # -- details
@@ -120,7 +123,7 @@ def _milliseconds(row: JsonObject) -> float | None:
 
 def _ids(cases: list[JsonObject]) -> CellsByColumn:
     ids = [case.get("dataset_item_id") for case in cases]
-    return {} if any(one is None for one in ids) else {QUERY_ID: [str(one) for one in ids]}
+    return {} if None in ids else {QUERY_ID: list(map(str, ids))}
 
 
 def _details(cases: list[JsonObject]) -> CellsByColumn:
@@ -128,8 +131,8 @@ def _details(cases: list[JsonObject]) -> CellsByColumn:
     items = [_content(case) for case in cases]
     outputs = [case.get("task_output") for case in cases]
     questions = [("dataset_item", "question", items)] if any(items) else []
-    found = collect_details(*questions, ("task_output", "answer", outputs))
-    return drop_empty(found | {"trace_id": [case.get("trace_id") for case in cases]})
+    details = collect_details(*questions, ("task_output", "answer", outputs))
+    return drop_empty(details | {"trace_id": [case.get("trace_id") for case in cases]})
 
 
 def _content(case: JsonObject) -> Mapping[str, Any]:

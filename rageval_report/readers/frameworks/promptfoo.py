@@ -1,13 +1,13 @@
-"""What ``promptfoo eval --output`` writes: JSON, JSON Lines and CSV, several providers a file."""
+"""The output of ``promptfoo eval --output``: JSON, JSON Lines or CSV, with several providers."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile, distinct_names
+from rageval_report.readers.cell_values import number_or_none
 from rageval_report.readers.frameworks.json_rows import first_fields, read_rows
 from rageval_report.readers.frameworks.judgements import rename_clashes
 from rageval_report.readers.frameworks.promptfoo_csv import (
@@ -24,7 +24,7 @@ from rageval_report.types import JsonObject
 
 _ERROR = 2  # failureReason: 0 none, 1 an assertion, 2 an error
 
-# A row's own measures, and under which names they are known here.
+# A row's own measures, and their names in this library.
 _MEASURES = {"score": "score", "success": "passed", "latencyMs": "latency_ms", "cost": "cost_usd"}
 _TOKENS = {
     "prompt": "prompt_tokens",
@@ -45,20 +45,19 @@ def _recognise(source: Source) -> float:
 
 
 def _summary(document: object) -> JsonObject:
-    """The part of the file that holds the results, in whichever version."""
-    found = document if isinstance(document, dict) else {}
-    inner = found.get("results")
-    return inner if isinstance(inner, dict) else found
+    """The part of the document that holds the results, in any version."""
+    outer = document if isinstance(document, dict) else {}
+    inner = outer.get("results")
+    return inner if isinstance(inner, dict) else outer
 
 
 def read_promptfoo(source: Source) -> list[ScoreFile]:
     """Read a promptfoo output: a `ScoreFile` for each provider.
 
-    JSON of versions 2 and 3, JSON Lines of its results, or CSV.
-
-    A provider with several prompts is several pipelines. Rows that ended in an error are unscored,
-    with the error in the column ``error``: promptfoo itself gives them a score of 0. So are the
-    metrics whose grader failed, with the reason.
+    The file is JSON of version 2 or 3, JSON Lines of its results, or CSV. A provider with several
+    prompts is several pipelines. Rows that ended in an error are unscored, with the error in the
+    column ``error``: promptfoo itself gives them a score of 0. A metric whose grader failed is
+    unscored as well, with the reason.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ def read_promptfoo(source: Source) -> list[ScoreFile]:
     Raises
     ------
     ReaderError
-        If it is no promptfoo output.
+        If the file is not a promptfoo output.
     """
     if is_promptfoo_csv(source):
         return read_promptfoo_csv(source)
@@ -85,7 +84,7 @@ def _lines(source: Source) -> list[JsonObject]:
     """The results of JSON Lines, or of a list."""
     if source.starts_like_json and first_fields(source) >= _FIELDS:
         return read_rows(source)
-    source.document  # noqa: B018  what is no text, or broken, is said to be so
+    source.document  # noqa: B018  raises the error if the file is broken or not text
     return []
 
 
@@ -93,7 +92,7 @@ def _lines(source: Source) -> list[JsonObject]:
 
 
 def _by_pipeline(rows: list[JsonObject]) -> dict[tuple[str, str], list[JsonObject]]:
-    """The rows of each provider and prompt, in the order of the tests where they are numbered."""
+    """The rows of each provider and prompt, in the order of the tests if they are numbered."""
     groups: dict[tuple[str, str], list[JsonObject]] = {}
     for row in rows:
         groups.setdefault((_provider(row), _prompt(row)), []).append(row)
@@ -103,7 +102,7 @@ def _by_pipeline(rows: list[JsonObject]) -> dict[tuple[str, str], list[JsonObjec
 def _in_order_of_prompts(
     groups: dict[tuple[str, str], list[JsonObject]], summary: JsonObject
 ) -> dict[tuple[str, str], list[JsonObject]]:
-    """The pipelines as the file lists them; the rows stand in the order in which they ended."""
+    """The pipelines in the order of the file's list; the rows are in the order of their end."""
     table = check_object(summary.get("table"), "results.table")
     head = check_object(table.get("head"), "results.table.head") or summary
     listed = [
@@ -126,7 +125,7 @@ def _provider(row: JsonObject) -> str:
 
 
 def _prompt(row: JsonObject) -> str:
-    """What tells a provider's prompts apart: the template, as the rendered text differs by row."""
+    """The key of a provider's prompt: the template, as the rendered text differs by row."""
     prompt = row.get("prompt")
     label = prompt.get("label") if isinstance(prompt, dict) else None
     return str(label if row.get("promptIdx") is None else row["promptIdx"])
@@ -134,11 +133,11 @@ def _prompt(row: JsonObject) -> str:
 
 def _score_file(name: str, rows: list[JsonObject]) -> ScoreFile:
     failures = [_failures(row) for row in rows]
-    told = {metric for failed in failures for metric in failed}
+    failed_metrics = {metric for failed in failures for metric in failed}
     scores = {
         metric: cells
         for metric, cells in columns_of(_scores(row) for row in rows).items()
-        if metric in told or any(one is not None for one in cells)
+        if metric in failed_metrics or any(cell is not None for cell in cells)
     }
     columns = scores | _state_columns(rows, scores, failures)
     own = rename_clashes(columns_of(_details(row) for row in rows), columns, "promptfoo")
@@ -158,27 +157,28 @@ def _score_file(name: str, rows: list[JsonObject]) -> ScoreFile:
 def _state_columns(
     rows: list[JsonObject], scores: CellsByColumn, failures: list[dict[str, str]]
 ) -> CellsByColumn:
-    """Which graders failed, and what graders said."""
-    said = [_reasons(row) for row in rows]
-    found: CellsByColumn = {}
+    """The columns of states and reasons: which graders failed, and their explanations."""
+    explanations = [_reasons(row) for row in rows]
+    columns: CellsByColumn = {}
     for name, cells in scores.items():
         reasons = [
-            failed.get(name) or told.get(name) for failed, told in zip(failures, said, strict=True)
+            failed.get(name) or texts.get(name)
+            for failed, texts in zip(failures, explanations, strict=True)
         ]
         states = [
             FAILED if name in failed or _is_error(row) else MISSING if cell is None else SCORED
             for row, cell, failed in zip(rows, cells, failures, strict=True)
         ]
-        is_told = any(name in failed for failed in failures)
-        found |= state_columns(name, states if is_told else [SCORED] * len(states), reasons)
-    return found
+        has_failed = any(name in failed for failed in failures)
+        columns |= state_columns(name, states if has_failed else [SCORED] * len(states), reasons)
+    return columns
 
 
 # -- one row
 
 
 def _is_error(row: JsonObject) -> bool:
-    """Whether there was no answer to grade; old versions tell it by what they leave out."""
+    """Whether there was no answer to grade; old versions then leave out the grading."""
     reason = row.get("failureReason")
     if reason is None:
         return bool(row.get("error")) and not row.get("gradingResult")
@@ -186,7 +186,7 @@ def _is_error(row: JsonObject) -> bool:
 
 
 def _variables(row: JsonObject) -> JsonObject:
-    """The test's variables, with a question that tells tests apart where none is named like one."""
+    """The test's variables, with a question made of them if none is named like one."""
     variables = check_object(row.get("vars"), "vars")
     prompt = row.get("prompt")
     rendered = prompt.get("raw") if isinstance(prompt, dict) else prompt
@@ -195,38 +195,39 @@ def _variables(row: JsonObject) -> JsonObject:
 
 def _details(row: JsonObject) -> dict[str, Any]:
     """The answer, and the reason that promptfoo gives."""
-    found = {"answer": _response(row).get("output"), "reason": _grading(row).get("reason")}
-    if _is_error(row) or _failed_judges(row):
-        found["error"] = row.get("error") or "; ".join(_failed_judges(row).values())
-    return found
+    details = {"answer": _response(row).get("output"), "reason": _grading_result(row).get("reason")}
+    if _is_error(row) or _failed_graders(row):
+        details["error"] = row.get("error") or "; ".join(_failed_graders(row).values())
+    return details
 
 
 def _reasons(row: JsonObject) -> dict[str, str]:
-    """What was said of each metric, where a part of the grading is about one alone."""
-    found: dict[str, str] = {}
-    for part in _components(_grading(row)):
+    """The reason of each metric, from the parts of the grading that are about one metric."""
+    reasons: dict[str, str] = {}
+    for part in _components(_grading_result(row)):
         metric = check_object(part.get("assertion"), "assertion").get("metric")
-        named: list[Any] = list(_named_scores(part)) or [metric]
+        names: list[Any] = list(_named_scores(part)) or [metric]
         reason = part.get("reason")
-        is_about_one = len(named) == 1 and isinstance(named[0], str)
-        if is_about_one and isinstance(reason, str) and reason not in ("", _PASSED_REASON):
-            found.setdefault(named[0], reason)
-    return found
+        is_single = len(names) == 1 and isinstance(names[0], str)
+        if is_single and isinstance(reason, str) and reason not in ("", _PASSED_REASON):
+            reasons.setdefault(names[0], reason)
+    return reasons
 
 
 def _scores(row: JsonObject) -> dict[str, float | None]:
-    """The row's metrics; all unscored where the row ended in an error."""
-    found = {ours: _number(row.get(theirs)) for theirs, ours in _MEASURES.items()}
+    """The metrics of a row; all are unscored if the row ended in an error."""
+    scores = {ours: _number(row.get(theirs)) for theirs, ours in _MEASURES.items()}
     usage = check_object(_response(row).get("tokenUsage"), "response.tokenUsage")
     for theirs, ours in _TOKENS.items():
-        found[ours] = _number(usage.get(theirs)) or None  # providers that do not count write 0
-    for part in (row, *_components(_grading(row))):
+        scores[ours] = _number(usage.get(theirs)) or None  # providers that do not count write 0
+    for part in (row, *_components(_grading_result(row))):
         for name, value in _named_scores(part).items():
-            found.setdefault(name, _number(value))
+            scores.setdefault(name, _number(value))
     if _is_error(row):
-        return dict.fromkeys(found)
+        return dict.fromkeys(scores)
     failed = _failures(row)
-    return {name: None if name in failed else value for name, value in (found | failed).items()}  # type: ignore[misc]
+    names = dict.fromkeys([*scores, *failed])
+    return {name: None if name in failed else scores[name] for name in names}
 
 
 def _response(row: JsonObject) -> JsonObject:
@@ -234,27 +235,27 @@ def _response(row: JsonObject) -> JsonObject:
     return {"output": response} if isinstance(response, str) else check_object(response, "response")
 
 
-def _grading(row: JsonObject) -> JsonObject:
+def _grading_result(row: JsonObject) -> JsonObject:
     return check_object(row.get("gradingResult"), "gradingResult")
 
 
 def _components(grading: JsonObject) -> Iterator[JsonObject]:
-    """A grading and all the gradings that it is made of."""
+    """A grading and all its component gradings."""
     yield grading
     for part in check_records(grading.get("componentResults"), "componentResults"):
         yield from _components(part)
 
 
 def _named_scores(grading: JsonObject) -> JsonObject:
-    """Python assertions of older versions write them in snake case."""
-    found = grading.get("namedScores") or grading.get("named_scores")
-    return check_object(found, "namedScores")
+    """The scores by name; Python assertions of older versions write the key in snake case."""
+    scores = grading.get("namedScores") or grading.get("named_scores")
+    return check_object(scores, "namedScores")
 
 
-def _failed_judges(row: JsonObject) -> dict[str, str]:
-    """The metrics whose grader failed, which promptfoo counts as 0, and the reason."""
+def _failed_graders(row: JsonObject) -> dict[str, str]:
+    """The metrics whose grader failed, which promptfoo counts as 0, and their reasons."""
     failed = {}
-    for part in _components(_grading(row)):
+    for part in _components(_grading_result(row)):
         if check_object(part.get("metadata"), "metadata").get("graderError"):
             assertion = check_object(part.get("assertion"), "assertion")
             name = assertion.get("metric") or assertion.get("type") or "score"
@@ -263,21 +264,19 @@ def _failed_judges(row: JsonObject) -> dict[str, str]:
 
 
 def _failures(row: JsonObject) -> dict[str, str]:
-    """The metrics that have no score because a grader failed; the whole score is one of them."""
-    failed = _failed_judges(row)
+    """The metrics without a score because a grader failed, among them the score of the row."""
+    failed = _failed_graders(row)
     whole = "; ".join(dict.fromkeys(failed.values()))
     return {**failed, "score": whole, "passed": whole} if failed else {}
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, int | float) and not math.isnan(value):
-        return float(value)
-    return None
+    return number_or_none(value, with_booleans=True)
 
 
 PROMPTFOO = Reader(
     "promptfoo",
-    "promptfoo's output as JSON (versions 2 and 3), JSON Lines or CSV: one pipeline a provider",
+    "promptfoo's output as JSON (versions 2 and 3), JSON Lines or CSV: one pipeline per provider",
     _recognise,
     read_promptfoo,
     ("encoding",),

@@ -23,19 +23,19 @@ from rageval_report.readers.record_columns import frame_of
 from rageval_report.scores.metric import Override
 from rageval_report.scores.table import id_column_of, question_text
 
-# After the output of each provider; between the last of them and the grader's reason, a column a
-# metric, which newer versions write.
+# The columns after the output of each provider. Newer versions write one column per metric between
+# the last of them and the grader's reason.
 _BLOCK = ("Status", "Score", "Named Scores")
 _METRIC, _REASON, _COMMENT, _DESCRIPTION = "Metric: ", "Grader Reason", "Comment", "Description"
 _PROVIDER = re.compile(r"\[(?P<provider>.*?)\] (?P<prompt>.*)", re.DOTALL)
 _PASSED_AS = {"PASS": 1.0, "FAIL": 0.0}
 _ERROR = "ERROR"
-_UNTOLD = "ended in an error; promptfoo's CSV does not say which"
+_NO_REASON = "ended in an error; promptfoo's CSV does not say which"
 
-# promptfoo puts a quote before cells that a spreadsheet would take for a formula.
+# promptfoo puts an apostrophe before cells that a spreadsheet would read as a formula.
 _ESCAPED = re.compile(r"'(?=[\s\u200b\u200c\u200d]*[=@+-])")
 
-# What promptfoo's graders say when they gave no verdict; the CSV then shows a score of 0.
+# The reasons of promptfoo's graders without a verdict; the CSV then has a score of 0.
 _NO_VERDICT = re.compile(r"Could not extract JSON|No output|.*API error", re.DOTALL)
 PASSED: Override = {
     "kind": "binary",
@@ -44,8 +44,8 @@ PASSED: Override = {
 }
 
 
-class _Block(NamedTuple):
-    """The columns of one provider: of its output, and of what was said of it, by name."""
+class _ProviderColumns(NamedTuple):
+    """The positions of a provider's columns: of its output, of its scores by name, and the end."""
 
     output: int
     places: dict[str, int]
@@ -60,8 +60,8 @@ def is_promptfoo_csv(source: Source) -> bool:
     return header is not None and bool(_blocks([cell_text(cell) for cell in header.cells]))
 
 
-def _blocks(header: Sequence[str]) -> list[_Block]:
-    found = []
+def _blocks(header: Sequence[str]) -> list[_ProviderColumns]:
+    blocks = []
     for place in range(1, len(header) - len(_BLOCK)):
         if tuple(header[place : place + len(_BLOCK)]) != _BLOCK:
             continue
@@ -69,16 +69,16 @@ def _blocks(header: Sequence[str]) -> list[_Block]:
         while stop < len(header) and header[stop].startswith(_METRIC):
             stop += 1
         if tuple(header[stop : stop + 2]) == (_REASON, _COMMENT):
-            places = {header[one]: one for one in range(place, stop + 2)}
-            found.append(_Block(place - 1, places, stop + 2))
-    return found
+            places = {header[column]: column for column in range(place, stop + 2)}
+            blocks.append(_ProviderColumns(place - 1, places, stop + 2))
+    return blocks
 
 
 def read_promptfoo_csv(source: Source) -> list[ScoreFile]:
     """Read promptfoo's CSV: a `ScoreFile` for each provider.
 
-    Scores are rounded there to two places. What a failed grader was to say is not kept apart from
-    a score of 0; where the grader's reason tells, the row's score is unscored.
+    The CSV rounds scores to two places. It writes 0 if a grader failed; if the grader's reason says
+    so, the score of the row is unscored here.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def read_promptfoo_csv(source: Source) -> list[ScoreFile]:
     ReaderError
         If a row has another number of cells than the header: the file and the line.
     """
-    header, table = _parsed(source)
+    header, table = _parse_rows(source)
     blocks = _blocks(header)
     if not table:
-        raise source.error("it names columns, but holds no row")
+        raise source.error("the file names columns, but contains no row")
     columns = [list(cells) for cells in zip(*table, strict=True)]
     keys = [_key(header[block.output]) for block in blocks]
     names = distinct_names(pipeline_names(keys))
-    shared = _shared(header, columns, blocks)
+    shared = _shared_columns(header, columns, blocks)
     return [
         _score_file(name, shared, {key: columns[at] for key, at in block.places.items()},
                     columns[block.output])
@@ -105,7 +105,7 @@ def read_promptfoo_csv(source: Source) -> list[ScoreFile]:
     ]  # fmt: skip
 
 
-def _parsed(source: Source) -> tuple[list[str], list[list[str]]]:
+def _parse_rows(source: Source) -> tuple[list[str], list[list[str]]]:
     ends = line_ends(source.utf8, ",")
     every = rows(source.utf8, ",", ends=ends)
     header = [cell_text(cell) for row in islice(every, 1) for cell in row.cells]
@@ -113,10 +113,10 @@ def _parsed(source: Source) -> tuple[list[str], list[list[str]]]:
     for row in every:
         line = source.line_of(row.offset)
         if not row.is_closed:
-            raise source.error("a quote is opened here and never closed; is the file cut?", line)
+            raise source.error("a quote in this row is never closed; is the file cut?", line)
         if len(row.cells) != len(header):
-            told = f"expected {len(header)} fields, as in the header; found {len(row.cells)}"
-            raise source.error(told, line)
+            message = f"expected {len(header)} fields, as in the header; found {len(row.cells)}"
+            raise source.error(message, line)
         table.append([_ESCAPED.sub("", cell_text(cell), count=1) if cell.lstrip(b'"')[:1] == b"'"
                       else cell_text(cell) for cell in row.cells])  # fmt: skip
     return header, table
@@ -128,7 +128,7 @@ def _key(title: str) -> tuple[str, str]:
 
 
 def pipeline_names(keys: Sequence[tuple[str, str]]) -> list[str]:
-    """The providers' names, with the number of the prompt where a provider has several.
+    """The providers' names, with the number of the prompt if a provider has several.
 
     Examples
     --------
@@ -142,31 +142,31 @@ def pipeline_names(keys: Sequence[tuple[str, str]]) -> list[str]:
     ]
 
 
-# -- what all providers share
+# -- the columns that all providers share
 
 
-def _shared(
-    header: Sequence[str], columns: Sequence[list[str]], blocks: Sequence[_Block]
+def _shared_columns(
+    header: Sequence[str], columns: Sequence[list[str]], blocks: Sequence[_ProviderColumns]
 ) -> CellsByColumn:
-    """The description, the variables with a question among them, and what stands after all."""
+    """The description, the variables with a question among them, and the last columns."""
     before, after = range(blocks[0].output), range(blocks[-1].stop, len(header))
     places = [*before, *after]
     names = distinct_names(header[place] for place in places)
-    found = {name: list(columns[place]) for name, place in zip(names, places, strict=True)}
-    told = {name: found[name] for name in found if name != _DESCRIPTION}
-    questions = with_question(dict.fromkeys(told), None)
-    if "question" in questions and "question" not in told:
+    shared = {name: columns[place] for name, place in zip(names, places, strict=True)}
+    variable_names = [name for name in shared if name != _DESCRIPTION]
+    questions = with_question(dict.fromkeys(variable_names), None)
+    if "question" in questions and "question" not in variable_names:
         variables = [header[place] for place in before if header[place] != _DESCRIPTION]
         cells = [
-            json.dumps({name: found[name][row] for name in variables}, ensure_ascii=False)
+            json.dumps({name: shared[name][row] for name in variables}, ensure_ascii=False)
             for row in range(len(columns[0]))
         ]
-        return {"question": cells, **found}
-    return found
+        return {"question": cells, **shared}
+    return shared
 
 
 def with_question(variables: Mapping[str, Any], rendered: object) -> Mapping[str, Any]:
-    """A test's variables, with a question that tells tests apart where none is named like one.
+    """The test's variables, with a question made of them if none is named like one.
 
     Examples
     --------
@@ -176,8 +176,8 @@ def with_question(variables: Mapping[str, Any], rendered: object) -> Mapping[str
     names = pd.DataFrame(columns=list(variables))
     if id_column_of(variables) is not None or question_text(names) is not None:
         return variables
-    told = json.dumps(variables, ensure_ascii=False) if variables else rendered
-    return {"question": told, **variables}
+    question = json.dumps(variables, ensure_ascii=False) if variables else rendered
+    return {"question": question, **variables}
 
 
 # -- one provider
@@ -190,52 +190,56 @@ def _score_file(
     errors = [
         _error(status, reason) for status, reason in zip(statuses, block[_REASON], strict=True)
     ]
-    found = judgement_columns(_judgements(block), errors)
-    details = {**rename_clashes(shared, {*found.columns, "answer", "reason", "error"}, "vars")}
+    judged = judgement_columns(_judgements(block), errors)
+    details = {**rename_clashes(shared, {*judged.columns, "answer", "reason", "error"}, "vars")}
     own: CellsByColumn = {
         "answer": [
             None if error else output for error, output in zip(errors, outputs, strict=True)
         ],
-        "reason": [one or None for one in block[_REASON]],
+        "reason": [cell or None for cell in block[_REASON]],
     }
     if any(block[_COMMENT]):
-        own["comment"] = [one or None for one in block[_COMMENT]]
+        own["comment"] = [cell or None for cell in block[_COMMENT]]
     if any(errors):
         own["error"] = errors
-    details |= rename_clashes(own, {*found.columns, *details}, "promptfoo")
+    details |= rename_clashes(own, {*judged.columns, *details}, "promptfoo")
     n_errors = sum(error is not None for error in errors)
     notes = [f"{n_errors} of {len(errors)} rows ended in an error and are unscored"]
     rounded = "promptfoo's CSV rounds scores to two places; its JSON has them in full"
     return ScoreFile(
-        frame_of(details | found.columns),
+        frame_of(details | judged.columns),
         name,
-        metrics={"passed": PASSED} if "passed" in found.metrics else {},
-        metric_columns=found.metrics,
-        notes=(rounded, *(notes if n_errors else []), *found.notes),
+        metrics={"passed": PASSED} if "passed" in judged.metrics else {},
+        metric_columns=judged.metrics,
+        notes=(rounded, *(notes if n_errors else []), *judged.notes),
     )
 
 
 def _error(status: str, reason: str) -> str | None:
-    return (reason or _UNTOLD) if status == _ERROR else None
+    return (reason or _NO_REASON) if status == _ERROR else None
 
 
 def _judgements(block: Mapping[str, list[str]]) -> list[dict[str, Judgement]]:
     metrics = [name for name in block if name.startswith(_METRIC)]
     nested = parse_objects(block["Named Scores"])
-    found = []
+    judgements = []
     for row, status in enumerate(block["Status"]):
-        one = {key: cells[row] for key, cells in block.items()}
+        fields = {key: cells[row] for key, cells in block.items()}
         scores: dict[str, object] = dict(nested[row]) if isinstance(nested[row], dict) else {}
         scores |= {
-            name.removeprefix(_METRIC): one[name] for name in metrics
-            if one[name] and name.removeprefix(_METRIC) not in scores
+            name.removeprefix(_METRIC): fields[name] for name in metrics
+            if fields[name] and name.removeprefix(_METRIC) not in scores
         }  # fmt: skip
-        scores = {"score": one["Score"] or None, "passed": _PASSED_AS.get(status), **scores}
-        found.append(_judged_row(scores, status, one[_REASON]))
-    return found
+        scores = {
+            "score": fields["Score"] or None,
+            "passed": _PASSED_AS.get(status),
+            **scores,
+        }
+        judgements.append(_judge_row(scores, status, fields[_REASON]))
+    return judgements
 
 
-def _judged_row(scores: Mapping[str, object], status: str, reason: str) -> dict[str, Judgement]:
+def _judge_row(scores: Mapping[str, object], status: str, reason: str) -> dict[str, Judgement]:
     if status == _ERROR:
         return {name: Judgement() for name in scores}
     if status != "FAIL" or not _NO_VERDICT.match(reason):

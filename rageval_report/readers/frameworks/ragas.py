@@ -46,7 +46,7 @@ _LISTS = (
     *("multi_responses", "reference_tool_calls", "reference_topics"),
 )
 
-# What Python's text of a result of a metric is, where an experiment keeps the object itself.
+# The text that Python writes for a metric's result, if an experiment stores the object itself.
 _RESULT_OPENS = "MetricResult(value="
 _RESULT = re.compile(
     r"""MetricResult\(value=(?P<value>.*?)(?:,\s reason=(?P<reason>'.*'|".*"))?\)""",
@@ -69,24 +69,24 @@ def read_ragas(
 ) -> list[ScoreFile]:
     r"""Read a frame of Ragas from any kind of table.
 
-    There are no ids: the text of the question makes them; of a conversation it is what the user
-    said last. Lists that CSV holds as text are lists again. A blank score is a failed one: Ragas
-    writes it where a metric raised an error or could not use what its judge said, and no reason.
-    Cells of experiments that hold a whole ``MetricResult`` are a score and its reason.
+    There are no ids: the text of the question identifies the query; in a conversation it is the
+    last message of the user. Lists that CSV holds as text are parsed. A blank score has failed:
+    Ragas writes it without a reason if a metric raised an error or could not use its judge's
+    answer. A cell with a whole ``MetricResult`` gives a score and its reason.
 
     Parameters
     ----------
     source : Source
         The file.
     columns : iterable of str, optional
-        Which columns to read besides the ids.
+        The columns to read besides the ids.
     query_id : str, optional
         The column of ids.
 
     Raises
     ------
     ReaderError
-        If it is no table, or cannot be read.
+        If the file is not a table, or cannot be read.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def read_ragas(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "v1.csv"
     ...     _ = path.write_text(text)
-    ...     [found] = read_ragas(Source(path))
-    >>> list(found.frame), found.frame["faithfulness_state"].tolist()
+    ...     [run] = read_ragas(Source(path))
+    >>> list(run.frame), run.frame["faithfulness_state"].tolist()
     (['user_input', 'response', 'faithfulness', 'faithfulness_state'], ['scored', 'failed'])
     """
     table = read_table(source, columns=columns, query_id=query_id)
@@ -107,8 +107,8 @@ def read_ragas(
     ids = id_columns(map(str, frame), query_id)
     frame, n_failed = mark_blank_scores(frame, {*_SAMPLE, *_OLD_SAMPLE, *ids})
     of_failures = [
-        f"{n} blank scores of {metric!r} count as failed: Ragas leaves a blank where a metric "
-        "raised an error or could not use its judge's answer, and gives no reason"
+        f"{n} blank scores of {metric!r} count as failed: Ragas leaves a blank if a metric raised "
+        "an error or could not use its judge's answer, and gives no reason"
         for metric, n in n_failed.items()
     ]
     notes = (*table.notes, *of_lists, *of_talks, *of_results, *of_failures)
@@ -119,7 +119,7 @@ def read_ragas(
 
 
 def _with_last_questions(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The question of a conversation is what the user said last; the whole stands beside it."""
+    """The frame with the last message of the user as the question, and the conversation apart."""
     column = question_text(frame)
     if column is None or pd.api.types.is_numeric_dtype(frame[column].dtype):
         return frame, []
@@ -127,22 +127,27 @@ def _with_last_questions(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     talks = [_messages(cell) for cell in cells]
     if not any(talks):
         return frame, []
-    asked = [_last_said(talk) if talk else cell for talk, cell in zip(talks, cells, strict=True)]
-    told = {column: asked, "conversation": talks}
-    columns = {name: pd.Series(one, index=frame.index, dtype=object) for name, one in told.items()}
-    note = "the question of a conversation is what the user said last"
+    questions = [
+        _last_message(talk) if talk else cell for talk, cell in zip(talks, cells, strict=True)
+    ]
+    columns = {
+        name: pd.Series(texts, index=frame.index, dtype=object)
+        for name, texts in {column: questions, "conversation": talks}.items()
+    }
+    note = "the question of a conversation is the last message of the user"
     return frame.assign(**columns), [note]
 
 
 def _messages(cell: object) -> list[Any] | None:
-    found = parse_list(cell)
-    if not isinstance(found, list) or not found:
+    messages = parse_list(cell)
+    if not isinstance(messages, list) or not messages:
         return None
-    return found if all(isinstance(one, dict) and "content" in one for one in found) else None
+    are_messages = all(isinstance(item, dict) and "content" in item for item in messages)
+    return messages if are_messages else None
 
 
-def _last_said(talk: list[Any]) -> str:
-    by_user = [one for one in talk if one.get("type", one.get("role")) in ("human", "user")]
+def _last_message(talk: list[Any]) -> str:
+    by_user = [item for item in talk if item.get("type", item.get("role")) in ("human", "user")]
     return str((by_user or talk)[-1]["content"])
 
 
@@ -150,8 +155,8 @@ def _last_said(talk: list[Any]) -> str:
 
 
 def _with_results(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The frame with the score and the reason of results that stand there as Python writes them."""
-    found: dict[str, list[Any]] = {}
+    """The frame with the scores and reasons of results that are written as Python objects."""
+    parsed: dict[str, list[Any]] = {}
     read = []
     for name in map(str, frame):
         cells = frame[name].tolist()
@@ -160,13 +165,13 @@ def _with_results(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         pairs = [_result(cell) for cell in cells]
         values, reasons = [value for value, _ in pairs], [reason for _, reason in pairs]
         if len(read_cells(values).unread) == len(cells):  # labels, of which none is a score
-            found[name] = values
+            parsed[name] = values
         else:
-            found |= score_columns(name, values, reasons)
+            parsed |= score_columns(name, values, reasons)
         read.append(name)
-    columns = {name: pd.Series(cells, index=frame.index) for name, cells in found.items()}
+    columns = {name: pd.Series(cells, index=frame.index) for name, cells in parsed.items()}
     columns = {name: cells for name, cells in columns.items() if name in read or name not in frame}
-    notes = [f"results of metrics written as text are read: {named(read, 12)}"] if read else []
+    notes = [f"parsed from the text of results of metrics: {named(read, 12)}"] if read else []
     return frame.assign(**columns), notes
 
 

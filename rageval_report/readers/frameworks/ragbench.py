@@ -14,7 +14,7 @@ from rageval_report.scores.metric import Catalogue, Override
 from rageval_report.types import JsonObject
 
 _SURE = 0.95
-_SAMPLES = "_samples.json"  # the end of the name of a run's samples
+_SAMPLES = "_samples.json"  # the end of the file name of a run's samples
 _UNDEFINED = "undefined for this question"
 _LOWER = frozenset(("uncited_claim_rate",))
 
@@ -42,10 +42,10 @@ def _is_samples(document: JsonObject) -> bool:
 
 
 def read_ragbench(source: Source) -> list[ScoreFile]:
-    """Read a run of ragbench with its scores question by question, or the samples of a run.
+    """Read a run of ragbench with scores of each question, or the samples of a run.
 
-    The texts come from the samples, where they lie beside the run. Earlier versions keep scores
-    without the questions' ids: their ids here are places in this run, and pair with no other's.
+    The texts come from the samples, if they are in the same folder. Earlier versions keep scores
+    without the questions' ids: the ids are then positions in the run, and pair with no other run.
 
     Parameters
     ----------
@@ -55,22 +55,22 @@ def read_ragbench(source: Source) -> list[ScoreFile]:
     Raises
     ------
     ReaderError
-        If the run keeps nothing but means.
+        If the run has only means.
     ShapeError
-        If a part of it is of another shape; `read` tells of which file.
+        If a part of it has another shape.
     """
     document = check_object(source.document, "the document")
     if _is_samples(document):
-        return [_of_samples(source, document)]
+        return [_read_samples(source, document)]
     if not _is_run(document):
         raise source.error("expected a run of ragbench: a scorecard with metrics, and its config")
-    return [_of_run(source, document)]
+    return [_read_run(source, document)]
 
 
 # -- runs
 
 
-def _of_run(source: Source, run: JsonObject) -> ScoreFile:
+def _read_run(source: Source, run: JsonObject) -> ScoreFile:
     metrics = check_records(
         check_object(run.get("scorecard"), "scorecard").get("metrics"), "metrics"
     )
@@ -78,21 +78,21 @@ def _of_run(source: Source, run: JsonObject) -> ScoreFile:
         str(metric["name"]): _per_question(metric) for metric in metrics if _has_ids(metric)
     }
     if not by_question:
-        return _of_places(source, run, metrics)
+        return _read_run_without_ids(source, run, metrics)
     ids = list(dict.fromkeys(query for cells in by_question.values() for query in cells))
-    texts, notes = _texts_beside(source, ids)
+    texts, notes = _texts_of_samples(source, ids)
     columns: dict[str, list[Any]] = {"query_id": list(ids), **texts}
     for metric in metrics:
         name = str(metric["name"])
         if name in by_question:
-            columns |= _scored(name, metric, by_question[name], ids)
+            columns |= _metric_columns(name, metric, by_question[name], ids)
         elif metric.get("value") is None:
             columns |= score_columns(
                 name, ["n/a"] * len(ids), ["undefined for this data"] * len(ids)
             )
-    without = [str(one["name"]) for one in metrics if str(one["name"]) not in columns]
+    without = [name for name in (str(metric["name"]) for metric in metrics) if name not in columns]
     if without:
-        notes.append(f"kept as one number for the whole run, and left out: {named(without, 12)}")
+        notes.append(f"left out, because the run has only their mean: {named(without, 12)}")
     return _score_file(source, run, columns, metrics, (*notes, *_notes_of_run(run)))
 
 
@@ -108,19 +108,21 @@ def _score_file(
     return ScoreFile(
         frame_of(columns),
         str(run.get("name") or source.stem),
-        metrics={name: told for name in names if (told := _told(name, groups[name]))},
+        metrics={
+            name: override for name in names if (override := _metric_override(name, groups[name]))
+        },
         metric_columns=tuple(names),
         notes=tuple(notes),
     )
 
 
-def _told(name: str, group: object) -> Override | None:
-    """What the file says of a metric: its group; of its direction only the framework's own page."""
-    told: dict[str, Any] = {"greater_is_better": False} if name in _LOWER else {}
-    known = ("retrieval", "generation", "citation", "abstention", "performance")
-    if Catalogue().find(name) is None and group in known:
-        told["group"] = group
-    return told or None
+def _metric_override(name: str, group: object) -> Override | None:
+    """The group of a metric from the file, and its direction from the framework's documentation."""
+    override: dict[str, Any] = {"greater_is_better": False} if name in _LOWER else {}
+    groups = ("retrieval", "generation", "citation", "abstention", "performance")
+    if Catalogue().find(name) is None and group in groups:
+        override["group"] = group
+    return override or None
 
 
 def _has_ids(metric: JsonObject) -> bool:
@@ -133,16 +135,17 @@ def _per_question(metric: JsonObject) -> JsonObject:
     return check_object(details.get("per_question"), f"the scores of {name!r} by question")
 
 
-def _scored(
+def _metric_columns(
     name: str, metric: JsonObject, cells: JsonObject, ids: list[str]
 ) -> dict[str, list[Any]]:
-    """The columns of a metric; where it has no score it failed, did not apply, or is missing."""
+    """The columns of a metric; a question without a score did not apply, or is missing."""
     absent = [query for query in ids if cells.get(query) is None]
     n_undefined = check_object(metric.get("details"), "details").get("not_applicable_count")
     all_undefined = isinstance(n_undefined, int) and n_undefined >= len(absent) > 0
     undefined = {query for query in absent if all_undefined or query in cells}
-    told = ["n/a" if query in undefined else cells.get(query) for query in ids]
-    return score_columns(name, told, [_UNDEFINED if query in undefined else None for query in ids])
+    scores = ["n/a" if query in undefined else cells.get(query) for query in ids]
+    reasons = [_UNDEFINED if query in undefined else None for query in ids]
+    return score_columns(name, scores, reasons)
 
 
 def _notes_of_run(run: JsonObject) -> Iterator[str]:
@@ -154,7 +157,7 @@ def _notes_of_run(run: JsonObject) -> Iterator[str]:
         )
 
 
-def _of_places(source: Source, run: JsonObject, metrics: list[JsonObject]) -> ScoreFile:
+def _read_run_without_ids(source: Source, run: JsonObject, metrics: list[JsonObject]) -> ScoreFile:
     """A run of an earlier version: scores in the order of the questions, and no ids."""
     lists = {str(metric["name"]): _individual_scores(metric) for metric in metrics}
     n = max(map(len, lists.values()), default=0)
@@ -167,52 +170,54 @@ def _of_places(source: Source, run: JsonObject, metrics: list[JsonObject]) -> Sc
     for name, cells in whole.items():
         columns |= score_columns(name, cells)
     notes = [
-        "this version of ragbench keeps scores without the questions' ids: the ids are places in "
-        "this run, and pair with no other run",
+        "this version of ragbench keeps scores without the questions' ids: the ids are positions "
+        "in this run, and pair with no other run",
         *_notes_of_run(run),
     ]
-    left = [name for name in lists if name not in whole]
-    if left:
-        notes.append(f"left out, as it is not told of which questions they are: {named(left, 12)}")
+    incomplete = [name for name in lists if name not in whole]
+    if incomplete:
+        notes.append(f"left out, because their questions are unknown: {named(incomplete, 12)}")
     return _score_file(source, run, columns, metrics, notes)
 
 
 def _individual_scores(metric: JsonObject) -> list[Any]:
     name = metric.get("name")
-    found = check_object(metric.get("details"), f"the details of {name!r}").get("individual_scores")
-    if found is not None and not isinstance(found, list):
+    scores = check_object(metric.get("details"), f"the details of {name!r}").get(
+        "individual_scores"
+    )
+    if scores is not None and not isinstance(scores, list):
         raise ShapeError(f"the individual scores of {name!r} must be a list")
-    return found or []
+    return scores or []
 
 
 def _means_alone(source: Source, metrics: list[JsonObject]) -> ReaderError:
     means = ", ".join(f"{metric['name']} {metric['value']}" for metric in metrics[:6])
     return source.error(
-        f"this run keeps means and no scores question by question ({means}); there is nothing to "
-        "compare or to look into. Run it again with a version that keeps details.per_question"
+        f"this run has means but no scores of single questions ({means}). Run it again with a "
+        "version that keeps details.per_question"
     )
 
 
 # -- samples
 
 
-def _texts_beside(source: Source, ids: list[str]) -> tuple[dict[str, list[Any]], list[str]]:
-    """The texts of the questions, from the samples that lie beside the run, and what is told."""
+def _texts_of_samples(source: Source, ids: list[str]) -> tuple[dict[str, list[Any]], list[str]]:
+    """The texts of the questions, from the samples in the folder of the run, and notes."""
     path = source.plain_path
-    beside = None if path is None else path.with_name(path.stem + _SAMPLES)
-    if beside is None or not beside.is_file():
+    samples = None if path is None else path.with_name(path.stem + _SAMPLES)
+    if samples is None or not samples.is_file():
         return {}, []
     try:
-        rows = _rows_of_samples(check_object(Source(beside).document, "the document"))
+        rows = _rows_of_samples(check_object(Source(samples).document, "the document"))
     except (ReaderError, ShapeError) as exc:
-        return {}, [f"the samples beside it cannot be read: {exc}"]
+        return {}, [f"the samples in the same folder cannot be read: {exc}"]
     by_id = {str(row["query_id"]): row for row in rows}
-    found = columns_of({"query_id": query, **by_id.get(query, {})} for query in ids)
-    del found["query_id"]
-    return found, [f"the texts are those of {beside.name}"]
+    texts = columns_of({"query_id": query, **by_id.get(query, {})} for query in ids)
+    del texts["query_id"]
+    return texts, [f"the texts come from {samples.name}"]
 
 
-def _of_samples(source: Source, document: JsonObject) -> ScoreFile:
+def _read_samples(source: Source, document: JsonObject) -> ScoreFile:
     columns = columns_of(_rows_of_samples(document))
     measured = [
         name
@@ -221,10 +226,10 @@ def _of_samples(source: Source, document: JsonObject) -> ScoreFile:
     ]
     if not measured:
         raise source.error(
-            "these are the texts of a run of ragbench; its scores stand in the file of the same "
-            f"name without {_SAMPLES.removesuffix('.json')!r}"
+            "these are the texts of a run of ragbench; its scores are in the file of the same name "
+            f"without {_SAMPLES.removesuffix('.json')!r}"
         )
-    note = "these are the samples of a run; the scores of its quality stand in the run's own file"
+    note = "these are the samples of a run; the scores of its quality are in the run's own file"
     return ScoreFile(
         frame_of(columns),
         str(document.get("run_id") or source.stem),
@@ -237,10 +242,10 @@ def _rows_of_samples(document: JsonObject) -> list[dict[str, Any]]:
     samples = check_records(document.get("samples"), "samples")
     return [
         _row(
-            check_object(one.get("question"), "question"),
-            check_object(one.get("response"), "response"),
+            check_object(sample.get("question"), "question"),
+            check_object(sample.get("response"), "response"),
         )
-        for one in samples
+        for sample in samples
     ]
 
 
@@ -259,9 +264,12 @@ def _row(question: JsonObject, response: JsonObject) -> dict[str, Any]:
         "reference": question.get("expected_answer"),
         "contexts": [chunk.get("text") for chunk in chunks],
         "retrieved": [chunk.get("chunk_id") for chunk in chunks],
-        "relevant": {str(one.get("chunk_id")): one.get("relevance_score") for one in gold},
+        "relevant": {
+            str(passage.get("chunk_id")): passage.get("relevance_score") for passage in gold
+        },
         "citations": [
-            one.get("chunk_id") for one in check_records(response.get("citations"), "citations")
+            citation.get("chunk_id")
+            for citation in check_records(response.get("citations"), "citations")
         ],
         "answerable": not question.get("is_unanswerable"),
         **{key: question.get(key) for key in _OF_QUESTION},

@@ -1,4 +1,4 @@
-"""RAGChecker's JSON: claims, what entails them, and the metrics of each query."""
+"""RAGChecker's JSON: claims, the texts that entail them, and the metrics of each query."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _metric(name: str, group: str, description: str, *, higher: bool = True) -> 
     )
 
 
-# RAGChecker's precision is one of claims, not of documents: it goes by a name of its own.
+# RAGChecker's precision is about claims, not about documents, so it has a name of its own.
 _METRICS: dict[str, Metric] = {
     "precision": _metric(
         "claim_precision", "generation", "The share of the answer's claims that are correct."
@@ -91,9 +91,9 @@ def _recognise(source: Source) -> float:
 
 
 def read_ragchecker(source: Source) -> list[ScoreFile]:
-    """Read the JSON that RAGChecker writes once it has evaluated.
+    """Read the JSON that RAGChecker writes after the evaluation.
 
-    Where there is nothing to score RAGChecker writes 0; here such a score is not applicable. The
+    If there is nothing to score, RAGChecker writes 0; here such a score is not applicable. The
     metrics of the whole file, in percent, are left out.
 
     Parameters
@@ -104,9 +104,9 @@ def read_ragchecker(source: Source) -> list[ScoreFile]:
     Raises
     ------
     ReaderError
-        If it holds no metrics: it is the input, or was not evaluated yet.
+        If the file contains no metrics: it is the input, or was not evaluated yet.
     ShapeError
-        If a part of it is of another shape; `read` tells of which file.
+        If a part of it has another shape.
     """
     rows = check_records(check_object(source.document, "the document").get("results"), "results")
     if not rows:
@@ -114,13 +114,13 @@ def read_ragchecker(source: Source) -> list[ScoreFile]:
     names = list(dict.fromkeys(name for row in rows for name in _metrics(row)))
     if not names:
         raise source.error(
-            f"these {len(rows)} results have no metrics: it is RAGChecker's input, or was checked "
-            "but not evaluated. Evaluate it with RAGChecker, and pass the file that is written then"
+            f"these {len(rows)} results have no metrics: the file is RAGChecker's input, or was "
+            "checked but not evaluated. Evaluate it with RAGChecker, and pass the resulting file"
         )
     columns = columns_of(_details(row) for row in rows)
-    scored = {name: _scored(name, rows) for name in names}
-    for of_metric, _ in scored.values():
-        columns |= of_metric
+    scored = {name: _metric_columns(name, rows) for name in names}
+    for metric_columns, _ in scored.values():
+        columns |= metric_columns
     return [
         ScoreFile(
             frame_of(columns),
@@ -135,10 +135,10 @@ def read_ragchecker(source: Source) -> list[ScoreFile]:
 def _notes(n_empty: Mapping[str, int]) -> Iterable[str]:
     empty = {name: n for name, n in n_empty.items() if n}
     if empty:
-        told = [f"{name} ({n})" for name, n in empty.items()]
+        counts = [f"{name} ({n})" for name, n in empty.items()]
         yield (
-            "RAGChecker wrote 0 where there was nothing to score, and its own means count that; "
-            f"here it is not applicable: {', '.join(told)}"
+            "RAGChecker wrote 0 if there was nothing to score, and its own means count that; here "
+            f"the score is not applicable: {', '.join(counts)}"
         )
 
 
@@ -147,50 +147,47 @@ def _metrics(row: JsonObject) -> JsonObject:
 
 
 def _details(row: JsonObject) -> dict[str, Any]:
-    found: dict[str, Any] = {ours: row.get(theirs) for theirs, ours in _DETAILS.items()}
+    details: dict[str, Any] = {ours: row.get(theirs) for theirs, ours in _DETAILS.items()}
     contexts = row.get("retrieved_context")
     docs = contexts if isinstance(contexts, list) else []
-    found["contexts"] = [doc.get("text") if isinstance(doc, dict) else doc for doc in docs]
-    found["retrieved"] = [doc.get("doc_id") if isinstance(doc, dict) else None for doc in docs]
-    if all(doc_id is None for doc_id in found["retrieved"] or []):
-        del found["retrieved"]
+    details["contexts"] = [doc.get("text") if isinstance(doc, dict) else doc for doc in docs]
+    details["retrieved"] = [doc.get("doc_id") if isinstance(doc, dict) else None for doc in docs]
+    if all(doc_id is None for doc_id in details["retrieved"] or []):
+        del details["retrieved"]
     rest = {
         key: value
         for key, value in row.items()
         if key not in (*_DETAILS, "retrieved_context", "metrics") and value is not None
     }
-    taken = {*found, *_METRICS}
-    return found | {f"ragchecker.{k}" if k in taken else k: rest[k] for k in rest}
+    taken = {*details, *_METRICS}
+    return details | {f"ragchecker.{k}" if k in taken else k: rest[k] for k in rest}
 
 
-# -- what there was to score
+# -- scores that do not apply
 
 
-def _scored(name: str, rows: list[JsonObject]) -> tuple[dict[str, list[Any]], int]:
-    """The columns of a metric, 0 of nothing being not applicable, and how many of those there are.
-
-    "n/a" is the cell that says so.
-    """
+def _metric_columns(name: str, rows: list[JsonObject]) -> tuple[dict[str, list[Any]], int]:
+    """The columns of a metric, and the number of its scores of 0 that are not applicable."""
     cells = [_metrics(row).get(name) for row in rows]
-    lacking = [
-        _lacking(name, row) if _is_zero(cell) else None
+    reasons = [
+        _missing_need(name, row) if _is_zero(cell) else None
         for cell, row in zip(cells, rows, strict=True)
     ]
-    told = ["n/a" if why else cell for cell, why in zip(cells, lacking, strict=True)]
-    return score_columns(name, told, lacking), sum(why is not None for why in lacking)
+    scores = ["n/a" if reason else cell for cell, reason in zip(cells, reasons, strict=True)]
+    return score_columns(name, scores, reasons), sum(reason is not None for reason in reasons)
 
 
 def _is_zero(cell: object) -> bool:
     return isinstance(cell, int | float) and not isinstance(cell, bool) and cell == 0
 
 
-def _lacking(name: str, row: JsonObject) -> str | None:
-    """What a metric of this query had nothing to count over; None where it had something."""
-    return next((said for is_lacking, said in _NEEDS.get(name, ()) if is_lacking(row)), None)
+def _missing_need(name: str, row: JsonObject) -> str | None:
+    """Why a metric had nothing to count for this query; None if it had something."""
+    return next((reason for is_missing, reason in _NEEDS.get(name, ()) if is_missing(row)), None)
 
 
 def _is_empty(*keys: str) -> Callable[[JsonObject], bool]:
-    """Whether one of the lists is there, and empty."""
+    """A function that says whether one of the lists is present, and empty."""
     return lambda row: any(row.get(key) == [] for key in keys)
 
 
@@ -199,11 +196,11 @@ def _nothing_retrieved(row: JsonObject) -> bool:
 
 
 def _nothing_recalled(row: JsonObject) -> bool:
-    """Whether no claim of the reference is in any context: there was nothing to make use of."""
-    found = row.get("retrieved2answer")
-    if not isinstance(found, list) or not found:
+    """Whether no claim of the reference is in any context, so that nothing could be used."""
+    claims = row.get("retrieved2answer")
+    if not isinstance(claims, list) or not claims:
         return False
-    labels = [label for claim in found if isinstance(claim, list) for label in claim]
+    labels = [label for claim in claims if isinstance(claim, list) for label in claim]
     return bool(labels) and "Entailment" not in labels
 
 
@@ -212,6 +209,7 @@ _NO_REFERENCE = (_is_empty("gt_answer_claims", "response2answer"), "the referenc
 _NO_CONTEXT = (_nothing_retrieved, "nothing was retrieved")
 _NO_USE = (_nothing_recalled, "no claim of the reference was retrieved")
 
+# The conditions under which a metric has nothing to count, and why.
 _NEEDS: dict[str, tuple[tuple[Callable[[JsonObject], bool], str], ...]] = {
     "precision": (_NO_ANSWER,),
     "recall": (_NO_REFERENCE,),

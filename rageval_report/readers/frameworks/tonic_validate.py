@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,6 +9,7 @@ import pandas as pd
 
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.cell_values import parse_list
 from rageval_report.readers.json_shapes import check_object, is_records
 from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
@@ -17,7 +17,7 @@ from rageval_report.scores.metric import Kind, Metric
 from rageval_report.types import JsonObject
 
 _SURE = 0.95
-# What a row must hold; a run's row has its scores in an object, a table's row in columns.
+# The fields of a row; in a run its scores are an object, in a table they are columns.
 _MARKS = {"reference_question", "llm_answer"}
 _DETAILS = {
     "reference_question": "question",
@@ -26,7 +26,6 @@ _DETAILS = {
     "llm_context": "contexts",
 }
 _FAILED = "Tonic Validate could not score it and keeps no reason"
-_LONGEST_LITERAL = 1_000_000
 
 
 def _metric(
@@ -49,8 +48,8 @@ def _metric(
     )
 
 
-# What the framework's own metrics are; metrics of a user's own bear any name. Its similarity is a
-# grade of 0 to 5, not one of embeddings, and goes by a name of its own.
+# The framework's own metrics; those of a user may have any name. Its similarity is a grade from 0
+# to 5, and not one of embeddings, so it has a name of its own.
 _METRICS: dict[str, Metric] = {
     "answer_similarity": _metric(
         "answer_similarity_grade",
@@ -75,13 +74,13 @@ _METRICS: dict[str, Metric] = {
         "augmentation_accuracy",
         "generation",
         "proportion",
-        "The share of the contexts of which something is in the answer.",
+        "The share of the contexts from which something is in the answer.",
     ),
     "augmentation_precision": _metric(
         "augmentation_precision",
         "generation",
         "proportion",
-        "The share of the relevant contexts of which something is in the answer.",
+        "The share of the relevant contexts from which something is in the answer.",
     ),
     "retrieval_precision": _metric(
         "retrieval_precision",
@@ -114,7 +113,7 @@ def _recognise(source: Source) -> float:
 
 
 def _rows_of(document: object) -> list[JsonObject]:
-    """The rows of a run: alone, as the run holds them, or as they are uploaded."""
+    """The rows of a run: as a list, as the run holds them, or as they are uploaded."""
     if isinstance(document, dict):
         document = document.get("run_data", document.get("data"))
     if not isinstance(document, list) or not is_records(document):
@@ -125,50 +124,53 @@ def _rows_of(document: object) -> list[JsonObject]:
 def read_tonic_validate(
     source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
 ) -> list[ScoreFile]:
-    """Read a run of Tonic Validate: its JSON, or a table with a column a metric.
+    """Read a run of Tonic Validate: its JSON, or a table with one column per metric.
 
-    The question's text is the id. A score that is null failed.
+    The question's text identifies the query. A score that is null has failed.
 
     Parameters
     ----------
     source : Source
         The file.
     columns : iterable of str, optional
-        Of a table, which columns to keep besides the questions.
+        The columns of a table to read besides the questions.
     query_id : str, optional
-        Of a table, the column of ids.
+        The column of ids of a table.
 
     Raises
     ------
     ReaderError
-        If it is no run.
+        If the file is not a run.
     ShapeError
-        If a row is of another shape; `read` tells of which file.
+        If a row has another shape.
     """
     rows = _rows_of(source.document_or_none())
     if rows:
-        return [_of_run(source, rows)]
-    return [_of_table(source, columns, query_id)]
+        return [_read_run(source, rows)]
+    return [_read_scores_table(source, columns, query_id)]
 
 
 # -- JSON
 
 
-def _of_run(source: Source, rows: list[JsonObject]) -> ScoreFile:
+def _read_run(source: Source, rows: list[JsonObject]) -> ScoreFile:
     document = source.document
     run = document if isinstance(document, dict) else {}
     names = dict.fromkeys(name for row in rows for name in _scores(row))
-    asked = (*check_object(run.get("overall_scores"), "overall_scores"), *names)
-    found = columns_of(_details(row) for row in rows)
-    for name in dict.fromkeys(asked):
+    overall = check_object(run.get("overall_scores"), "overall_scores")
+    metrics = tuple(dict.fromkeys((*overall, *names)))
+    columns = columns_of(_details(row) for row in rows)
+    for name in metrics:
         cells = [_scores(row).get(name) for row in rows]
         has_failed = [name in _scores(row) and _scores(row)[name] is None for row in rows]
-        found |= score_columns(name, cells, [_FAILED if one else None for one in has_failed])
+        columns |= score_columns(
+            name, cells, [_FAILED if failed else None for failed in has_failed]
+        )
     return ScoreFile(
-        frame_of(found),
+        frame_of(columns),
         source.stem,
-        metrics={name: _METRICS[name] for name in asked if name in _METRICS},
-        metric_columns=tuple(dict.fromkeys(asked)),
+        metrics={name: _METRICS[name] for name in metrics if name in _METRICS},
+        metric_columns=metrics,
         notes=tuple(_notes(run)),
     )
 
@@ -191,7 +193,9 @@ def _notes(run: JsonObject) -> Iterable[str]:
 # -- tables
 
 
-def _of_table(source: Source, columns: Iterable[str] | None, query_id: str | None) -> ScoreFile:
+def _read_scores_table(
+    source: Source, columns: Iterable[str] | None, query_id: str | None
+) -> ScoreFile:
     if not _MARKS & set(header_of(source)):
         raise source.error(
             "expected a run of Tonic Validate: JSON with run_data, or a table with the columns "
@@ -200,23 +204,13 @@ def _of_table(source: Source, columns: Iterable[str] | None, query_id: str | Non
     table = read_table(source, columns=columns, query_id=query_id)
     frame = table.frame.rename(columns=_DETAILS)
     if "contexts" in frame:
-        frame = frame.assign(contexts=pd.Series(map(_list_of, frame["contexts"]), dtype=object))
+        frame = frame.assign(contexts=pd.Series(map(parse_list, frame["contexts"]), dtype=object))
     return ScoreFile(
         frame,
         source.stem,
         metrics={name: _METRICS[name] for name in frame if name in _METRICS},
         notes=table.notes,
     )
-
-
-def _list_of(cell: object) -> object:
-    """The list that a cell spells as Python does; any other cell as it is."""
-    if not isinstance(cell, str) or not cell.startswith("[") or len(cell) > _LONGEST_LITERAL:
-        return cell
-    try:
-        return ast.literal_eval(cell)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return cell
 
 
 TONIC_VALIDATE = Reader(

@@ -1,7 +1,7 @@
-"""What the tools of information retrieval write: trec_eval's output query by query, pytrec_eval's.
+"""The outputs of trec_eval and pytrec_eval, with scores of each query.
 
-Runs, judgments and BEIR's means are no scores of queries; they are known, so that the error can say
-what to do with them.
+Rankings, judgments and BEIR's means are not scores of queries. They are recognised only so that the
+error can say what to do with them.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _STEMS = (
     *("rbp", "rbp_resid", "unj"),
 )
 _MEASURE = re.compile(rf"({'|'.join(_STEMS)})(_[-\d.,=]+)?|prefs_\w+")
-# These always have a cutoff; without one somebody else's metric is meant.
+# These always have a cutoff; without one the name is that of another tool's metric.
 _CUT = frozenset("P recall success relative_P map_cut ndcg_cut iprec_at_recall rbp_resid".split())
-# Numbers and texts about the ranking that say nothing of how good it is.
+# Numbers and texts about the ranking that are not measures of its quality.
 _TEXTS = re.compile(r"relstring(_\d+)?|runid")
 _COUNTS = re.compile(r"num_\w+|relstring(_\d+)?|rbp_resid(_.+)?|unj_\d+|runid")
 
-# What BEIR's and others' means are called, as "NDCG@10".
+# The names of means that BEIR and others write, such as "NDCG@10".
 _MEAN = re.compile(r"(NDCG|MAP|Recall|R_cap|P|MRR|Hole|Accuracy|Precision|R)@\d+", re.IGNORECASE)
 
 _HOW = (
@@ -66,13 +66,13 @@ def is_measure(name: str) -> bool:
 
 def _recognise_output(source: Source) -> float:
     fields = [line.split(maxsplit=2) for line in _first_lines(source)]
-    if not fields or not all(len(one) == 3 and is_measure(one[0]) for one in fields):
+    if not fields or not all(len(words) == 3 and is_measure(words[0]) for words in fields):
         return 0.0
     return _SURE
 
 
 def _first_lines(source: Source) -> list[str]:
-    """The first lines but comments, without the last, which may be cut in the middle."""
+    """The first lines that are not comments, without the last, which may be cut."""
     if not source.is_text:
         return []
     every = head_text(source.head).splitlines()
@@ -81,7 +81,7 @@ def _first_lines(source: Source) -> list[str]:
 
 
 def read_trec_eval(source: Source) -> list[ScoreFile]:
-    r"""Read what ``trec_eval -q`` printed: a measure, a query and a value a line.
+    r"""Read the output of ``trec_eval -q``: a measure, a query and a value per line.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def read_trec_eval(source: Source) -> list[ScoreFile]:
     Raises
     ------
     ReaderError
-        If a line has another form, a value stands there twice, or only means are there.
+        If a line has another form, a value appears twice, or the file contains only means.
 
     Examples
     --------
@@ -100,8 +100,8 @@ def read_trec_eval(source: Source) -> list[ScoreFile]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "bm25.txt"
     ...     _ = path.write_text("map\t301\t0.0324\nmap\t302\t0.5\nmap\tall\t0.2662\n")
-    ...     [found] = read_trec_eval(Source(path))
-    >>> found.pipeline, found.frame["map"].tolist()
+    ...     [run] = read_trec_eval(Source(path))
+    >>> run.pipeline, run.frame["map"].tolist()
     ('bm25', [0.0324, 0.5])
     """
     queries: dict[str, dict[str, Any]] = {}
@@ -110,22 +110,22 @@ def read_trec_eval(source: Source) -> list[ScoreFile]:
         cells = summary if query == _SUMMARY else queries.setdefault(query, {"query_id": query})
         if measure in cells:
             raise source.error(
-                f"{measure!r} of query {query!r} stands there twice; are there two outputs in one "
-                "file? Part them",
+                f"{measure!r} of query {query!r} appears twice; are there two outputs in one file? "
+                "Split them",
                 line=line,
             )
         cells[measure] = value
     if not queries:
         raise source.error(
-            f"it holds the means over all queries alone ({named(summary)}); run trec_eval with -q "
-            "for a value a query"
+            f"the file contains only means over all queries ({named(summary)}); run trec_eval with "
+            "-q for the values of each query"
         )
     columns = columns_of(queries.values())
     return [_score_file(source.stem, columns, _notes_of_output(summary))]
 
 
 def _triples(source: Source) -> Iterator[tuple[int, str, str, Any]]:
-    """The number of each line, and the measure, the query and the value that it holds."""
+    """The number, the measure, the query and the value of each line."""
     for number, line in enumerate(source.text.splitlines(), 1):
         fields = line.split(maxsplit=2)
         if not fields:
@@ -186,7 +186,7 @@ def _is_number(value: object) -> bool:
 
 
 def read_pytrec_eval(source: Source) -> list[ScoreFile]:
-    """Read what pytrec_eval's evaluator gave, as JSON: ``{query: {measure: value}}``.
+    """Read the result of pytrec_eval's evaluator as JSON: ``{query: {measure: value}}``.
 
     Parameters
     ----------
@@ -196,34 +196,34 @@ def read_pytrec_eval(source: Source) -> list[ScoreFile]:
     Raises
     ------
     ReaderError
-        If it is no object of objects of numbers.
+        If the document is not an object of objects of numbers.
     ShapeError
-        If it is no object; `read` tells of which file.
+        If the document is not an object.
     """
     document = check_object(source.document, "the document")
     rows = _rows_of_numbers(document)
     if not rows:
-        raise source.error("expected {query: {measure: value}}, the values numbers")
-    kept = {query: row for query, row in rows.items() if query != _SUMMARY}
-    if not kept:
-        raise source.error("it holds the means over all queries alone")
-    columns = columns_of({"query_id": query, **row} for query, row in kept.items())
+        raise source.error("expected {query: {measure: value}} with numbers as values")
+    queries = {query: row for query, row in rows.items() if query != _SUMMARY}
+    if not queries:
+        raise source.error("the file contains only means over all queries")
+    columns = columns_of({"query_id": query, **row} for query, row in queries.items())
     absent = [name for name, cells in columns.items() if any(cell is None for cell in cells)]
-    notes = [f"not every query has {named(absent)}"] if absent else []
-    if len(kept) < len(rows):
+    notes = [f"some queries have no {named(absent)}"] if absent else []
+    if len(queries) < len(rows):
         notes.append(f"the row {_SUMMARY!r} is left out")
     return [_score_file(source.stem, columns, notes)]
 
 
-# -- what is no file of scores
+# -- files without scores of queries
 
 
 def _recognise_rankings(source: Source) -> float:
-    return _SURE if _what_it_is(source) else _mark_of_json_rankings(source)
+    return _SURE if _kind_of_rankings(source) else _mark_of_json_rankings(source)
 
 
-def _what_it_is(source: Source) -> str | None:
-    """Which file of rankings this is; None where it is none, or not surely."""
+def _kind_of_rankings(source: Source) -> str | None:
+    """The kind of a file of rankings; None if it is not one, or not surely."""
     if source.starts_like_json:
         return "BEIR's means over all queries" if _are_means(source.document_or_none()) else None
     lines = [line.split() for line in _first_lines(source)]
@@ -277,14 +277,14 @@ def _table_of_rankings(header: Iterable[str]) -> str | None:
 
 
 def _mark_of_json_rankings(source: Source) -> float:
-    """``{query: {document: number}}`` is a run or judgments where queries have other documents."""
+    """``{query: {document: number}}`` is a ranking or judgments if queries differ in documents."""
     rows = _rows_of_numbers(source.document_or_none())
     keys = {frozenset(row) for row in islice(rows.values(), _SAMPLE)}
     return 0.75 if len(keys) > 1 and len(frozenset.intersection(*keys)) == 0 else 0.0
 
 
 def read_rankings(source: Source) -> list[ScoreFile]:
-    """Say what is to be done with runs and judgments, which hold no scores of queries.
+    """Raise an error that says what to do with rankings and judgments.
 
     Parameters
     ----------
@@ -296,16 +296,16 @@ def read_rankings(source: Source) -> list[ScoreFile]:
     ReaderError
         Always.
     """
-    raise _refusal(source, _what_it_is(source) or "rankings or judgments as JSON")
+    raise _refusal(source, _kind_of_rankings(source) or "rankings or judgments as JSON")
 
 
 def _refusal(source: Source, what: str) -> ReaderError:
-    return source.error(f"this looks like {what}, and holds no scores query by query. {_HOW}")
+    return source.error(f"this looks like {what}, without scores of queries. {_HOW}")
 
 
 TREC_EVAL = Reader(
     "trec_eval",
-    "what trec_eval -q printed: measure, query and value, a line each",
+    "the output of trec_eval -q: a measure, a query and a value per line",
     _recognise_output,
     read_trec_eval,
     ("encoding",),

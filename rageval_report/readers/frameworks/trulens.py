@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,18 +34,18 @@ _APP = ("app_name", "app_version", "app_id")
 _RESULT_IDS = frozenset(("feedback_result_id", "feedback_definition_id"))
 _EVENTS = frozenset(("record_attributes", "record_type", "resource_attributes", "trace"))
 
-# The columns of a record that are no metrics.
+# The columns of a record that are not metrics.
 _DETAILS = frozenset(
     "app_id app_name app_version type record_id conversation_id input_id input output tags ts "
     "latency total_tokens total_cost eval_cost eval_cost_snowflake cost_currency num_events "
     "sampled sample_rate eval_decision_reason is_match".split()
 )
-# Whole traces, and what other columns say as well.
+# Whole traces, and copies of other columns.
 _TRACES = ("app_json", "record_json", "cost_json", "perf_json")
 _CALLS, _COST = "_calls", " feedback cost in "
 _SEVERAL = ":::"  # between a metric that gives several scores and the name of each
 
-# TruLens's mark for a judge's answer that it could not read.
+# TruLens writes -1 if it could not read the judge's answer.
 _UNREADABLE = -1.0
 _NOT_READ = "the judge's answer could not be read; TruLens writes -1"
 
@@ -66,27 +67,27 @@ def _is_long(header: frozenset[str]) -> bool:
 def read_trulens(
     source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
 ) -> list[ScoreFile]:
-    r"""Read a frame of TruLens from any kind of table: a pipeline a version of an app.
+    r"""Read a frame of TruLens from any kind of table: one pipeline per version of an app.
 
-    The frame is what ``get_records_and_feedback()`` or ``get_feedback()`` gives. Ids of records
-    differ from run to run, so the text of the input makes the ids. Directions stand in the file.
-    A blank score failed where its metric was called, and is missing where it was not; -1 among
-    shares is TruLens's mark for an answer of a judge that it could not read. Traces are left out,
-    of the calls of metrics all but what the judges explained.
+    The frame is the result of ``get_records_and_feedback()`` or ``get_feedback()``. Ids of records
+    differ from run to run, so the text of the input identifies the query. The file holds the
+    directions. A blank score has failed if its metric was called, and is missing otherwise; -1
+    among proportions means that TruLens could not read the judge's answer. Traces are left out,
+    and so are the calls of metrics except for the judges' explanations.
 
     Parameters
     ----------
     source : Source
         The file.
     columns : iterable of str, optional
-        Which columns to read besides the ids.
+        The columns to read besides the ids.
     query_id : str, optional
         The column of ids.
 
     Raises
     ------
     ReaderError
-        If it is no such table, holds events instead of scores, or cannot be read.
+        If the file is not such a table, contains events instead of scores, or cannot be read.
 
     Examples
     --------
@@ -99,42 +100,41 @@ def read_trulens(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "records.csv"
     ...     _ = path.write_text(text)
-    ...     found = read_trulens(Source(path))
-    >>> [one.pipeline for one in found], found[0].metrics
+    ...     files = read_trulens(Source(path))
+    >>> [file.pipeline for file in files], files[0].metrics
     (['v1', 'v2'], {'bias': {'greater_is_better': False}})
     """
     header = frozenset(header_of(source))
     if header >= _EVENTS:
         raise source.error(
-            "these are TruLens's events, one a span; expected one row a record. Write what "
-            "get_records_and_feedback() gives instead"
+            "these are TruLens's events, one per span; expected one row per record. Write the "
+            "result of get_records_and_feedback() instead"
         )
     is_long = _is_long(header)
-    kept = None if is_long else _with_companions(header, columns)
-    table = read_table(source, columns=kept, query_id=query_id)
-    frame = _with_texts_of_versions(source, table.frame.rename(columns=str))
+    selected = None if is_long else _with_companions(header, columns)
+    table = read_table(source, columns=selected, query_id=query_id)
+    frame = _with_text_versions(source, table.frame.rename(columns=str))
     rows = pivot_results(frame) if is_long else frame
-    found = []
+    files = []
     for name, row_numbers in _pipelines(rows, source.stem):
-        one = _score_file(name, rows.iloc[row_numbers].reset_index(drop=True), query_id)
-        notes = (*table.notes, *one.notes)
-        found.append(ScoreFile(one.frame, name, one.metrics, one.metric_columns, notes))
-    return found
+        file = _score_file(name, rows.iloc[row_numbers].reset_index(drop=True), query_id)
+        files.append(replace(file, notes=(*table.notes, *file.notes)))
+    return files
 
 
 def _with_companions(
     header: frozenset[str], columns: Iterable[str] | None
 ) -> frozenset[str] | None:
-    """The columns asked for, those that stand beside them, and those that tell apps apart."""
+    """The requested columns, their companions, and the columns that identify apps."""
     if columns is None:
         return None
-    asked = frozenset((columns,) if isinstance(columns, str) else columns)
-    beside = {f"{name}{ending}" for name in asked for ending in (_CALLS, DIRECTION)}
-    return asked | (header & {*beside, *_APP, "cost_currency"})
+    requested = frozenset((columns,) if isinstance(columns, str) else columns)
+    companions = {f"{name}{ending}" for name in requested for ending in (_CALLS, DIRECTION)}
+    return requested | (header & {*companions, *_APP, "cost_currency"})
 
 
-def _with_texts_of_versions(source: Source, frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with names of apps as they are written: the versions 1.1 and 1.10 differ."""
+def _with_text_versions(source: Source, frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with the names of apps as text, because the versions 1.1 and 1.10 differ."""
     texts = {
         name: read_table(source, columns=[name], query_id=name).frame[name]
         for name in _APP
@@ -162,7 +162,7 @@ def _pipelines(frame: pd.DataFrame, otherwise: str) -> list[tuple[str, list[int]
 
 
 def _texts_of(frame: pd.DataFrame, name: str) -> list[str]:
-    """The cells as texts, "" where there is none."""
+    """The cells as texts, "" for a blank cell."""
     if name not in frame:
         return [""] * len(frame)
     return [json_text(cell) or "" for cell in frame[name].tolist()]
@@ -173,15 +173,15 @@ def _score_file(name: str, rows: pd.DataFrame, query_id: str | None) -> ScoreFil
     columns, notes = _own_details(rows, metrics, query_id)
     spent = _spent(rows)
     for metric in metrics:
-        columns |= _of_metric(rows, metric)
+        columns |= _metric_columns(rows, metric)
     frame = pd.DataFrame({**columns, **spent})
     directions = {metric: _direction(rows, metric) for metric in metrics}
-    told: dict[str, Override] = {
+    overrides: dict[str, Override] = {
         metric: {"greater_is_better": direction}
         for metric, direction in directions.items()
         if direction is not None
     }
-    return ScoreFile(frame, name, told, (*metrics, *spent), tuple(notes))
+    return ScoreFile(frame, name, overrides, (*metrics, *spent), tuple(notes))
 
 
 # -- details
@@ -195,7 +195,7 @@ def _own_details(
         for metric in metrics
         for ending in (_CALLS, DIRECTION, _COST, STATE, REASON)
     )
-    left = {*metrics, *_TRACES, "input", "output", "latency", "total_tokens"} - {query_id}
+    unused = {*metrics, *_TRACES, "input", "output", "latency", "total_tokens"} - {query_id}
     columns: dict[str, Any] = {}
     notes = []
     if "input" in rows:
@@ -209,21 +209,21 @@ def _own_details(
     if "output" in rows:
         columns["answer"] = [text or None for text in _texts_of(rows, "output")]
     for label in map(str, rows):
-        if label not in left and not label.startswith(companions):
+        if label not in unused and not label.startswith(companions):
             columns.setdefault(label, rows[label])
     return columns, notes
 
 
 def _spent(rows: pd.DataFrame) -> dict[str, Any]:
-    """Seconds, tokens and dollars; of other currencies the column stays a detail."""
-    found = {}
+    """The columns of latency, tokens and cost; a cost in another currency stays a detail."""
+    spent = {}
     if "latency" in rows:
-        found["latency_ms"] = _numbers(rows["latency"]) * 1000.0
+        spent["latency_ms"] = _numbers(rows["latency"]) * 1000.0
     if "total_tokens" in rows:
-        found["total_tokens"] = _numbers(rows["total_tokens"])
+        spent["total_tokens"] = _numbers(rows["total_tokens"])
     if "total_cost" in rows and set(_texts_of(rows, "cost_currency")) <= {"", "USD"}:
-        found["cost_usd"] = _numbers(rows["total_cost"])
-    return {name: numbers for name, numbers in found.items() if not np.isnan(numbers).all()}
+        spent["cost_usd"] = _numbers(rows["total_cost"])
+    return {name: numbers for name, numbers in spent.items() if not np.isnan(numbers).all()}
 
 
 def _numbers(cells: pd.Series) -> np.ndarray:
@@ -234,19 +234,19 @@ def _numbers(cells: pd.Series) -> np.ndarray:
 
 
 def _metrics_of(rows: pd.DataFrame) -> list[str]:
-    """The columns with calls, a direction or a cost beside them, and all others of numbers.
+    """The columns with a column of calls, directions or costs, and all other columns of numbers.
 
     A metric that failed on every record may have no column of its own.
     """
     labels = [str(label) for label in rows]
-    told = {label.removesuffix(DIRECTION) for label in labels if label.endswith(DIRECTION)}
-    told |= {label.partition(_COST)[0] for label in labels if _COST in label}
+    named = {label.removesuffix(DIRECTION) for label in labels if label.endswith(DIRECTION)}
+    named |= {label.partition(_COST)[0] for label in labels if _COST in label}
     called = [label for label in labels if label.endswith(_CALLS) and _holds_calls(rows[label])]
-    told |= {label.removesuffix(_CALLS) for label in called}
-    alone = [label for label in labels if label in told or _may_be_metric(rows[label])]
-    several = {label.partition(_SEVERAL)[0] for label in alone if _SEVERAL in label}
-    without = [name for name in sorted(told) if name not in labels and name not in several]
-    return alone + without
+    named |= {label.removesuffix(_CALLS) for label in called}
+    present = [label for label in labels if label in named or _may_be_metric(rows[label])]
+    several = {label.partition(_SEVERAL)[0] for label in present if _SEVERAL in label}
+    absent = [name for name in sorted(named) if name not in labels and name not in several]
+    return present + absent
 
 
 def _holds_calls(cells: pd.Series) -> bool:
@@ -265,20 +265,22 @@ def _may_be_metric(cells: pd.Series) -> bool:
     )
 
 
-def _of_metric(rows: pd.DataFrame, metric: str) -> dict[str, Any]:
-    """A metric's scores; of those that are missing the state and the reason."""
+def _metric_columns(rows: pd.DataFrame, metric: str) -> dict[str, Any]:
+    """The columns of a metric's scores, states and reasons."""
     read = read_cells(_cells(rows, metric))
     numbers = read.numbers.copy()
-    is_unreadable = (numbers == _UNREADABLE) & _are_shares(numbers[numbers != _UNREADABLE])
+    is_unreadable = (numbers == _UNREADABLE) & _are_proportions(numbers[numbers != _UNREADABLE])
     numbers[is_unreadable] = np.nan
-    told = zip(*(_cells(rows, f"{metric}{end}") for end in (_CALLS, STATE, REASON)), strict=True)
+    companions = zip(
+        *(_cells(rows, f"{metric}{end}") for end in (_CALLS, STATE, REASON)), strict=True
+    )
     states, reasons = [], []
-    for row, (calls, state, reason) in enumerate(told):
+    for row, (calls, state, reason) in enumerate(companions):
         unscored = FAILED if is_unreadable[row] or _was_called(calls) else state or MISSING
         is_missing = read.states[row] == MISSING or is_unreadable[row]
         states.append(unscored if is_missing else read.states[row])
-        why = _NOT_READ if is_unreadable[row] else read.reasons[row] or reason
-        reasons.append(why or judge_explanation(calls))
+        own_reason = _NOT_READ if is_unreadable[row] else read.reasons[row] or reason
+        reasons.append(own_reason or judge_explanation(calls))
     return {metric: numbers, **state_columns(metric, states, reasons)}
 
 
@@ -286,9 +288,9 @@ def _cells(rows: pd.DataFrame, name: str) -> list[Any]:
     return rows[name].tolist() if name in rows else [None] * len(rows)
 
 
-def _are_shares(numbers: np.ndarray) -> bool:
-    given = numbers[~np.isnan(numbers)]
-    return bool(((given >= 0) & (given <= 1)).all())
+def _are_proportions(numbers: np.ndarray) -> bool:
+    present = numbers[~np.isnan(numbers)]
+    return bool(((present >= 0) & (present <= 1)).all())
 
 
 def _was_called(calls: object) -> bool:
@@ -298,15 +300,15 @@ def _was_called(calls: object) -> bool:
 
 
 def _direction(rows: pd.DataFrame, metric: str) -> bool | None:
-    """Whether higher is better; None where the file does not say, or says both."""
+    """Whether higher is better; None if the file does not say, or says both."""
     texts = {text.strip().lower() for text in _texts_of(rows, f"{metric}{DIRECTION}")} - {""}
-    told = {text in ("true", "1", "1.0") for text in texts}
-    return told.pop() if len(told) == 1 else None
+    directions = {text in ("true", "1", "1.0") for text in texts}
+    return directions.pop() if len(directions) == 1 else None
 
 
 TRULENS = Reader(
     "trulens",
-    "TruLens's frames of records with feedback, or of feedback results: one pipeline a version",
+    "TruLens's frames of records with feedback, or of feedback results: one pipeline per version",
     _recognise,
     read_trulens,
     ("columns", "encoding", "query_id"),

@@ -76,7 +76,7 @@ def test_ids_are_those_of_the_project_where_there_is_no_best_file(tmp_path):
 
 
 def test_a_module_without_ids_says_what_is_lacking(alone):
-    with pytest.raises(ReaderError, match=r"holds no query ids.*6 rows"):
+    with pytest.raises(ReaderError, match=r"contains no query ids.*6 rows"):
         read_one(alone(NODE / "0.parquet"))
 
 
@@ -84,7 +84,7 @@ def test_a_file_of_questions_with_other_rows_does_not_fit(alone):
     path = alone(NODE / "0.parquet")
     best = pd.read_parquet(NODE / "best_1.parquet")
     best.head(5).to_parquet(path.with_name("best_0.parquet"))
-    with pytest.raises(ReaderError, match="holds no query ids"):
+    with pytest.raises(ReaderError, match="contains no query ids"):
         read_one(path)
 
 
@@ -121,7 +121,9 @@ def test_without_a_summary_a_module_is_named_after_its_folder(alone):
 
 
 def test_a_summary_alone_names_the_files_with_the_queries(alone):
-    with pytest.raises(ReaderError, match=r"means over all queries; '0\.parquet', '1\.parquet'"):
+    with pytest.raises(
+        ReaderError, match=r"means over all queries; the queries are in '0\.parquet', '1\.parquet'"
+    ):
         read_one(alone(NODE / "summary.csv"))
 
 
@@ -129,7 +131,7 @@ def test_a_summary_does_not_lead_out_of_its_folder(alone):
     path = alone(NODE / "summary.csv")
     shutil.copy(NODE / "best_1.parquet", path.parent.parent / "best_1.parquet")
     path.write_text(path.read_text().replace("0.parquet", "../best_1.parquet"))
-    with pytest.raises(ReaderError, match="are not there"):
+    with pytest.raises(ReaderError, match="are missing from this folder"):
         read_one(path)
 
 
@@ -143,7 +145,7 @@ def test_a_module_that_cannot_be_read_is_told(tmp_path):
 
 
 def test_questions_alone_hold_no_scores():
-    with pytest.raises(ReaderError, match="it has no scores, only 'qid', 'query'"):
+    with pytest.raises(ReaderError, match="the file has no scores, only 'qid', 'query'"):
         read_one(GOLDEN / "data/qa.parquet")
 
 

@@ -72,7 +72,7 @@ def test_spans_within_a_case_are_left_out(write):
     rows = [case(scores={"f1": 1}, **root), case(span_id="s", root_span_id="r")]
     [found] = read(write(json.dumps(rows)))
     assert found.frame["f1"].tolist() == [1]
-    assert found.notes[0] == "1 rows are spans within a case and are left out"
+    assert found.notes[0] == "1 rows are inner spans of a case and are left out"
 
 
 def test_flat_columns_of_scores_are_read(frame_text):

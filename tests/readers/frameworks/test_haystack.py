@@ -82,7 +82,7 @@ def test_columns_kept_of_both_runs_go_to_each(tmp_path):
 
 
 def test_means_alone_are_refused_with_what_to_write_instead():
-    with pytest.raises(ReaderError, match=r"one mean a metric.*detailed_report\(\)"):
+    with pytest.raises(ReaderError, match=r"one mean per metric.*detailed_report\(\)"):
         read(GOLDEN / "aggregated.csv")
 
 
@@ -101,7 +101,7 @@ def test_results_without_inputs_are_refused(write):
 def test_scores_that_do_not_fit_the_inputs_are_refused(write, scores):
     run = {"run_name": "a", "inputs": {"questions": ["Who?"]}}
     run["results"] = {"sas": {"score": 0.5, "individual_scores": scores}}
-    with pytest.raises(ReaderError, match=r"lists? of one length|must be a list"):
+    with pytest.raises(ReaderError, match=r"lists? of equal length|must be a list"):
         read(write(json.dumps(run)))
 
 
@@ -183,7 +183,7 @@ def test_refusals_written_none_are_answers(real_data):
 
 def test_the_report_of_means_is_refused(real_data):
     name = "score_report_all-mpnet-base-v2__top_k=1__chunk_size=64.csv"
-    with pytest.raises(ReaderError, match="one mean a metric"):
+    with pytest.raises(ReaderError, match="one mean per metric"):
         read(real_data("haystack_aragog") / name)
 
 

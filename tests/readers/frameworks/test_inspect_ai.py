@@ -107,7 +107,7 @@ def test_a_scorer_that_raised_is_failed_with_its_error_and_the_others_keep_their
     assert row["failing_state"] == "failed"
     assert row["failing_reason"] == row["error"] == "RuntimeError('judge timed out')"
     assert row["letters"] == 0.0
-    assert "2 of 8 samples ended in an error; what they lack is failed" in found.notes
+    assert "2 of 8 samples ended in an error; their missing scores count as failed" in found.notes
 
 
 def test_a_scorer_that_gave_up_is_failed_with_its_explanation_in_each_of_its_metrics():
@@ -135,13 +135,15 @@ def test_questions_of_the_frame_are_those_of_the_log():
 
 
 def test_a_header_alone_is_refused_with_what_it_holds():
-    with pytest.raises(ReaderError, match=r"holds only aggregates \('letters accuracy', 'f1 mean'"):
+    with pytest.raises(
+        ReaderError, match=r"contains only aggregates \('letters accuracy', 'f1 mean'"
+    ):
         read(GOLDEN / "header.json")
 
 
 def test_a_frame_of_evaluations_is_refused_with_what_to_pass():
     assert recognise(Source(GOLDEN / "evals.csv")) == "inspect_ai"
-    with pytest.raises(ReaderError, match=r"a row an evaluation \(evals_df\).*samples_df"):
+    with pytest.raises(ReaderError, match=r"one row per evaluation \(evals_df\).*samples_df"):
         read(GOLDEN / "evals.csv")
 
 
@@ -165,7 +167,7 @@ def test_the_accuracy_of_a_public_document_is_that_of_its_results_and_its_status
     path = real_data("inspect_ai_logs/2025-05-12T20-28-13-04-00_popularity.json")
     [found] = read(path)
     assert found.frame["match"].mean() == pytest.approx(2 / 3)
-    assert "the log is of status 'cancelled', not 'success'" in found.notes
+    assert "the log has status 'cancelled', not 'success'" in found.notes
 
 
 def test_a_public_log_that_was_never_scored_has_no_score_and_says_so(real_data):
@@ -258,7 +260,7 @@ def test_scores_without_samples_are_read_from_the_reductions(read_log):
     reductions = [{"scorer": "m", "samples": [{"sample_id": 1, "value": 0.5}]}]
     found = read_log(None, reductions=reductions)
     assert found.frame[["query_id", "m"]].to_numpy().tolist() == [["1", 0.5]]
-    assert any("holds no samples" in note for note in found.notes)
+    assert any("contains no samples" in note for note in found.notes)
 
 
 def test_an_archive_without_its_header_is_still_running_or_was_killed(write):
@@ -266,7 +268,7 @@ def test_an_archive_without_its_header_is_still_running_or_was_killed(write):
     members = {"_journal/start.json": start, "samples/a_epoch_1.json": sample("a", {"m": 1})}
     [found] = read(write(zipped(members)))
     assert found.frame["m"].tolist() == [1.0]
-    assert "the log is of status 'started', not 'success'" in found.notes
+    assert "the log has status 'started', not 'success'" in found.notes
 
 
 def test_samples_in_chunks_are_read(write):
@@ -310,7 +312,7 @@ def test_another_zip_archive_is_not_inspect_s(write):
 
 def test_an_error_of_the_whole_run_is_told(read_log):
     found = read_log([sample("a", {"m": 1})], status="error", error={"message": "out of money"})
-    assert "the log is of status 'error', not 'success': out of money" in found.notes
+    assert "the log has status 'error', not 'success': out of money" in found.notes
 
 
 def test_a_sample_without_an_id_is_told_by_its_place(read_log):

@@ -93,7 +93,7 @@ def test_the_file_is_recognised(write):
 
 def test_a_score_is_the_mean_over_the_annotators(found):
     assert found.frame["naturalness"].tolist() == [3.0, 1.0]
-    note = "the mean over several annotators is the score of 'naturalness'"
+    note = "the score is the mean over several annotators for 'naturalness'"
     assert found.notes == (note,)
 
 
@@ -182,8 +182,10 @@ def test_a_judgement_outside_its_scale_failed_with_what_was_said(read_document):
     [found] = read_document(evaluations=evaluations)
     first = found.frame.iloc[0]
     assert first["naturalness_state"] == "failed"
-    assert first["naturalness_reason"].startswith("judged 'very', which is no number")
-    assert "1 judgements of 'naturalness' are no number and no value of its scale" in found.notes
+    assert first["naturalness_reason"].startswith("judged 'very', which is neither a number nor")
+    assert (
+        "1 judgements of 'naturalness' are neither numbers nor values of its scale" in found.notes
+    )
 
 
 def test_a_judgement_outside_its_scale_does_not_count_beside_others(read_document):
@@ -229,7 +231,7 @@ def test_a_range_that_the_scores_leave_is_that_of_a_chart(read_document):
     evaluations[0]["annotations"]["errors"] = said(system=12)
     [found] = read_document(evaluations=evaluations)
     assert checked(found).metrics["errors"].bounds is None
-    assert "scores of 'errors' go from 12 to 12; the range 0 to 9" in found.notes[-1]
+    assert "scores of 'errors' go from 12 to 12; the declared range 0 to 9" in found.notes[-1]
 
 
 def camel(value):

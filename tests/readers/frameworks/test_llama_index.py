@@ -83,7 +83,7 @@ def test_evaluators_are_joined_by_question_not_by_place(write):
 def test_without_scores_passing_is_the_score(write):
     [found] = read(write(json.dumps([result(passing=True), result(passing=False)])))
     assert found.frame["score"].tolist() == [1, 0]
-    assert "'score' has no scores: whether it passed is the score" in found.notes
+    assert "'score' has no scores: the score is whether it passed" in found.notes
 
 
 def test_another_table_is_refused(write):

@@ -130,7 +130,7 @@ def test_results_of_another_task_are_not_used(write):
     write(json.dumps(told), "results_1.json")
     [found] = read(write(lines(line(0, my_score=1.0)), "samples_toy.jsonl"))
     assert found.metrics == {}
-    assert any("is of another task, and is not used" in note for note in found.notes)
+    assert any("is for another task and is not used" in note for note in found.notes)
 
 
 def test_samples_without_a_time_take_the_only_results_there_are(write):
@@ -152,7 +152,10 @@ def test_fewer_samples_than_were_evaluated_are_told(write):
     told["n-samples"] = {"toy": {"effective": 5}}
     write(json.dumps(told), "results_1.json")
     [found] = read(write(lines(line(0, acc=1.0)), "samples_toy.jsonl"))
-    assert any("holds 1 documents; the results beside it say that 5" in one for one in found.notes)
+    assert any(
+        "contains 1 documents; the results in the same folder say that 5" in one
+        for one in found.notes
+    )
 
 
 # -- shapes
@@ -176,16 +179,16 @@ def test_lines_of_an_older_version_name_neither_hashes_nor_metrics(read_lines):
 def test_a_metric_over_all_documents_is_left_out_and_told(read_lines):
     found = read_lines(line(0, acc=1.0, mcc=[1, 0]))
     assert found.metric_columns == ("acc",)
-    assert "without a score a document, and so left out: 'mcc'" in found.notes
+    assert "left out, because they have no scores of documents: 'mcc'" in found.notes
 
 
 def test_predictions_without_scores_are_refused(read_lines):
-    with pytest.raises(ReaderError, match=r"'bypass' hold no score a document.*--predict_only"):
+    with pytest.raises(ReaderError, match=r"'bypass' have no scores of documents.*--predict_only"):
         read_lines(line(0, bypass=999))
 
 
 def test_a_document_twice_is_two_runs_in_one_file(read_lines):
-    with pytest.raises(ReaderError, match="doc_id 0 stands there twice with the filter 'none'"):
+    with pytest.raises(ReaderError, match="doc_id 0 appears twice with the filter 'none'"):
         read_lines(line(0, acc=1), line(0, acc=0))
 
 

@@ -80,7 +80,7 @@ def test_ids_are_the_tag_and_texts_labels_and_expectations_details(path):
     assert frame["tone"].tolist() == ["formal", "plain", "plain", "plain"]
     assert frame["topic"].tolist() == ["x", "x", "y", "y"]
     assert "query ids are taken from the tag 'query_id'" in found.notes
-    assert "labels, not scores, and so details: 'tone'" in found.notes
+    assert "kept as details, because they are labels and not scores: 'tone'" in found.notes
 
 
 # -- tables of metrics
@@ -160,7 +160,7 @@ def test_expectations_are_known_by_name_where_no_assessment_tells(read_frame):
 
 
 def test_a_frame_without_a_score_is_refused(read_frame):
-    with pytest.raises(ReaderError, match="none of 'tone' holds a score"):
+    with pytest.raises(ReaderError, match="none of 'tone' has a score"):
         read_frame({"trace_id": ["t"], "tone/value": ["formal"]})
 
 

@@ -70,11 +70,11 @@ def test_a_grade_that_is_invalid_and_a_sample_that_raised_are_failed_with_their_
     [found] = read(GOLDEN / "graded.jsonl")
     frame = found.frame.set_index("query_id")
     assert frame["score_state"].tolist() == ["scored", "scored", "failed", "failed"]
-    assert "none of those it was given" in frame.loc["sums.dev.3", "score_reason"]
+    assert "is not one of the choices" in frame.loc["sums.dev.3", "score_reason"]
     assert frame.loc["sums.dev.4", "score_reason"] == "TimeoutError: timed out"
     assert frame.loc["sums.dev.4", "error"] == "TimeoutError: timed out"
     assert frame["choice"].tolist()[:3] == ["A", "B", "__invalid__"]
-    assert "1 samples were never scored, and are failed: 'sums.dev.4'" in found.notes
+    assert "1 samples were never scored and count as failed: 'sums.dev.4'" in found.notes
 
 
 def test_a_frame_of_the_events_saved_as_csv_reads_alike(write):
@@ -141,5 +141,5 @@ def test_a_run_without_a_score_is_refused(read_events):
 
 def test_a_record_that_is_no_event_is_told_by_its_place(read_events):
     broken = {"run_id": "r", "event_id": 1, "data": {}, "type": "match"}
-    with pytest.raises(ReaderError, match="record 3 is no event: it lacks sample_id"):
+    with pytest.raises(ReaderError, match="record 3 is not an event: it lacks sample_id"):
         read_events(spec(), matched("a", True), broken)

@@ -70,7 +70,7 @@ def test_several_scores_of_one_name_are_averaged_and_noted(write):
     rows = [one_result("a", score(1.0), score(0.0), score(0.0, scoring_failed=True))]
     [found] = read(write(json.dumps(rows)))
     assert found.frame["tone"].tolist() == [0.5]
-    assert "several scores of a test case under one name, averaged: 'tone'" in found.notes
+    assert "averaged, because a test case has several scores of one name: 'tone'" in found.notes
 
 
 def test_without_ids_of_items_the_question_is_the_id(write):

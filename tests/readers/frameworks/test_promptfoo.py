@@ -289,5 +289,5 @@ def test_a_csv_row_with_a_cell_too_many_is_refused_with_its_line(write):
 
 def test_a_csv_with_an_open_quote_is_refused_with_its_line(write):
     lines = [f"q,[gpt] a,{BLOCK}", 'why?,"so,PASS,1.00,,,']
-    with pytest.raises(ReaderError, match="line 2: a quote is opened here and never closed"):
+    with pytest.raises(ReaderError, match="line 2: a quote in this row is never closed"):
         read(write("\n".join(lines)), reader="promptfoo")

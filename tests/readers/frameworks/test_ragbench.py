@@ -92,7 +92,7 @@ def test_rates_of_errors_are_better_when_lower():
 
 
 def test_one_number_for_the_whole_run_is_left_out_and_told():
-    note = "kept as one number for the whole run, and left out: 'latency_p50_ms'"
+    note = "left out, because the run has only their mean: 'latency_p50_ms'"
     assert note in read_golden("run.json").notes
 
 
@@ -107,7 +107,7 @@ def test_texts_come_from_the_samples_beside_the_run():
     assert (first["question"], first["answer"]) == ("What is 1?", "It is 1 [1].")
     assert first["relevant"] == {"d1:1": 1.0}
     assert first["citations"] == first["retrieved"] == ["d1:1"]
-    assert "the texts are those of run_samples.json" in found.notes
+    assert "the texts come from run_samples.json" in found.notes
 
 
 def test_a_run_alone_is_read_without_texts(read_run):
@@ -117,7 +117,7 @@ def test_a_run_alone_is_read_without_texts(read_run):
 def test_samples_that_are_broken_do_not_hide_the_scores(write):
     write("{", "run_samples.json")
     [found] = read(write(json.dumps(document("run.json")), "run.json"), reader=RAGBENCH)
-    assert found.notes[0].startswith("the samples beside it cannot be read")
+    assert found.notes[0].startswith("the samples in the same folder cannot be read")
     assert len(found.frame) == 5
 
 
@@ -142,7 +142,7 @@ def test_a_run_of_means_alone_says_what_to_do(read_run):
         for metric in run["scorecard"]["metrics"]:
             metric.pop("details")
 
-    with pytest.raises(ReaderError, match=r"keeps means and no scores.*recall_at_5 0\.55.*again"):
+    with pytest.raises(ReaderError, match=r"has means but no scores.*recall_at_5 0\.55.*again"):
         read_run(change, "run_without_ids.json")
 
 
@@ -157,7 +157,9 @@ def test_samples_without_measures_name_the_file_with_the_scores(write):
     samples = document("run_samples.json")
     for one in samples["samples"]:
         one["response"] |= {"latency_ms": None, "token_usage": None}
-    with pytest.raises(ReaderError, match="stand in the file of the same name without '_samples'"):
+    with pytest.raises(
+        ReaderError, match="its scores are in the file of the same name without '_samples'"
+    ):
         read(write(json.dumps(samples)), reader=RAGBENCH)
 
 

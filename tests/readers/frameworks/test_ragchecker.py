@@ -115,7 +115,7 @@ def test_texts_and_claims_are_details(found):
 
 
 def test_inputs_say_what_they_are():
-    with pytest.raises(ReaderError, match="have no metrics: it is RAGChecker's input"):
+    with pytest.raises(ReaderError, match="have no metrics: the file is RAGChecker's input"):
         read(GOLDEN / "inputs.json", reader=RAGCHECKER)
 
 

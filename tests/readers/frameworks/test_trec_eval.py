@@ -74,12 +74,14 @@ def test_the_pipeline_is_the_file_s_name_and_the_run_s_own_is_told(read_output):
 
 
 def test_means_alone_say_how_to_get_the_queries(read_output):
-    with pytest.raises(ReaderError, match=r"means over all queries alone \('map'\); run .* -q"):
+    with pytest.raises(
+        ReaderError, match=r"contains only means over all queries \('map'\); run .* -q"
+    ):
         read_output("map\tall\t0.25\n")
 
 
 def test_two_outputs_in_one_file_are_refused_with_the_line(read_output):
-    with pytest.raises(ReaderError, match="line 8: 'map' of query '301' stands there twice"):
+    with pytest.raises(ReaderError, match="line 8: 'map' of query '301' appears twice"):
         read_output(OUTPUT + "map\t301\t0.1\n")
 
 
@@ -169,7 +171,7 @@ def test_values_are_those_of_pytrec_eval_cell_by_cell():
 
 def test_a_measure_that_some_queries_lack_is_told(write):
     [found] = read(write('{"a": {"map": 1}, "b": {"bpref": 0}}'), reader=PYTREC_EVAL)
-    assert found.notes == ("not every query has 'map', 'bpref'",)
+    assert found.notes == ("some queries have no 'map', 'bpref'",)
 
 
 def test_the_row_of_all_is_left_out_and_told(write):
@@ -207,7 +209,7 @@ def test_rankings_are_known_and_sent_to_the_scorer(write, text, what):
     with pytest.raises(ReaderError) as caught:
         read(path, reader=RANKINGS)
     message = str(caught.value)
-    assert f"this looks like {what}, and holds no scores query by query" in message
+    assert f"this looks like {what}, without scores of queries" in message
     assert "score_rankings(run, qrels, ['ndcg@10'])" in message
     assert "score --run RUN --qrels QRELS --metric ndcg@10" in message
 

@@ -207,7 +207,7 @@ def test_half_characters_in_a_record_are_no_obstacle(write, record):
 
 
 def test_events_are_refused_with_what_to_write_instead(real_data):
-    with pytest.raises(ReaderError, match=r"one a span.*get_records_and_feedback\(\)"):
+    with pytest.raises(ReaderError, match=r"one per span.*get_records_and_feedback\(\)"):
         read(real_data("trulens_judges/otel_events_tru_graph.csv"))
 
 
