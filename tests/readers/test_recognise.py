@@ -7,7 +7,7 @@ import pytest
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.readers import READERS, Reader, ScoreFile, Source, read, recognise
 from rageval_report.readers.base import ReaderOptions
-from rageval_report.readers.records_reader import read_records
+from rageval_report.readers.record_files import read_records
 from rageval_report.readers.table_files import CONTAINERS
 
 TABLE = "query_id,recall\nq1,1\n"
