@@ -299,7 +299,7 @@ def _set_part_axis(
     else:
         ax.set_xlim(*pad_limits(min(low, 0.0), 1.0))
         what = "correlation" if _is_continuous(calibration) else "agreement"
-        label = f"{what}: 1 always agree, 0 as by chance"
+        label = f"{what}: 1 is perfect, 0 is chance"
     ax.locator_params(axis="x", nbins=4)
     ax.tick_params(axis="x", labelsize=SMALL)
     ax.set_xlabel(plain(label), fontsize=SMALL)

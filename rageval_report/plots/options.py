@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.typing import ColorType
 
-    from rageval_report.plots.subjects import Evaluation
+    from rageval_report.scores import Scored
 
 # One metric by any of its names, several, or (None) those that the plot chooses itself.
 MetricNames: TypeAlias = str | Iterable[str] | None
@@ -74,7 +74,7 @@ class PlotOptions(ArtistOptions, total=False):
     candidate: str | None
     metric: MetricNames
     metrics: MetricNames
-    other: Evaluation | Sequence[Evaluation] | None
+    other: Scored | Sequence[Scored] | None
     percentiles: Sequence[float]
     scale: ForestScale | None
     threshold: float | str | None

@@ -76,7 +76,7 @@ def ink() -> str:
     return str(mpl.rcParams["text.color"])
 
 
-def look_of(style: ArtistOptions, **own: Any) -> dict[str, Any]:
+def look_of(style: ArtistOptions, **own: object) -> dict[str, Any]:
     """The keywords of an artist: the plot's own, and in their place those of the caller.
 
     Examples

@@ -26,6 +26,7 @@ class Evaluation(Scored, Protocol):
     def find_thresholds(self, metrics: MetricNames, percentiles: Sequence[float]) -> Result:
         """The percentiles."""
 
+    # Any: the other evaluation is of the implementing class, which this protocol cannot name.
     def comparative_summary(self, other: Any, *, metrics: MetricNames) -> Result:
         """The comparison with another, this one as the baseline."""
 

@@ -29,7 +29,7 @@ from rageval_report.reports.parts import (
     verdicts_of_evaluation,
 )
 from rageval_report.reports.pictures import Picture
-from rageval_report.reports.queries import QueryTable, slice_columns
+from rageval_report.reports.query_table import QueryTable, slice_columns
 from rageval_report.reports.report import Report
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored

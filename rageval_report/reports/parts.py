@@ -15,7 +15,7 @@ from rageval_report.analysis.comparing.answer_outcomes import correct_rule_of, o
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import DataError
 from rageval_report.render.cell_text import confidence, interval, number
-from rageval_report.reports.columns import cell_text
+from rageval_report.reports.page_columns import cell_text
 from rageval_report.reports.pictures import Picture
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Scored, correctness

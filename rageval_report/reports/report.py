@@ -10,7 +10,7 @@ from typing import TypeAlias
 from rageval_report._registry import Registry
 from rageval_report.files.writing import check_free, write_atomically
 from rageval_report.reports.parts import ReportVerdict, Section
-from rageval_report.reports.queries import QueryTable
+from rageval_report.reports.query_table import QueryTable
 
 Form: TypeAlias = Callable[["Report"], str]
 
@@ -19,9 +19,9 @@ FORMS: Registry[Form] = Registry(
     {
         ".htm": "rageval_report.reports.page:page",
         ".html": "rageval_report.reports.page:page",
-        ".md": "rageval_report.reports.texts:markdown",
-        ".tex": "rageval_report.reports.texts:latex",
-        ".txt": "rageval_report.reports.texts:text",
+        ".md": "rageval_report.reports.text_forms:markdown",
+        ".tex": "rageval_report.reports.text_forms:latex",
+        ".txt": "rageval_report.reports.text_forms:text",
     },
 )
 

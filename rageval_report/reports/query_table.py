@@ -1,7 +1,7 @@
 """The data of the page's table of queries: ids, scores, states, reasons, texts, outcomes, causes.
 
 Rows are all queries of all runs, the baseline's first. Everything is a column (see
-`rageval_report.reports.columns`), so that ten thousand queries stay a few megabytes.
+`rageval_report.reports.page_columns`), so that ten thousand queries stay a few megabytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.breakdown import CAUSES, FINE, UNKNOWN
-from rageval_report.reports.columns import (
+from rageval_report.reports.page_columns import (
     ABSENT,
     TextPool,
     coded_column,
