@@ -17,9 +17,10 @@ from rageval_report.files.writing import write_atomically
 from rageval_report.records import cells
 from rageval_report.records.spans import Span
 from rageval_report.scores.query_ids import plain_text
+from rageval_report.types import JsonObject
 
-# The fields of an item, and how other golden sets call them.
-FIELDS: dict[str, tuple[str, ...]] = {
+# The fields of an item, and their names in other golden sets.
+ITEM_FIELDS: dict[str, tuple[str, ...]] = {
     "query_id": ("qid", "q_id", "id", "_id"),
     "question": ("query", "q", "query_text", "user_input", "input"),
     "references": (
@@ -36,8 +37,14 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 _UNANSWERABLE = "is_unanswerable"
 _PASSAGES = ("gold_passages", "evidence")  # lists of objects, or of texts
-_NAMES = frozenset(
-    (*FIELDS, *(name for also in FIELDS.values() for name in also), _UNANSWERABLE, *_PASSAGES)
+_PASSAGE_IDS = frozenset(("doc_id", "chunk_id", "id"))
+_FIELD_KEYS = frozenset(
+    (
+        *ITEM_FIELDS,
+        *(alias for aliases in ITEM_FIELDS.values() for alias in aliases),
+        _UNANSWERABLE,
+        *_PASSAGES,
+    )
 )
 
 
@@ -48,7 +55,7 @@ class GoldenItem:
     Parameters
     ----------
     query_id : str
-        Its id.
+        The id of the question.
     question : str
         Its text.
     references : tuple of str
@@ -56,17 +63,17 @@ class GoldenItem:
     negative_references : tuple of str
         Wrong answers that a system might give.
     relevant : mapping of str to float
-        Ids of what holds the answer, with grades.
+        Ids of the documents or chunks that contain the answer, with grades.
     relevant_texts : tuple of str
-        The exact texts that hold the answer.
+        The exact texts that contain the answer.
     relevant_spans : tuple of Span
-        Where they stand: filename, start, end, in characters.
+        Their places: filename, start and end in characters.
     answerable : bool, optional
-        Whether there is an answer at all; None where nobody said.
+        Whether there is an answer at all; None if the set does not say so.
     metadata : mapping
-        As ``query_type``, ``domain``, ``difficulty``; reports can be cut by it.
+        Such as ``query_type``, ``domain``, ``difficulty``; reports can be sliced by it.
     provenance : mapping
-        Where the item comes from.
+        The origin of the item.
 
     Examples
     --------
@@ -93,8 +100,8 @@ class GoldenItem:
         return blake2b(text, digest_size=6).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """The object of its line; what is empty is left out."""
-        told: dict[str, Any] = {
+        """The JSON object of the item, without empty fields."""
+        fields: dict[str, Any] = {
             "query_id": self.query_id,
             "question": self.question,
             "references": list(self.references),
@@ -106,7 +113,7 @@ class GoldenItem:
             "metadata": dict(self.metadata),
             "provenance": dict(self.provenance),
         }
-        return {name: value for name, value in told.items() if value not in (None, [], {})}
+        return {name: value for name, value in fields.items() if value not in (None, [], {})}
 
 
 # -- files
@@ -118,15 +125,14 @@ def read_golden(path: str | Path) -> list[GoldenItem]:
     Parameters
     ----------
     path : str or Path
-        JSON Lines, an object a question, or a JSON list of them; gzipped or not; "-" is standard
-        input. The names that other golden sets give to a field are known; other keys become
-        metadata.
+        JSON Lines, one object per question, or a JSON list of them; gzipped or not; "-" is standard
+        input. The field names of other golden sets are known; other keys become metadata.
 
     Raises
     ------
     ReaderError
-        If a line is no object, lacks a question, or a field is of the wrong kind; or an id stands
-        there twice.
+        If a line is not an object, lacks a question, or has a field of the wrong kind, or if an id
+        appears twice.
 
     Examples
     --------
@@ -140,47 +146,51 @@ def read_golden(path: str | Path) -> list[GoldenItem]:
     source = Source(path)
     document = source.document_or_none()
     if isinstance(document, list):
-        rows: Iterable[tuple[int, Any]] = enumerate(document, 1)
-        what = "entry"
+        rows: Iterable[tuple[int, object]] = enumerate(document, 1)
+        unit = "entry"
     else:
-        rows, what = json_objects(source), "line"
+        rows, unit = json_objects(source), "line"
     items: dict[str, tuple[int, GoldenItem]] = {}
     for number, row in rows:
-        item = _read(row, source, number, what)
+        item = _read_item(row, source, number, unit)
         if item.query_id in items:
-            told = f"the id {item.query_id!r} stands in {what}s {items[item.query_id][0]} and"
-            raise source.error(f"{told} {number}; give each question its own")
+            first = items[item.query_id][0]
+            units = "lines" if unit == "line" else "entries"
+            raise source.error(
+                f"the id {item.query_id!r} appears in {units} {first} and {number}; give each "
+                "question its own"
+            )
         items[item.query_id] = (number, item)
     if not items:
         raise source.error("expected questions; there are none")
     return [item for _, item in items.values()]
 
 
-def _read(row: Any, source: Source, number: int, what: str) -> GoldenItem:
+def _read_item(row: object, source: Source, number: int, unit: str) -> GoldenItem:
     try:
         return golden_item(row)
     except DataError as exc:
-        if what == "line":
+        if unit == "line":
             raise source.error(str(exc), line=number) from exc
         raise source.error(f"entry {number}: {exc}") from exc
 
 
 def write_golden(path: str | Path, items: Iterable[GoldenItem]) -> Path:
-    """Write a golden set as JSON Lines, whole or not at all.
+    """Write a golden set as JSON Lines; the file is complete or not written at all.
 
     Parameters
     ----------
     path : str or Path
         The file.
     items : iterable of GoldenItem
-        The items, a line each.
+        The items, one per line.
 
     Raises
     ------
     DataError
-        If the file cannot be written, there are no items, or an id stands there twice.
+        If the file cannot be written, there are no items, or an id appears twice.
     """
-    return write_atomically(path, golden_text(checked_ids(items)))
+    return write_atomically(path, golden_text(check_item_ids(items)))
 
 
 def golden_text(items: Iterable[GoldenItem]) -> str:
@@ -191,24 +201,24 @@ def golden_text(items: Iterable[GoldenItem]) -> str:
     >>> golden_text([GoldenItem("a", "Who?")])
     '{"query_id": "a", "question": "Who?"}\n'
     """
-    return "".join(json.dumps(one.as_dict(), ensure_ascii=False) + "\n" for one in items)
+    return "".join(json.dumps(item.as_dict(), ensure_ascii=False) + "\n" for item in items)
 
 
 # -- one object
 
 
 def golden_item(row: object) -> GoldenItem:
-    """The item of an object.
+    """The item of a JSON object.
 
     Parameters
     ----------
     row : mapping
-        As a line of a golden set holds it.
+        A line of a golden set, parsed.
 
     Raises
     ------
     DataError
-        If it is no object, lacks a question, or a field is of the wrong kind.
+        If it is not an object, lacks a question, or has a field of the wrong kind.
 
     Examples
     --------
@@ -217,112 +227,114 @@ def golden_item(row: object) -> GoldenItem:
     """
     if not isinstance(row, Mapping):
         raise DataError(f"expected an object; got {row!r:.60}")
-    question = _value(row, "question")
+    question = _first_value(row, "question")
     if not isinstance(question, str) or not question.strip():
         raise DataError(f"every item needs a question, a text; got {question!r:.60}")
     try:
-        return _item(row, question)
+        return _make_item(row, question)
     except cells.CellError as exc:
         raise DataError(str(exc)) from exc
 
 
-def _item(row: Mapping[str, Any], question: str) -> GoldenItem:
-    grades, texts, spans = _gold(row)
-    references = _texts(row, "references")
-    metadata = {**_object(row, "metadata"), **_others(row)}
+def _make_item(row: JsonObject, question: str) -> GoldenItem:
+    grades, texts, spans = _read_gold(row)
+    references = _read_texts(row, "references")
+    others = {str(key): value for key, value in row.items() if key not in _FIELD_KEYS}
+    metadata = {**_read_object(row, "metadata"), **others}
     return GoldenItem(
-        query_id=_query_id(row, question),
+        query_id=_read_query_id(row, question),
         question=question,
         references=references,
-        negative_references=_texts(row, "negative_references"),
+        negative_references=_read_texts(row, "negative_references"),
         relevant=grades,
         relevant_texts=texts,
         relevant_spans=spans,
-        answerable=_answerable(row, metadata, references),
+        answerable=_read_answerable(row, metadata, references),
         metadata=metadata,
-        provenance=_object(row, "provenance"),
+        provenance=_read_object(row, "provenance"),
     )
 
 
-def _value(row: Mapping[str, Any], name: str) -> Any:
-    """The first filled value under any name of the field."""
-    values = (row[one] for one in (name, *FIELDS[name]) if one in row)
+def _first_value(row: JsonObject, name: str) -> Any:
+    """The first value that is not missing, under any name of the field."""
+    values = (row[key] for key in (name, *ITEM_FIELDS[name]) if key in row)
     return next((value for value in values if not cells.is_missing(value)), None)
 
 
-def _query_id(row: Mapping[str, Any], question: str) -> str:
-    given = _value(row, "query_id")
-    if given is not None:
-        return cells.doc_id(given)
+def _read_query_id(row: JsonObject, question: str) -> str:
+    query_id = _first_value(row, "query_id")
+    if query_id is not None:
+        return cells.doc_id(query_id)
+    # Without an id the question is its own: it keeps the same id in every file.
     plain = plain_text(question).encode("utf-8", "surrogatepass")
     return "q-" + blake2b(plain, digest_size=8).hexdigest()
 
 
-def _texts(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    value = _value(row, name)
+def _read_texts(row: JsonObject, name: str) -> tuple[str, ...]:
+    value = _first_value(row, name)
     try:
         texts = () if value is None else cells.texts(value)
     except cells.CellError as exc:
         raise DataError(f"{name}: {exc}") from exc
-    return tuple(dict.fromkeys(one for one in texts if one.strip()))
+    return _unique_texts(texts)
 
 
-def _object(row: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = _value(row, name)
+def _unique_texts(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in texts if text.strip()))
+
+
+def _read_object(row: JsonObject, name: str) -> dict[str, Any]:
+    value = _first_value(row, name)
     if value is None or isinstance(value, Mapping):
         return dict(value or {})
     raise DataError(f"{name}: expected an object; got {value!r:.60}")
 
 
-def _others(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {str(key): value for key, value in row.items() if key not in _NAMES}
-
-
-def _gold(
-    row: Mapping[str, Any],
-) -> tuple[dict[str, float], tuple[str, ...], tuple[Span, ...]]:
+def _read_gold(row: JsonObject) -> tuple[dict[str, float], tuple[str, ...], tuple[Span, ...]]:
     grades: dict[str, float] = {}
     spans: list[Span] = []
     for name in ("relevant", "relevant_spans"):
-        value = _value(row, name)
+        value = _first_value(row, name)
         if value is not None:
-            found = cells.gold(value)
-            grades |= found.grades
-            spans += [span for span, _ in found.spans]
-    texts = list(_texts(row, "relevant_texts"))
+            gold = cells.gold(value)
+            grades |= gold.grades
+            spans += [span for span, _ in gold.spans]
+    texts = list(_read_texts(row, "relevant_texts"))
     for name in _PASSAGES:
         _add_passages(row.get(name), grades, texts)
-    told = dict.fromkeys(one for one in texts if one.strip())
-    return grades, tuple(told), tuple(dict.fromkeys(spans))
+    return grades, _unique_texts(texts), tuple(dict.fromkeys(spans))
 
 
 def _add_passages(value: object, grades: dict[str, float], texts: list[str]) -> None:
-    """Passages as other sets write them: texts, or objects with ids, with a text, with a fact."""
-    for one in [] if value is None else value if isinstance(value, list) else [value]:
-        if isinstance(one, str):
-            texts.append(one)
+    """Add passages in the forms of other sets: texts, or objects with an id, a text or a fact."""
+    passages = [] if value is None else value if isinstance(value, list) else [value]
+    for passage in passages:
+        if isinstance(passage, str):
+            texts.append(passage)
             continue
-        text = one.get("text", one.get("fact")) if isinstance(one, Mapping) else None
-        has_id = isinstance(one, Mapping) and bool({"doc_id", "chunk_id", "id"} & set(one))
+        text, has_id = None, False
+        if isinstance(passage, Mapping):
+            text = passage.get("text", passage.get("fact"))
+            has_id = not _PASSAGE_IDS.isdisjoint(passage)
         if text is None and not has_id:
-            raise DataError(f"expected a passage with a text or an id; got {one!r:.60}")
+            raise DataError(f"expected a passage with a text or an id; got {passage!r:.60}")
         if isinstance(text, str):
             texts.append(text)
         if has_id:
-            grades |= cells.gold([one]).grades
+            grades |= cells.gold([passage]).grades
 
 
-def _answerable(
-    row: Mapping[str, Any], metadata: Mapping[str, Any], references: tuple[str, ...]
+def _read_answerable(
+    row: JsonObject, metadata: Mapping[str, Any], references: tuple[str, ...]
 ) -> bool | None:
-    """What the item says; else what its type says; else true where there is a reference."""
-    given = _value(row, "answerable")
-    inverse = row.get(_UNANSWERABLE)
+    """The item's own field, else what its type implies, else True if there is a reference."""
+    answerable = _first_value(row, "answerable")
+    unanswerable = row.get(_UNANSWERABLE)
     try:
-        if given is not None:
-            return cells.truth(given)
-        if inverse is not None:
-            return not cells.truth(inverse)
+        if answerable is not None:
+            return cells.truth(answerable)
+        if unanswerable is not None:
+            return not cells.truth(unanswerable)
     except cells.CellError as exc:
         raise DataError(f"answerable: {exc}") from exc
     if metadata.get("query_type") == "unanswerable":
@@ -330,13 +342,16 @@ def _answerable(
     return True if references else None
 
 
-def unknown_fields(items: Iterable[GoldenItem]) -> Counter[str]:
-    """How often each key stands in the metadata, to find those that were meant for a field."""
+# -- several items
+
+
+def count_metadata_keys(items: Iterable[GoldenItem]) -> Counter[str]:
+    """The number of items with each key of the metadata, to find misspelt fields."""
     return Counter(key for item in items for key in item.metadata)
 
 
-def checked_keys(items: Sequence[GoldenItem], by: Iterable[str]) -> tuple[str, ...]:
-    """The keys that items are told apart by, if some item says something of each.
+def check_keys(items: Sequence[GoldenItem], by: Iterable[str]) -> tuple[str, ...]:
+    """Check that some item has a value for each of the keys.
 
     Parameters
     ----------
@@ -345,43 +360,49 @@ def checked_keys(items: Sequence[GoldenItem], by: Iterable[str]) -> tuple[str, .
     by : iterable of str
         Keys of the metadata, or "answerable".
 
+    Returns
+    -------
+    tuple of str
+        The keys.
+
     Raises
     ------
     UnknownNameError
-        If no item has the key.
+        If no item has a key.
 
     Examples
     --------
-    >>> checked_keys([GoldenItem("a", "Who?", answerable=True)], ["answerable"])
+    >>> check_keys([GoldenItem("a", "Who?", answerable=True)], ["answerable"])
     ('answerable',)
     """
-    known = known_keys(items)
-    for key in by:
+    keys, known = tuple(by), filled_keys(items)
+    for key in keys:
         if key not in known:
             raise UnknownNameError("key of the items", key, known)
-    return tuple(by)
+    return keys
 
 
-def known_keys(items: Iterable[GoldenItem]) -> set[str]:
-    """The keys of the metadata that some item fills; "answerable" where one says it."""
+def filled_keys(items: Iterable[GoldenItem]) -> set[str]:
+    """The keys of the metadata that some item has; also "answerable", if an item says so."""
     every = list(items)
-    filled = {key for one in every for key, value in one.metadata.items() if value is not None}
-    is_said = any(one.answerable is not None for one in every)
-    return filled | ({"answerable"} if is_said else set())
+    keys = {key for item in every for key, value in item.metadata.items() if value is not None}
+    says_answerable = any(item.answerable is not None for item in every)
+    return keys | ({"answerable"} if says_answerable else set())
 
 
-def checked_ids(items: Iterable[GoldenItem]) -> list[GoldenItem]:
-    """The items as a list, if each has an id of its own.
+def check_item_ids(items: Iterable[GoldenItem]) -> list[GoldenItem]:
+    """The items as a list, after a check that each id is unique.
 
     Raises
     ------
     DataError
-        If there are none, or an id stands there twice.
+        If there are none, or an id appears twice.
     """
     every = list(items)
-    twice = [one for one, n in Counter(item.query_id for item in every).items() if n > 1]
-    if twice:
-        raise DataError(f"query ids must be unique; these appear more than once: {named(twice)}")
+    counts = Counter(item.query_id for item in every)
+    repeated = [query_id for query_id, n in counts.items() if n > 1]
+    if repeated:
+        raise DataError(f"query ids must be unique; these appear more than once: {named(repeated)}")
     if not every:
         raise DataError("expected golden items; there are none")
     return every

@@ -5,28 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
 from rageval_report.datasets.base import Dataset, DatasetPart, DatasetRequest, RecordFields
 from rageval_report.datasets.golden_items import GoldenItem, read_golden
-from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.records import FIELDS as RECORD_FIELDS
-from rageval_report.records import record_table
+from rageval_report.errors import DataError, check_choice
+from rageval_report.records import FIELDS, record_table
 from rageval_report.records.cells import is_missing
 from rageval_report.scores.query_ids import QUERY_ID
 
-Gold = Literal["auto", "ids", "spans", "texts", "documents"]
-_GOLD: tuple[Gold, ...] = ("auto", "ids", "spans", "texts", "documents")
+GoldKind = Literal["auto", "ids", "spans", "texts", "documents"]
 
-# Names that mean a field of a record, so that metadata may not have them.
-_TAKEN = frozenset(
-    (QUERY_ID, *RECORD_FIELDS, *(name for also in RECORD_FIELDS.values() for name in also))
+# The names of a record's fields, which metadata must not replace.
+_RECORD_NAMES = frozenset(
+    (QUERY_ID, *FIELDS, *(alias for aliases in FIELDS.values() for alias in aliases))
 )
 
 
-def golden_records(items: Iterable[GoldenItem], *, gold: Gold = "auto") -> pd.DataFrame:
+def golden_records(items: Iterable[GoldenItem], *, gold: GoldKind = "auto") -> pd.DataFrame:
     """The records of golden items, to ask a pipeline and score it.
 
     Parameters
@@ -34,20 +32,20 @@ def golden_records(items: Iterable[GoldenItem], *, gold: Gold = "auto") -> pd.Da
     items : iterable of GoldenItem
         The items.
     gold : {"auto", "ids", "spans", "texts", "documents"}
-        What tells whether a retrieved chunk is relevant: ids, places in files, which need the
-        place of each retrieved chunk, exact texts, which need its text, or the files of the spans
-        as ids, for a pipeline that says which documents it found. "auto" takes for each item the
-        first of ids, spans, texts that it has.
+        What decides whether a retrieved chunk is relevant: ids; places in files, for which each
+        retrieved chunk needs its place; exact texts, for which it needs its text; or the files of
+        the spans as ids, for a pipeline that names the documents it retrieved. "auto" takes for
+        each item the first of ids, spans and texts that it has.
 
     Returns
     -------
     DataFrame
-        As `rageval_report.records.record_table` gives it; metadata in columns of their own.
+        As `rageval_report.records.record_table` returns it, with metadata in columns of their own.
 
     Raises
     ------
     DataError
-        If there is no item, or two have one id.
+        If there is no item, or two have the same id.
 
     Examples
     --------
@@ -55,9 +53,8 @@ def golden_records(items: Iterable[GoldenItem], *, gold: Gold = "auto") -> pd.Da
     >>> golden_records([item]).loc["a", "relevant"]
     {'d1': 1.0}
     """
-    if gold not in _GOLD:
-        raise UnknownNameError("kind of gold", str(gold), _GOLD)
-    rows = [_record(item, gold) for item in items]
+    check_choice("gold", gold, get_args(GoldKind))
+    rows = [_make_record(item, gold) for item in items]
     if not rows:
         raise DataError("expected golden items; there are none")
     keys = dict.fromkeys(key for row in rows for key in row)
@@ -65,15 +62,15 @@ def golden_records(items: Iterable[GoldenItem], *, gold: Gold = "auto") -> pd.Da
     return record_table([{key: row.get(key) for key in filled} for row in rows])
 
 
-def _record(item: GoldenItem, gold: Gold) -> RecordFields:
-    found: dict[str, Any] = {
+def _make_record(item: GoldenItem, gold: GoldKind) -> RecordFields:
+    values: dict[str, Any] = {
         "ids": dict(item.relevant),
         "spans": [tuple(span) for span in item.relevant_spans],
         "texts": list(item.relevant_texts),
         "documents": {span.filename: 1.0 for span in item.relevant_spans},
     }
-    kind = next((one for one in found if found[one]), "ids") if gold == "auto" else gold
-    metadata = {_free(key): value for key, value in item.metadata.items()}
+    kind = next((name for name in values if values[name]), "ids") if gold == "auto" else gold
+    metadata = {_free_name(key): value for key, value in item.metadata.items()}
     return {
         **metadata,
         QUERY_ID: item.query_id,
@@ -81,18 +78,18 @@ def _record(item: GoldenItem, gold: Gold) -> RecordFields:
         "reference": list(item.references) or None,
         "negative_reference": list(item.negative_references) or None,
         "answerable": item.answerable,
-        "relevant": found.get(kind) or None if kind in ("ids", "documents") else None,
-        "relevant_spans": found["spans"] or None if kind == "spans" else None,
-        "relevant_texts": found["texts"] or None if kind == "texts" else None,
+        "relevant": values[kind] or None if kind in ("ids", "documents") else None,
+        "relevant_spans": values["spans"] or None if kind == "spans" else None,
+        "relevant_texts": values["texts"] or None if kind == "texts" else None,
     }
 
 
-def _free(key: str) -> str:
-    return f"{key}_given" if key in _TAKEN else key
+def _free_name(key: str) -> str:
+    return f"{key}_given" if key in _RECORD_NAMES else key
 
 
 def records_text(records: pd.DataFrame) -> str:
-    r"""Records as JSON Lines; what a question lacks is left out of its line.
+    r"""Records as JSON Lines, without missing values.
 
     Examples
     --------
@@ -100,28 +97,29 @@ def records_text(records: pd.DataFrame) -> str:
     '{"query_id": "a", "question": "Who?", "reference": ["Ann"]}\n'
     """
     rows = records.astype(object).reset_index().to_dict("records")
-    told = ({key: one for key, one in row.items() if not is_missing(one)} for row in rows)
-    return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in told)
+    filled = ({key: cell for key, cell in row.items() if not is_missing(cell)} for row in rows)
+    return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in filled)
 
 
-def golden_parts(asked: DatasetRequest) -> list[DatasetPart]:
+def golden_parts(request: DatasetRequest) -> list[DatasetPart]:
     """The questions of a golden set.
 
     Parameters
     ----------
-    asked : DatasetRequest
+    request : DatasetRequest
         With the path of a file.
 
     Raises
     ------
     DataError
-        If no path is given, or a subset or split is.
+        If there is no path, or there is a subset or split.
     """
-    if asked.path is None:
-        raise DataError("a golden set is a file of yours: give its path")
-    if asked.subset or asked.split:
-        raise DataError("a golden set has no subsets or splits; part it with split_golden")
-    return [DatasetPart(str(asked.path), read_golden(asked.path), partial(_record, gold="auto"))]
+    if request.path is None:
+        raise DataError("path is missing: a golden set is a file of yours, so give its path")
+    if request.subset or request.split:
+        raise DataError("a golden set has no subsets or splits; split it with split_golden")
+    items = read_golden(request.path)
+    return [DatasetPart(str(request.path), items, partial(_make_record, gold="auto"))]
 
 
 GOLDEN = Dataset(

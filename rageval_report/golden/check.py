@@ -1,4 +1,4 @@
-"""What is wrong with a golden set, before anybody is measured by it."""
+"""Checks of a golden set, before a pipeline is measured by it."""
 
 from __future__ import annotations
 
@@ -6,78 +6,81 @@ import difflib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Literal
 
 import pandas as pd
 
 from rageval_report._registry import Registry
 from rageval_report.datasets.golden_items import (
-    FIELDS,
+    ITEM_FIELDS,
     GoldenItem,
-    checked_ids,
-    checked_keys,
-    unknown_fields,
+    check_item_ids,
+    check_keys,
+    count_metadata_keys,
 )
 from rageval_report.errors import DataError
 from rageval_report.golden.near_duplicates import near_pairs
-from rageval_report.golden.word_overlap import content_words, share_within, words_of
+from rageval_report.golden.word_overlap import YES_NO, content_words, share_within, words_of
 
-ERROR, WARNING = "error", "warning"
+Severity = Literal["error", "warning"]
+ERROR: Severity = "error"
+WARNING: Severity = "warning"
 
-_YES_NO = frozenset(("yes", "no", "true", "false"))
 _UNSAID = "(not said)"
 _ANSWERABLE = "answerable"
 _LONGEST_QUOTE = 200
+_COLUMNS = ("check", "severity", "query_id", "other", "value", "told")
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong.
+class GoldenFault:
+    """One fault of a golden set.
 
     Parameters
     ----------
     check : str
-        Which check found it, a name of `CHECKS`.
+        The check that found it, a name of `CHECKS`.
     severity : {"error", "warning"}
-        Whether figures would be wrong, or a person should look.
+        Whether scores would be wrong, or a person should have a look.
     query_id : str
-        The item; empty where it is about the whole set.
-    told : str
+        The item; empty if the fault is of the whole set.
+    message : str
         What is wrong.
     other : str
-        The other item, where there are two.
+        The other item, if there are two.
     value : float
-        The measure behind it; NaN where there is none.
+        The measure behind it; NaN if there is none.
     """
 
     check: str
-    severity: str
+    severity: Severity
     query_id: str
-    told: str
+    message: str
     other: str = ""
     value: float = math.nan
 
 
 @dataclass(frozen=True)
 class Limits:
-    """From where on something is a finding.
+    """The limits from which on something is a fault.
 
     Parameters
     ----------
     near : float
         The Jaccard similarity of two questions' runs of three characters.
     support : float
-        The least share of a reference's content words that its gold must hold.
+        The lowest share of a reference's content words that its gold must contain.
     leak : float
-        The share of a reference's content words that the question itself holds.
+        The share of a reference's content words that the question itself contains.
     smallest : int
-        The fewest queries of a type.
+        The smallest number of queries of a type.
     largest : float
-        The greatest share of one type.
+        The largest share of one type.
     by : tuple of str
-        The metadata that are types; ``answerable`` is one as well. Of the default ones those that
-        no item has are passed over; another must be there.
+        The metadata keys that are types; ``answerable`` is always one. Default keys that no item
+        has are ignored; any other key must exist.
     """
 
     near: float = 0.8
@@ -89,38 +92,42 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What a check is handed: the items, the documents if there are any, and the limits."""
+class GoldenCheckInput:
+    """What a check takes: the items, the documents if there are any, and the limits."""
 
     items: Sequence[GoldenItem]
     documents: Mapping[str, str] | None
     limits: Limits
 
     def gold_texts(self, item: GoldenItem) -> list[str]:
-        """The texts that hold the answer, as far as they are known."""
-        held = self.documents or {}
-        ids = [held[one] for one, grade in item.relevant.items() if grade > 0 and one in held]
-        spans = [
-            held[span.filename][span.start : span.end]
-            for span in item.relevant_spans
-            if span.filename in held
+        """The texts that contain the answer, as far as they are available."""
+        documents = self.documents or {}
+        by_id = [
+            documents[name]
+            for name, grade in item.relevant.items()
+            if grade > 0 and name in documents
         ]
-        return [one for one in (*item.relevant_texts, *spans, *ids) if one.strip()]
+        by_span = [
+            documents[span.filename][span.start : span.end]
+            for span in item.relevant_spans
+            if span.filename in documents
+        ]
+        return [text for text in (*item.relevant_texts, *by_span, *by_id) if text.strip()]
 
 
-Check = Callable[[Checked], Iterator[Finding]]
+Check = Callable[[GoldenCheckInput], Iterator[GoldenFault]]
 
 _HERE = __name__
 CHECKS: Registry[Check] = Registry(
     "check of golden sets",
     {
-        "fields": f"{_HERE}:fields_check",
-        "duplicates": f"{_HERE}:duplicates_check",
-        "near_duplicates": f"{_HERE}:near_duplicates_check",
-        "spans": f"{_HERE}:spans_check",
-        "answers_in_contexts": f"{_HERE}:support_check",
-        "leakage": f"{_HERE}:leakage_check",
-        "balance": f"{_HERE}:balance_check",
+        "fields": f"{_HERE}:check_fields",
+        "duplicates": f"{_HERE}:check_duplicates",
+        "near_duplicates": f"{_HERE}:check_near_duplicates",
+        "spans": f"{_HERE}:check_spans",
+        "answers_in_contexts": f"{_HERE}:check_support",
+        "leakage": f"{_HERE}:check_leakage",
+        "balance": f"{_HERE}:check_balance",
     },
 )
 
@@ -132,32 +139,32 @@ def check_golden(
     checks: Iterable[str] | None = None,
     limits: Limits | None = None,
 ) -> pd.DataFrame:
-    """Look for what is wrong with a golden set.
+    """Look for faults of a golden set.
 
     Parameters
     ----------
     items : iterable of GoldenItem
         The set.
     documents : mapping of str to str, optional
-        Texts by filename or by id, as `Documents` reads a folder; without them spans cannot be
-        compared with their files, nor can ids that are names of files be looked for.
+        Texts by filename or by id, as `Documents` reads a folder. Without them neither spans nor
+        ids that are file names can be compared with the files.
     checks : iterable of str, optional
-        Names of `CHECKS`; all of them where not given.
+        Names of `CHECKS`; all of them if omitted.
     limits : Limits, optional
-        From where on something is a finding.
+        The limits from which on something is a fault.
 
     Returns
     -------
     DataFrame
-        A row a finding: ``check``, ``severity`` ("error" or "warning"), ``query_id``, ``other``,
-        ``value``, ``told``; empty where all is well.
+        One row per fault: ``check``, ``severity`` ("error" or "warning"), ``query_id``, ``other``,
+        ``value``, ``told``, the message; empty if there is no fault.
 
     Raises
     ------
     UnknownNameError
-        If no check has that name, or no item a key of `Limits.by`.
+        If no check has a name, or no item has a key of `Limits.by`.
     DataError
-        If there is no item, two have one id, or a limit makes no sense.
+        If there is no item, two have the same id, or a limit is out of range.
 
     Examples
     --------
@@ -165,197 +172,223 @@ def check_golden(
     >>> check_golden(items, checks=["duplicates"])[["query_id", "other"]].to_numpy().tolist()
     [['b', 'a']]
     """
-    checked = Checked(checked_ids(items), documents, limits or Limits())
-    _refuse_limits(checked)
-    run = [CHECKS[name] for name in (CHECKS if checks is None else checks)]
-    found = [finding for check in run for finding in check(checked)]
-    columns = [field.name for field in fields(Finding)]
-    frame = pd.DataFrame([astuple(one) for one in found], columns=columns)
-    return frame[["check", "severity", "query_id", "other", "value", "told"]]
+    golden = GoldenCheckInput(check_item_ids(items), documents, limits or Limits())
+    _check_limits(golden)
+    functions = [CHECKS[name] for name in (CHECKS if checks is None else checks)]
+    rows = [
+        (fault.check, fault.severity, fault.query_id, fault.other, fault.value, fault.message)
+        for function in functions
+        for fault in function(golden)
+    ]
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
-def _refuse_limits(checked: Checked) -> None:
-    limits = checked.limits
-    for name in ("near", "support", "leak", "largest"):
-        if not 0.0 < getattr(limits, name) <= 1.0:
-            raise DataError(f"{name} must be above 0 and at most 1; got {getattr(limits, name)!r}")
-    checked_keys(checked.items, [one for one in limits.by if one not in (*Limits.by, _ANSWERABLE)])
+def _check_limits(golden: GoldenCheckInput) -> None:
+    limits = golden.limits
+    shares = {
+        "near": limits.near,
+        "support": limits.support,
+        "leak": limits.leak,
+        "largest": limits.largest,
+    }
+    for name, value in shares.items():
+        if not 0.0 < value <= 1.0:
+            raise DataError(f"{name} must be > 0 and <= 1; got {value!r}")
+    optional = (*Limits.by, _ANSWERABLE)
+    check_keys(golden.items, [key for key in limits.by if key not in optional])
 
 
-def _quoted(text: str) -> str:
-    """A text in quotes; of a long one its beginning, and a mark that there is more."""
+def _quote(text: str) -> str:
+    """A text in quotes; a long one is cut, with a mark."""
     return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…")
 
 
 # -- the fields
 
 
-def fields_check(checked: Checked) -> Iterator[Finding]:
-    """Items that contradict themselves, or lack what a metric needs; keys that look misspelt."""
-    for item in checked.items:
-        for severity, told in _faults(item):
-            yield Finding("fields", severity, item.query_id, told)
-    for key, n in unknown_fields(checked.items).items():
-        near = difflib.get_close_matches(key, FIELDS, n=1, cutoff=0.8)
+def check_fields(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Items that contradict themselves or lack what a metric needs; keys that look misspelt."""
+    for item in golden.items:
+        for severity, message in _field_faults(item):
+            yield GoldenFault("fields", severity, item.query_id, message)
+    for key, n in count_metadata_keys(golden.items).items():
+        near = difflib.get_close_matches(key, ITEM_FIELDS, n=1, cutoff=0.8)
         if near:
-            of_all = f"in {n} of {len(checked.items)} items"
-            told = f"the key {key!r} ({of_all}) is metadata; was {near[0]!r} meant?"
-            yield Finding("fields", WARNING, "", told)
+            message = (
+                f"the key {key!r} (in {n} of {len(golden.items)} items) is metadata; did you mean "
+                f"{near[0]!r}?"
+            )
+            yield GoldenFault("fields", WARNING, "", message)
 
 
-def _faults(item: GoldenItem) -> Iterator[tuple[str, str]]:
+def _field_faults(item: GoldenItem) -> Iterator[tuple[Severity, str]]:
     has_gold = bool(item.relevant or item.relevant_texts or item.relevant_spans)
     if item.answerable is None:
-        yield WARNING, "nothing says whether it has an answer: answerable is missing"
+        yield WARNING, "answerable is missing: nothing says whether the question has an answer"
     if item.answerable and not item.references:
         yield ERROR, "it has an answer, but no reference"
     if item.answerable is False and item.references:
         yield ERROR, "it has no answer, but references"
     if item.answerable and not has_gold:
         yield WARNING, "it has no gold, so retrieval cannot be scored"
-    wrong = {" ".join(words_of(one)) for one in item.negative_references}
-    both = [one for one in item.references if " ".join(words_of(one)) in wrong]
+    wrong = {" ".join(words_of(text)) for text in item.negative_references}
+    both = [text for text in item.references if " ".join(words_of(text)) in wrong]
     if both:
-        yield ERROR, f"{_quoted(both[0])} is a reference and a negative reference"
+        yield ERROR, f"{_quote(both[0])} is a reference and a negative reference"
 
 
 # -- questions that are alike
 
 
-def duplicates_check(checked: Checked) -> Iterator[Finding]:
-    """Questions that are the same but for case, blanks and punctuation."""
+def check_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Questions that are the same except for case, blanks and punctuation."""
     first: dict[str, str] = {}
-    for item in checked.items:
+    for item in golden.items:
         plain = " ".join(words_of(item.question)) or item.question
         if plain in first:
-            told = f"the question stands there twice: {_quoted(item.question)}"
-            yield Finding("duplicates", ERROR, item.query_id, told, first[plain], 1.0)
+            message = f"the question appears twice: {_quote(item.question)}"
+            yield GoldenFault("duplicates", ERROR, item.query_id, message, first[plain], 1.0)
         first.setdefault(plain, item.query_id)
 
 
-def near_duplicates_check(checked: Checked) -> Iterator[Finding]:
-    """Questions that are nearly an earlier one; what `duplicates_check` finds is left to it.
+def check_near_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Questions that are nearly an earlier one, except those that `check_duplicates` finds.
 
-    A finding a question, which names the nearest: of a hundred questions of one pattern every pair
-    is near, and nobody reads 4,950 lines.
+    One fault per question, which names the nearest: of a hundred questions of one pattern every
+    pair is near, and nobody reads 4,950 lines.
     """
-    plain = {" ".join(words_of(item.question)): item for item in reversed(checked.items)}
+    plain = {" ".join(words_of(item.question)): item for item in reversed(golden.items)}
     items = list(reversed(plain.values()))
     nearest: dict[int, tuple[int, float]] = {}
-    counted: Counter[int] = Counter()
-    for one, two, value in near_pairs([item.question for item in items], checked.limits.near):
-        counted[two] += 1
-        if value > nearest.get(two, (0, 0.0))[1]:
-            nearest[two] = one, value
-    for two, (one, value) in sorted(nearest.items()):
-        more = f", and {counted[two] - 1} others" if counted[two] > 1 else ""
-        both = f"{_quoted(items[two].question)} is nearly {_quoted(items[one].question)}"
-        yield Finding(
-            "near_duplicates", WARNING, items[two].query_id, both + more, items[one].query_id, value
-        )
+    counts: Counter[int] = Counter()
+    for earlier, later, value in near_pairs([item.question for item in items], golden.limits.near):
+        counts[later] += 1
+        if value > nearest.get(later, (0, 0.0))[1]:
+            nearest[later] = earlier, value
+    for later, (earlier, value) in sorted(nearest.items()):
+        item, other = items[later], items[earlier]
+        more = f", and {counts[later] - 1} others" if counts[later] > 1 else ""
+        message = f"{_quote(item.question)} is nearly {_quote(other.question)}{more}"
+        yield GoldenFault("near_duplicates", WARNING, item.query_id, message, other.query_id, value)
 
 
 # -- gold and answers
 
 
-def spans_check(checked: Checked) -> Iterator[Finding]:
-    """Spans and ids of files that are not there; spans of shorter ones, or of another text."""
-    if checked.documents is None:
-        n = sum(bool(item.relevant_spans) for item in checked.items)
+def check_spans(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Spans and ids of files that do not exist; spans beyond a file's end, or of another text."""
+    if golden.documents is None:
+        n = sum(bool(item.relevant_spans) for item in golden.items)
         if n:
-            told = f"the spans of {n} items were not compared with their files: no documents given"
-            yield Finding("spans", WARNING, "", told)
+            message = (
+                f"the spans of {n} items were not compared with their files: no documents given"
+            )
+            yield GoldenFault("spans", WARNING, "", message)
         return
-    for item in checked.items:
-        for told in _span_faults(item, checked.documents):
-            yield Finding("spans", ERROR, item.query_id, told)
-    yield from _id_faults(checked.items, checked.documents)
+    for item in golden.items:
+        for message in _span_faults(item, golden.documents):
+            yield GoldenFault("spans", ERROR, item.query_id, message)
+    yield from _id_faults(golden.items, golden.documents)
 
 
 def _span_faults(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]:
+    # Only as many texts as spans can be compared one by one.
     paired = len(item.relevant_texts) == len(item.relevant_spans)
     texts = item.relevant_texts if paired else (None,) * len(item.relevant_spans)
     for span, text in zip(item.relevant_spans, texts, strict=True):
         if span.filename not in documents:
             yield f"there is no document {span.filename!r}"
             continue
-        whole = documents[span.filename]
-        found = whole[span.start : span.end]
-        if span.end > len(whole):
-            yield f"{span.name} ends beyond the file, which has {len(whole)} characters"
-        elif not found.strip():
+        document = documents[span.filename]
+        actual = document[span.start : span.end]
+        if span.end > len(document):
+            yield f"{span.name} ends beyond the file, which has {len(document)} characters"
+        elif not actual.strip():
             yield f"{span.name} is blank"
-        elif text is not None and " ".join(text.split()) != " ".join(found.split()):
-            yield f"{span.name} reads {_quoted(found)}, not {_quoted(text)}"
+        elif text is not None and " ".join(text.split()) != " ".join(actual.split()):
+            yield f"{span.name} reads {_quote(actual)}, not {_quote(text)}"
 
 
-def _id_faults(items: Sequence[GoldenItem], documents: Mapping[str, str]) -> Iterator[Finding]:
-    """Gold ids that name documents which are not there; ids of another kind are let be."""
-    gold = {item.query_id: [one for one, n in item.relevant.items() if n > 0] for item in items}
-    ids = dict.fromkeys(one for held in gold.values() for one in held)
-    there = {one for one in ids if one in documents}
-    kinds = {_suffix(name) for name in documents} - {""}
-    missing = {one for one in ids if one not in there and (there or _suffix(one) in kinds)}
-    for query_id, held in gold.items():
-        for one in held:
-            if one in missing:
-                yield Finding("spans", ERROR, query_id, f"there is no document {one!r}")
+def _id_faults(items: Sequence[GoldenItem], documents: Mapping[str, str]) -> Iterator[GoldenFault]:
+    """Gold ids that name documents which do not exist; ids of another kind are ignored.
+
+    An id counts as the name of a document if some id of the set is one, or if it has the suffix of
+    the documents.
+    """
+    gold = {item.query_id: [name for name, n in item.relevant.items() if n > 0] for item in items}
+    names = dict.fromkeys(name for ids in gold.values() for name in ids)
+    existing = {name for name in names if name in documents}
+    suffixes = {_suffix(name) for name in documents} - {""}
+    missing = {
+        name for name in names if name not in existing and (existing or _suffix(name) in suffixes)
+    }
+    for query_id, ids in gold.items():
+        for name in ids:
+            if name in missing:
+                yield GoldenFault("spans", ERROR, query_id, f"there is no document {name!r}")
     if len(missing) > 1:
-        told = f"{len(missing)} of the {len(ids)} documents that ids name are not there"
-        yield Finding("spans", WARNING, "", told, value=len(missing) / len(ids))
+        message = f"{len(missing)} of the {len(names)} documents that ids name do not exist"
+        yield GoldenFault("spans", WARNING, "", message, value=len(missing) / len(names))
 
 
 def _suffix(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
 
 
-def support_check(checked: Checked) -> Iterator[Finding]:
-    """Answers whose words are not in their gold; yes and no stand in none."""
-    limit = checked.limits.support
-    for item in checked.items:
-        texts = checked.gold_texts(item)
-        told = [one for one in item.references if content_words(one) - _YES_NO]
-        if item.answerable is False or not texts or not told:
-            continue
-        best = max(share_within(one, texts) for one in told)
-        if best < limit:
-            said = f"the gold holds {best:.0%} of the words of {_quoted(told[0])}"
-            yield Finding("answers_in_contexts", WARNING, item.query_id, said, value=best)
+def _wordy_references(item: GoldenItem) -> list[str]:
+    """The references that say more than yes or no, which no gold contains."""
+    return [text for text in item.references if content_words(text) - YES_NO]
 
 
-def leakage_check(checked: Checked) -> Iterator[Finding]:
-    """Questions that hold their answer; a comparison names what it compares, so it may."""
-    for item in checked.items:
-        told = [one for one in item.references if content_words(one) - _YES_NO]
-        if item.metadata.get("query_type") == "comparison" or not told:
+def check_support(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Answers whose words are not in their gold."""
+    for item in golden.items:
+        texts, references = golden.gold_texts(item), _wordy_references(item)
+        if item.answerable is False or not texts or not references:
             continue
-        worst = max(told, key=lambda one: share_within(one, [item.question]))
-        value = share_within(worst, [item.question])
-        if value >= checked.limits.leak:
-            said = f"the question holds the answer: {_quoted(worst)} in {_quoted(item.question)}"
-            yield Finding("leakage", WARNING, item.query_id, said, value=value)
+        best = max(share_within(reference, texts) for reference in references)
+        if best < golden.limits.support:
+            message = f"the gold contains {best:.0%} of the words of {_quote(references[0])}"
+            yield GoldenFault("answers_in_contexts", WARNING, item.query_id, message, value=best)
+
+
+def check_leakage(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Questions that contain their answer; a comparison names what it compares, so it may."""
+    for item in golden.items:
+        references = _wordy_references(item)
+        if item.metadata.get("query_type") == "comparison" or not references:
+            continue
+        shares = [share_within(reference, [item.question]) for reference in references]
+        value = max(shares)
+        if value >= golden.limits.leak:
+            answer = references[shares.index(value)]
+            message = (
+                f"the question contains the answer: {_quote(answer)} in {_quote(item.question)}"
+            )
+            yield GoldenFault("leakage", WARNING, item.query_id, message, value=value)
 
 
 # -- the whole set
 
 
-def balance_check(checked: Checked) -> Iterator[Finding]:
-    """Types with few queries, of which nothing can be said, and one that drowns the others."""
-    n = len(checked.items)
-    limits = checked.limits
-    for by in dict.fromkeys((*limits.by, _ANSWERABLE)):
-        counted = Counter(_type_of(item, by) for item in checked.items)
-        if set(counted) == {_UNSAID}:
+def check_balance(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Types with too few queries for a statement, and one type that outweighs the others."""
+    n = len(golden.items)
+    limits = golden.limits
+    for key in dict.fromkeys((*limits.by, _ANSWERABLE)):
+        counts = Counter(_type_of(item, key) for item in golden.items)
+        if set(counts) == {_UNSAID}:
             continue
-        for value, count in counted.most_common():
-            if len(counted) > 1 and count / n > limits.largest:
-                told = f"{count} of {n} queries are of {by} {value}; they decide every mean"
-                yield Finding("balance", WARNING, "", told, value=count / n)
+        for value, count in counts.most_common():
+            if len(counts) > 1 and count / n > limits.largest:
+                message = f"{count} of {n} queries have {key} {value}; they decide every mean"
             elif count < limits.smallest:
-                told = f"only {count} of {n} queries are of {by} {value}"
-                yield Finding("balance", WARNING, "", told, value=count / n)
+                message = f"only {count} of {n} queries have {key} {value}"
+            else:
+                continue
+            yield GoldenFault("balance", WARNING, "", message, value=count / n)
 
 
-def _type_of(item: GoldenItem, by: str) -> str:
-    value = item.answerable if by == _ANSWERABLE else item.metadata.get(by)
+def _type_of(item: GoldenItem, key: str) -> str:
+    value = item.answerable if key == _ANSWERABLE else item.metadata.get(key)
     return _UNSAID if value is None else str(value)

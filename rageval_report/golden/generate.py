@@ -1,4 +1,4 @@
-"""A golden set made from documents by a chat model: drafted, filtered, resumable."""
+"""A golden set from documents, by a chat model: drafted, filtered, and resumable."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ import pandas as pd
 
 from rageval_report.datasets.golden_items import GoldenItem
 from rageval_report.errors import DataError, RagevalWarning
-from rageval_report.golden.drafts import Draft, Drafter, Plan, checked_kinds
+from rageval_report.golden.drafts import Draft, Drafter, DraftPlan, check_kinds
 from rageval_report.golden.filters import FILTERS
-from rageval_report.golden.near_duplicates import Seen
+from rageval_report.golden.near_duplicates import SeenQuestions
 from rageval_report.golden.prompts import Prompt, load_prompts
-from rageval_report.golden.reply_journal import Journal
+from rageval_report.golden.reply_journal import ReplyJournal
 from rageval_report.golden.source_documents import Documents, Passage, passages_of
 from rageval_report.golden.word_overlap import content_words, jaccard
 from rageval_report.judges.chats import Chat, as_chat
 
-Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+MapDrafts = Callable[[Callable[[DraftPlan], Draft], Iterable[DraftPlan]], Iterable[Draft]]
 
-_ROUNDS = 3  # how often a passage is asked about before the generator gives up
-_CANDIDATES = 50  # passages that are looked at for a second hop
+_ROUNDS = 3  # the number of questions to try per passage
+_CANDIDATES = 50  # passages to compare for a second hop, so that the work stays linear
 
 
 @dataclass(frozen=True)
 class Generated:
-    """What generating gave.
+    """A generated golden set.
 
     Parameters
     ----------
     items : tuple of GoldenItem
-        What was taken.
+        The accepted items.
     rejected : DataFrame
-        A row a draft that was not: ``kind``, ``passage``, ``question``, ``reason``.
+        One row per rejected draft: ``kind``, ``passage``, ``question``, ``reason``.
     n_asked, n_replayed : int
-        How many messages went to the model, and how many were answered from the journal.
+        The number of messages to the model, and of those that the journal answered.
     """
 
     items: tuple[GoldenItem, ...]
@@ -63,62 +63,63 @@ def generate_golden(
     prompts: str | Path | Mapping[str, Prompt] | None = None,
     longest: int = 1500,
     shortest: int = 200,
-    map: Map | None = None,  # noqa: A002
+    map: MapDrafts | None = None,  # noqa: A002
     seed: int = 0,
 ) -> Generated:
-    """Make golden items from documents.
+    """Generate golden items from documents.
 
     Parameters
     ----------
     documents : path or mapping of str to str
         A folder of texts, or texts by name; see `Documents`.
     chat : Chat or callable
-        A client of `rageval_report.judges.chats`, or any callable that takes a text and gives one.
+        The chat model that writes the questions, e.g. ``openai_chat(...)``, or any callable that
+        takes a text and returns one.
     kinds : mapping of str to int
-        How many of each: "factoid", "multi_hop" (two passages, neither of them enough),
-        "unanswerable".
+        The number of questions of each kind: "factoid", "multi_hop" (two passages, neither of them
+        enough), "unanswerable".
     journal : path, optional
-        Where replies are kept; with it a run that was stopped goes on where it was.
+        Where replies are kept, so that a run that was stopped can continue.
     examples : sequence of GoldenItem
-        Questions that show the model what is wanted.
+        Examples for the model of the questions that are wanted.
     existing : sequence of GoldenItem
-        A set that is there already; no question near one of it is taken.
+        An existing set; questions near one of it are rejected.
     filters : iterable of str, optional
-        Names of `FILTERS`; all of them where not given.
+        Names of `FILTERS`; all of them if omitted.
     near : float
-        From which similarity on a question is a near-duplicate; see `nearness.near_pairs`.
+        The lowest similarity of near-duplicates; see `near_duplicates.near_pairs`.
     n_negatives : int
-        How many wrong answers to each question; 0 asks for none.
+        The number of wrong answers per question; 0 for none.
     prompts : path or mapping, optional
-        Prompts in place of the library's; see `load_prompts`.
+        Prompts that replace the library's; see `load_prompts`.
     longest, shortest : int
         The length of passages in characters; see `passages_of`.
     map : callable, optional
-        As the built-in ``map``, or that of a pool of threads.
+        A function like the built-in ``map``, e.g. that of a pool of threads.
     seed : int
-        For which passages are asked about, and in which order.
+        The seed for the choice and the order of passages.
 
     Returns
     -------
     Generated
         With gold as spans of the documents, and the provenance of each item: model, prompts with
-        versions, passages with digests, seed. Fewer than asked for, with a warning, if the
-        documents do not give more.
+        versions, passages with digests, seed. If the documents do not yield enough items, there are
+        fewer, with a warning.
 
     Raises
     ------
     DataError
-        If there are no documents, or an argument makes no sense.
+        If there are no documents, or an argument has no valid value.
     UnknownNameError
-        If no kind or filter has that name.
+        If no kind or filter has a name.
     Exception
-        What the chat raised, when it failed five times in a row; the journal keeps the rest.
+        The chat's own exception, if it fails five times in a row; the journal keeps the replies.
 
     Notes
     -----
-    The answer is asked for apart from the question, from the text and the question alone. A
-    question without an answer counts only if the model finds none, one of two hops only if it
-    finds none in either passage.
+    The answer is asked for in a separate request, with the text and the question only. An
+    unanswerable question is accepted only if the model finds no answer, and a multi-hop question
+    only if it finds none in either passage.
 
     Examples
     --------
@@ -127,111 +128,126 @@ def generate_golden(
     ...         return '{"question": "Which river runs through Paris?"}'
     ...     return '{"answerable": true, "answer": "The Seine", "evidence": "the Seine"}'
     >>> texts = {"paris.md": "Through Paris runs the Seine."}
-    >>> made = generate_golden(texts, model, {"factoid": 1}, n_negatives=0)
-    >>> made.items[0].references, list(made.items[0].relevant_spans[0])
+    >>> generated = generate_golden(texts, model, {"factoid": 1}, n_negatives=0)
+    >>> generated.items[0].references, list(generated.items[0].relevant_spans[0])
     (('The Seine',), ['paris.md', 19, 28])
     """
-    wanted, known = checked_kinds(kinds), as_chat(chat)
-    held = documents if isinstance(documents, Documents) else Documents(documents)
-    passages = passages_of(held, longest=longest, shortest=shortest)
+    numbers, model = check_kinds(kinds), as_chat(chat)
+    sources = documents if isinstance(documents, Documents) else Documents(documents)
+    passages = passages_of(sources, longest=longest, shortest=shortest)
     if not passages:
-        raise DataError("expected documents with text in them; there are none")
-    texts = prompts if isinstance(prompts, Mapping) else load_prompts(prompts)
+        raise DataError("documents must contain text; there is none")
+    own_prompts = prompts if isinstance(prompts, Mapping) else load_prompts(prompts)
     checks = [FILTERS[name] for name in filters or FILTERS]
-    taken = _Taken(existing, near)
-    origin = {"source": "generated", "model": known.model, "seed": seed}
-    kept = Journal(journal)
-    with kept.asking(known) as ask:
-        drafter = Drafter(ask, {**load_prompts(), **texts}, examples, n_negatives, checks, origin)
-        for kind, n in wanted.items():
-            _fill(taken, drafter, _Passages(passages, kind, seed), n, map or _in_turn)
-    return Generated(tuple(taken.items), taken.rejected_frame(), kept.n_asked, kept.n_replayed)
+    collection = _Collection(existing, near)
+    origin = {"source": "generated", "model": model.model, "seed": seed}
+    replies = ReplyJournal(journal)
+    with replies.open(model) as ask:
+        all_prompts = {**load_prompts(), **own_prompts}
+        drafter = Drafter(ask, all_prompts, examples, n_negatives, checks, origin)
+        for kind, n in numbers.items():
+            planner = _Planner(passages, kind, seed)
+            _collect(collection, drafter, planner, n, map or _map_in_order)
+    return Generated(
+        tuple(collection.items), collection.rejected_frame(), replies.n_asked, replies.n_replayed
+    )
 
 
-def _in_turn(function: Callable[[Any], Any], plans: Iterable[Any]) -> Iterator[Any]:
-    return (function(plan) for plan in plans)
+def _map_in_order(
+    draft: Callable[[DraftPlan], Draft], plans: Iterable[DraftPlan]
+) -> Iterator[Draft]:
+    return (draft(plan) for plan in plans)
 
 
-def _fill(taken: _Taken, drafter: Drafter, passages: _Passages, n: int, map_: Map) -> None:
-    """Draft in batches of what is still lacking, until there are enough or nothing is left."""
-    goal = len(taken.items) + n
-    waiting = passages.plans(taken)
-    while len(taken.items) < goal:
-        lacking = goal - len(taken.items)
-        batch = list(islice(waiting, lacking))
+def _collect(
+    collection: _Collection, drafter: Drafter, planner: _Planner, n: int, map_drafts: MapDrafts
+) -> None:
+    """Draft in batches of the missing number, until there are `n` more items or no plans left."""
+    goal = len(collection.items) + n
+    plans = planner.plans(collection)
+    while len(collection.items) < goal:
+        n_missing = goal - len(collection.items)
+        batch = list(islice(plans, n_missing))
         if not batch:
-            told = f"{lacking} of {n} {passages.kind} questions could not be made"
-            told = f"{told}; see what was rejected, or give more documents"
-            warnings.warn(told, RagevalWarning, stacklevel=3)
+            warnings.warn(
+                f"{n_missing} of {n} {planner.kind} questions could not be made; see what was "
+                "rejected, or give more documents",
+                RagevalWarning,
+                stacklevel=3,
+            )
             return
-        for draft in map_(drafter.draft, batch):
-            taken.judge(draft)
+        for draft in map_drafts(drafter.draft, batch):
+            collection.add(draft)
 
 
-class _Passages:
-    """The passages in an order drawn by seed, round by round."""
+class _Planner:
+    """Plans questions on the passages, in an order drawn by seed, round by round."""
 
     def __init__(self, passages: Sequence[Passage], kind: str, seed: int):
         self.kind = kind
         self._passages = passages
+        # The kind is a part of the seed: each kind has an order of its own.
         self._rng = np.random.default_rng([seed, *kind.encode()])
-        self._words = {one.span: frozenset(content_words(one.text)) for one in passages}
+        self._words = {passage.span: frozenset(content_words(passage.text)) for passage in passages}
 
-    def plans(self, taken: _Taken) -> Iterator[Plan]:
-        """Plans without end, or rather with as many rounds as are worth while."""
+    def plans(self, collection: _Collection) -> Iterator[DraftPlan]:
+        """The plans of all rounds; each avoids the questions that exist when it is taken."""
         for _ in range(_ROUNDS):
-            for place in self._rng.permutation(len(self._passages)).tolist():
-                chosen = self._chosen(self._passages[place])
+            for position in self._rng.permutation(len(self._passages)).tolist():
+                chosen = self._choose_passages(self._passages[position])
                 if chosen:
-                    yield Plan(self.kind, chosen, taken.asked_of(chosen))
+                    yield DraftPlan(self.kind, chosen, collection.questions_on(chosen))
 
-    def _chosen(self, first: Passage) -> tuple[Passage, ...]:
+    def _choose_passages(self, first: Passage) -> tuple[Passage, ...]:
         if self.kind != "multi_hop":
             return (first,)
-        others = [one for one in self._passages if one is not first]
+        others = [passage for passage in self._passages if passage is not first]
         if not others:
             return ()
         n = min(_CANDIDATES, len(others))
-        drawn = [others[place] for place in self._rng.choice(len(others), n, replace=False)]
+        drawn = [others[i] for i in self._rng.choice(len(others), n, replace=False)]
         words = self._words[first.span]
-        return first, max(drawn, key=lambda one: jaccard(words, self._words[one.span]))
+        return first, max(drawn, key=lambda passage: jaccard(words, self._words[passage.span]))
 
 
-class _Taken:
-    """The items that were taken so far, and what was rejected."""
+class _Collection:
+    """The accepted items, and the rejected drafts with their reasons."""
 
     def __init__(self, existing: Sequence[GoldenItem], near: float):
         self.items: list[GoldenItem] = []
-        self._seen = Seen(near)
-        for one in existing:
-            self._seen.add(one.question)
-        self._asked: dict[tuple[str, int], list[str]] = {}
+        self._seen = SeenQuestions(near)
+        for item in existing:
+            self._seen.add(item.question)
+        self._questions: dict[tuple[str, int], list[str]] = {}
         self._rejected: list[tuple[str, str, str, str]] = []
 
-    def asked_of(self, passages: Sequence[Passage]) -> tuple[str, ...]:
-        """The questions on these passages that were made, taken or not."""
-        keys = [(one.span.filename, one.span.start) for one in passages]
-        return tuple(dict.fromkeys(one for key in keys for one in self._asked.get(key, ())))
+    def questions_on(self, passages: Sequence[Passage]) -> tuple[str, ...]:
+        """The questions on these passages so far, accepted or not."""
+        questions = (q for passage in passages for q in self._questions.get(_place(passage), ()))
+        return tuple(dict.fromkeys(questions))
 
-    def judge(self, draft: Draft) -> None:
-        """Take a draft, or note why not."""
+    def add(self, draft: Draft) -> None:
+        """Accept a draft, or note why not."""
         item = draft.item
-        reason = draft.reason if item is None else self._near_one(item)
+        reason = draft.reason if item is None else self._find_near_duplicate(item)
         question = draft.question if item is None else item.question
-        for one in draft.plan.passages if question else ():
-            key = (one.span.filename, one.span.start)
-            self._asked.setdefault(key, []).append(question)
+        for passage in draft.plan.passages if question else ():
+            self._questions.setdefault(_place(passage), []).append(question)
         if item is None or reason is not None:
-            passages = ", ".join(one.span.name for one in draft.plan.passages)
+            passages = ", ".join(passage.span.name for passage in draft.plan.passages)
             self._rejected.append((draft.plan.kind, passages, question, reason or ""))
             return
         self._seen.add(item.question)
         self.items.append(item)
 
-    def _near_one(self, item: GoldenItem) -> str | None:
-        found = self._seen.nearest(item.question)
-        return None if found is None else f"the question is nearly {found!r:.80}"
+    def _find_near_duplicate(self, item: GoldenItem) -> str | None:
+        nearest = self._seen.nearest(item.question)
+        return None if nearest is None else f"the question is nearly {nearest!r:.80}"
 
     def rejected_frame(self) -> pd.DataFrame:
-        """What was rejected, a row a draft."""
+        """The rejected drafts, one row each."""
         return pd.DataFrame(self._rejected, columns=["kind", "passage", "question", "reason"])
+
+
+def _place(passage: Passage) -> tuple[str, int]:
+    return passage.span.filename, passage.span.start

@@ -1,4 +1,4 @@
-"""People look at a golden set: a sheet or a page to fill, and the answers read back."""
+"""The review of a golden set by people: a sheet to fill in, and how the decisions are applied."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from rageval_report.datasets.golden_items import GoldenItem, checked_ids
+from rageval_report.datasets.golden_items import GoldenItem, check_item_ids
 from rageval_report.errors import DataError, RagevalWarning, named
 from rageval_report.files.source import Source
+from rageval_report.types import JsonObject
 
 FORMAT = "rageval_report golden review"
 FORMAT_VERSION = 1
@@ -30,30 +30,30 @@ COLUMNS = (
     *("query_id", "decision", "question", "references", "negative_references"),
     *("answerable", "gold", "note", "fingerprint"),
 )
-_AROUND = 300  # characters that are shown before and after a span
+_CONTEXT = 300  # characters that are shown before and after a span
 
-# What a spreadsheet takes for a formula; an apostrophe makes it a text, and is taken off again.
+# What a spreadsheet takes for a formula. An apostrophe makes it a text, and is removed on reading.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a reviewer said of one item.
+    """A reviewer's decision on one item.
 
     Parameters
     ----------
     query_id : str
         The item.
     decision : {"accept", "edit", "reject"}, optional
-        None where nothing was said.
+        None if there is no decision.
     question : str
-        The question, perhaps changed.
+        The question, possibly edited.
     references, negative_references : tuple of str
-        The answers, perhaps changed.
+        The answers, possibly edited.
     note : str
-        What else was said.
+        The reviewer's note.
     fingerprint : str
-        Of the item that was seen.
+        The fingerprint of the item that the reviewer saw.
     """
 
     query_id: str
@@ -72,11 +72,11 @@ class Reviewed:
     Parameters
     ----------
     items : tuple of GoldenItem
-        Those accepted or edited, and those that nobody has decided on.
+        The accepted and edited items, and those without a decision.
     rejected : tuple of GoldenItem
-        Those that are out.
+        The rejected items.
     decisions : DataFrame
-        A row an item: ``query_id``, ``decision`` ("open" where there is none), ``note``.
+        One row per item: ``query_id``, ``decision`` ("open" if there is none), ``note``.
     """
 
     items: tuple[GoldenItem, ...]
@@ -87,15 +87,15 @@ class Reviewed:
 def review_rows(
     items: Iterable[GoldenItem], documents: Mapping[str, str] | None = None
 ) -> list[dict[str, str]]:
-    r"""What a reviewer sees of each item, as texts; several answers stand on lines of their own.
+    r"""What a reviewer sees of each item, as texts; several answers are on separate lines.
 
     Parameters
     ----------
     items : iterable of GoldenItem
         The set.
     documents : mapping of str to str, optional
-        Texts by filename or id, as `Documents` reads a folder: with them the passages are shown
-        that an item was made from or that its gold names.
+        Texts by filename or id, as `Documents` reads a folder. With them the rows show the passages
+        that an item was made from, or that its gold names.
 
     Examples
     --------
@@ -107,52 +107,53 @@ def review_rows(
             "query_id": item.query_id,
             "decision": "",
             "question": item.question,
-            "references": "\n".join(map(_one_line, item.references)),
-            "negative_references": "\n".join(map(_one_line, item.negative_references)),
+            "references": "\n".join(map(_join_lines, item.references)),
+            "negative_references": "\n".join(map(_join_lines, item.negative_references)),
             "answerable": "" if item.answerable is None else str(item.answerable).lower(),
-            "gold": "\n\n".join([*_gold(item), *_passages(item, documents or {})]),
+            "gold": "\n\n".join([*_gold_names(item), *_gold_passages(item, documents or {})]),
             "note": "",
             "fingerprint": item.fingerprint,
         }
-        for item in checked_ids(items)
+        for item in check_item_ids(items)
     ]
 
 
-def _gold(item: GoldenItem) -> Iterator[str]:
+def _gold_names(item: GoldenItem) -> Iterator[str]:
     yield from item.relevant_texts
     yield from (span.name for span in item.relevant_spans)
     yield from item.relevant
 
 
-def _passages(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]:
-    """What a reviewer must have read to say whether the answer is right, or there is none."""
-    made_from = item.provenance.get("passages")
-    places = [one for one in made_from if _is_place(one)] if isinstance(made_from, list) else []
-    around = [
-        (span.filename, max(0, span.start - _AROUND), span.end + _AROUND)
+def _gold_passages(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]:
+    """What a reviewer must read to decide whether the answer is right, or there is none."""
+    passages = item.provenance.get("passages")
+    places = [place for place in passages if _is_place(place)] if isinstance(passages, list) else []
+    around_spans = [
+        (span.filename, max(0, span.start - _CONTEXT), span.end + _CONTEXT)
         for span in item.relevant_spans
     ]
-    for filename, start, end in places or around:
+    for filename, start, end in places or around_spans:
         if filename in documents:
             yield f"{filename}:\n{documents[filename][start:end]}"
-    yield from (f"{one}:\n{documents[one]}" for one in item.relevant if one in documents)
+    yield from (f"{name}:\n{documents[name]}" for name in item.relevant if name in documents)
 
 
-def _is_place(one: object) -> bool:
+def _is_place(value: object) -> bool:
+    """Whether a value of a provenance is a list of filename, start and end."""
     return (
-        isinstance(one, list)
-        and len(one) == 3
-        and isinstance(one[0], str)
-        and all(isinstance(place, int) for place in one[1:])
+        isinstance(value, list)
+        and len(value) == 3
+        and isinstance(value[0], str)
+        and all(isinstance(number, int) for number in value[1:])
     )
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
 def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | None = None) -> str:
-    """A sheet to fill, as comma-separated values: accept, edit or reject in ``decision``.
+    """A sheet to fill in, as comma-separated values: accept, edit or reject in ``decision``.
 
     Parameters
     ----------
@@ -164,8 +165,8 @@ def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | 
     Returns
     -------
     str
-        The columns `COLUMNS`. Question and answers may be changed where the decision is edit.
-        A text that a spreadsheet would take for a formula begins with an apostrophe.
+        The columns `COLUMNS`. Question and answers may be changed if the decision is edit. A text
+        that a spreadsheet would take for a formula begins with an apostrophe.
 
     Examples
     --------
@@ -176,15 +177,15 @@ def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | 
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in review_rows(items, documents):
-        writer.writerow({name: _guarded(text) for name, text in row.items()})
+        writer.writerow({name: _add_apostrophe(text) for name, text in row.items()})
     return out.getvalue()
 
 
-def _guarded(text: str) -> str:
+def _add_apostrophe(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
-def _unguarded(text: str) -> str:
+def _remove_apostrophe(text: str) -> str:
     return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA_STARTS) else text
 
 
@@ -192,201 +193,216 @@ def _unguarded(text: str) -> str:
 
 
 def read_review(path: str | Path) -> list[Decision]:
-    """Read what reviewers said.
+    """Read the decisions of reviewers.
 
     Parameters
     ----------
     path : str or Path
-        The filled sheet (CSV), or the file that the page saved (JSON).
+        The filled-in sheet (CSV), or the file that the page saved (JSON).
 
     Returns
     -------
     list of Decision
-        A decision an item.
+        One decision per item.
 
     Raises
     ------
     ReaderError
-        If it is neither, a decision is none of accept, edit, reject, or an item is there twice.
+        If it is neither, a decision is not accept, edit or reject, or an item appears twice.
     """
     source = Source(path)
     rows = _page_rows(source) if source.starts_like_json else _sheet_rows(source)
-    found: dict[str, Decision] = {}
+    decisions: dict[str, Decision] = {}
     for number, row in rows:
-        decision = _decision(row, source, number)
-        if decision.query_id in found:
-            raise source.error(f"{decision.query_id!r} stands there twice", line=number)
-        found[decision.query_id] = decision
-    if not found:
+        decision = _read_decision(row, source, number)
+        if decision.query_id in decisions:
+            raise source.error(f"the item {decision.query_id!r} appears twice", line=number)
+        decisions[decision.query_id] = decision
+    if not decisions:
         raise source.error("expected decisions; there are none")
-    return list(found.values())
+    return list(decisions.values())
 
 
-def _page_rows(source: Source) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
+def _page_rows(source: Source) -> Iterator[tuple[int | None, JsonObject]]:
     document = source.document
     is_review = isinstance(document, dict) and document.get("format") == FORMAT
     if not is_review or document.get("format_version") != FORMAT_VERSION:
-        raise source.error(f"expected a file that a review page saved, of format {FORMAT_VERSION}")
+        raise source.error(f"expected a file saved by a review page, of format {FORMAT_VERSION}")
     rows = document.get("items")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise source.error('expected "items", a list of objects')
     yield from ((None, row) for row in rows)
 
 
-def _sheet_rows(source: Source) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
+def _sheet_rows(source: Source) -> Iterator[tuple[int | None, JsonObject]]:
     text = source.text
     head = text.partition("\n")[0]
-    # Spreadsheets of many countries write semicolons, some tabs.
+    # In many countries spreadsheets write semicolons, and some write tabs.
     delimiter = max((",", ";", "\t"), key=head.count)
     reader = csv.DictReader(StringIO(text, newline=""), delimiter=delimiter)
     missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if missing:
-        raise source.error(f"expected the sheet of a review; it lacks {', '.join(missing)}", line=1)
+        raise source.error(
+            f"expected the sheet of a review; it has no column {', '.join(missing)}", line=1
+        )
     try:
         for row in reader:
-            texts = {name: _unguarded(row[name] or "") for name in COLUMNS}
+            texts = {name: _remove_apostrophe(row[name] or "") for name in COLUMNS}
             if any(texts.values()):
                 yield reader.line_num, texts
     except csv.Error as exc:
-        raise source.error(f"the sheet cannot be read: {exc}", line=reader.line_num) from exc
+        raise source.error(f"the sheet cannot be parsed: {exc}", line=reader.line_num) from exc
 
 
-def _decision(row: Mapping[str, Any], source: Source, line: int | None) -> Decision:
+def _read_decision(row: JsonObject, source: Source, line: int | None) -> Decision:
     texts = {name: str(row.get(name) or "") for name in COLUMNS}
-    told = texts["decision"].strip().lower()
-    if told and told not in _DECISIONS:
-        raise source.error(f"expected accept, edit or reject; got {told!r:.40}", line=line)
+    word = texts["decision"].strip().lower()
+    if word and word not in _DECISIONS:
+        raise source.error(f"decision must be accept, edit or reject; got {word!r:.40}", line=line)
     if not texts["query_id"].strip():
-        raise source.error("every row needs the query_id that it came with", line=line)
+        raise source.error(
+            "query_id is missing: each row keeps the id that it came with", line=line
+        )
     return Decision(
         texts["query_id"],
-        _DECISIONS.get(told),
+        _DECISIONS.get(word),
         texts["question"].strip(),
-        _lines(texts["references"]),
-        _lines(texts["negative_references"]),
+        _unique_lines(texts["references"]),
+        _unique_lines(texts["negative_references"]),
         texts["note"].strip(),
         texts["fingerprint"].strip(),
     )
 
 
-def _lines(text: str) -> tuple[str, ...]:
+def _unique_lines(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
 
 
 def apply_review(
     items: Iterable[GoldenItem], decisions: Sequence[Decision], *, reviewer: str = ""
 ) -> Reviewed:
-    """Do what reviewers decided.
+    """Apply the decisions of reviewers.
 
     Parameters
     ----------
     items : iterable of GoldenItem
         The set that was reviewed.
     decisions : sequence of Decision
-        As `read_review` gives them; items without one stay as they are.
+        As `read_review` returns them; items without a decision stay as they are.
     reviewer : str
-        Who it was; it stands in the provenance, with the decision and its note.
+        The reviewer's name, for the provenance, with the decision and its note.
 
     Returns
     -------
     Reviewed
-        An accepted item stays as it was, whatever its cells say; a warning names those whose cells
-        say something else.
+        An accepted item stays as it was, even if its texts were changed; a warning names such
+        items.
 
     Raises
     ------
     DataError
-        If a decision is of an item that is not there, or of another version of one, or an edit
+        If a decision belongs to an item that is not in the set or has changed since, or an edit
         leaves no question.
 
     Examples
     --------
     >>> item = GoldenItem("a", "Who?", ("Ann",))
-    >>> said = Decision("a", "edit", "Who wrote it?", ("Ann Lee",), (), "", item.fingerprint)
-    >>> apply_review([item], [said]).items[0].references
+    >>> edit = Decision("a", "edit", "Who wrote it?", ("Ann Lee",), (), "", item.fingerprint)
+    >>> apply_review([item], [edit]).items[0].references
     ('Ann Lee',)
     """
-    every = checked_ids(items)
-    by_id = {one.query_id: one for one in decisions}
-    _refuse_others(every, by_id)
-    _warn_of_unsaid_edits(every, by_id)
-    kept, rejected, rows = [], [], []
+    every = check_item_ids(items)
+    by_id = {decision.query_id: decision for decision in decisions}
+    _check_versions(every, by_id)
+    _warn_of_undeclared_edits(every, by_id)
+    remaining, rejected, rows = [], [], []
     for item in every:
-        said = by_id.get(item.query_id)
-        told = None if said is None else said.decision
-        rows.append((item.query_id, told or "open", "" if said is None else said.note))
-        if said is None or told is None:
-            kept.append(item)
-        elif told == REJECT:
-            rejected.append(_with_review(item, said, reviewer))
+        decision = by_id.get(item.query_id)
+        word = None if decision is None else decision.decision
+        note = "" if decision is None else decision.note
+        rows.append((item.query_id, word or "open", note))
+        if decision is None or word is None:
+            remaining.append(item)
+        elif word == REJECT:
+            rejected.append(_add_review(item, decision, reviewer))
         else:
-            changed = _edited(item, said) if told == EDIT else item
-            kept.append(_with_review(changed, said, reviewer))
+            changed = _apply_edit(item, decision) if word == EDIT else item
+            remaining.append(_add_review(changed, decision, reviewer))
     frame = pd.DataFrame(rows, columns=["query_id", "decision", "note"])
-    return Reviewed(tuple(kept), tuple(rejected), frame)
+    return Reviewed(tuple(remaining), tuple(rejected), frame)
 
 
-def _refuse_others(items: Sequence[GoldenItem], decisions: Mapping[str, Decision]) -> None:
-    known = {item.query_id: item for item in items}
-    strange = [one for one in decisions if one not in known]
-    if strange:
-        raise DataError(f"the review is of items that are not in the set: {named(strange)}")
+def _check_versions(items: Sequence[GoldenItem], decisions: Mapping[str, Decision]) -> None:
+    """Check that the decisions belong to these items, in these versions."""
+    by_id = {item.query_id: item for item in items}
+    unknown = [query_id for query_id in decisions if query_id not in by_id]
+    if unknown:
+        raise DataError(f"the review contains items that are not in the set: {named(unknown)}")
     changed = [
-        one
-        for one, said in decisions.items()
-        if said.decision and said.fingerprint != known[one].fingerprint
+        query_id
+        for query_id, decision in decisions.items()
+        if decision.decision and decision.fingerprint != by_id[query_id].fingerprint
     ]
     if changed:
-        told = "items have changed since the review was made, or its fingerprints have"
-        raise DataError(f"{told}: {named(changed)}; make a new one for them")
+        raise DataError(
+            "items have changed since the review was made, or its fingerprints have: "
+            f"{named(changed)}; make a new review for them"
+        )
 
 
-def _warn_of_unsaid_edits(items: Sequence[GoldenItem], decisions: Mapping[str, Decision]) -> None:
-    """A reviewer may have forgotten to write edit; or a spreadsheet made a date of a number."""
-    asked = {item.query_id: row for item, row in zip(items, review_rows(items), strict=True)}
+def _warn_of_undeclared_edits(
+    items: Sequence[GoldenItem], decisions: Mapping[str, Decision]
+) -> None:
+    """Warn of changed texts: a reviewer forgot to write edit, or a spreadsheet changed a number."""
+    original = {
+        item.query_id: _texts_of_row(row)
+        for item, row in zip(items, review_rows(items), strict=True)
+    }
     changed = [
-        one
-        for one, said in decisions.items()
-        if said.decision in (None, ACCEPT) and _texts_of(said) != _shown_texts(asked[one])
+        query_id
+        for query_id, decision in decisions.items()
+        if decision.decision in (None, ACCEPT) and _texts_of(decision) != original[query_id]
     ]
     if changed:
-        told = f"texts were changed where the decision is not edit: {named(changed)}"
         warnings.warn(
-            f"{told}. These items stay as they were; write edit where the change is meant",
+            f"texts were changed although the decision is not edit: {named(changed)}. These items "
+            "stay as they were; write edit if the change is intended",
             RagevalWarning,
             stacklevel=3,
         )
 
 
-Texts = tuple[str, tuple[str, ...], tuple[str, ...]]
+ReviewTexts = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 
-def _texts_of(said: Decision) -> Texts:
-    return said.question, said.references, said.negative_references
+def _texts_of(decision: Decision) -> ReviewTexts:
+    return decision.question, decision.references, decision.negative_references
 
 
-def _shown_texts(row: Mapping[str, str]) -> Texts:
+def _texts_of_row(row: Mapping[str, str]) -> ReviewTexts:
     return (
         row["question"].strip(),
-        _lines(row["references"]),
-        _lines(row["negative_references"]),
+        _unique_lines(row["references"]),
+        _unique_lines(row["negative_references"]),
     )
 
 
-def _edited(item: GoldenItem, said: Decision) -> GoldenItem:
-    if not said.question:
+def _apply_edit(item: GoldenItem, decision: Decision) -> GoldenItem:
+    if not decision.question:
         raise DataError(f"the edit of {item.query_id!r} leaves no question; reject it instead")
-    answerable = bool(said.references) if bool(said.references) != bool(item.references) else None
+    # A question that gets its first reference, or loses its last, changes whether it has an answer.
+    has_references = bool(decision.references)
+    is_changed = has_references != bool(item.references)
     return replace(
         item,
-        question=said.question,
-        references=said.references,
-        negative_references=said.negative_references,
-        answerable=item.answerable if answerable is None else answerable,
+        question=decision.question,
+        references=decision.references,
+        negative_references=decision.negative_references,
+        answerable=has_references if is_changed else item.answerable,
     )
 
 
-def _with_review(item: GoldenItem, said: Decision, reviewer: str) -> GoldenItem:
-    told = {"decision": said.decision, "reviewer": reviewer, "note": said.note}
-    review = {name: value for name, value in told.items() if value}
+def _add_review(item: GoldenItem, decision: Decision, reviewer: str) -> GoldenItem:
+    entries = {"decision": decision.decision, "reviewer": reviewer, "note": decision.note}
+    review = {name: value for name, value in entries.items() if value}
     return replace(item, provenance={**item.provenance, "review": review})

@@ -1,4 +1,4 @@
-"""Ground truth for sets that have judgments and no answers: written from the highly relevant."""
+"""References for sets that have judgments but no answers, from highly relevant documents."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ import pandas as pd
 from rageval_report.datasets.golden_items import GoldenItem
 from rageval_report.errors import DataError, RagevalWarning, named
 from rageval_report.golden.prompts import Prompt, load_prompts
-from rageval_report.golden.reply_journal import ChatFailedError, Journal
+from rageval_report.golden.reply_journal import AskText, ChatFailedError, ReplyJournal
 from rageval_report.judges.chats import Chat, as_chat
 from rageval_report.judges.parsing.objects import remove_thoughts
 
-HIGHLY_RELEVANT = 2.0
-_FIRST = 5
+HIGHLY_RELEVANT = 2.0  # nfcorpus, for which ADR-013 defined this evaluation, grades 1 and 2
+_N_DOCUMENTS = 5
 
 
 def highly_relevant(records: pd.DataFrame, *, grade: float = HIGHLY_RELEVANT) -> pd.DataFrame:
-    """The queries that have highly relevant documents, with these as their gold.
+    """The queries with highly relevant documents, which become their gold.
 
     Parameters
     ----------
     records : DataFrame
-        With ``relevant``, a dict of id to grade, as `load_dataset` gives them.
+        With ``relevant``, a dict of id to grade, as `load_dataset` returns them.
     grade : float
-        The lowest grade that is high.
+        The lowest grade that counts as highly relevant.
 
     Returns
     -------
     DataFrame
-        The rows that have some; ``relevant`` holds these alone, and ``highly_relevant_count`` how
-        many they are.
+        The rows of these queries; ``relevant`` contains only the highly relevant documents, and
+        ``highly_relevant_count`` their number.
 
     Raises
     ------
     DataError
-        If there is no gold, or none of it is graded so high.
+        If there is no gold, or no grade is that high.
 
     Examples
     --------
@@ -50,15 +50,15 @@ def highly_relevant(records: pd.DataFrame, *, grade: float = HIGHLY_RELEVANT) ->
     if "relevant" not in records:
         raise DataError("expected records with a column 'relevant'; there is none")
     high = [
-        {one: value for one, value in (grades or {}).items() if value >= grade}
+        {name: value for name, value in (grades or {}).items() if value >= grade}
         for grades in records["relevant"].tolist()
     ]
-    has = [bool(one) for one in high]
-    if not any(has):
+    has_high = [bool(grades) for grades in high]
+    if not any(has_high):
         raise DataError(f"no query has a document of grade {grade:g} or higher")
-    kept = records[has].copy()
-    kept["relevant"] = pd.Series([one for one in high if one], index=kept.index, dtype=object)
-    return kept.assign(highly_relevant_count=kept["relevant"].map(len))
+    rows = records[has_high].copy()
+    rows["relevant"] = pd.Series(list(filter(None, high)), index=rows.index, dtype=object)
+    return rows.assign(highly_relevant_count=rows["relevant"].map(len))
 
 
 def ground_truth(
@@ -67,7 +67,7 @@ def ground_truth(
     chat: Chat | Callable[[str], Any],
     *,
     grade: float = HIGHLY_RELEVANT,
-    first: int = _FIRST,
+    first: int = _N_DOCUMENTS,
     journal: str | Path | None = None,
     prompts: str | Path | Mapping[str, Prompt] | None = None,
 ) -> list[GoldenItem]:
@@ -76,25 +76,26 @@ def ground_truth(
     Parameters
     ----------
     records : DataFrame
-        Queries with graded documents, best first, as `load_dataset` gives them for BEIR sets.
+        Queries with graded documents, best first, as `load_dataset` returns them for BEIR sets.
     corpus : mapping of str to str, or DataFrame
-        The texts by id; or what `load_corpus` gives.
+        The texts by id, or the frame of `load_corpus`.
     chat : Chat or callable
-        As in `generate_golden`.
+        The chat model that writes the references, as in `generate_golden`.
     grade : float
-        The lowest grade that is high.
+        The lowest grade that counts as highly relevant.
     first : int
-        How many of the documents that the corpus has make the context.
+        The number of documents that the reference is written from.
     journal : path, optional
-        Where replies are kept, so that a run that was stopped goes on.
+        Where replies are kept, so that a run that was stopped can continue.
     prompts : path or mapping, optional
-        A prompt "ground_truth" in place of the library's.
+        A prompt "ground_truth" that replaces the library's.
 
     Returns
     -------
     list of GoldenItem
-        Gold are all highly relevant documents, also those beyond the context. Queries without
-        such a document, without a text, or whose reply failed are left out, with a warning.
+        The gold contains all highly relevant documents, also those that were not used. Queries
+        without such a document or without a text, or whose reply failed, are left out with a
+        warning.
 
     Raises
     ------
@@ -106,74 +107,74 @@ def ground_truth(
     >>> records = pd.DataFrame(
     ...     {"question": ["Is milk healthy?"], "relevant": [{"d1": 2.0}]}, index=["q1"]
     ... )
-    >>> made = ground_truth(records, {"d1": "Milk is."}, lambda text: " It is.\n")
-    >>> made[0].references, made[0].metadata["context_documents"]
+    >>> items = ground_truth(records, {"d1": "Milk is."}, lambda text: " It is.\n")
+    >>> items[0].references, items[0].metadata["context_documents"]
     (('It is.',), ['d1'])
     """
     if first < 1:
-        raise DataError(f"first must be at least 1; got {first}")
-    chosen, texts = highly_relevant(records, grade=grade), _texts(corpus)
-    known, kept = as_chat(chat), Journal(journal)
-    given = prompts if isinstance(prompts, Mapping) else load_prompts(prompts)
-    prompt = given["ground_truth"]
-    lost: dict[str, str] = {}
-    with kept.asking(known) as ask:
-        items = list(_written(chosen, texts, prompt, ask, first, known.model, lost))
-    _warn(lost, len(records) - len(chosen))
+        raise DataError(f"first must be an integer >= 1; got {first}")
+    queries, texts = highly_relevant(records, grade=grade), _document_texts(corpus)
+    model, replies = as_chat(chat), ReplyJournal(journal)
+    templates = prompts if isinstance(prompts, Mapping) else load_prompts(prompts)
+    prompt = templates["ground_truth"]
+    skipped: dict[str, str] = {}
+    with replies.open(model) as ask:
+        items = list(_write_items(queries, texts, prompt, ask, first, model.model, skipped))
+    _warn_of_skipped(skipped, len(records) - len(queries))
     if not items:
         raise DataError("no query could be given an answer; the warnings say why")
     return items
 
 
-def _texts(corpus: Mapping[str, str] | pd.DataFrame) -> Mapping[str, str]:
+def _document_texts(corpus: Mapping[str, str] | pd.DataFrame) -> Mapping[str, str]:
     if not isinstance(corpus, pd.DataFrame):
         return corpus
     titles = corpus["title"] if "title" in corpus else [""] * len(corpus)
-    pairs = zip(corpus.index, titles, corpus["text"], strict=True)
-    return {str(one): f"{title}\n{text}".strip() for one, title, text in pairs}
+    rows = zip(corpus.index, titles, corpus["text"], strict=True)
+    return {str(name): f"{title}\n{text}".strip() for name, title, text in rows}
 
 
-def _written(
-    chosen: pd.DataFrame,
+def _write_items(
+    queries: pd.DataFrame,
     texts: Mapping[str, str],
     prompt: Prompt,
-    ask: Callable[[Any], str],
+    ask: AskText,
     first: int,
     model: str,
-    lost: dict[str, str],
+    skipped: dict[str, str],
 ) -> Iterator[GoldenItem]:
-    questions = chosen["question"].tolist() if "question" in chosen else [None] * len(chosen)
-    for one, question, grades in zip(
-        chosen.index, questions, chosen["relevant"].tolist(), strict=True
-    ):
-        held = [document for document in grades if document in texts][:first]
-        if not isinstance(question, str) or not held:
-            lost[str(one)] = "no question" if not isinstance(question, str) else "no document"
+    """The items of the queries; those without an answer are added to `skipped`, with a reason."""
+    questions = queries["question"].tolist() if "question" in queries else [None] * len(queries)
+    gold = queries["relevant"].tolist()
+    for query_id, question, grades in zip(map(str, queries.index), questions, gold, strict=True):
+        documents = [name for name in grades if name in texts][:first]
+        if not isinstance(question, str) or not documents:
+            skipped[query_id] = "no document" if isinstance(question, str) else "no question"
             continue
-        context = "\n\n".join(f"<document>\n{texts[document]}\n</document>" for document in held)
+        context = "\n\n".join(f"<document>\n{texts[name]}\n</document>" for name in documents)
         try:
             answer = remove_thoughts(ask(prompt.message(context=context, question=question)))
         except ChatFailedError as exc:
-            lost[str(one)] = str(exc)
+            skipped[query_id] = str(exc)
             continue
         if not answer:
-            lost[str(one)] = "the reply was blank"
+            skipped[query_id] = "the reply was blank"
             continue
         yield GoldenItem(
-            query_id=str(one),
+            query_id=query_id,
             question=question,
             references=(answer,),
             relevant=dict(grades),
             answerable=True,
-            metadata={"highly_relevant_count": len(grades), "context_documents": held},
-            provenance={"source": "ground truth", "model": model, "prompts": [prompt.told]},
+            metadata={"highly_relevant_count": len(grades), "context_documents": documents},
+            provenance={"source": "ground truth", "model": model, "prompts": [prompt.label]},
         )
 
 
-def _warn(lost: Mapping[str, str], n_without: int) -> None:
+def _warn_of_skipped(skipped: Mapping[str, str], n_without: int) -> None:
     if n_without:
-        told = f"{n_without} queries have no highly relevant document, and are left out"
-        warnings.warn(told, RagevalWarning, stacklevel=3)
-    if lost:
-        told = named(f"{one} ({why})" for one, why in lost.items())
-        warnings.warn(f"no answer was written for {told}", RagevalWarning, stacklevel=3)
+        message = f"{n_without} queries have no highly relevant document, and are left out"
+        warnings.warn(message, RagevalWarning, stacklevel=3)
+    if skipped:
+        listed = named(f"{query_id} ({reason})" for query_id, reason in skipped.items())
+        warnings.warn(f"no answer was written for {listed}", RagevalWarning, stacklevel=3)

@@ -1,7 +1,7 @@
-"""What was asked of a chat model is on disk before the next question is asked.
+"""A journal of a chat model's replies: each is on disk before the next question is asked.
 
-A JSON Lines file of replies by a digest of model, settings and message. Whoever starts again with
-the same documents and seed gets the replies that are there, and asks only for the others.
+It is a JSON Lines file, with a digest of model, settings and message as the key. A second run with
+the same documents and seed takes the replies from there, and asks only for the others.
 """
 
 from __future__ import annotations
@@ -9,47 +9,50 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from rageval_report.errors import DataError, MissingDependencyError, ReaderError
-from rageval_report.judges.chats import Chat, Message, Reply
+from rageval_report.judges.chats import Chat, Message
+from rageval_report.judges.chats.base import Ask
 
-_MOST_FAILURES = 5
+AskText = Callable[[Message], str]
+
+_MOST_FAILURES = 5  # in a row: then the chat is most likely down
 
 
 class ChatFailedError(Exception):
-    """The chat gave no answer to one message; why stands in the text."""
+    """The chat did not answer one message; the text says why."""
 
 
-class Journal:
-    """Replies by what was asked, on disk or, without a path, in memory.
+class ReplyJournal:
+    """Replies by message, on disk or, without a path, in memory.
 
     Parameters
     ----------
     path : str or Path, optional
-        The file; made where it is missing. A last line that was cut is dropped.
+        The file; it is created if it does not exist. An incomplete last line is removed.
 
     Attributes
     ----------
     n_asked, n_replayed : int
-        How many messages went to the model, and how many were answered from the journal.
+        The number of messages to the model, and of those that the journal answered.
 
     Raises
     ------
     ReaderError
-        If a line is no line of a journal.
+        If a line is not an entry of a journal.
     DataError
         If the file cannot be opened.
 
     Examples
     --------
     >>> from rageval_report.judges.chats import as_chat
-    >>> journal = Journal()
-    >>> with journal.asking(as_chat(lambda text: text.upper())) as ask:
+    >>> journal = ReplyJournal()
+    >>> with journal.open(as_chat(lambda text: text.upper())) as ask:
     ...     ask(Message("twice")), ask(Message("twice"))
     ('TWICE', 'TWICE')
     >>> journal.n_asked, journal.n_replayed
@@ -66,8 +69,8 @@ class Journal:
             self._read(self.path)
 
     @contextmanager
-    def asking(self, chat: Chat) -> Iterator[Ask]:
-        """What asks the chat, or answers from the journal.
+    def open(self, chat: Chat) -> Iterator[AskText]:
+        """A context that yields a function which asks the chat, or answers from the journal.
 
         Parameters
         ----------
@@ -77,21 +80,20 @@ class Journal:
         Raises
         ------
         DataError
-            If the journal cannot be written, or the chat says that it is set up wrongly.
+            If the journal cannot be written, or the chat is set up wrongly.
         ChatFailedError
             By the function, if the chat fails; the fifth time in a row the failure itself.
         """
-        with chat.open() as ask, self._opened() as file:
-            digest = blake2b(digest_size=16)
-            digest.update(json.dumps([chat.model, dict(chat.settings)], default=str).encode())
+        with chat.open() as ask, self._open_file() as file:
+            settings = json.dumps([chat.model, dict(chat.settings)], default=str).encode()
 
             def answer(message: Message) -> str:
-                key = _key(digest.copy(), message)
+                key = _key_of(settings, message)
                 with self._lock:
                     if key in self._replies:
                         self.n_replayed += 1
                         return self._replies[key]
-                reply = self._asked(ask, message)
+                reply = self._ask_chat(ask, message)
                 with self._lock:
                     _append(file, self.path, {"key": key, "reply": reply})
                     self._replies[key] = reply
@@ -100,9 +102,9 @@ class Journal:
 
             yield answer
 
-    def _asked(self, ask: Any, message: Message) -> str:
+    def _ask_chat(self, ask: Ask, message: Message) -> str:
         try:
-            reply: Reply = ask(message)
+            reply = ask(message)
         except (DataError, MissingDependencyError):
             raise
         except Exception as exc:
@@ -112,18 +114,18 @@ class Journal:
             raise ChatFailedError(f"the chat failed: {exc}") from exc
         self._failures = 0
         if reply.ending != "end":
-            raise ChatFailedError(f"the chat's answer ended by {reply.ending}")
+            raise ChatFailedError(f"the chat's answer is incomplete: {reply.ending}")
         return reply.text
 
     @contextmanager
-    def _opened(self) -> Iterator[BinaryIO | None]:
+    def _open_file(self) -> Iterator[BinaryIO | None]:
         if self.path is None:
             yield None
             return
         try:
             file = self.path.open("ab", buffering=0)
         except OSError as exc:
-            raise DataError(f"{self.path} cannot be written: {exc.strerror}") from exc
+            raise DataError(f"{self.path}: the journal cannot be written: {exc.strerror}") from exc
         with file:
             yield file
 
@@ -133,28 +135,26 @@ class Journal:
         content = path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):
-            key, reply = _entry(line, path, number)
+            key, reply = _parse_entry(line, path, number)
             self._replies[key] = reply
-        if len(whole) < len(content):  # the process was killed while it wrote
+        if len(whole) < len(content):  # the process was killed while writing
             os.truncate(path, len(whole))
 
 
-Ask = Any  # a function of a Message that gives a text; Callable would hide what it may raise
-
-
-def _key(digest: Any, message: Message) -> str:
+def _key_of(settings: bytes, message: Message) -> str:
+    digest = blake2b(settings, digest_size=16)
     digest.update(json.dumps([message.system, message.user]).encode())
-    return str(digest.hexdigest())
+    return digest.hexdigest()
 
 
-def _entry(line: bytes, path: Path, number: int) -> tuple[str, str]:
+def _parse_entry(line: bytes, path: Path, number: int) -> tuple[str, str]:
     try:
-        found = json.loads(line)
+        entry = json.loads(line)
     except ValueError as exc:
-        raise ReaderError("this is no line of a journal", path, number) from exc
-    if not isinstance(found, Mapping) or not {"key", "reply"} <= set(found):
+        raise ReaderError("this is not an entry of a journal", path, number) from exc
+    if not isinstance(entry, Mapping) or not {"key", "reply"} <= set(entry):
         raise ReaderError("expected a key and a reply; is this another file?", path, number)
-    return str(found["key"]), str(found["reply"])
+    return str(entry["key"]), str(entry["reply"])
 
 
 def _append(file: BinaryIO | None, path: Path | None, entry: Mapping[str, str]) -> None:
@@ -165,4 +165,6 @@ def _append(file: BinaryIO | None, path: Path | None, entry: Mapping[str, str]) 
         file.write(line)
         os.fsync(file.fileno())
     except OSError as exc:
-        raise DataError(f"{path} cannot be written: {exc.strerror}; what it holds is kept") from exc
+        raise DataError(
+            f"{path}: the journal cannot be written: {exc.strerror}; its entries are kept"
+        ) from exc

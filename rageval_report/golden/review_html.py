@@ -15,7 +15,7 @@ from rageval_report.golden.golden_review import FORMAT, FORMAT_VERSION, review_r
 
 _FILE = "review_page.html"
 
-# What would end the element that holds the data, or is no letter of a script.
+# Characters that could end the element with the data, or are line ends in a script.
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026",
                           "\u2028": "\\u2028", "\u2029": "\\u2029"})  # fmt: skip
 
@@ -26,21 +26,21 @@ def review_page(
     title: str = "golden set",
     documents: Mapping[str, str] | None = None,
 ) -> str:
-    """The page: accept, edit or reject each item, then save the decisions to a file.
+    """An HTML page to accept, edit or reject each item, and to save the decisions to a file.
 
     Parameters
     ----------
     items : iterable of GoldenItem
         The set.
     title : str
-        What it is called.
+        The title of the page.
     documents : mapping of str to str, optional
         Texts by filename or id, so that the passages are shown.
 
     Returns
     -------
     str
-        HTML that asks nothing of a network. The file that it saves is read by `read_review`.
+        HTML that needs no network. `read_review` reads the file that it saves.
 
     Examples
     --------
@@ -49,11 +49,11 @@ def review_page(
     (True, False)
     """
     rows = review_rows(items, documents)
-    seen = "\n".join(f"{row['query_id']} {row['fingerprint']}" for row in rows)
+    versions = "\n".join(f"{row['query_id']} {row['fingerprint']}" for row in rows)
     data = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "key": blake2b(seen.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest(),
+        "key": blake2b(versions.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest(),
         "file": "review.json",
         "items": rows,
     }

@@ -1,4 +1,4 @@
-"""Documents by name: the text behind a span or an id, and the passages to ask about."""
+"""The documents behind a golden set: their texts by name, and the passages to ask about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rageval_report.records.spans import Span
 
 _SUFFIXES = (".txt", ".md", ".rst", ".text", ".markdown")
 _BREAK = re.compile(r"\n[ \t]*\n\s*")
-_LONGEST, _SHORTEST = 1500, 200
+_LONGEST, _SHORTEST = 1500, 200  # characters of a passage
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Passage:
     Parameters
     ----------
     span : Span
-        Where it stands.
+        Its place.
     text : str
-        What stands there.
+        Its text.
     """
 
     span: Span
@@ -33,18 +33,18 @@ class Passage:
 
 
 class Documents(Mapping[str, str]):
-    r"""Texts by name: of a folder, or of a mapping.
+    r"""Texts by name, from a folder or a mapping.
 
     Parameters
     ----------
     source : path or mapping of str to str
-        A folder, whose files of text are named as seen from it, with slashes; one file; or texts
-        by name.
+        A folder, whose text files are named by their relative paths, with slashes; one file; or
+        texts by name.
 
     Raises
     ------
     ReaderError
-        If there is no such folder.
+        If the folder or file does not exist.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Documents(Mapping[str, str]):
             return
         path = Path(source)
         if not path.exists():
-            raise ReaderError("there is no such folder or file of documents", path)
+            raise ReaderError("there is no such folder or file of documents; check the path", path)
         self._root = path if path.is_dir() else path.parent
         self._names = _files_in(path) if path.is_dir() else [path.name]
 
@@ -83,46 +83,46 @@ class Documents(Mapping[str, str]):
         return self._texts[name]
 
     def _path_of(self, name: str) -> Path | None:
-        """The file of that name, if it lies within the folder: a name is data, and may lead out."""
+        """The file of a name, if it is inside the folder: a name may lead out of it."""
         if self._root is None or not name:
             return None
         try:
             path = (self._root / name).resolve()
-            inside = path.is_relative_to(self._root.resolve()) and path.is_file()
+            is_inside = path.is_relative_to(self._root.resolve()) and path.is_file()
         except (OSError, ValueError):  # a name that no file can have
             return None
-        return path if inside else None
+        return path if is_inside else None
 
 
 def _files_in(folder: Path) -> list[str]:
     files = (file for file in folder.rglob("*") if file.is_file())
-    named = (file for file in files if file.suffix.lower() in _SUFFIXES)
-    return sorted(file.relative_to(folder).as_posix() for file in named)
+    texts = (file for file in files if file.suffix.lower() in _SUFFIXES)
+    return sorted(file.relative_to(folder).as_posix() for file in texts)
 
 
 def passages_of(
     documents: Mapping[str, str], *, longest: int = _LONGEST, shortest: int = _SHORTEST
 ) -> list[Passage]:
-    r"""Documents cut at blank lines into pieces of about one length.
+    r"""Documents, cut at blank lines into pieces of similar length.
 
     Parameters
     ----------
     documents : mapping of str to str
         Texts by name.
     longest : int
-        Paragraphs are put together up to this many characters; a longer one is cut.
+        Paragraphs are joined up to this many characters; a longer one is cut.
     shortest : int
-        A piece with fewer characters is left out, unless its document has no other.
+        A piece with fewer characters is left out, unless its document has no other piece.
 
     Returns
     -------
     list of Passage
-        In the order of the documents; ``text`` is what stands at ``span``, to the letter.
+        In the order of the documents; ``text`` is exactly the text at ``span``.
 
     Raises
     ------
     DataError
-        If the lengths make no sense.
+        If not 1 <= `shortest` <= `longest`.
 
     Examples
     --------
@@ -130,7 +130,9 @@ def passages_of(
     [0, 6]
     """
     if not 1 <= shortest <= longest:
-        raise DataError(f"expected 1 <= shortest <= longest; got {shortest} and {longest}")
+        raise DataError(
+            f"shortest and longest must be 1 <= shortest <= longest; got {shortest} and {longest}"
+        )
     return [
         passage
         for name in documents
@@ -139,16 +141,16 @@ def passages_of(
 
 
 def _long_enough(passages: list[Passage], shortest: int) -> list[Passage]:
-    return [one for one in passages if len(one.text) >= shortest] or passages[:1]
+    return [passage for passage in passages if len(passage.text) >= shortest] or passages[:1]
 
 
 def _cut(name: str, text: str, longest: int) -> Iterator[Passage]:
     start = end = 0
     for low, high in _paragraphs(text, longest):
-        if end > start and high - start > longest:
+        if end > start and high - start > longest:  # the paragraph does not fit any more
             yield Passage(Span(name, start, end), text[start:end])
             start = low
-        elif end == start:
+        elif end == start:  # the first paragraph of a passage
             start = low
         end = high
     if end > start:
@@ -156,17 +158,18 @@ def _cut(name: str, text: str, longest: int) -> Iterator[Passage]:
 
 
 def _paragraphs(text: str, longest: int) -> Iterator[tuple[int, int]]:
-    """Where each paragraph begins and ends, without the blanks around it."""
-    starts = [0, *(one.end() for one in _BREAK.finditer(text))]
-    ends = [*(one.start() for one in _BREAK.finditer(text)), len(text)]
+    """Start and end of each paragraph, without the blanks around it; long ones in pieces."""
+    breaks = [(match.start(), match.end()) for match in _BREAK.finditer(text)]
+    starts = [0, *(end for _, end in breaks)]
+    ends = [*(start for start, _ in breaks), len(text)]
     for low, high in zip(starts, ends, strict=True):
-        piece = text[low:high]
-        first = low + len(piece) - len(piece.lstrip())
-        last = low + len(piece.rstrip())
+        paragraph = text[low:high]
+        first = low + len(paragraph) - len(paragraph.lstrip())
+        last = low + len(paragraph.rstrip())
         while last - first > longest:
             blank = text.rfind(" ", first + 1, first + longest)
-            middle = blank if blank > first else first + longest
-            yield first, middle
-            first = middle + (text[middle] == " ")
+            cut = blank if blank > first else first + longest
+            yield first, cut
+            first = cut + (text[cut] == " ")
         if last > first:
             yield first, last

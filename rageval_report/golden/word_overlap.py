@@ -1,4 +1,4 @@
-"""Words, shingles and their overlap: what tells duplicates, support and leaks."""
+"""Words, shingles and their overlap, by which duplicates, support and leaks are found."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from rageval_report.scores.query_ids import plain_text
 
 _WORD = re.compile(r"\w+")
 
-# Words of English that say nothing by themselves; in other languages all words count.
+# English words without a meaning of their own; in other languages all words count.
 _EMPTY = frozenset(
     "a an and are as at be been but by did do does for from had has have he her his how i if in "
     "into is it its of on or she so such that the their them there these they this to was were "
     "what when where which who whom why will with would you your not no yes than then".split()
 )
-_N_LETTERS = 3
+_N_LETTERS = 3  # of a shingle
+
+# Answers that no text contains: they count neither as supported nor as leaked.
+YES_NO = frozenset(("yes", "no", "true", "false"))
 
 
 def words_of(text: str) -> list[str]:
@@ -31,7 +34,7 @@ def words_of(text: str) -> list[str]:
 
 
 def content_words(text: str) -> set[str]:
-    """The words that say something.
+    """The words that have a meaning of their own.
 
     Examples
     --------
@@ -42,23 +45,23 @@ def content_words(text: str) -> set[str]:
 
 
 def share_within(text: str, others: Iterable[str]) -> float:
-    """The share of a text's content words that the other texts hold; NaN where it has none.
+    """The share of a text's content words that other texts contain; NaN if it has none.
 
     Parameters
     ----------
     text : str
-        As an answer.
+        For example an answer.
     others : iterable of str
-        As the passages it should come from.
+        For example the passages that it should come from.
 
     Examples
     --------
     >>> share_within("the river Seine", ["Along the Seine."])
     0.5
     """
-    wanted = content_words(text)
-    held = {word for other in others for word in content_words(other)}
-    return len(wanted & held) / len(wanted) if wanted else math.nan
+    words = content_words(text)
+    available = {word for other in others for word in content_words(other)}
+    return len(words & available) / len(words) if words else math.nan
 
 
 def shingles(text: str) -> frozenset[str]:
@@ -70,19 +73,19 @@ def shingles(text: str) -> frozenset[str]:
     [' is', ' it', 'ho ', 'is ', 'o i', 's i', 'who']
     """
     plain = " ".join(words_of(text))
-    ends = range(max(1, len(plain) - _N_LETTERS + 1))
-    return frozenset(plain[end : end + _N_LETTERS] for end in ends) if plain else frozenset()
+    starts = range(max(1, len(plain) - _N_LETTERS + 1))
+    return frozenset(plain[i : i + _N_LETTERS] for i in starts) if plain else frozenset()
 
 
 def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
-    """What two sets share, over what they hold together; 0 where both are empty."""
-    common = len(first & second)
-    together = len(first) + len(second) - common
-    return common / together if together else 0.0
+    """The size of the intersection over that of the union; 0 if both sets are empty."""
+    n_common = len(first & second)
+    n_union = len(first) + len(second) - n_common
+    return n_common / n_union if n_union else 0.0
 
 
 def numbers_of(text: str) -> frozenset[str]:
-    """The words of a text that hold a digit.
+    """The words of a text that contain a digit.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError
 from rageval_report.judges.procedures import Verdict
-from rageval_report.judges.rubric import RecordFields, Rubric
+from rageval_report.judges.rubric import JudgedRecord, Rubric
 from rageval_report.records.cells import is_missing
 from rageval_report.scores.states import ERROR, FAILED, MISSING, NOT_APPLICABLE
 
@@ -57,7 +57,7 @@ def _is_all_missing(column: pd.Series) -> bool:
     return len(column) > 0 and all(map(is_missing, column))
 
 
-def gap_notes(rubrics: Iterable[Rubric], rows: Sequence[RecordFields]) -> tuple[str, ...]:
+def gap_notes(rubrics: Iterable[Rubric], rows: Sequence[JudgedRecord]) -> tuple[str, ...]:
     """Notes on how many records a rubric is not judged on, and why.
 
     Examples
@@ -83,7 +83,7 @@ def _gap_reason(verdict: Verdict) -> str:
     return "the pipeline failed" if verdict.state == FAILED else str(verdict.reason)
 
 
-def verdict_without_judging(rubric: Rubric, record: RecordFields) -> Verdict | None:
+def verdict_without_judging(rubric: Rubric, record: JudgedRecord) -> Verdict | None:
     """The verdict on a record that is not to be judged; None if it is.
 
     Examples

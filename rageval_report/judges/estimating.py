@@ -20,7 +20,7 @@ from rageval_report.judges.preferences import (
 )
 from rageval_report.judges.procedures import PROCEDURES
 from rageval_report.judges.reply_cache import Cache
-from rageval_report.judges.rubric import RecordFields, Rubric
+from rageval_report.judges.rubric import JudgedRecord, Rubric
 from rageval_report.judges.rubrics import rubrics_of
 from rageval_report.judges.sessions import JudgeStep, cached_answer
 from rageval_report.judges.spending import (
@@ -171,7 +171,7 @@ def _existing_cache(cache: Cache | str | Path | None) -> Iterator[Cache | None]:
 
 
 def _rehearse(
-    rows: Sequence[RecordFields],
+    rows: Sequence[JudgedRecord],
     rubrics: Sequence[Rubric],
     chat: Chat,
     cache: Cache | None,

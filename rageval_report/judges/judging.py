@@ -29,7 +29,7 @@ from rageval_report.judges.judge_notes import (
 from rageval_report.judges.judge_options import CallOptions, JudgeOptions, check_options
 from rageval_report.judges.noise import noise_frame
 from rageval_report.judges.procedures import PROCEDURES, Verdict
-from rageval_report.judges.rubric import RecordFields, Rubric
+from rageval_report.judges.rubric import JudgedRecord, Rubric
 from rageval_report.judges.rubrics import rubrics_of
 from rageval_report.judges.sessions import (
     JudgeSession,
@@ -254,8 +254,8 @@ def _check_blocks(blocks: Iterable[pd.DataFrame], rubrics: Sequence[Rubric]) -> 
     Of each record only one mark per field is kept in memory, and equal records share their marks.
     """
     needs = list(dict.fromkeys(name for rubric in rubrics for name in rubric.needs))
-    distinct: dict[tuple[object, ...], RecordFields] = {}
-    rows: list[RecordFields] = []
+    distinct: dict[tuple[object, ...], JudgedRecord] = {}
+    rows: list[JudgedRecord] = []
     for table in blocks:
         for row in as_rows(table):
             marks = {name: _mark(name, row.get(name)) for name in needs}
@@ -289,7 +289,7 @@ def jobs_of(n_rows: int, rubrics: Iterable[Rubric], n_repeats: int) -> Iterator[
 
 
 def _judge_rows(
-    rows: Sequence[RecordFields], rubrics: Sequence[Rubric], n_repeats: int, session: JudgeSession
+    rows: Sequence[JudgedRecord], rubrics: Sequence[Rubric], n_repeats: int, session: JudgeSession
 ) -> Verdicts:
     by_name = {rubric.name: rubric for rubric in rubrics}
     verdicts: dict[JudgeJob, Verdict] = {}
@@ -322,7 +322,7 @@ def as_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _judge_record(
-    record: RecordFields, rubric: Rubric, session: JudgeSession, repeat: int
+    record: JudgedRecord, rubric: Rubric, session: JudgeSession, repeat: int
 ) -> Verdict:
     unjudged = verdict_without_judging(rubric, record)
     if unjudged is not None:

@@ -24,7 +24,7 @@ from rageval_report.judges.judging import as_rows, not_asked, usage_by_judge
 from rageval_report.judges.parsing import read_preference
 from rageval_report.judges.parsing.choices import Choice
 from rageval_report.judges.procedures import Verdict
-from rageval_report.judges.rubric import RecordFields, Rubric
+from rageval_report.judges.rubric import JudgedRecord, Rubric
 from rageval_report.judges.rubrics import JUDGES
 from rageval_report.judges.sessions import (
     JudgeSession,
@@ -219,7 +219,7 @@ def pair_records(
 
 
 def verdict_without_comparing(
-    rubric: Rubric, old: RecordFields, new: RecordFields
+    rubric: Rubric, old: JudgedRecord, new: JudgedRecord
 ) -> Verdict | None:
     """The verdict on a pair of records that is not to be judged; None if it is."""
     return verdict_without_judging(rubric, old) or verdict_without_judging(rubric, new)
@@ -236,7 +236,7 @@ def _gap_notes(paired: PairedRecords, rubric: Rubric) -> tuple[str, ...]:
 
 
 def comparison_steps(
-    rubric: Rubric, old: RecordFields, new: RecordFields
+    rubric: Rubric, old: JudgedRecord, new: JudgedRecord
 ) -> dict[AnswerOrder, JudgeStep[tuple[Choice, str | None]]]:
     """The requests that compare two answers, by order; none if the answers are the same."""
     if _are_same(old, new):
@@ -244,12 +244,12 @@ def comparison_steps(
     return {order: _comparison_step(order, old, new, rubric) for order in ORDERS}
 
 
-def _are_same(old: RecordFields, new: RecordFields) -> bool:
+def _are_same(old: JudgedRecord, new: JudgedRecord) -> bool:
     return str(old["answer"]).strip() == str(new["answer"]).strip()
 
 
 def _comparison_step(
-    order: AnswerOrder, old: RecordFields, new: RecordFields, rubric: Rubric
+    order: AnswerOrder, old: JudgedRecord, new: JudgedRecord, rubric: Rubric
 ) -> JudgeStep[tuple[Choice, str | None]]:
     first, second = (old, new) if order == "baseline_first" else (new, old)
     record = {**old, "first": first["answer"], "second": second["answer"]}
@@ -280,8 +280,8 @@ def _ask_all(
 
 def _compare_pair(
     order: AnswerOrder,
-    old: RecordFields,
-    new: RecordFields,
+    old: JudgedRecord,
+    new: JudgedRecord,
     rubric: Rubric,
     session: JudgeSession,
 ) -> _OrderVerdict:

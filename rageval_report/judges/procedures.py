@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from rageval_report.judges.parsing import read_claims, read_grade, read_truth, read_verdicts
-from rageval_report.judges.rubric import Combination, RecordFields, Rubric, RubricKind
+from rageval_report.judges.rubric import Combination, JudgedRecord, Rubric, RubricKind
 from rageval_report.judges.sessions import AskStep, JudgeStep
 from rageval_report.scores.states import NOT_APPLICABLE, SCORED
 
@@ -43,22 +43,22 @@ class Verdict:
     state: str = SCORED
 
 
-Procedure = Callable[[Rubric, RecordFields, AskStep], Verdict]
+Procedure = Callable[[Rubric, JudgedRecord, AskStep], Verdict]
 
 
-def judge_grade(rubric: Rubric, record: RecordFields, ask: AskStep) -> Verdict:
+def judge_grade(rubric: Rubric, record: JudgedRecord, ask: AskStep) -> Verdict:
     """A grade, as a share of the scale."""
     read = partial(read_grade, scale=rubric.scale)
     return Verdict(*ask(JudgeStep[Grade](rubric.message(record), read, (0.5, None))))
 
 
-def judge_yes_no(rubric: Rubric, record: RecordFields, ask: AskStep) -> Verdict:
+def judge_yes_no(rubric: Rubric, record: JudgedRecord, ask: AskStep) -> Verdict:
     """1 for yes, 0 for no."""
     is_true, reason = ask(JudgeStep[Truth](rubric.message(record), read_truth, (True, None)))
     return Verdict(float(is_true), reason)
 
 
-def judge_claims(rubric: Rubric, record: RecordFields, ask: AskStep) -> Verdict:
+def judge_claims(rubric: Rubric, record: JudgedRecord, ask: AskStep) -> Verdict:
     """The share of claims that are supported; the reason lists the others."""
     sentences = _sentences(rubric, record)
     # A text without sentences has no claims, so that nothing needs to be asked.
@@ -79,7 +79,7 @@ def judge_claims(rubric: Rubric, record: RecordFields, ask: AskStep) -> Verdict:
     )
 
 
-def judge_contexts(rubric: Rubric, record: RecordFields, ask: AskStep) -> Verdict:
+def judge_contexts(rubric: Rubric, record: JudgedRecord, ask: AskStep) -> Verdict:
     """The share of the contexts that are useful, or how early the useful ones come."""
     n = len(record["contexts"])
     verdicts = _ask_verdicts(rubric, record, n, ask)
@@ -92,7 +92,7 @@ def judge_contexts(rubric: Rubric, record: RecordFields, ask: AskStep) -> Verdic
     return Verdict(score, _count_failing(n, "contexts", "of no use", useless))
 
 
-def _ask_verdicts(rubric: Rubric, record: RecordFields, n: int, ask: AskStep) -> list[Truth]:
+def _ask_verdicts(rubric: Rubric, record: JudgedRecord, n: int, ask: AskStep) -> list[Truth]:
     read = partial(read_verdicts, n=n)
     return ask(JudgeStep[list[Truth]](rubric.message(record), read, [(True, None)] * n))
 
@@ -133,7 +133,7 @@ PROCEDURES: dict[RubricKind, Procedure] = {
 }
 
 
-def _sentences(rubric: Rubric, record: RecordFields) -> list[str]:
+def _sentences(rubric: Rubric, record: JudgedRecord) -> list[str]:
     """The sentences of the judged text: a guess at its claims, to estimate the cost."""
     texts = [record[name] for name in rubric.needs if name in ("answer", "reference")]
     text = texts[0] if texts else ""

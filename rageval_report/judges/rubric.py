@@ -20,7 +20,7 @@ RubricKind = Literal["grade", "yes_no", "claims", "contexts", "preference"]
 RUBRIC_KINDS: tuple[RubricKind, ...] = get_args(RubricKind)
 Combination = Literal["share", "average_precision"]
 
-RecordFields = Mapping[str, Any]  # one record: the cells of a row, of any type
+JudgedRecord = Mapping[str, Any]  # one record: the cells of a row, of any type
 
 SYSTEM = (
     "You judge the answers and the retrieved contexts of a question answering system. Be strict "
@@ -169,15 +169,15 @@ class Rubric:
             source=self.source or "judged",
         )
 
-    def message(self, record: RecordFields) -> Message:
+    def message(self, record: JudgedRecord) -> Message:
         """The request for the verdict on a record."""
         return self._fill(self.prompt, self.form, record)
 
-    def extraction(self, record: RecordFields) -> Message:
+    def extraction(self, record: JudgedRecord) -> Message:
         """The request for the claims of a record."""
         return self._fill(self.extract, FORMS["extraction"](self.scale), record)
 
-    def _fill(self, prompt: str, form: AnswerForm, record: RecordFields) -> Message:
+    def _fill(self, prompt: str, form: AnswerForm, record: JudgedRecord) -> Message:
         def tag_value(match: re.Match[str]) -> str:
             name = match[1]
             return f"<{name}>\n{_show_value(name, record.get(name))}\n</{name}>"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rageval_report import read_records
 from rageval_report.datasets import load_dataset
-from rageval_report.datasets.golden_items import FIELDS, golden_item
+from rageval_report.datasets.golden_items import ITEM_FIELDS, golden_item
 from rageval_report.datasets.golden_sets import records_text
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.golden import (
@@ -22,7 +22,7 @@ from rageval_report.golden import (
 )
 from rageval_report.records.spans import Span
 
-GIVEN = [name for name in FIELDS if name not in ("query_id", "question", "references")]
+GIVEN = [name for name in ITEM_FIELDS if name not in ("query_id", "question", "references")]
 
 FULL = GoldenItem(
     "a",
@@ -134,7 +134,7 @@ def test_keys_of_no_field_become_metadata():
         ('{"question": "Q?", "references": [1]}', "line 2: references: expected a text"),
         ('{"question": "Q?", "relevant_spans": [["a", 5, 2]]}', "line 2: expected a span"),
         ('{"question": "Q?", "metadata": [1]}', "line 2: metadata: expected an object"),
-        ('{"query_id": "a", "question": "Q?"}', "the id 'a' stands in lines 1 and 2"),
+        ('{"query_id": "a", "question": "Q?"}', "the id 'a' appears in lines 1 and 2"),
         ('{"question": ', "line 2: the record is cut"),
         ("[1]", "line 2: expected one JSON object per line"),
     ],

@@ -93,7 +93,7 @@ def test_an_id_that_names_a_file_which_is_not_there_is_an_error():
         ["error", "a", "there is no document 'monet.md'"],
         ["error", "b", "there is no document 'monet.md'"],
         ["error", "b", "there is no document 'manet.md'"],
-        ["warning", "", "2 of the 3 documents that ids name are not there"],
+        ["warning", "", "2 of the 3 documents that ids name do not exist"],
     ]
 
 
@@ -185,7 +185,7 @@ def test_a_question_that_holds_its_answer_is_found_but_not_in_a_comparison():
         ({}, "warning", "answerable is missing"),
         ({"references": ["A"]}, "warning", "it has no gold"),
         ({"references": ["A b"], "negative_references": ["a B."]}, "error", "is a reference and a"),
-        ({"refrences": ["A"]}, "warning", "was 'references' meant?"),
+        ({"refrences": ["A"]}, "warning", "did you mean 'references'?"),
     ],
 )
 def test_items_that_contradict_themselves_are_found(row, severity, told):
@@ -200,13 +200,13 @@ def test_types_with_few_queries_and_one_that_drowns_the_others_are_found():
     ]
     told = check_golden(items, checks=["balance"])["told"].tolist()
     assert told == [
-        "29 of 30 queries are of domain a; they decide every mean",
-        "only 1 of 30 queries are of domain b",
+        "29 of 30 queries have domain a; they decide every mean",
+        "only 1 of 30 queries have domain b",
     ]
 
 
 def test_limits_are_checked():
-    with pytest.raises(DataError, match="support must be above 0"):
+    with pytest.raises(DataError, match="support must be > 0"):
         check_golden(sound(2), limits=Limits(support=0))
 
 

@@ -130,9 +130,9 @@ def test_more_than_the_documents_give_is_said(documents, chat):
     ("question", "answer", "told"),
     [
         ("Why?", "100 miles", "has 1 words; expected 3 to 60"),
-        ("What does the text say of it?", "100 miles", "leans on 'the text'"),
-        ("How long is it, 100 miles?", "100 miles", "the question holds its answer"),
-        ("How wide is the river?", "99 feet wide", "the text holds 0% of the words"),
+        ("What does the text say of it?", "100 miles", "refers to 'the text'"),
+        ("How long is it, 100 miles?", "100 miles", "the question contains its answer"),
+        ("How wide is the river?", "99 feet wide", "the text contains 0% of the words"),
         (None, "100 miles", "expected a text 'question'"),
         ("How long is the river?", None, "expected a text 'answer'"),
     ],

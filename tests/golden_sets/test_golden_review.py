@@ -77,16 +77,16 @@ def test_accept_edit_and_reject_are_done(sheet, delimiter):
 
 def test_an_accepted_item_stays_as_it_was_whatever_the_cells_say(sheet):
     said = read_review(sheet({"a": {"decision": "accept", "question": "Changed?"}}))
-    with pytest.warns(RagevalWarning, match="where the decision is not edit: 'a'"):
+    with pytest.warns(RagevalWarning, match="although the decision is not edit: 'a'"):
         assert apply_review(ITEMS, said).items[0].question == "=Who wrote it?"
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"b": {"decision": "maybe"}}, "expected accept, edit or reject; got 'maybe'"),
-        ({"b": {"query_id": "a"}}, "'a' stands there twice"),
-        ({"b": {"query_id": ""}}, "needs the query_id"),
+        ({"b": {"decision": "maybe"}}, "decision must be accept, edit or reject; got 'maybe'"),
+        ({"b": {"query_id": "a"}}, "the item 'a' appears twice"),
+        ({"b": {"query_id": ""}}, "query_id is missing"),
     ],
 )
 def test_a_sheet_filled_wrongly_is_refused_with_its_line(sheet, changes, told):
@@ -99,7 +99,7 @@ def test_a_review_of_another_version_is_refused(sheet):
     changed = [GoldenItem("a", "Who wrote that?", ("Ann",)), *ITEMS[1:]]
     with pytest.raises(DataError, match="items have changed since the review was made"):
         apply_review(changed, said)
-    with pytest.raises(DataError, match="not in the set: 'a'"):
+    with pytest.raises(DataError, match="items that are not in the set: 'a'"):
         apply_review(ITEMS[1:], said)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
 from rageval_report.golden import near_duplicates
-from rageval_report.golden.near_duplicates import Seen, near_pairs, similarity
+from rageval_report.golden.near_duplicates import SeenQuestions, near_pairs, similarity
 from rageval_report.golden.word_overlap import jaccard, shingles
 
 _words = st.sampled_from(["who", "wrote", "the", "book", "books", "of", "rain", "1998", "1999"])
@@ -53,7 +53,7 @@ def test_a_threshold_that_means_nothing_is_refused(threshold):
 @given(_questions, st.sampled_from([0.5, 0.8]))
 def test_the_nearest_of_those_that_were_seen_is_found(texts, threshold):
     """The second witness asks `similarity` of each one."""
-    seen = Seen(threshold)
+    seen = SeenQuestions(threshold)
     for place, text in enumerate(texts):
         values = [similarity(text, other) for other in texts[:place]]
         best = max(values, default=0.0)

@@ -11,7 +11,7 @@ from rageval_report.errors import DataError, JudgeError
 
 Ending = Literal["end", "length", "refusal"]
 JsonSchema = Mapping[str, Any]
-MAX_TOKENS = 1024  # enough for a verdict with its reasoning; also the default of the providers
+MAX_TOKENS = 1024  # enough for a verdict with its reasoning
 
 
 @dataclass(frozen=True)

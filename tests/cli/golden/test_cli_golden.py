@@ -263,7 +263,7 @@ def test_findings_are_shown_whole_in_text_and_in_markdown(demo_folder, run):
             for n in range(2)]  # fmt: skip
     Path("bare.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     listed = [one["told"] for one in rows_of(run("golden check bare.jsonl --format json"))]
-    assert any("was 'metadata' meant?" in one for one in listed)
+    assert any("did you mean 'metadata'?" in one for one in listed)
     for words in ("", " --format markdown"):
         shown = run(f"golden check bare.jsonl{words}").stdout
         whole = " ".join(shown.replace("\\", "").split())
