@@ -261,8 +261,8 @@ def test_a_prompt_of_ones_own_takes_the_place_of_the_library_s(documents, chat, 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[question]\nversion = '1'\nuser = 'Ask.'", r"must ask for \$context"),
-        ("[question]\nversion = '1'\nuser = '$context $key'", r"may ask for \$context, \$examples"),
+        ("[question]\nversion = '1'\nuser = 'Ask.'", r"must contain \$context"),
+        ("[question]\nversion = '1'\nuser = '$context $key'", r"may contain \$context, \$examples"),
         ("[question]\nversion = '1'\nuser = '$context costs $5'", r"\$\$ is a dollar sign"),
         ("[question]\nuser = '$context'", "needs version and user"),
         ("[questions]\nversion = '1'\nuser = '$context'", "no prompt is named 'questions'"),
@@ -297,7 +297,7 @@ def test_a_folder_is_read_as_texts_by_name(tmp_path, chat):
 
 
 def test_documents_without_text_are_refused(tmp_path, chat):
-    with pytest.raises(DataError, match="expected documents with text"):
+    with pytest.raises(DataError, match="documents must contain text"):
         made(tmp_path, chat, {"factoid": 1})
     with pytest.raises(ReaderError, match="no such folder"):
         made(tmp_path / "none", chat, {"factoid": 1})

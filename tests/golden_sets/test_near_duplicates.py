@@ -45,7 +45,7 @@ def test_case_punctuation_and_accents_of_another_form_make_no_difference():
 
 @pytest.mark.parametrize("threshold", [0.0, -0.1, 1.1])
 def test_a_threshold_that_means_nothing_is_refused(threshold):
-    with pytest.raises(DataError, match="above 0 and at most 1"):
+    with pytest.raises(DataError, match="the threshold must be > 0 and <= 1"):
         near_pairs(["a", "b"], threshold)
 
 

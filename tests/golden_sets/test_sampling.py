@@ -59,7 +59,7 @@ def test_every_item_is_drawn_about_as_often():
 
 @pytest.mark.parametrize("n", [0, 4, True])
 def test_as_many_as_are_there_can_be_drawn(n):
-    with pytest.raises(DataError, match="expected n from 1 to the 3 items"):
+    with pytest.raises(DataError, match="n must be an integer from 1 to the 3 items"):
         sample_golden(items_of("abc"), n)
 
 
@@ -144,7 +144,7 @@ def test_questions_of_one_document_stay_in_one_part_though_only_their_gold_names
 
 
 def test_what_no_item_has_keeps_nothing_together_and_is_refused():
-    with pytest.raises(DataError, match="no item says its 'chapter'"):
+    with pytest.raises(DataError, match="together: no item has the key 'chapter'"):
         split_golden(items_of("ab"), {"dev": 0.5, "test": 0.5}, together=["chapter"])
 
 
@@ -196,5 +196,5 @@ def test_a_share_that_cannot_be_had_or_is_none_is_refused():
     with pytest.raises(DataError, match="5 without and 5 with an answer; there are 2 and 20"):
         sample_golden(items, 10, unanswerable_ratio=0.5)
     for ratio in (-0.1, 1.5, float("nan"), True):
-        with pytest.raises(DataError, match="must be from 0 to 1"):
+        with pytest.raises(DataError, match="must be a number from 0 to 1"):
             sample_golden(items, 10, unanswerable_ratio=ratio)
