@@ -12,8 +12,8 @@ from rageval_report.cli.options import PATH, FileOptions, OutputOptions, SeedOpt
 from rageval_report.cli.parsing import parse_pair
 
 if TYPE_CHECKING:
-    from rageval_report.datasets.golden_sets import Gold
-    from rageval_report.golden.sampling import How
+    from rageval_report.datasets.golden_sets import GoldKind
+    from rageval_report.golden.sampling import Allocation
 
 _BODY = "rageval_report.cli.golden.sets_body"
 _BY_HELP = "What makes a type: a key of the metadata, or answerable; may be repeated."
@@ -84,7 +84,7 @@ class SampleOptions(ByOption, SeedOption, FileOptions):
 
     file: str = argument(metavar="FILE")
     n: int = option("--n", type=int, required=True, help="Number of questions to draw.")
-    how: How = option(
+    how: Allocation = option(
         "--how",
         type=click.Choice(["proportional", "equal"]),
         default="proportional",
@@ -168,7 +168,7 @@ class RecordsOptions(FileOptions):
     """
 
     file: str = argument(metavar="FILE")
-    gold: Gold = option(
+    gold: GoldKind = option(
         "--gold",
         type=click.Choice(["auto", "ids", "spans", "texts", "documents"]),
         default="auto",
