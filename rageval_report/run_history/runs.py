@@ -1,6 +1,6 @@
-"""A folder of run files is the store: read, put in the order of time, and told as a history.
+"""Reads the run files of a folder, sorts them by time, and makes a history of them.
 
-`rageval_report.analysis.history.trends` does the arithmetic, on runs that are loaded and in order.
+`rageval_report.analysis.history.trends` does the arithmetic, on runs that are loaded and sorted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun
@@ -19,25 +18,27 @@ from rageval_report.analysis.history.trends import History, trends
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.source import Source
+from rageval_report.scores import Correct
 from rageval_report.scores.run_file import FORMAT
+from rageval_report.scores.table import MetricsArgument
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 
 _RUN_FILE = "run_file"  # the reader of run files
 _SUFFIXES = (".json", ".json.gz")
 _MOST_NAMED = 5
-_UNTOLD = datetime.min.replace(tzinfo=UTC)
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Store:
-    """What stood in a folder of run files.
+    """The runs in a folder of run files.
 
     Parameters
     ----------
     runs : tuple of DatedRun
         In the order of time.
     notes : tuple of str
-        What was passed over, and where times came from.
+        The files that were skipped, and the times that the files do not state.
     """
 
     runs: tuple[DatedRun, ...]
@@ -58,56 +59,56 @@ def history(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> History:
-    """How the scores of a pipeline went from run to run.
+    """The scores of a pipeline from run to run, with a test of each change.
 
     Parameters
     ----------
     runs : str, Path, Store, or iterable of RAGPipelineEvaluation
-        A folder of run files, as ``evaluation.save("runs/monday.json")`` writes them; a run is
-        named after its file. Or what `read_runs` read of one. Or evaluations: in the order of
-        their times where all have one, else in the order given; of one name, they are numbered.
+        A folder of run files, which ``evaluation.save("runs/monday.json")`` writes; a run is named
+        after its file. Or a store that `read_runs` returned. Or evaluations: in the order of their
+        times if all have one, else in the order of the iterable; equal names are numbered.
     baseline : str, optional
-        The run that later ones are held against, by its name; the first one where not given.
+        The run that later ones are compared with, by its name; if omitted, the first one.
     metrics : str or iterable of str, optional
-        By any of their names; all that any run has where nothing is asked.
+        The metrics, by any of their names; if omitted, all that any run has.
     pipeline : str, optional
         Only the runs of this pipeline, by the name inside the files.
     fixed : iterable of str, optional
-        Fields of the configuration that must be equal for two runs to be compared, as
-        ``["judge_model"]``. Where not given, those whose names speak of a judge, an evaluator, a
+        Fields of the configuration that must be equal for two runs to be compared, such as
+        ``["judge_model"]``. If omitted, the fields whose names mention a judge, an evaluator, a
         data set or a gold set.
     test, correction, confidence_level, n_resamples, seed
         As in `rageval_report.compare`; the correction is over all tests of the table.
     interval : str
-        Of the changes. "auto" is the inversion of the test where there are up to a hundred of them,
-        else the t interval; or a name of the table ``rageval_report.stats.PAIRED_INTERVALS``.
+        The interval of the changes. "auto" inverts the test if there are at most a hundred of them,
+        else it is the t interval; or a name of the table ``rageval_report.stats.PAIRED_INTERVALS``.
 
     Returns
     -------
     History
-        One row a metric and a run: ``metric``, ``title``, ``run``, ``place`` (in the order of time,
-        from 0), ``created``, ``query_set``, ``segment`` (a number more after each break), ``n``,
+        One row per metric and run: ``metric``, ``title``, ``run``, ``place`` (in the order of time,
+        from 0), ``created``, ``query_set``, ``segment`` (increases after each break), ``n``,
         ``n_unscored``, ``mean``, ``ci_low``, ``ci_high``; ``previous``, ``change_n`` (pairs),
         ``change``, its interval and p-values, ``since_previous`` ("better", "worse", "none shown",
         "identical", "too few", "not compared"); ``baseline``, ``difference_n``, ``difference``, its
-        interval and p-values, ``since_baseline``; ``first_regression``; ``differs`` (what makes
-        this run's scores mean something else than those before), ``unknown`` (what may),
-        ``differs_from_baseline``; ``marks`` (all of that in few words); ``kind``,
-        ``greater_is_better``, ``ci_method``, ``verdict`` (in the last run's row).
+        interval and p-values, ``since_baseline``; ``first_regression``; ``differs`` (settings that
+        make the scores of this run incomparable with those before), ``unknown`` (settings that may
+        do so), ``differs_from_baseline``; ``marks`` (all of that in few words); ``kind``,
+        ``greater_is_better``, ``ci_method``, ``verdict`` (in the row of the last run).
 
     Raises
     ------
     DataError
-        If the folder is not there, cannot be looked into, or holds no run file that can be read.
+        If the folder does not exist, cannot be read, or holds no run file that can be read.
     UnknownNameError
         If the baseline, a metric, the pipeline, a field or a method is not known.
 
     Notes
     -----
     Runs are paired by query id, on the queries that had the same reference in both. Where the gold
-    set changed, the line breaks: means before and after are of other questions. Where a field of
-    `fixed`, or a metric's direction or bounds, differs, nothing is tested. A field that a run does
-    not tell is unknown, never equal.
+    set changed, the line breaks, because the means before and after are of different questions. If
+    a field of `fixed`, or a metric's direction or bounds, differs, nothing is tested. A field that
+    a run does not state is unknown, never equal.
 
     Examples
     --------
@@ -118,12 +119,11 @@ def history(
     ...     )
     ...     for night, score in ((1, 1), (2, 1), (3, 0))
     ... ]
-    >>> found = history(nights)
-    >>> found.frame[["run", "mean", "change"]].values.tolist()
+    >>> history(nights).frame[["run", "mean", "change"]].values.tolist()
     [['hybrid', 1.0, nan], ['hybrid (2)', 1.0, 0.0], ['hybrid (3)', 0.0, -1.0]]
     """
-    store = _store_of(runs)
-    chosen, notes = _of_pipeline(store, pipeline)
+    store = _to_store(runs)
+    dated_runs, notes = _runs_of_pipeline(store, pipeline)
     plan = ComparisonPlan(
         test=test,
         interval=interval,
@@ -131,184 +131,203 @@ def history(
         n_resamples=check_resamples(n_resamples),
         seed=check_seed(seed),
     )
-    found = trends(
-        chosen, baseline=baseline, metrics=metrics, fixed=fixed, correction=correction, plan=plan
+    result = trends(
+        dated_runs,
+        baseline=baseline,
+        metrics=metrics,
+        fixed=fixed,
+        correction=correction,
+        plan=plan,
     )
     origin = (*store.notes, *notes)
-    return replace(found.with_notes(*origin), origin=origin)
+    return replace(result.with_notes(*origin), origin=origin)
 
 
-def _store_of(runs: str | Path | Store | Iterable[RAGPipelineEvaluation]) -> Store:
+def _to_store(runs: str | Path | Store | Iterable[RAGPipelineEvaluation]) -> Store:
     if isinstance(runs, Store):
         return runs
-    return read_runs(runs) if isinstance(runs, str | Path) else _given(runs)
+    return read_runs(runs) if isinstance(runs, str | Path) else _store_evaluations(runs)
 
 
-def read_runs(folder: str | Path, **options: Any) -> Store:
+def read_runs(
+    folder: str | Path,
+    *,
+    metrics: MetricsArgument = None,
+    correct: Correct | None = None,
+    strict: bool = False,
+) -> Store:
     """Read the run files of a folder, the oldest run first.
 
     Parameters
     ----------
     folder : str or Path
-        Folders inside it are not looked into.
-    **options
-        As for `RAGPipelineEvaluation.load`, as ``metrics=``.
+        The folder; folders inside it are not searched.
+    metrics, correct, strict
+        As for `RAGPipelineEvaluation.load`.
 
     Returns
     -------
     Store
-        Each run named after its file; what is no run file, or cannot be read, is told in a note.
+        The runs, each named after its file; a note names files that are not run files or cannot be
+        read.
 
     Raises
     ------
     DataError
-        If the folder is not there or cannot be looked into, or no run is left.
+        If the folder does not exist or cannot be read, or holds no run.
 
     Notes
     -----
-    The time of a run is its field ``created``; of a file without it, when the file was last
-    written, which a note tells. Runs of one time stand in the order of their names.
+    The time of a run is its field ``created``. If a file does not state it, it is the time when the
+    file was last written, and a note says so. Runs of equal time are sorted by their names.
     """
     where = Path(folder)
-    found = [_read(path, options) for path in _files_in(where)]
+    files = [
+        _read_file(path, metrics=metrics, correct=correct, strict=strict)
+        for path in _list_files(where)
+    ]
     dated = sorted(
-        (one for one in found if one.run is not None), key=lambda one: (one.moment, one.path.name)
+        (file for file in files if file.run is not None),
+        key=lambda file: (file.moment, file.path.name),
     )
     if not dated:
-        raise DataError(f"{where}: {_nothing_told(found)}")
-    runs = tuple(one.run for one in dated if one.run is not None)
-    return Store(runs, tuple(_store_notes(found)))
+        raise DataError(f"{where}: {_no_run_message(files)}")
+    runs = tuple(file.run for file in dated if file.run is not None)
+    return Store(runs, tuple(_store_notes(files)))
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """A file of the folder: a run, or why it cannot be read, or neither, being something else."""
+class _FolderFile:
+    """A file of the folder: a run, or the reason why it cannot be read, or another file."""
 
     path: Path
     run: DatedRun | None = None
-    moment: datetime = _UNTOLD
+    moment: datetime = _NO_TIME
     is_dated: bool = True
-    trouble: str = ""
+    problem: str = ""
 
 
-def _files_in(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        what = "this is a file" if folder.exists() else "there is none of this name"
+        what = "this is a file" if folder.exists() else "it does not exist"
         raise DataError(f"{folder}: expected a folder of run files; {what}")
     try:
-        return sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as exc:
-        raise DataError(f"{folder}: the folder cannot be looked into: {exc.strerror}") from exc
+        raise DataError(f"{folder}: the folder cannot be read: {exc.strerror}") from exc
 
 
-def _read(path: Path, options: dict[str, Any]) -> _Found:
+def _read_file(
+    path: Path, *, metrics: MetricsArgument, correct: Correct | None, strict: bool
+) -> _FolderFile:
     if path.is_dir() or not path.name.lower().endswith(_SUFFIXES):
-        return _Found(path)
+        return _FolderFile(path)
     try:
         source = Source(path)
         if not _is_run_file(source):
-            return _Found(path)
-        run = RAGPipelineEvaluation.load(None, path, reader=_RUN_FILE, **options)
+            return _FolderFile(path)
+        run = RAGPipelineEvaluation.load(
+            *(None, path), reader=_RUN_FILE, metrics=metrics, correct=correct, strict=strict
+        )
     except ReaderError as exc:
-        return _Found(path, trouble=f"{path.name}: {exc.message}")
+        return _FolderFile(path, problem=f"{path.name}: {exc.message}")
     moment = run.created or datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    dated = _dated(run, source.stem, moment)
-    return _Found(path, dated, moment, is_dated=run.created is not None)
+    dated = _to_dated_run(run, source.stem, moment)
+    return _FolderFile(path, dated, moment, is_dated=run.created is not None)
 
 
 def _is_run_file(source: Source) -> bool:
-    """By its opening, so that one that breaks off is known too; else by what it holds."""
+    """Whether it is a run file: its start says so, even if the file is cut, else its content."""
     if FORMAT.encode() in source.head:
         return True
     document = source.document_or_none()
     return isinstance(document, dict) and document.get("format") == FORMAT
 
 
-def _dated(run: RAGPipelineEvaluation, name: str, moment: datetime | None) -> DatedRun:
+def _to_dated_run(run: RAGPipelineEvaluation, name: str, moment: datetime | None) -> DatedRun:
     return DatedRun.of(run, name=name, created=moment, config=run.config)
 
 
-def _store_notes(found: Sequence[_Found]) -> Iterator[str]:
-    troubles = [one.trouble for one in found if one.trouble]
-    yield from (f"left out: {told}" for told in troubles)
-    others = [one.path.name for one in found if one.run is None and not one.trouble]
+def _store_notes(files: Sequence[_FolderFile]) -> Iterator[str]:
+    yield from (f"left out: {file.problem}" for file in files if file.problem)
+    others = [file.path.name for file in files if file.run is None and not file.problem]
     if others:
-        yield f"no run files, passed over: {_few(others)}"
-    undated = [one.path.name for one in found if not one.is_dated]
+        yield f"skipped files that are not run files: {_list_names(others)}"
+    undated = [file.path.name for file in files if not file.is_dated]
     if undated:
         yield (
-            "when they were run these files do not tell, and their time of writing is taken: "
-            f"{_few(undated)}; save(..., created=...) writes it into them"
+            "these files do not state when they were run, so the time when they were written is "
+            f"used: {_list_names(undated)}; save(..., created=...) writes it into them"
         )
 
 
-def _nothing_told(found: Sequence[_Found]) -> str:
-    how = 'write them with evaluation.save("runs/monday.json")'
-    if not found:
-        return f"the folder is empty; it should hold run files: {how}"
-    troubles = [one.trouble for one in found if one.trouble]
-    if troubles:
-        more = f"; and {len(troubles) - 1} more" if len(troubles) > 1 else ""
-        return f"no run file can be read; {troubles[0]}{more}"
-    return f"no run file among {_few([one.path.name for one in found])}; {how}"
+def _no_run_message(files: Sequence[_FolderFile]) -> str:
+    advice = 'write them with evaluation.save("runs/monday.json")'
+    if not files:
+        return f"the folder is empty; it should hold run files: {advice}"
+    problems = [file.problem for file in files if file.problem]
+    if problems:
+        more = f"; and {len(problems) - 1} more" if len(problems) > 1 else ""
+        return f"no run file can be read; {problems[0]}{more}"
+    return f"no run file among {_list_names([file.path.name for file in files])}; {advice}"
 
 
-def _few(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMED
-    shown = ", ".join(names[:_MOST_NAMED])
-    return f"{shown} and {more} more" if more > 0 else shown
+    first = ", ".join(names[:_MOST_NAMED])
+    return f"{first} and {more} more" if more > 0 else first
 
 
-# -- evaluations at hand
+# -- evaluations in memory
 
 
-def _given(runs: Iterable[RAGPipelineEvaluation]) -> Store:
-    given = list(runs)
-    for one in given:
-        if not isinstance(one, RAGPipelineEvaluation):
+def _store_evaluations(runs: Iterable[RAGPipelineEvaluation]) -> Store:
+    evaluations = list(runs)
+    for evaluation in evaluations:
+        if not isinstance(evaluation, RAGPipelineEvaluation):
             raise DataError(
-                "a history is of a folder of run files, or of evaluations; "
-                f"got {type(one).__name__}"
+                "runs must be a folder of run files, or evaluations; "
+                f"got {type(evaluation).__name__}"
             )
+    names = number_repeats([evaluation.name for evaluation in evaluations])
     dated = [
-        _dated(run, name, run.created)
-        for run, name in zip(given, numbered([run.name for run in given]), strict=True)
+        _to_dated_run(evaluation, name, evaluation.created)
+        for evaluation, name in zip(evaluations, names, strict=True)
     ]
     if all(run.created is not None for run in dated):
         return Store(tuple(sorted(dated, key=_moment)), ())
-    return Store(tuple(dated), ("not all runs tell when they were made; as given, in order",))
+    note = "not all runs state when they were made; they are kept in the order of the call"
+    return Store(tuple(dated), (note,))
 
 
 def _moment(run: DatedRun) -> datetime:
-    return run.created or _UNTOLD
+    return run.created or _NO_TIME
 
 
-def numbered(names: Sequence[str]) -> list[str]:
-    """The names, a number at those that were there before.
+def number_repeats(names: Sequence[str]) -> list[str]:
+    """The names, with a number added to each that occurred before.
 
     Examples
     --------
-    >>> numbered(["hybrid", "bm25", "hybrid"])
+    >>> number_repeats(["hybrid", "bm25", "hybrid"])
     ['hybrid', 'bm25', 'hybrid (2)']
     """
-    taken: set[str] = set()
-    found = []
+    unique: dict[str, None] = {}
     for name in names:
-        tries = (name if n == 1 else f"{name} ({n})" for n in count(1))
-        one = next(told for told in tries if told not in taken)
-        taken.add(one)
-        found.append(one)
-    return found
+        candidates = (name if n == 1 else f"{name} ({n})" for n in count(1))
+        unique[next(candidate for candidate in candidates if candidate not in unique)] = None
+    return list(unique)
 
 
-def _of_pipeline(store: Store, pipeline: str | None) -> tuple[list[DatedRun], list[str]]:
-    """The runs of one pipeline; a word where there are several, each of several runs."""
+def _runs_of_pipeline(store: Store, pipeline: str | None) -> tuple[list[DatedRun], list[str]]:
+    """The runs of one pipeline; a note if there are several pipelines of several runs."""
     counts = Counter(run.evaluation.name for run in store.runs)
     if pipeline is not None:
         if pipeline not in counts:
             raise UnknownNameError("pipeline among these runs", pipeline, counts)
         return [run for run in store.runs if run.evaluation.name == pipeline], []
     if len(counts) > 1 and max(counts.values()) > 1:
-        told = ", ".join(f"{name} ({n})" for name, n in counts.items())
-        return list(store.runs), [f"these are runs of {told}; one at a time with pipeline=..."]
+        listed = ", ".join(f"{name} ({n})" for name, n in counts.items())
+        note = f"these are runs of several pipelines: {listed}; choose one with pipeline=..."
+        return list(store.runs), [note]
     return list(store.runs), []
