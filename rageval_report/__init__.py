@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from rageval_report.scores import METRICS as METRICS
     from rageval_report.scores import Metric as Metric
     from rageval_report.scoring.judged_sets import evaluate_judged_set as evaluate_judged_set
+    from rageval_report.scoring.rankings import score_rankings as score_rankings
     from rageval_report.scoring.records import score as score
-    from rageval_report.scoring.records import score_rankings as score_rankings
 else:
     __getattr__, __dir__, __all__ = lazy_face(__name__, "__version__")

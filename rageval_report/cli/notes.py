@@ -38,7 +38,7 @@ _ADVICE = (
         "rageval-report score --records FILE, or rageval-report judge FILE",
     ),
     (
-        r"give the chat model that judges, as score\(.*\)$",
+        r"Pass the chat model that judges: score\(.*\)$",
         "let a model judge with rageval-report judge FILE --judge NAME",
     ),
     (

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rageval_report.judges.judge_options import JudgeOptions as JudgeOptions
     from rageval_report.judges.judging import Judged as Judged
     from rageval_report.judges.judging import judge as judge
+    from rageval_report.judges.judging import judge_blocks as judge_blocks
     from rageval_report.judges.preferences import Preferences as Preferences
     from rageval_report.judges.preferences import prefer as prefer
     from rageval_report.judges.reply_cache import Cache as Cache

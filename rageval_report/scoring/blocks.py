@@ -1,4 +1,4 @@
-"""Records that come a table at a time become an evaluation: scores whole, texts only begun.
+"""Records that arrive one table at a time become an evaluation with all scores and cut texts.
 
 A hundred thousand answers with their contexts are gigabytes; their scores are megabytes.
 """
@@ -6,26 +6,27 @@ A hundred thousand answers with their contexts are gigabytes; their scores are m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from rageval_report._registry import load
+from rageval_report import judges
 from rageval_report.errors import DataError
 from rageval_report.metrics.views import Tools
 from rageval_report.scores.states import STATE, states_of
 from rageval_report.scoring.compute import ScoredRecords, score_records
-from rageval_report.scoring.records import WithJudged, checked_metrics, checked_tools, with_judged
+from rageval_report.scoring.records import JudgedEvaluation, check_metrics, check_tools, join_scores
 
 if TYPE_CHECKING:
-    from rageval_report.judges import Judged, Rubric
+    from rageval_report.judges import Judged, JudgeOptions, Rubric
 
 Blocks = Callable[[], Iterable[pd.DataFrame]]
 
-_LONGEST = 200  # characters of a text that stay beside the scores
+_LONGEST = 200  # the number of characters of a text that are kept beside the scores
 _REFERENCE = "reference"
-_LEFT_OUT = frozenset(
+_OMITTED = frozenset(
     (
         *("negative_reference", "relevant", "relevant_texts", "relevant_spans"),
         *("relevant_sections", "retrieved", "retrieved_scores", "retrieved_spans", "contexts"),
@@ -41,116 +42,119 @@ def score_blocks(
     name: str = "pipeline",
     tools: Tools | None = None,
     chat: object | None = None,
-    judging: Mapping[str, Any] | None = None,
+    judging: JudgeOptions | None = None,
     notes: tuple[str, ...] = (),
     config: Mapping[str, Any] | None = None,
     created: datetime | date | str | None = None,
-) -> WithJudged:
-    """As `score_and_judge` of scoring.records, holding the texts of one table at a time.
+) -> JudgedEvaluation:
+    """Score and judge with the texts of one table in memory at a time.
 
     Parameters
     ----------
     blocks : callable
-        Gives the tables, as ``finished.blocks`` of a run does, from the first on each time it is
-        called. All have the same columns.
+        Returns the tables, all with the same columns, from the first one each time it is called.
     metrics, name, tools, chat, judging, config, created
-        As there. Where the records lack a field that a metric needs, it is not applicable.
+        As for `score_and_judge`. If the records lack a field that a metric needs, the metric is not
+        applicable.
     notes : tuple of str
-        What the reports tell beside.
+        Further notes for the reports.
 
     Returns
     -------
-    WithJudged
-        All scores. Of the records `shortened` stays in the details.
+    JudgedEvaluation
+        All scores. The details hold the records as `shorten_records` returns them.
 
     Raises
     ------
     DataError
-        If there are no records, or as `score_and_judge`.
+        If there are no records, or for the reasons of `score_and_judge`.
 
     Examples
     --------
     >>> from rageval_report.records import record_table
     >>> rows = [{"query_id": n, "answer": n * 999, "reference": "a" * 999} for n in "ab"]
-    >>> found = score_blocks(lambda: [record_table([row]) for row in rows], "exact_match")
-    >>> found.evaluation.scores["exact_match"].tolist()
+    >>> result = score_blocks(lambda: [record_table([row]) for row in rows], "exact_match")
+    >>> result.evaluation.scores["exact_match"].tolist()
     [1.0, 0.0]
-    >>> found.evaluation.details["answer"].str.len().tolist()
+    >>> result.evaluation.details["answer"].str.len().tolist()
     [200, 200]
     """
-    tools = checked_tools(tools)
-    computed, rubrics = checked_metrics(metrics, chat)
-    scored = _scored(blocks(), computed, tools) if computed else None
+    tools = check_tools(tools)
+    computed, rubrics = check_metrics(metrics, chat)
+    scored = _score_tables(blocks(), computed, tools) if computed else None
     judged: Judged | None = None
     if rubrics:
-        judge = load("rageval_report.judges.judging:judge_blocks")
-        judged = judge(blocks, rubrics, chat, kept=shortened, **dict(judging or {}))
-    told = (*notes, f"texts are cut at {_LONGEST} characters here, and lists of them left out")
-    return with_judged(name, scored, judged, notes=told, config=config, created=created)
+        judged = judges.judge_blocks(
+            *(blocks, rubrics, chat), kept=shorten_records, **(judging or {})
+        )
+    cut_note = f"texts are cut at {_LONGEST} characters here, and lists of texts are left out"
+    return join_scores(
+        *(name, scored, judged), notes=(*notes, cut_note), config=config, created=created
+    )
 
 
-def shortened(records: pd.DataFrame) -> pd.DataFrame:
-    """The records without what is long: texts are cut, lists and objects left out.
+def shorten_records(records: pd.DataFrame) -> pd.DataFrame:
+    """The records with texts cut, and without lists and objects.
 
-    Of several references the first stays.
+    The first of several references is kept.
 
     Parameters
     ----------
     records : DataFrame
-        As `rageval_report.records.record_table` gives them.
+        As `rageval_report.records.record_table` returns them.
 
     Examples
     --------
     >>> from rageval_report.records import record_table
     >>> rows = [{"query_id": "q", "answer": "A" * 500, "contexts": ["c" * 9999], "level": 3}]
-    >>> short = shortened(record_table(rows))
+    >>> short = shorten_records(record_table(rows))
     >>> short.columns.tolist(), len(short["answer"].iloc[0])
     (['answer', 'level'], 200)
     """
-    kept = {column: cells for column, cells in records.items() if column not in _LEFT_OUT}
-    for column, cells in kept.items():
+    columns = {column: cells for column, cells in records.items() if column not in _OMITTED}
+    for column, cells in columns.items():
         if cells.dtype == object or isinstance(cells.dtype, pd.StringDtype):
-            cut = _first if column == _REFERENCE else _short
-            kept[column] = pd.Series([cut(cell) for cell in cells], cells.index, dtype=object)
-    return pd.DataFrame(kept, index=records.index)
+            cut = _cut_reference if column == _REFERENCE else _cut_cell
+            columns[column] = pd.Series([cut(cell) for cell in cells], cells.index, dtype=object)
+    return pd.DataFrame(columns, index=records.index)
 
 
-def _short(cell: Any) -> Any:
+def _cut_cell(cell: object) -> object:
     if isinstance(cell, str):
         return cell if len(cell) <= _LONGEST else f"{cell[: _LONGEST - 1]}…"
     return None if isinstance(cell, list | tuple | Mapping) else cell
 
 
-def _first(cell: Any) -> Any:
-    return _short(cell[0]) if isinstance(cell, list) and cell else _short(cell)
+def _cut_reference(cell: object) -> object:
+    return _cut_cell(cell[0]) if isinstance(cell, list) and cell else _cut_cell(cell)
 
 
-def _scored(blocks: Iterable[pd.DataFrame], metrics: list[str], tools: Tools) -> ScoredRecords:
+def _score_tables(
+    tables: Iterable[pd.DataFrame], metrics: list[str], tools: Tools
+) -> ScoredRecords:
     parts = []
-    for table in blocks:
-        found = score_records(table, metrics, tools=tools, lacking="unscored")
-        short = shortened(found.records)
-        parts.append(ScoredRecords(found.scores, short, found.states, found.metrics))
+    for table in tables:
+        part = score_records(table, metrics, tools=tools, lacking="unscored")
+        parts.append(replace(part, records=shorten_records(part.records)))
     if not parts:
-        raise DataError("expected one row a query; there is none")
-    scores, records = (
-        _stacked([getattr(one, of) for one in parts]) for of in ("scores", "records")
-    )
-    states = _whole_states(_stacked([part.states for part in parts]), scores)
+        raise DataError("blocks must hold one row per query; there is none")
+    scores = _concatenate([part.scores for part in parts])
+    records = _concatenate([part.records for part in parts])
+    states = _complete_states(_concatenate([part.states for part in parts]), scores)
     return ScoredRecords(scores, records, states, parts[0].metrics)
 
 
-def _stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """One under the other; pandas makes another kind of the ids in passing."""
-    whole = pd.concat(tables)
-    return whole.set_axis(whole.index.astype(object))
+def _concatenate(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all tables; the ids keep their type, which pandas changes on the way."""
+    table = pd.concat(tables)
+    return table.set_axis(table.index.astype(object))
 
 
-def _whole_states(states: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """What a table does not say of a metric, because nothing but scores are missing there."""
-    filled = states.astype(object).where(states.notna(), None)
-    for name in [one for one in scores if f"{one}{STATE}" in filled]:
+def _complete_states(states: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    """The states of all tables; a table without a column of states has scored or missing there."""
+    complete = states.astype(object).where(states.notna(), None)
+    for name in [metric for metric in scores if f"{metric}{STATE}" in complete]:
         column = f"{name}{STATE}"
-        usual = pd.Series(states_of(scores[name]), index=scores.index)
-        filled[column] = filled[column].where(filled[column].notna(), usual)
-    return filled
+        default = pd.Series(states_of(scores[name]), index=scores.index)
+        complete[column] = complete[column].where(complete[column].notna(), default)
+    return complete

@@ -1,7 +1,8 @@
-"""A pipeline held against a judged set, as ADR-013 has it: retrieval and generation told apart.
+"""Evaluates a pipeline on a judged set, with retrieval and generation kept apart (ADR-013).
 
-Queries with their highly relevant documents, recall next to the recall that can be reached, answers
-judged by their references, and a table of the two. All queries are scored before any gate is held.
+It takes queries with their highly relevant documents, scores recall beside the recall that can be
+reached, judges answers by their references, and crosses the two in a table. All queries are scored
+before any gate is evaluated.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, UnknownNameError, named
+from rageval_report.errors import DataError, check_choice, named
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.golden.ground_truths import HIGHLY_RELEVANT, highly_relevant
 from rageval_report.records import record_table
@@ -24,41 +25,41 @@ from rageval_report.scoring.records import score_and_judge
 from rageval_report.stats import mean_interval
 
 if TYPE_CHECKING:
-    from rageval_report.judges import Judged, Rubric
+    from rageval_report.judges import Judged, JudgeOptions, Rubric
 
 Count = Literal["chunks", "documents"]
-_COUNT: tuple[Count, ...] = ("chunks", "documents")
+_COUNTS: tuple[Count, ...] = ("chunks", "documents")
 
-_FEW = 50  # the record asks for 50 to 100 queries
-_RIGHT = 0.5  # from which score on an answer is right; a judge's TRUE is 1
+_FEW = 50  # ADR-013 asks for 50 to 100 queries
+_CORRECT_FROM = 0.5  # the lowest score of a correct answer; the TRUE of a judge is 1
 
-# What stands beside `retrieved`, item by item, and no longer fits once it is cut.
-_BESIDE = ("retrieved_scores", "retrieved_spans", "citations", "cited_sections")
+# The fields that list values beside `retrieved`, item by item, and no longer fit once it is cut.
+_PARALLEL_FIELDS = ("retrieved_scores", "retrieved_spans", "citations", "cited_sections")
 
-# What each cell of the table says about the pipeline.
+# What each row of the table says about the pipeline.
 _READINGS = {
-    "found": "wrong answers are the generation's: the documents were there",
-    "not found": "wrong answers begin with the retrieval; right ones came without it",
-    "not scored": "the pipeline failed, or gave no documents",
+    "found": "the documents were retrieved, so wrong answers are errors of generation",
+    "not found": "wrong answers start with the retrieval; correct ones did not need it",
+    "not scored": "the pipeline failed, or returned no documents",
     "all": "",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedSetEvaluation:
-    """What was found; a `Result` for each of its three tables.
+    """The evaluation of a pipeline on a judged set, with its tables.
 
     Parameters
     ----------
     evaluation : RAGPipelineEvaluation
-        All scores, to be reported, gated, compared with another pipeline's.
+        All scores, for reports, gates and comparisons.
     table : Result
-        Retrieval by generation: a row for queries whose documents were found, one for the others.
+        Retrieval by generation: one row for queries whose documents were found, one for the others.
     queries : Result
-        A row a query: expected, retrieved, found, recall, whether it passed, whether the answer
-        is right.
+        One row per query: expected, retrieved, found, recall, whether it passed, whether the answer
+        is correct.
     judged : Judged, optional
-        What the judge said and what it took; None where generation is computed.
+        The verdicts of the judge with their cost; None if generation is computed.
     """
 
     evaluation: RAGPipelineEvaluation
@@ -78,41 +79,41 @@ def evaluate_judged_set(
     grade: float = HIGHLY_RELEVANT,
     mapping: Mapping[str, str | Sequence[str]] | None = None,
     name: str = "pipeline",
-    judging: Mapping[str, Any] | None = None,
+    judging: JudgeOptions | None = None,
     config: Mapping[str, Any] | None = None,
     created: datetime | date | str | None = None,
 ) -> JudgedSetEvaluation:
-    """Evaluate a pipeline's answers to a judged set, as nfcorpus.
+    """Evaluate the answers of a pipeline to the queries of a judged set, such as nfcorpus.
 
     Parameters
     ----------
     records : frame, dict of lists, or list of dicts
-        One row a query: ``question``, ``reference`` (as `ground_truth` writes them), ``relevant``
-        with grades, and what the pipeline gave: ``retrieved``, ``answer``.
+        One row per query: ``question``, ``reference`` (which `ground_truth` can write),
+        ``relevant`` with grades, and the output of the pipeline: ``retrieved``, ``answer``.
     chat : Chat or callable, optional
-        Who judges; needed where `generation` is a judge's.
+        The chat model that judges, such as ``openai_chat(...)``; needed if `generation` is judged.
     generation : str or Rubric
-        What tells a right answer: a judge, or a metric that is computed, as "exact_match". From
-        0.5 on an answer is right.
+        The measure of a correct answer: a judge, or a computed metric such as "exact_match". An
+        answer is correct if its score is at least 0.5.
     k : int
-        How many results count.
+        The number of results that count.
     minimum : float
-        The reachable recall from which on the documents were found.
+        The lowest reachable recall at which the documents count as found.
     count : {"chunks", "documents"}
         Whether two chunks of one document are two of the `k` results, or one.
     grade : float
-        The lowest grade that is highly relevant; all these documents are expected, no others.
+        The lowest grade that counts as highly relevant; exactly these documents are expected.
     mapping : mapping of str to str or sequence of str, optional
-        The pipeline's own id, or ids, of a document, where it has others than the set. A document
-        without one stays expected: it can be found by nobody, which the notes say.
+        The id, or ids, that the pipeline has for each document of the set, if they differ. A
+        document without one stays expected although it cannot be found, and a note says so.
     name, judging, config, created
         As in `rageval_report.score`.
 
     Returns
     -------
     JudgedSetEvaluation
-        Scores ``recall@k``, ``reachable_recall@k`` (found, by the `k` or fewer that could be
-        found), ``precision@1`` and that of `generation`; and the tables.
+        The scores ``recall@k``, ``reachable_recall@k`` (the number found, divided by the `k` or
+        fewer that can be found), ``precision@1`` and `generation`; and the tables.
 
     Raises
     ------
@@ -129,21 +130,27 @@ def evaluate_judged_set(
     ...     "reference": ["Yes.", "No."],
     ...     "answer": ["Yes.", "No."],
     ... }
-    >>> found = evaluate_judged_set(rows, generation="exact_match")
-    >>> found.table.frame[["retrieval", "n", "correct"]].to_numpy().tolist()
+    >>> result = evaluate_judged_set(rows, generation="exact_match")
+    >>> result.table.frame[["retrieval", "n", "correct"]].to_numpy().tolist()
     [['found', 1, 1], ['not found', 1, 1], ['all', 2, 2]]
     """
     _check_arguments(k, minimum, count)
     checked = record_table(records, unretrieved_citations="keep")
     if "retrieved" not in checked:
-        raise DataError("expected answered records with a column 'retrieved'; ask the pipeline")
-    chosen = highly_relevant(checked, grade=grade)
-    notes, chosen = _prepared(chosen, len(checked), k, count, mapping)
+        raise DataError(
+            "records must have a column 'retrieved' with the results of the pipeline; "
+            "ask the pipeline first"
+        )
+    relevant = highly_relevant(checked, grade=grade)
+    notes, counted = _cut_rankings(relevant, len(checked), k, count, mapping)
     metrics = [f"recall@{k}", f"reachable_recall@{k}", "precision@1"]
     if generation in metrics:
-        raise DataError(f"{generation} is of the retrieval; expected what tells a right answer")
-    found = score_and_judge(
-        chosen,
+        raise DataError(
+            f"generation must be a judge or a metric of the answer; {generation} is a retrieval "
+            "metric"
+        )
+    scored = score_and_judge(
+        counted,
         [*metrics, generation],
         name=name,
         chat=chat,
@@ -151,8 +158,8 @@ def evaluate_judged_set(
         config=config,
         created=created,
     )
-    scores = found.evaluation.scores
-    table = _queries(chosen, scores, k, minimum)
+    scores = scored.evaluation.scores
+    table = _query_table(counted, scores, k, minimum)
     settings = {
         "k": k,
         "minimum": minimum,
@@ -161,71 +168,75 @@ def evaluate_judged_set(
         "generation": str(scores.columns[-1]),
     }
     return JudgedSetEvaluation(
-        found.evaluation,
-        Result("Retrieval by generation", _crossed(table), settings, notes),
-        Result("Queries", table, settings, headline=_SHOWN),
-        found.judged,
+        scored.evaluation,
+        Result("Retrieval by generation", _cross_table(table), settings, notes),
+        Result("Queries", table, settings, headline=_HEADLINE),
+        scored.judged,
     )
 
 
 def _check_arguments(k: int, minimum: float, count: str) -> None:
     if isinstance(k, bool) or k < 1:
-        raise DataError(f"k must be a whole number from 1 up; got {k!r}")
+        raise DataError(f"k must be an integer >= 1; got {k!r}")
     if not 0.0 < minimum <= 1.0:
         raise DataError(f"minimum must be above 0 and at most 1; got {minimum!r}")
-    if count not in _COUNT:
-        raise UnknownNameError("way to count results", str(count), _COUNT)
+    check_choice("count", count, _COUNTS)
 
 
-# -- what is scored
+# -- the records to score
 
 
-def _prepared(
-    chosen: pd.DataFrame,
-    n_asked: int,
+def _cut_rankings(
+    records: pd.DataFrame,
+    n_before: int,
     k: int,
     count: Count,
     mapping: Mapping[str, str | Sequence[str]] | None,
 ) -> tuple[tuple[str, ...], pd.DataFrame]:
-    """The records with the results that count, and what should be known of them."""
-    own = _own_names(mapping or {})
+    """Notes on the records, and the records with only the results that count."""
+    set_id = _invert_mapping(mapping or {})
     rankings = [
-        None if one is None else [own.get(doc, doc) for doc in one]
-        for one in chosen["retrieved"].tolist()
+        None if ranking is None else [set_id.get(doc, doc) for doc in ranking]
+        for ranking in records["retrieved"].tolist()
     ]
-    kept = [None if one is None else _first(one, k, count) for one in rankings]
-    table = chosen.drop(columns=[one for one in _BESIDE if one in chosen])
-    table["retrieved"] = pd.Series(kept, index=table.index, dtype=object)
-    told = [
-        _few_note(len(table), n_asked),
+    cut = [None if ranking is None else _first_documents(ranking, k, count) for ranking in rankings]
+    table = records.drop(columns=[field for field in _PARALLEL_FIELDS if field in records])
+    table["retrieved"] = pd.Series(cut, index=table.index, dtype=object)
+    notes = [
+        _few_note(len(table), n_before),
         _reach_note(table["highly_relevant_count"].to_numpy(), k),
         _chunk_note(rankings, k) if count == "chunks" else "",
         _unmapped_note(table, mapping),
     ]
-    return tuple(one for one in told if one), table
+    return tuple(note for note in notes if note), table
 
 
-def _own_names(mapping: Mapping[str, str | Sequence[str]]) -> dict[str, str]:
-    """The set's id of each id of the pipeline."""
-    own: dict[str, str] = {}
-    for document, told in mapping.items():
-        for one in [told] if isinstance(told, str) else told:
-            if own.setdefault(str(one), str(document)) != str(document):
-                raise DataError(f"the mapping gives {one!r} to {own[str(one)]!r} and {document!r}")
-    return own
+def _invert_mapping(mapping: Mapping[str, str | Sequence[str]]) -> dict[str, str]:
+    """The id of the set for each id of the pipeline."""
+    set_id: dict[str, str] = {}
+    for document, ids in mapping.items():
+        for own_id in [ids] if isinstance(ids, str) else ids:
+            other = set_id.setdefault(str(own_id), str(document))
+            if other != str(document):
+                raise DataError(
+                    f"mapping: the id {own_id!r} belongs to two documents, {other!r} and "
+                    f"{document!r}"
+                )
+    return set_id
 
 
-def _first(ranking: Sequence[str], k: int, count: Count) -> list[str]:
-    """The documents that the first `k` results hold, each once."""
+def _first_documents(ranking: Sequence[str], k: int, count: Count) -> list[str]:
+    """The documents in the first `k` results, each once."""
     if count == "chunks":
         return list(dict.fromkeys(ranking[:k]))
     return list(dict.fromkeys(ranking))[:k]
 
 
-def _few_note(n: int, n_asked: int) -> str:
-    left = f"; {n_asked - n} without a highly relevant document are left out" * (n < n_asked)
-    few = f": few, see the intervals, and take {_FEW} to 100" if n < _FEW else ""
-    return f"{n} queries{few}{left}" if few or left else ""
+def _few_note(n: int, n_before: int) -> str:
+    n_without = n_before - n
+    left_out = f"; {n_without} without a highly relevant document are left out" * (n_without > 0)
+    few = f" are few: the intervals are wide, use {_FEW} to 100" if n < _FEW else ""
+    return f"{n} queries{few}{left_out}" if few or left_out else ""
 
 
 def _reach_note(expected: np.ndarray, k: int) -> str:
@@ -235,77 +246,91 @@ def _reach_note(expected: np.ndarray, k: int) -> str:
     best = float(np.minimum(1.0, k / expected).mean())
     return (
         f"{beyond} of {len(expected)} queries expect more than {k} documents, so the mean of "
-        f"recall@{k} cannot pass {best:.3f}; reachable_recall@{k} can be 1"
+        f"recall@{k} cannot exceed {best:.3f}; reachable_recall@{k} can be 1"
     )
 
 
 def _chunk_note(rankings: Sequence[Sequence[str] | None], k: int) -> str:
-    repeated = sum(len(set(one[:k])) < len(one[:k]) for one in rankings if one is not None)
-    if not repeated:
+    tops = [ranking[:k] for ranking in rankings if ranking is not None]
+    n_repeated = sum(len(set(top)) < len(top) for top in tops)
+    if not n_repeated:
         return ""
-    told = f"the first {k} results of {repeated} queries hold chunks of one document"
-    return f'{told}, so fewer than {k} documents count; count="documents" takes the first {k}'
+    return (
+        f"the first {k} results of {n_repeated} queries hold several chunks of one document, so "
+        f'fewer than {k} documents count; count="documents" takes the first {k} documents'
+    )
 
 
 def _unmapped_note(table: pd.DataFrame, mapping: Mapping[str, str | Sequence[str]] | None) -> str:
     if mapping is None:
         return ""
     known = set(map(str, mapping))
-    lost = [one for grades in table["relevant"] for one in grades if one not in known]
-    if not lost:
+    unmapped = [doc for grades in table["relevant"] for doc in grades if doc not in known]
+    if not unmapped:
         return ""
-    told = named(list(dict.fromkeys(lost)))
-    return f"{len(lost)} expected documents are not in the mapping, and count as not found: {told}"
+    return (
+        f"{len(unmapped)} expected documents are not in the mapping, and count as not found: "
+        f"{named(list(dict.fromkeys(unmapped)))}"
+    )
 
 
 # -- the tables
 
-_SHOWN = ("query_id", "expected", "found", "recall", "reachable_recall", "retrieval", "answer")
+_HEADLINE = ("query_id", "expected", "found", "recall", "reachable_recall", "retrieval", "answer")
 
 
-def _queries(chosen: pd.DataFrame, scores: pd.DataFrame, k: int, minimum: float) -> pd.DataFrame:
-    """A row a query; nothing is left out because another query failed."""
-    rankings = chosen["retrieved"].tolist()
-    expected = [set(grades) for grades in chosen["relevant"].tolist()]
-    pairs = list(zip(rankings, expected, strict=True))
-    reached = scores[f"reachable_recall@{k}"].to_numpy()
-    right = scores.iloc[:, -1].to_numpy()
+def _query_table(
+    records: pd.DataFrame, scores: pd.DataFrame, k: int, minimum: float
+) -> pd.DataFrame:
+    """One row per query; no query is left out because another one failed."""
+    rankings = records["retrieved"].tolist()
+    expected = [set(grades) for grades in records["relevant"].tolist()]
+    reachable_recall = scores[f"reachable_recall@{k}"].to_numpy()
+    generation = scores.iloc[:, -1].to_numpy()
     return pd.DataFrame(
         {
-            "query_id": chosen.index.tolist(),
-            "question": chosen["question"].tolist() if "question" in chosen else None,
+            "query_id": records.index.tolist(),
+            "question": records["question"].tolist() if "question" in records else None,
             "expected": [len(gold) for gold in expected],
-            "retrieved": [math.nan if one is None else len(one) for one in rankings],
-            "found": [math.nan if one is None else len(gold & set(one)) for one, gold in pairs],
+            "retrieved": [math.nan if ranking is None else len(ranking) for ranking in rankings],
+            "found": [
+                math.nan if ranking is None else len(gold & set(ranking))
+                for ranking, gold in zip(rankings, expected, strict=True)
+            ],
             "recall": scores[f"recall@{k}"].to_numpy(),
-            "reachable_recall": reached,
+            "reachable_recall": reachable_recall,
             "first_is_expected": scores["precision@1"].to_numpy(),
-            "retrieval": _told(reached, minimum, "found", "not found"),
-            "generation": right,
-            "answer": _told(right, _RIGHT, "correct", "incorrect"),
+            "retrieval": _label_scores(reachable_recall, minimum, "found", "not found"),
+            "generation": generation,
+            "answer": _label_scores(generation, _CORRECT_FROM, "correct", "incorrect"),
         }
     )
 
 
-def _told(values: np.ndarray, least: float, yes: str, no: str) -> list[str]:
+def _label_scores(values: np.ndarray, threshold: float, yes: str, no: str) -> list[str]:
+    """A label per score; the tolerance keeps a recall of 0.8 that was rounded down."""
     return [
-        "not scored" if math.isnan(value) else yes if value >= least - 1e-12 else no
+        "not scored" if math.isnan(value) else yes if value >= threshold - 1e-12 else no
         for value in values.tolist()
     ]
 
 
-def _crossed(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each outcome of the retrieval, with the answers to its queries."""
+def _cross_table(table: pd.DataFrame) -> pd.DataFrame:
+    """One row for each outcome of the retrieval, with the answers to its queries."""
     rows = []
     for retrieval, reading in _READINGS.items():
-        held = table if retrieval == "all" else table[table["retrieval"] == retrieval]
-        if len(held) or retrieval in ("found", "not found"):
-            rows.append({"retrieval": retrieval, **_answers(held["answer"]), "reading": reading})
+        part = table if retrieval == "all" else table[table["retrieval"] == retrieval]
+        if len(part) or retrieval in ("found", "not found"):
+            rows.append(
+                {"retrieval": retrieval, **_count_answers(part["answer"]), "reading": reading}
+            )
     return pd.DataFrame(rows)
 
 
-def _answers(told: pd.Series) -> dict[str, Any]:
-    counts = {one: int((told == one).sum()) for one in ("correct", "incorrect", "not scored")}
+def _count_answers(labels: pd.Series) -> dict[str, Any]:
+    counts = {
+        label: int((labels == label).sum()) for label in ("correct", "incorrect", "not scored")
+    }
     n = counts["correct"] + counts["incorrect"]
     accuracy = low = high = math.nan
     if n:
@@ -313,7 +338,7 @@ def _answers(told: pd.Series) -> dict[str, Any]:
         interval = mean_interval(values, method="wilson")
         accuracy, low, high = interval.estimate, interval.low, interval.high
     return {
-        "n": len(told),
+        "n": len(labels),
         "correct": counts["correct"],
         "incorrect": counts["incorrect"],
         "unscored": counts["not scored"],

@@ -1,4 +1,4 @@
-"""Gold and traces: answers held against a gold set, and the gates that they must pass."""
+"""Traces of answers are compared with a gold set, and gates are evaluated on the figures."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.metrics.trace_gates import DEFAULT_GATES
 from rageval_report.metrics.traces import Missing, TraceScores, Undefined, score_gold_and_traces
 from rageval_report.results import Result
-from rageval_report.scoring.records import evaluation_of
+from rageval_report.scoring.evaluations import build_evaluation
 
 Rows = str | Path | Iterable[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TraceResult(Result):
-    """The figures of a pipeline's traces and its gates; one row a figure.
+    """The figures of the traces of a pipeline, with its gates; one row per figure.
 
     Parameters
     ----------
     title, frame, settings, notes, headline, grouped_by
         As in `Result`.
     scored : TraceScores
-        Everything that was found, question by question.
+        All scores, question by question.
     name : str
-        The pipeline's name.
+        The name of the pipeline.
     """
 
     scored: TraceScores | None = None
@@ -38,35 +38,35 @@ class TraceResult(Result):
 
     @property
     def passed(self) -> bool:
-        """Whether every gate holds."""
+        """Whether all gates passed."""
         return self._scored.passed
 
     @property
     def evaluation(self) -> RAGPipelineEvaluation:
-        """The questions as an evaluation: to be reported, drilled into, compared with another."""
-        return evaluation_of(self.name, self._scored.scores, self._scored.details, self.notes)
+        """The questions as an evaluation, for reports and comparisons."""
+        return build_evaluation(self.name, self._scored.scores, self._scored.details, self.notes)
 
     @property
     def _scored(self) -> TraceScores:
         if self.scored is None:
-            raise DataError("this result holds no traces; make one with score_traces")
+            raise DataError("this result has no traces; create it with score_traces()")
         return self.scored
 
     def report(self) -> dict[str, Any]:
-        """The report for JSON, numbers as numbers, each gate with value, threshold and outcome."""
+        """The report for JSON: figures as numbers, each gate with value, threshold and outcome."""
         return self._scored.report()
 
     def raise_for_failure(self) -> None:
-        """Raise where a gate does not hold.
+        """Raise an error if a gate failed.
 
         Raises
         ------
         GateError
-            It names the gates with their values.
+            The message names the failed gates with their values.
         """
         failed = self._scored.gates[~self._scored.gates["passed"]]
         if not self.passed:
-            told = [
+            messages = [
                 f"{gate}: {value:.4g} is not {rule} {threshold:g}"
                 for gate, value, rule, threshold in zip(
                     failed["gate"],
@@ -76,7 +76,7 @@ class TraceResult(Result):
                     strict=True,
                 )
             ]
-            raise GateError("; ".join(told) or "there is no question to hold a gate against")
+            raise GateError("; ".join(messages) or "there is no question to evaluate a gate on")
 
 
 def score_traces(
@@ -90,7 +90,7 @@ def score_traces(
     refusal_pattern: str | None = None,
     name: str | None = None,
 ) -> TraceResult:
-    """Score a pipeline's traces against a gold set, and hold its gates.
+    """Score the traces of a pipeline against a gold set, and evaluate gates.
 
     Parameters
     ----------
@@ -99,26 +99,26 @@ def score_traces(
     k : int
         The cutoff of the recall.
     gates : str or mapping of str to float, optional
-        Thresholds of "precision", "chr", "recall" (at least), "under", "over" (at most); the
-        shipped gates where not given.
+        Thresholds of "precision", "chr", "recall" (at least), "under", "over" (at most); if
+        omitted, the shipped gates.
     missing : {"answered", "refusal", "skip"}
-        What a gold question without a trace is.
+        How a gold question without a trace counts.
     undefined : {"convention", "null"}
-        What a figure is where no question is of its kind: 1 or 0, or NaN.
+        The value of a figure that no question contributes to: 1 or 0, or NaN.
     refusal_pattern : str, optional
-        A regular expression that tells a refusal.
+        A regular expression that matches a refusal.
     name : str, optional
-        The pipeline's name; the trace file's where not given.
+        The name of the pipeline; if omitted, the name of the trace file.
 
     Returns
     -------
     TraceResult
-        One row a figure: ``figure``, ``value``, ``gate``, ``rule``, ``threshold``, ``passed``.
+        One row per figure: ``figure``, ``value``, ``gate``, ``rule``, ``threshold``, ``passed``.
 
     Raises
     ------
     ReaderError
-        If a file has a fault: its line and field.
+        If a file is not valid; the message names the line and the field.
     DataError
         If a setting makes no sense.
 
@@ -138,23 +138,23 @@ def score_traces(
         undefined=undefined,
         refusal_pattern=refusal_pattern,
     )
-    told = name or (Path(trace).stem if isinstance(trace, str | Path) else "trace")
+    pipeline = name or (Path(trace).stem if isinstance(trace, str | Path) else "trace")
     settings = {"k": scored.k, "missing": missing, "undefined": undefined}
     return TraceResult(
-        f"Traces of {told}: {'passed' if scored.passed else 'failed'}",
-        _figures(scored),
+        f"Traces of {pipeline}: {'passed' if scored.passed else 'failed'}",
+        _figure_table(scored),
         settings,
-        (_counted(scored), *scored.notes),
+        (_count_note(scored), *scored.notes),
         scored=scored,
-        name=told,
+        name=pipeline,
     )
 
 
-def _figures(scored: TraceScores) -> pd.DataFrame:
+def _figure_table(scored: TraceScores) -> pd.DataFrame:
     values = pd.DataFrame({"figure": scored.figures.keys(), "value": scored.figures.values()})
     gates = scored.gates.drop(columns="value")
     return values.merge(gates, on="figure", how="left")
 
 
-def _counted(scored: TraceScores) -> str:
+def _count_note(scored: TraceScores) -> str:
     return ", ".join(f"{name} {n}" for name, n in scored.counts.items())

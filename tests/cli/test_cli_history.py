@@ -57,7 +57,7 @@ def test_run_files_named_one_by_one_are_named_after_their_files(demo_folder, run
 def test_what_is_left_out_is_told_beside_a_table_of_values(demo_folder, run):
     Path("runs/notes.txt").write_text("x")
     result = run("history runs --format csv")
-    assert "note: no run files, passed over: notes.txt" in result.stderr
+    assert "note: skipped files that are not run files: notes.txt" in result.stderr
     assert result.stdout.startswith("metric,")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.run_history.runs import history, numbered, read_runs
+from rageval_report.run_history.runs import history, number_repeats, read_runs
 
 IDS = [f"q{i}" for i in range(8)]
 
@@ -64,7 +64,7 @@ def test_a_file_without_a_time_stands_where_it_was_written_and_that_is_told(runs
     os.utime(path, (moment, moment))
     found = history(runs)
     assert names(found) == ["undated", "dated"]
-    [note] = [note for note in found.notes if "time of writing" in note]
+    [note] = [note for note in found.notes if "when they were written" in note]
     assert "undated.json" in note
     assert "dated.json, " not in note
 
@@ -78,7 +78,10 @@ def test_what_is_no_run_file_is_passed_over_and_told(runs):
     run().save(runs / "scores.csv")
     found = history(runs)
     assert names(found) == ["monday"]
-    assert "no run files, passed over: README.md, old, other.json, scores.csv" in found.notes
+    assert (
+        "skipped files that are not run files: README.md, old, other.json, scores.csv"
+        in found.notes
+    )
 
 
 def test_a_gzipped_run_file_is_one(runs):
@@ -148,7 +151,7 @@ def test_a_folder_that_may_not_be_looked_into_is_an_error(runs, monkeypatch):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(type(runs), "iterdir", refuse)
-    with pytest.raises(DataError, match="cannot be looked into: Permission denied"):
+    with pytest.raises(DataError, match="the folder cannot be read: Permission denied"):
         history(runs)
 
 
@@ -171,7 +174,7 @@ def test_a_folder_of_unreadable_files_says_why(runs):
 
 
 def test_what_is_no_folder_is_named(tmp_path):
-    with pytest.raises(DataError, match="expected a folder of run files; there is none"):
+    with pytest.raises(DataError, match="expected a folder of run files; it does not exist"):
         history(tmp_path / "nowhere")
     path = run().save(tmp_path / "run.json")
     with pytest.raises(DataError, match="expected a folder of run files; this is a file"):
@@ -198,7 +201,7 @@ def test_a_store_is_read_once_and_told_twice(runs):
 def test_the_origin_of_runs_stands_beside_their_changes(runs):
     run(config={"k": 5}).save(runs / "monday.json", created="2026-08-01")
     (runs / "notes.txt").write_text("x")
-    assert history(runs).changes().notes == ("no run files, passed over: notes.txt",)
+    assert history(runs).changes().notes == ("skipped files that are not run files: notes.txt",)
 
 
 # -- evaluations at hand
@@ -213,7 +216,7 @@ def test_dated_evaluations_are_put_in_order():
 def test_undated_evaluations_stand_as_given_and_that_is_told():
     found = history([run(0, created="2026-08-02"), run(1)])
     assert found.frame["mean"].tolist() == [0.0, 1.0]
-    assert any("as given" in note for note in found.notes)
+    assert any("in the order of the call" in note for note in found.notes)
 
 
 def test_the_config_of_evaluations_is_compared():
@@ -222,7 +225,7 @@ def test_the_config_of_evaluations_is_compared():
 
 
 def test_what_is_no_evaluation_is_refused():
-    with pytest.raises(DataError, match="a history is of a folder of run files"):
+    with pytest.raises(DataError, match="runs must be a folder of run files"):
         history(["runs/monday.json"])
     with pytest.raises(DataError, match="at least one run"):
         history([])
@@ -235,7 +238,7 @@ def test_settings_that_make_no_sense_are_refused(options):
 
 
 def test_numbers_part_names_even_where_a_numbered_one_is_there():
-    assert numbered(["a", "a (2)", "a", "a"]) == ["a", "a (2)", "a (3)", "a (4)"]
+    assert number_repeats(["a", "a (2)", "a", "a"]) == ["a", "a (2)", "a (3)", "a (4)"]
 
 
 def test_times_survive_saving_and_loading(tmp_path):

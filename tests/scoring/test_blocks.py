@@ -9,7 +9,7 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.judges import ScriptedChat
 from rageval_report.metrics.views import Tools
 from rageval_report.records import record_table
-from rageval_report.scoring.blocks import score_blocks, shortened
+from rageval_report.scoring.blocks import score_blocks, shorten_records
 from rageval_report.scoring.records import score_and_judge
 
 METRICS = ["exact_match", "recall@1", "false_refusal", "hallucinated_answer", "latency_ms"]
@@ -65,7 +65,7 @@ def test_texts_are_cut_and_lists_left_out_and_the_notes_say_so():
 
 
 def test_lists_and_objects_of_metadata_are_left_out():
-    found = shortened(
+    found = shorten_records(
         pd.DataFrame({"tags": [["a"], "b"], "level": [1, 2], "more": [{"x": 1}, None]})
     )
     assert found["tags"].tolist() == [None, "b"]
@@ -89,7 +89,7 @@ def test_without_a_record_there_is_nothing_to_score():
 
 
 def test_what_is_asked_wrongly_is_told_as_ever():
-    with pytest.raises(DataError, match="coherence is for a judge"):
+    with pytest.raises(DataError, match="coherence needs a judge"):
         score_blocks(blocks, "coherence")
-    with pytest.raises(UnknownNameError, match="rule for duplicates"):
+    with pytest.raises(UnknownNameError, match="duplicates must be"):
         score_blocks(blocks, "exact_match", tools=Tools(duplicates="last"))

@@ -96,7 +96,7 @@ def test_recall_that_no_ranking_can_reach_is_said(real_data):
     assert scores["reachable_recall@10"].tolist() == [1.0] * 5
     assert cells(found)[0] == ("found", 5, 5, 0, 0)
     best = sum(10 / n for n in (14, 15, 16, 20, 21)) / 5
-    assert any(f"cannot pass {best:.3f}" in one for one in found.table.notes)
+    assert any(f"cannot exceed {best:.3f}" in one for one in found.table.notes)
 
 
 @pytest.mark.parametrize(("count", "recall"), [("chunks", 0.5), ("documents", 1.0)])
@@ -117,18 +117,18 @@ def test_ids_of_the_pipeline_are_mapped_and_what_has_none_stays_expected():
 
 
 def test_one_id_of_the_pipeline_is_of_one_document():
-    with pytest.raises(DataError, match="the mapping gives 'n' to 'a' and 'b'"):
+    with pytest.raises(DataError, match="the id 'n' belongs to two documents, 'a' and 'b'"):
         evaluate_judged_set(RECORDS, generation="exact_match", mapping={"a": "n", "b": "n"})
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"k": 0}, "k must be a whole number"),
+        ({"k": 0}, "k must be an integer >= 1"),
         ({"minimum": 0}, "minimum must be above 0"),
-        ({"generation": "recall@10"}, "is of the retrieval"),
+        ({"generation": "recall@10"}, "is a retrieval metric"),
         ({"grade": 3}, "no query has a document of grade 3"),
-        ({"generation": "answer_correct"}, "is for a judge"),
+        ({"generation": "answer_correct"}, "needs a judge"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(options, told):
@@ -143,5 +143,5 @@ def test_an_unknown_way_to_count_is_answered_with_the_nearest():
 
 def test_records_that_nobody_answered_are_refused():
     asked = [{"query_id": "a", "relevant": {"a": 2}, "reference": "Yes."}]
-    with pytest.raises(DataError, match="expected answered records"):
+    with pytest.raises(DataError, match="records must have a column 'retrieved'"):
         evaluate_judged_set(asked, generation="exact_match")

@@ -8,7 +8,7 @@ import pytest
 from rageval_report import METRICS, compare, score, score_rankings
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 from rageval_report.judges import FunctionChat, Rubric, ScriptedChat
-from rageval_report.scoring.records import computed_and_judged, evaluation_of, score_and_judge
+from rageval_report.scoring.records import build_evaluation, score_and_judge, split_metrics
 
 RUN = {"q1": {"a": 0.9, "b": 0.8}, "q2": {"c": 0.7}, "q4": {"x": 1.0}}
 QRELS = {"q1": {"b": 1}, "q2": {"c": 2, "d": 1}, "q3": {"a": 1}}
@@ -112,7 +112,7 @@ def test_a_document_of_which_two_chunks_were_retrieved_counts_once_where_that_is
     with pytest.raises(DataError, match="name each document once; twice in query 'q': 'a'"):
         score(rows, ["mrr"])
     assert score(rows, ["mrr"], duplicates="best").get_aggregated_scores("mrr") == 0.5
-    with pytest.raises(UnknownNameError, match="rule for duplicates"):
+    with pytest.raises(UnknownNameError, match="duplicates must be"):
         score(rows, ["mrr"], duplicates="first")
 
 
@@ -168,7 +168,7 @@ def test_other_columns_of_numbers_stay_details_beside_a_rubric_of_ones_own():
 
 
 def test_a_judged_metric_needs_a_chat_and_says_so():
-    with pytest.raises(DataError, match="faithfulness is for a judge: give the chat model"):
+    with pytest.raises(DataError, match=r"faithfulness needs a judge\. Pass the chat model"):
         score(ASKED, ["exact_match", "faithfulness"])
 
 
@@ -186,7 +186,7 @@ def test_a_name_that_nobody_knows_is_sought_among_metrics_and_judges():
 
 
 def test_metrics_are_computed_even_where_somebody_judges():
-    computed, rubrics = computed_and_judged(["mrr", "is_matching", BLUR])
+    computed, rubrics = split_metrics(["mrr", "is_matching", BLUR])
     assert computed == ["mrr"]
     assert [rubric.name for rubric in rubrics] == ["is_matching", "blur_z"]
 
@@ -226,6 +226,6 @@ def test_a_detail_named_like_a_score_gets_a_name_that_is_free():
     index = pd.Index(["a"], name="query_id")
     scores = pd.DataFrame({"latency_ms": [3.0]}, index=index)
     details = pd.DataFrame({"latency_ms": [3.0], "latency_ms_given": [5.0]}, index=index)
-    evaluation = evaluation_of("mine", scores, details)
+    evaluation = build_evaluation("mine", scores, details)
     assert evaluation.details["latency_ms_given"].tolist() == [5.0]
     assert evaluation.details["latency_ms_given_2"].tolist() == [3.0]

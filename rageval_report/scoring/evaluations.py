@@ -1,0 +1,67 @@
+"""Builds evaluations from computed scores and the details beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from itertools import count
+from typing import Any
+
+import pandas as pd
+
+from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.scores import Metric, score_table
+
+
+def build_evaluation(
+    name: str,
+    scores: pd.DataFrame,
+    details: pd.DataFrame,
+    notes: tuple[str, ...] = (),
+    *,
+    known: Mapping[str, Metric] | None = None,
+    config: Mapping[str, Any] | None = None,
+    created: datetime | date | str | None = None,
+) -> RAGPipelineEvaluation:
+    """An evaluation of computed scores and the details beside them.
+
+    Parameters
+    ----------
+    name : str
+        The name of the pipeline.
+    scores, details : DataFrame
+        On one index; a detail named like a score gets the ending "_given", followed by a number if
+        another detail has that name.
+    notes : tuple of str
+        The notes of its reports.
+    known : mapping of str to Metric, optional
+        The description of some metrics, such as the direction of a rubric of the user.
+    config, created
+        The configuration of the pipeline, and when it was run.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"vagueness": [0.5]}, index=pd.Index(["q"], name="query_id"))
+    >>> known = {"vagueness": Metric("vagueness", greater_is_better=False)}
+    >>> evaluation = build_evaluation("mine", scores, scores.iloc[:, :0], known=known)
+    >>> evaluation.metrics["vagueness"].greater_is_better
+    False
+    """
+    rows = pd.concat([details.rename(columns=_free_names(details, scores)), scores], axis=1)
+    # The constructor takes a list of metrics or descriptions of some; this call needs both.
+    table = score_table(rows, known=known, only=[str(metric) for metric in scores])
+    return RAGPipelineEvaluation.from_table(
+        name, table.with_notes(*notes), config=config, created=created
+    )
+
+
+def _free_names(details: pd.DataFrame, scores: pd.DataFrame) -> dict[Any, str]:
+    """New names for the details that are named like scores."""
+    used = {*map(str, details), *map(str, scores)}
+    new_names: dict[Any, str] = {}
+    for column in [label for label in details if label in scores]:
+        first = f"{column}_given"
+        candidates = (first if n == 1 else f"{first}_{n}" for n in count(1))
+        new_names[column] = next(name for name in candidates if name not in used)
+        used.add(new_names[column])
+    return new_names

@@ -1,0 +1,87 @@
+"""Rankings and judgments become an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.rankings.inputs import DuplicateDocs
+from rageval_report.rankings.joined import Ties
+from rageval_report.rankings.score_tables import NoRelevant, score_table_of_rankings
+from rageval_report.scoring.evaluations import build_evaluation
+
+# Dicts by query id, a tidy frame, or the path of a TREC or BEIR file.
+RankingSource = Mapping[Any, object] | pd.DataFrame | str | Path
+
+
+def score_rankings(
+    run: RankingSource,
+    qrels: RankingSource,
+    metrics: str | Iterable[str],
+    *,
+    name: str | None = None,
+    ties: Ties = "docid",
+    relevance_level: float = 1,
+    no_relevant: NoRelevant = "zero",
+    drop_self: bool = False,
+    duplicates: DuplicateDocs = "error",
+) -> RAGPipelineEvaluation:
+    """Score rankings against relevance judgments, as trec_eval does.
+
+    Parameters
+    ----------
+    run, qrels : mapping, DataFrame, or path
+        As `rageval_report.rankings.score_tables.score_table_of_rankings` takes them: dicts, tidy
+        frames, TREC or BEIR files.
+    metrics : str or iterable of str
+        Names such as "ndcg@10", "recall@5", "mrr".
+    name : str, optional
+        The name of the pipeline; if omitted, the name of the ranking file.
+    ties : {"docid", "input", "error"}
+        The order of documents with equal scores.
+    relevance_level : float
+        The lowest grade that counts as relevant.
+    no_relevant : {"zero", "skip"}
+        The score of a query without relevant documents: 0, or NaN.
+    drop_self : bool
+        Whether a retrieved document that has the id of its query is left out, as BEIR does for
+        ArguAna, whose queries are documents of the corpus; a note counts them.
+    duplicates : {"error", "best"}
+        What to do with a document that was retrieved twice for a query: raise an error, or count it
+        once, at its best rank.
+
+    Returns
+    -------
+    RAGPipelineEvaluation
+        Its notes name what was missing or ignored.
+
+    Raises
+    ------
+    UnknownNameError
+        If a metric is not known, or cannot be computed from rankings.
+    AlignmentError
+        If the ranking and the judgments have no query in common.
+
+    Examples
+    --------
+    >>> run = {"q1": {"a": 0.9, "b": 0.8}}
+    >>> score_rankings(run, {"q1": {"b": 1}}, ["mrr"]).get_aggregated_scores("mrr")
+    0.5
+    """
+    requested = [metrics] if isinstance(metrics, str) else list(metrics)
+    ranked = score_table_of_rankings(
+        run,
+        qrels,
+        requested,
+        ties=ties,
+        relevance_level=relevance_level,
+        no_relevant=no_relevant,
+        drop_self=drop_self,
+        duplicates=duplicates,
+    )
+    pipeline = name or (Path(run).stem if isinstance(run, str | Path) else "run")
+    return build_evaluation(pipeline, ranked.scores, ranked.details, ranked.notes)
