@@ -21,7 +21,8 @@ from rageval_report.cli.sources import PipelineSource, check_unique_names, parse
 from rageval_report.errors import DataError, named
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.readers.record_files import read_records
-from rageval_report.scoring import records as scoring
+from rageval_report.scoring import records as record_scoring
+from rageval_report.scoring.rankings import score_rankings
 from rageval_report.scoring.traces import score_traces
 
 
@@ -135,7 +136,9 @@ def _named_sources(files: Sequence[str]) -> list[PipelineSource]:
 
 
 def _score_rankings(source: PipelineSource, options: ScoreOptions) -> RAGPipelineEvaluation:
-    return scoring.score_rankings(
+    if options.qrels is None:
+        raise click.UsageError("Missing option '--qrels': the judgments of the queries.")
+    return score_rankings(
         source.path,
         options.qrels,
         list(options.metrics),
@@ -157,4 +160,4 @@ def _score_records(source: PipelineSource, options: ScoreOptions) -> RAGPipeline
             f"and reference, among the fields; found {named(table.columns, 12)}. If a model is to "
             "judge: rageval-report judge FILE"
         )
-    return scoring.score(table, metrics, name=source.name or source.stem)
+    return record_scoring.score(table, metrics, name=source.name or source.stem)

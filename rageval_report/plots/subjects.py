@@ -69,7 +69,7 @@ class DrawnComparison(Protocol):
         """The paired differences by query id."""
 
 
-def build_evaluation(subject: object) -> Evaluation:
+def evaluation_of(subject: object) -> Evaluation:
     """The subject, if it is an evaluation.
 
     Raises

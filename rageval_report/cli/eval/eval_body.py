@@ -25,10 +25,11 @@ from rageval_report.cli.output import Output
 from rageval_report.errors import DataError, JudgeError, UnknownNameError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import Rubric
+from rageval_report.judges.judge_options import JudgeOptions
 from rageval_report.reports.parts import Section
 from rageval_report.results import Result
 from rageval_report.runner import FinishedRun, RunConfig, collect_answers, target_from
-from rageval_report.scoring.records import WithJudged, computed_and_judged
+from rageval_report.scoring.records import JudgedEvaluation, split_metrics
 
 SCORES, REPORT = "scores.json", "report.html"
 
@@ -76,7 +77,7 @@ def _scoring_plan(config: EvalConfig, setup: JudgeSetup, *, no_judge: bool) -> S
     computed: list[str] = []
     rubrics: list[Rubric] = []
     if names:
-        computed, rubrics = computed_and_judged(names)
+        computed, rubrics = split_metrics(names)
     if not is_judged and rubrics:
         note(f"not judged: {', '.join(rubric.name for rubric in rubrics)}")
         rubrics = []
@@ -85,7 +86,10 @@ def _scoring_plan(config: EvalConfig, setup: JudgeSetup, *, no_judge: bool) -> S
     if config.groups is not None and not config.groups.generation:
         by_default = False
     chat = setup.chat() if rubrics or by_default else None
-    how = {} if chat is None else {**setup.how(chat.model), "n_repeats": setup.repeats}
+    how = JudgeOptions()
+    if chat is not None:
+        how.update(setup.how(chat.model))
+        how["n_repeats"] = setup.repeats
     return ScoringPlan(tuple(computed), tuple(rubrics), by_default, chat, how)
 
 
@@ -115,7 +119,7 @@ def _ask(queries: QuerySource, folder: Path, options: EvalOptions) -> FinishedRu
     return finished
 
 
-def _report(scored: WithJudged, folder: Path, config: EvalConfig, output: Output) -> None:
+def _report(scored: JudgedEvaluation, folder: Path, config: EvalConfig, output: Output) -> None:
     """Write all of it as a page with every query, and the tables to standard output."""
     evaluation = scored.evaluation
     evaluation.save(folder / SCORES, force=True)

@@ -18,12 +18,13 @@ from rageval_report.cli.notes import note
 from rageval_report.errors import DataError, JudgeError, PipelineError
 from rageval_report.judges import Rubric
 from rageval_report.judges.chats.over_http import HttpChat
+from rageval_report.judges.judge_options import JudgeOptions
 from rageval_report.metrics.views import Tools
 from rageval_report.readers.record_files import read_records
 from rageval_report.runner import FinishedRun
 from rageval_report.scoring.blocks import score_blocks
 from rageval_report.scoring.compute import lacking_fields
-from rageval_report.scoring.records import WithJudged, score_and_judge
+from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
 
 # The names under which a server's configuration may hold the model that gives the answers.
 _GENERATORS = ("llm_model", "generator_model", "generation_model", "generator", "model")
@@ -51,7 +52,7 @@ class ScoringPlan:
     rubrics: tuple[Rubric, ...] = ()
     judges_by_default: bool = False
     chat: HttpChat | None = None
-    how: dict[str, Any] = field(default_factory=dict)
+    how: JudgeOptions = field(default_factory=JudgeOptions)
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,13 @@ class ScoredRun:
 
     Parameters
     ----------
-    scored : WithJudged
+    scored : JudgedEvaluation
         All that was computed and judged.
     failure : str, optional
         Why nothing was judged, although something should have been.
     """
 
-    scored: WithJudged
+    scored: JudgedEvaluation
     failure: str | None = None
 
 
@@ -113,11 +114,14 @@ def score_answers(
     computed, rubrics = _metrics(records, finished, config, plan)
     _note_missing_fields(records, computed)
     generator = config.judge.generator if config.judge is not None else None
-    judging = {**plan.how, "generator": generator or _generator(finished.config)}
+    judging: JudgeOptions = {
+        **plan.how,
+        "generator": generator or _generator(finished.config),
+    }
     name = config.run.name or folder.absolute().name
     about = {**queries.about, **finished.config}
 
-    def score(metrics: Sequence[str | Rubric]) -> WithJudged:
+    def score(metrics: Sequence[str | Rubric]) -> JudgedEvaluation:
         if blocks is None:
             return score_and_judge(
                 records,
@@ -126,7 +130,7 @@ def score_answers(
                 tools=Tools(duplicates="best"),
                 lacking="unscored",
                 chat=plan.chat,
-                judging=judging if plan.how else {},
+                judging=judging if plan.how else None,
                 config=about,
                 created=finished.created,
             )
@@ -136,7 +140,7 @@ def score_answers(
             name=name,
             tools=Tools(duplicates="best"),
             chat=plan.chat,
-            judging=judging if plan.how else {},
+            judging=judging if plan.how else None,
             notes=(f"the whole texts of this large run are in {finished.records}",),
             config=about,
             created=finished.created,
