@@ -86,10 +86,7 @@ def _scoring_plan(config: EvalConfig, setup: JudgeSetup, *, no_judge: bool) -> S
     if config.groups is not None and not config.groups.generation:
         by_default = False
     chat = setup.chat() if rubrics or by_default else None
-    how = JudgeOptions()
-    if chat is not None:
-        how.update(setup.how(chat.model))
-        how["n_repeats"] = setup.repeats
+    how = JudgeOptions() if chat is None else setup.judge_options(chat.model)
     return ScoringPlan(tuple(computed), tuple(rubrics), by_default, chat, how)
 
 

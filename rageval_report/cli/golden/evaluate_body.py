@@ -24,7 +24,6 @@ from rageval_report.files.source import Source
 from rageval_report.golden import golden_records, ground_truth, highly_relevant, read_golden
 from rageval_report.judges.chats import as_chat
 from rageval_report.judges.chats.base import Chat
-from rageval_report.judges.judge_options import JudgeOptions
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.runner import RunConfig, collect_answers, read_config, target_from
@@ -50,7 +49,6 @@ def evaluate(options: EvaluateOptions) -> int:
     setup = JudgeSetup(options)
     chat = as_chat(chat_function(options.chat) if options.chat is not None else setup.chat())
     answered = _answer(options, chat)
-    judging: JudgeOptions = {**setup.how(chat.model), "n_repeats": setup.repeats}
     evaluation = evaluate_judged_set(
         answered.records,
         chat=chat,
@@ -61,7 +59,7 @@ def evaluate(options: EvaluateOptions) -> int:
         grade=options.grade,
         mapping=None if options.mapping is None else _read_mapping(options.mapping),
         name=options.folder.absolute().name,
-        judging=judging,
+        judging=setup.judge_options(chat.model),
         config=answered.config,
     )
     return _write(evaluation, options)

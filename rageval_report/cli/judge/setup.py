@@ -13,7 +13,7 @@ from rageval_report.cli.judge.section import JudgeSection
 from rageval_report.cli.notes import note
 from rageval_report.judges import Judged, Rubric, chat_from_environment, default_cache, read_rubric
 from rageval_report.judges.chats.over_http import ChatOptions, HttpChat
-from rageval_report.judges.judge_options import CallOptions
+from rageval_report.judges.judge_options import CallOptions, JudgeOptions
 from rageval_report.judges.rubrics import rubrics_of
 from rageval_report.results import Result
 
@@ -111,6 +111,10 @@ class JudgeSetup:
         if section.give_up_after is not None:
             how["give_up_after"] = section.give_up_after
         return how
+
+    def judge_options(self, model: str) -> JudgeOptions:
+        """The options of `judge`; the records say which model gave the answers."""
+        return {**self.how(model), "n_repeats": self.repeats, "generator": None}
 
 
 def estimate_result(setup: JudgeSetup, chat: HttpChat, frame: pd.DataFrame, *notes: str) -> Result:
