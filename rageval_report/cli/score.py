@@ -11,7 +11,7 @@ from rageval_report.cli.command import Command, option
 from rageval_report.cli.options import PATH, OutputOptions
 
 if TYPE_CHECKING:
-    from rageval_report.metrics.traces import Missing
+    from rageval_report.metrics.traces import MissingTraces
     from rageval_report.rankings.joined import Ties
     from rageval_report.rankings.score_tables import NoRelevant
 
@@ -44,7 +44,7 @@ class ScoreOptions(OutputOptions):
         help="The least precision, chr and recall, and the most under and over; if omitted, the "
         "gates that come with this package.",
     )
-    missing: Missing = option(
+    missing: MissingTraces = option(
         "--missing",
         type=click.Choice(["answered", "refusal", "skip"]),
         default="answered",

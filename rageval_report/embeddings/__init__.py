@@ -1,7 +1,7 @@
-"""Texts become vectors: what metrics of similarity are handed as ``embed``.
+"""Embeddings: callables that turn texts into vectors, for ``embed=`` of metrics of similarity.
 
-`EMBEDDERS` is the table of all ways; one more is a function that gives a callable, and a line
-there. Any callable of your own that takes a list of texts will do as well.
+`EMBEDDERS` is the table of them; to add one, write a function that returns such a callable, and an
+entry there. Your own callable that takes a list of texts works as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ else:
 _HERE = __name__
 
 EMBEDDERS: Registry[Callable[..., Callable[[list[str]], Vectors]]] = Registry(
-    "way to embed texts",
+    "embedder",
     {
         "openai": f"{_HERE}.openai:openai_embeddings",
         "sentence-transformers": f"{_HERE}.sentences:sentence_transformer",

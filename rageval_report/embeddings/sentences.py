@@ -1,4 +1,4 @@
-"""Embeddings on this machine, by sentence-transformers; needs the extra ``semantic``."""
+"""Embeddings computed on this machine by sentence-transformers; needs the extra ``semantic``."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rageval_report._registry import load
-from rageval_report.embeddings.vectors import Vectors, checked_texts, checked_vectors, no_vectors
+from rageval_report.embeddings.vectors import Vectors, check_texts, check_vectors, no_vectors
 from rageval_report.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
 class SentenceTransformerEmbeddings:
-    """A model of sentence-transformers as a callable; `sentence_transformer` makes it.
+    """A model of sentence-transformers as a callable; `sentence_transformer` creates it.
 
     Parameters
     ----------
     name : str
-        The model's name or folder.
+        The name or folder of the model.
     model : SentenceTransformer
         The loaded model.
     encode : mapping
-        What its ``encode`` is told.
+        Keyword arguments of its ``encode``.
     """
 
     name: str
@@ -44,13 +44,13 @@ class SentenceTransformerEmbeddings:
         Raises
         ------
         DataError
-            If something in the list is no text, or the model gives no finite vector for each.
+            If an item is not a text, or the model does not return one finite vector per text.
         """
-        listed = checked_texts(texts)
+        listed = check_texts(texts)
         if not listed:
             return no_vectors()
         rows = self.model.encode(listed, **self.encode)
-        return checked_vectors(rows, len(listed))
+        return check_vectors(rows, len(listed))
 
 
 def sentence_transformer(
@@ -65,18 +65,18 @@ def sentence_transformer(
     Parameters
     ----------
     model : str
-        Its name, or the folder that holds it.
+        Its name, or its folder.
     batch_size : int, default 32
         How many texts are embedded at a time.
     encode : mapping, optional
-        What the library's ``encode`` is told besides, as ``{"prompt_name": "query"}``.
+        Further arguments of ``encode`` of the library, such as ``{"prompt_name": "query"}``.
     **options
-        For the library's ``SentenceTransformer``, as ``device="cpu"`` or ``revision="..."``.
+        Arguments of ``SentenceTransformer`` of the library, such as ``device="cpu"``.
 
     Returns
     -------
     callable
-        A list of texts to a float32 array, a row each.
+        A function from a list of texts to a float32 array, one row per text.
 
     Raises
     ------
@@ -87,8 +87,7 @@ def sentence_transformer(
 
     Notes
     -----
-    A model may load code of its own only if you say ``trust_remote_code=True``, as the library
-    has it.
+    A model can load its own code only if you pass ``trust_remote_code=True``, as in the library.
 
     Examples
     --------
@@ -97,11 +96,11 @@ def sentence_transformer(
     (2, 384)
     """
     if batch_size < 1:
-        raise DataError(f"batch_size must be at least 1; got {batch_size!r}")
+        raise DataError(f"batch_size must be an integer >= 1; got {batch_size!r}")
     library = load("sentence_transformers:SentenceTransformer")
     try:
         loaded = library(model, **options)
     except (OSError, ValueError) as exc:
         raise DataError(f"the model {model!r} cannot be loaded: {exc}") from exc
-    said = {"batch_size": batch_size, "show_progress_bar": False, **(encode or {})}
-    return SentenceTransformerEmbeddings(model, loaded, {**said, "convert_to_numpy": True})
+    arguments = {"batch_size": batch_size, "show_progress_bar": False, **(encode or {})}
+    return SentenceTransformerEmbeddings(model, loaded, {**arguments, "convert_to_numpy": True})

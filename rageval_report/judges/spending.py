@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from rageval_report.errors import DataError
 from rageval_report.judges.chats.base import Chat, Message, Reply
-from rageval_report.metrics.performance import Price, Prices, checked_prices
+from rageval_report.metrics.performance import Price, Prices, check_prices
 
 Number = TypeVar("Number", int, float)
 
@@ -30,7 +30,7 @@ def price_of(chat: Chat, prices: Prices | None) -> Price | None:
     DataError
         If a price is not two numbers >= 0.
     """
-    return None if prices is None else checked_prices(prices).get(chat.model)
+    return None if prices is None else check_prices(prices).get(chat.model)
 
 
 def cost_of(price: Price | None, sent: float | None, received: float | None) -> float | None:

@@ -1,8 +1,8 @@
-"""Records become columns of scores: retrieval, text, similarity, citation, refusal, performance.
+"""Metrics of records: similarity, text, citation, refusal, performance.
 
-A metric is a function of a view of the records and of a cutoff, which gives an array of one score a
-query, NaN where unscored; what is known of it, and where its function stands, is a line of the
-catalogue. The functions of single lists and texts are here by name.
+A metric is a function of a view of the records and of a cutoff that returns an array of one score
+per query, NaN where unscored. Its entry in `rageval_report.scores.catalogue` describes it and names
+the function. The functions of single lists and texts can be imported from here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The answers of a pipeline beside the references: what metrics of text are computed from."""
+"""The answers of a pipeline beside the references: the view that metrics of text take."""
 
 from __future__ import annotations
 
@@ -10,28 +10,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rageval_report.errors import DataError
-
-Floats = NDArray[np.float64]
+from rageval_report.types import FloatArray
 
 Tokenizer = Callable[[str], list[str]]
-"""Cuts a text into tokens; for scripts without blanks, as `characters_or_words`."""
+"""Cuts a text into tokens; use `characters_or_words` for scripts without blanks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What was answered and what should have been, query by query.
+    """The answers and the right answers, query by query.
 
     Parameters
     ----------
     answer : list of str or None
-        One answer a query; None where the pipeline gave none. An empty text is an answer.
+        One answer per query; None if the pipeline gave none. An empty text is an answer.
     references : list of lists of str
-        The right answers of each query, any number of them; none where nothing is known.
+        The right answers of each query, any number of them.
 
     Raises
     ------
     DataError
-        If the two differ in length, or a query's references are one text instead of a list.
+        If the lengths differ, or the references of a query are one text instead of a list.
 
     Examples
     --------
@@ -48,13 +47,14 @@ class Answers:
     def __post_init__(self) -> None:
         if len(self.answer) != len(self.references):
             raise DataError(
-                f"every query needs an answer and a list of references; got {len(self.answer)} "
-                f"answers and {len(self.references)} lists"
+                "answer and references must have one entry per query; got "
+                f"{len(self.answer)} answers and {len(self.references)} lists of references"
             )
         for place, references in enumerate(self.references):
             if isinstance(references, str):
                 raise DataError(
-                    f"the references of row {place} are one text, {references!r}: put it in a list"
+                    f"the references of row {place} must be a list; got the text {references!r}: "
+                    "put it in a list"
                 )
 
     def __len__(self) -> int:
@@ -62,7 +62,7 @@ class Answers:
 
     @cached_property
     def n_pairs(self) -> NDArray[np.int64]:
-        """How many references each query is compared with; 0 where it is not answered."""
+        """How many references each query is compared with; 0 if it has no answer."""
         both = zip(self.answer, self.references, strict=True)
         return np.array([0 if a is None else len(refs) for a, refs in both], dtype=np.int64)
 
@@ -72,8 +72,8 @@ class Answers:
         both = zip(self.answer, self.references, strict=True)
         return [(a, reference) for a, refs in both if a is not None for reference in refs]
 
-    def best(self, scores: ArrayLike) -> Floats:
-        """The highest score of each query, of one score a pair; NaN where there is no pair.
+    def best(self, scores: ArrayLike) -> FloatArray:
+        """The highest score of each query, from one score per pair; NaN if it has no pair.
 
         Parameters
         ----------
@@ -91,12 +91,12 @@ class Answers:
             best[paired] = np.maximum.reduceat(np.asarray(scores, dtype=np.float64), starts)
         return best
 
-    def scored(self, score: Callable[[str, list[str]], float]) -> Floats:
-        """The scores of a function of an answer and all its references; NaN where one is missing.
+    def score_each(self, score: Callable[[str, list[str]], float]) -> FloatArray:
+        """The scores of a function of an answer and its references; NaN if either is missing.
 
         Examples
         --------
-        >>> Answers(["a", None], [["a", "b"], ["a"]]).scored(lambda answer, refs: len(refs))
+        >>> Answers(["a", None], [["a", "b"], ["a"]]).score_each(lambda answer, refs: len(refs))
         array([ 2., nan])
         """
         both = zip(self.answer, self.references, strict=True)

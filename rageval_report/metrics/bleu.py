@@ -11,11 +11,14 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.metrics.answers import Answers, Floats, Tokenizer
+from rageval_report.metrics.answers import Answers, Tokenizer
 from rageval_report.rankings.checks import check_list, refuse_cutoff
+from rageval_report.types import FloatArray
 
 
 class _SentenceScorer(Protocol):
+    """The part of a metric of sacrebleu that is used here."""
+
     def sentence_score(self, hypothesis: str, references: list[str]) -> _Score: ...
 
 
@@ -29,10 +32,10 @@ def bleu_score(
     *,
     tokenizer: Tokenizer | str = "13a",
 ) -> float:
-    """Sentence BLEU of a text against its references: n-gram precision, brevity penalised.
+    """Sentence BLEU of a text and its references: n-gram precision with a penalty for brevity.
 
-    N-grams of 1 to 4 tokens, each clipped by its largest count in one reference; orders without an
-    n-gram in the text are left out, orders without a match are smoothed exponentially.
+    N-grams of 1 to 4 tokens, each clipped by its largest count in one reference. Orders without an
+    n-gram in the text are left out; orders without a match are smoothed exponentially.
 
     Parameters
     ----------
@@ -42,19 +45,19 @@ def bleu_score(
         The references.
     tokenizer : str or callable, default "13a"
         A tokenizer of sacrebleu by name ("13a", "intl", "zh", "char", "none", ...), or a callable
-        that cuts a text into tokens without blanks. "13a" keeps the case, and takes a sentence
-        without blanks for one token: for Chinese, Japanese or Thai hand in another.
+        that cuts a text into tokens without blanks. "13a" keeps upper and lower case, and treats a
+        sentence without blanks as one token: use another one for Chinese, Japanese or Thai.
 
     Returns
     -------
     float
-        Between 0 and 1: sacrebleu's figure over 100, and where rounding takes it above 1, just 1.
-        0 without references; for an empty text 1 if every reference is empty, else 0.
+        Between 0 and 1: the figure of sacrebleu divided by 100, at most 1 in spite of rounding. 0
+        without references; for an empty text 1 if every reference is empty, otherwise 0.
 
     Raises
     ------
     UnknownNameError
-        If sacrebleu has no tokenizer of that name.
+        If sacrebleu has no tokenizer with that name.
 
     References
     ----------
@@ -69,7 +72,7 @@ def bleu_score(
     0.5
     """
     references = check_list("ground_truth_chunks", ground_truth_chunks)
-    return _sentence(_bleu(tokenizer), retrieved_chunk, references)
+    return _score_sentence(_bleu(tokenizer), retrieved_chunk, references)
 
 
 def corpus_bleu_score(
@@ -78,29 +81,29 @@ def corpus_bleu_score(
     *,
     tokenizer: Tokenizer | str = "13a",
 ) -> float:
-    """The mean over the truths of the best sentence BLEU that any retrieved chunk reaches.
+    """The mean over the truths of the best sentence BLEU of any retrieved chunk.
 
-    This is datapizza-ai's figure for one query. It is not the corpus BLEU of machine translation,
-    which pools the n-grams of all sentences: see `pooled_bleu`.
+    This is the figure of datapizza-ai for one query. It is not the corpus BLEU of machine
+    translation, which pools the n-grams of all sentences: see `pooled_bleu`.
 
     Parameters
     ----------
     retrieved_chunks : list of str
         The chunks, in any order.
     ground_truth_chunks : list of str
-        The truths, each the only reference in its turn.
+        The truths, each used as the only reference in turn.
     tokenizer : str or callable, default "13a"
         As in `bleu_score`.
 
     Returns
     -------
     float
-        Between 0 and 1; 0 where nothing was retrieved.
+        Between 0 and 1; 0 if nothing was retrieved.
 
     Raises
     ------
     DataError
-        If there is no truth, even where nothing was retrieved.
+        If there is no truth, even if nothing was retrieved.
 
     Examples
     --------
@@ -110,14 +113,16 @@ def corpus_bleu_score(
     chunks = check_list("retrieved_chunks", retrieved_chunks)
     truths = check_list("ground_truth_chunks", ground_truth_chunks)
     if not truths:
-        raise DataError("ground_truth_chunks is empty: without a truth there is nothing to compare")
+        raise DataError("ground_truth_chunks must have at least one chunk; got none")
     scorer = _bleu(tokenizer)
-    best = [max((_sentence(scorer, c, [truth]) for c in chunks), default=0.0) for truth in truths]
+    best = [
+        max((_score_sentence(scorer, c, [truth]) for c in chunks), default=0.0) for truth in truths
+    ]
     return float(np.cumsum(best)[-1]) / len(truths)
 
 
 def pooled_bleu(answers: Answers, *, tokenizer: Tokenizer | str = "13a") -> float:
-    """Corpus BLEU as machine translation knows it: n-grams counted over all queries, then divided.
+    """Corpus BLEU as in machine translation: n-grams are counted over all queries, then divided.
 
     Parameters
     ----------
@@ -129,7 +134,7 @@ def pooled_bleu(answers: Answers, *, tokenizer: Tokenizer | str = "13a") -> floa
     Returns
     -------
     float
-        Between 0 and 1; NaN where no query has both.
+        Between 0 and 1; NaN if no query has both.
 
     Examples
     --------
@@ -138,19 +143,21 @@ def pooled_bleu(answers: Answers, *, tokenizer: Tokenizer | str = "13a") -> floa
     1.0
     """
     both = zip(answers.answer, answers.references, strict=True)
-    kept = [(answer, references) for answer, references in both if answer is not None]
-    kept = [(answer, references) for answer, references in kept if references]
-    if not kept:
+    complete = [(answer, refs) for answer, refs in both if answer is not None and refs]
+    if not complete:
         return float("nan")
-    most = max(len(references) for _, references in kept)
-    streams = [[refs[i] if i < len(refs) else None for _, refs in kept] for i in range(most)]
+    most = max(len(refs) for _, refs in complete)
+    # sacrebleu takes the first references of all texts, then the second ones; None if there is none
+    streams = [[refs[i] if i < len(refs) else None for _, refs in complete] for i in range(most)]
     scorer = _Bleu(tokenizer, effective_order=False)
-    texts = [answer for answer, _ in kept]
-    pooled = scorer.corpus_score(texts, cast("list[list[str]]", streams))  # None is allowed there
+    texts = [answer for answer, _ in complete]
+    pooled = scorer.corpus_score(texts, cast("list[list[str]]", streams))
     return min(float(pooled.score) / 100.0, 1.0)
 
 
-def bleu(answers: Answers, k: int | None = None, *, tokenizer: Tokenizer | str = "13a") -> Floats:
+def bleu(
+    answers: Answers, k: int | None = None, *, tokenizer: Tokenizer | str = "13a"
+) -> FloatArray:
     """Sentence BLEU of each answer against all its references at once.
 
     Parameters
@@ -158,14 +165,14 @@ def bleu(answers: Answers, k: int | None = None, *, tokenizer: Tokenizer | str =
     answers : Answers
         Answers and references.
     k : None
-        There is no ranking to cut.
+        Not used: there is no ranking to cut.
     tokenizer : str or callable, default "13a"
         As in `bleu_score`.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; NaN where there is no answer or no reference.
+        Between 0 and 1; NaN if there is no answer or no reference.
 
     Examples
     --------
@@ -174,26 +181,28 @@ def bleu(answers: Answers, k: int | None = None, *, tokenizer: Tokenizer | str =
     """
     refuse_cutoff("bleu", k)
     scorer = _bleu(tokenizer)
-    return answers.scored(lambda answer, references: _sentence(scorer, answer, references))
+    return answers.score_each(
+        lambda answer, references: _score_sentence(scorer, answer, references)
+    )
 
 
-def chrf(answers: Answers, k: int | None = None) -> Floats:
-    """The chrF of each answer: F2 of n-grams of 1 to 6 characters, blanks left out.
+def chrf(answers: Answers, k: int | None = None) -> FloatArray:
+    """The chrF of each answer: F2 of n-grams of 1 to 6 characters, without blanks.
 
-    It needs no tokens, so it serves scripts without blanks as they are.
+    It needs no tokens, so it also works for scripts without blanks.
 
     Parameters
     ----------
     answers : Answers
-        Answers and references; of several references the one that gives most counts.
+        Answers and references; of several references the best one counts.
     k : None
-        There is no ranking to cut.
+        Not used: there is no ranking to cut.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; NaN where there is no answer or no reference. An empty answer scores 1 if
-        every reference is empty, else 0.
+        Between 0 and 1; NaN if there is no answer or no reference. An empty answer scores 1 if
+        every reference is empty, otherwise 0.
 
     References
     ----------
@@ -206,17 +215,19 @@ def chrf(answers: Answers, k: int | None = None) -> Floats:
     """
     refuse_cutoff("chrf", k)
     scorer = CHRF()
-    return answers.scored(lambda answer, references: _sentence(scorer, answer, references))
+    return answers.score_each(
+        lambda answer, references: _score_sentence(scorer, answer, references)
+    )
 
 
 class _Bleu(BLEU):
-    """sacrebleu's BLEU, with any callable for a tokenizer."""
+    """BLEU of sacrebleu, with any callable as the tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer | str, *, effective_order: bool) -> None:
-        named = tokenizer if isinstance(tokenizer, str) else "none"
-        if named not in BLEU.TOKENIZERS:
-            raise UnknownNameError("tokenizer of sacrebleu", named, BLEU.TOKENIZERS)
-        super().__init__(tokenize=named, effective_order=effective_order, force=True)
+        name = tokenizer if isinstance(tokenizer, str) else "none"
+        if name not in BLEU.TOKENIZERS:
+            raise UnknownNameError("tokenizer of sacrebleu", name, BLEU.TOKENIZERS)
+        super().__init__(tokenize=name, effective_order=effective_order, force=True)
         self._cut = None if isinstance(tokenizer, str) else tokenizer
 
     def _preprocess_segment(self, sent: str) -> str:
@@ -227,12 +238,12 @@ class _Bleu(BLEU):
 
 @lru_cache(maxsize=8)
 def _bleu(tokenizer: Tokenizer | str) -> _Bleu:
-    """The scorer of sentences with that tokenizer, made once."""
+    """The scorer of sentences with that tokenizer, created once."""
     return _Bleu(tokenizer, effective_order=True)
 
 
-def _sentence(scorer: _SentenceScorer, text: str, references: list[str]) -> float:
-    """The score of one text; empty texts are decided here, as sacrebleu has no rule for them."""
+def _score_sentence(scorer: _SentenceScorer, text: str, references: list[str]) -> float:
+    """The score of one text; sacrebleu has no rule for empty texts, so they are scored here."""
     if not references:
         return 0.0
     if not text:

@@ -1,6 +1,6 @@
-"""What the answers cite, beside what they should have cited.
+"""Metrics of citations: what the answers cite, compared with the gold.
 
-A cutoff, as in ``citation_precision@3``, looks at the first citations of an answer only.
+With a cutoff, as in ``citation_precision@3``, only the first citations of an answer count.
 """
 
 from __future__ import annotations
@@ -11,73 +11,70 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rageval_report.rankings.checks import check_cutoff
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Codes = NDArray[np.int64]
 Section = tuple[str | None, str]
 
 
 @dataclass(frozen=True, eq=False)
 class Citations:
-    """All citations of all answers, as arrays; made by `citations_of` or `citations_between`.
+    """All citations of all answers, as arrays; see `citations_of` and `citations_between`.
 
     Parameters
     ----------
     query : ndarray of int
-        The query of each citation, 0 to n_queries - 1.
+        The query of each citation, from 0 to n_queries - 1.
     rank : ndarray of int
-        Its place in the answer, from 0.
+        Its position in the answer, from 0.
     is_new : ndarray of bool
-        Whether the answer did not cite the same before.
+        Whether the answer did not cite the same source before.
     is_gold : ndarray of bool
-        Whether it is of a relevant source.
+        Whether the source is relevant.
     is_gold_section : ndarray of bool
-        Whether document and chunk are those of a relevant passage.
+        Whether the document and the chunk are those of a relevant passage.
     is_gold_document : ndarray of bool
         Whether the document is that of a relevant passage.
     is_retrieved : ndarray of bool
-        Whether the source was retrieved; true where it is not known what was.
+        Whether the source was retrieved; true if it is not known what was retrieved.
     n_gold : ndarray of float
-        The relevant sources of each query; NaN where they are not known.
+        The number of relevant sources of each query; NaN if they are not known.
     is_known : ndarray of bool
-        Whether it is known what the query's answer cites.
+        Whether the citations of the query's answer are known.
     names_documents : ndarray of bool
         Whether gold and citations of the query name their documents.
     """
 
-    query: Codes
-    rank: Codes
-    is_new: Flags
-    is_gold: Flags
-    is_gold_section: Flags
-    is_gold_document: Flags
-    is_retrieved: Flags
-    n_gold: Floats
-    is_known: Flags
-    names_documents: Flags
+    query: IntArray
+    rank: IntArray
+    is_new: BoolArray
+    is_gold: BoolArray
+    is_gold_section: BoolArray
+    is_gold_document: BoolArray
+    is_retrieved: BoolArray
+    n_gold: FloatArray
+    is_known: BoolArray
+    names_documents: BoolArray
 
     @property
     def n_queries(self) -> int:
-        """How many queries there are, with and without citations."""
+        """The number of queries, with and without citations."""
         return len(self.n_gold)
 
-    def applies(self, metric: str) -> Flags:
-        """Whether a metric of this family is about each query: not where nothing can be cited."""
-        del metric  # they all are about the same queries
+    def applies(self, metric: str) -> BoolArray:
+        """Whether a metric applies to each query: not if there is nothing to cite."""
+        del metric  # all metrics of citations apply to the same queries
         return np.not_equal(self.n_gold, 0.0)
 
-    def count(self, chosen: Flags, k: int | None) -> Floats:
+    def count(self, chosen: BoolArray, k: int | None) -> FloatArray:
         """How many of the chosen citations each query has among its first `k`."""
         if k is not None:
             chosen = chosen & (self.rank < check_cutoff(k))
         return np.bincount(self.query[chosen], minlength=self.n_queries).astype(np.float64)
 
-    def where_defined(self, scores: Floats) -> Floats:
-        """The scores of queries that have gold and known citations; NaN for all others."""
+    def where_defined(self, scores: FloatArray) -> FloatArray:
+        """The scores of the queries with gold and known citations; NaN for all others."""
         return np.where(self.is_known & (self.n_gold > 0), scores, np.nan)
 
 
@@ -87,8 +84,8 @@ def citations_of(records: pd.DataFrame) -> Citations:
     Parameters
     ----------
     records : DataFrame
-        As `rageval_report.records.record_table` gives it: ``citations`` and ``relevant``, and where
-        they are there ``retrieved``, ``cited_sections`` and ``relevant_sections``.
+        As `rageval_report.records.record_table` returns it: ``citations`` and ``relevant``, and if
+        present ``retrieved``, ``cited_sections`` and ``relevant_sections``.
 
     Examples
     --------
@@ -117,7 +114,7 @@ def citations_between(
     cited_sections: Sequence[Sequence[Section] | None] | None = None,
     relevant_sections: Sequence[Sequence[Section] | None] | None = None,
 ) -> Citations:
-    """The citations of lists: what each answer cites, and what is relevant with its grade.
+    """The citations of lists: the ids that each answer cites, and the relevant ids with grades.
 
     Examples
     --------
@@ -134,9 +131,10 @@ def citations_between(
         relevant_sections or nothing,
         strict=True,
     )
-    answers = [_Answer.of(*row) for row in rows]
-    lengths = np.array([len(one.flags) for one in answers], dtype=np.int64)
-    flags = np.array([flag for one in answers for flag in one.flags], dtype=bool).reshape(-1, 5)
+    answers = [_CitedAnswer.of(*row) for row in rows]
+    lengths = np.array([len(answer.flags) for answer in answers], dtype=np.int64)
+    rows_of_flags = [row for answer in answers for row in answer.flags]
+    flags = np.array(rows_of_flags, dtype=bool).reshape(-1, 5)
     starts = np.cumsum(lengths) - lengths
     return Citations(
         query=np.repeat(np.arange(len(answers)), lengths),
@@ -146,15 +144,15 @@ def citations_between(
         is_gold_section=flags[:, 2],
         is_gold_document=flags[:, 3],
         is_retrieved=flags[:, 4],
-        n_gold=np.array([one.n_gold for one in answers], dtype=np.float64),
+        n_gold=np.array([answer.n_gold for answer in answers], dtype=np.float64),
         is_known=np.array([ids is not None for ids in cited], dtype=bool),
-        names_documents=np.array([one.names_documents for one in answers], dtype=bool),
+        names_documents=np.array([answer.names_documents for answer in answers], dtype=bool),
     )
 
 
 @dataclass(frozen=True)
-class _Answer:
-    """One answer's citations: five flags each, in the order of the fields of `Citations`."""
+class _CitedAnswer:
+    """The citations of one answer: five flags each, in the order of the fields of `Citations`."""
 
     flags: list[tuple[bool, bool, bool, bool, bool]]
     n_gold: float
@@ -168,40 +166,40 @@ class _Answer:
         retrieved: Sequence[str] | None,
         cited_sections: Sequence[Section] | None,
         relevant_sections: Sequence[Section] | None,
-    ) -> _Answer:
+    ) -> _CitedAnswer:
         ids = cited or ()
         gold = {name for name, grade in (relevant or {}).items() if grade > 0}
         pairs = cited_sections or [(None, name) for name in ids]
         gold_pairs = set(relevant_sections or ())
         gold_pairs |= {(None, name) for name in gold - {chunk for _, chunk in gold_pairs}}
         gold_documents = {document for document, _ in gold_pairs} - {None}
-        known = None if retrieved is None else set(retrieved)
+        retrieved_ids = None if retrieved is None else set(retrieved)
         seen: set[str] = set()
         flags = []
         for name, pair in zip(ids, pairs, strict=True):
             is_section = _is_section(pair, gold_pairs, gold)
-            is_retrieved = known is None or name in known
+            is_retrieved = retrieved_ids is None or name in retrieved_ids
             place = (name not in seen, name in gold, is_section, pair[0] in gold_documents)
             flags.append((*place, is_retrieved))
             seen.add(name)
-        names = bool(gold_documents) and all(document is not None for document, _ in pairs)
-        return cls(flags, np.nan if relevant is None else len(gold), names)
+        all_named = bool(gold_documents) and all(document is not None for document, _ in pairs)
+        return cls(flags, np.nan if relevant is None else len(gold), all_named)
 
 
 def _is_section(pair: Section, gold_pairs: Iterable[Section], gold: Iterable[str]) -> bool:
-    """Whether document and chunk are gold; a document that one side does not name is not asked."""
+    """Whether document and chunk are gold; the document is compared only if both sides name it."""
     document, chunk = pair
     if document is None:
         return chunk in gold
     return pair in gold_pairs or (None, chunk) in gold_pairs
 
 
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    """The share, 0 where there is nothing to share."""
+def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """The quotient; 0 if the divisor is 0."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
-def citation_precision(view: Citations, k: int | None = None) -> Floats:
+def citation_precision(view: Citations, k: int | None = None) -> FloatArray:
     """The share of the distinct cited sources that are relevant.
 
     Parameters
@@ -209,13 +207,13 @@ def citation_precision(view: Citations, k: int | None = None) -> Floats:
     view : Citations
         The citations of all queries.
     k : int, optional
-        How many citations of each answer are looked at; all where not given.
+        How many citations of each answer count; all if omitted.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; 0 where nothing is cited; NaN where no source is relevant (not
-        applicable), or where gold or citations are not known (missing).
+        Between 0 and 1; 0 if nothing is cited; NaN if no source is relevant (not applicable), or if
+        gold or citations are not known (missing).
 
     Examples
     --------
@@ -226,7 +224,7 @@ def citation_precision(view: Citations, k: int | None = None) -> Floats:
     return view.where_defined(_ratio(right, view.count(view.is_new, k)))
 
 
-def citation_recall(view: Citations, k: int | None = None) -> Floats:
+def citation_recall(view: Citations, k: int | None = None) -> FloatArray:
     """The share of the relevant sources that are cited.
 
     Parameters
@@ -234,7 +232,7 @@ def citation_recall(view: Citations, k: int | None = None) -> Floats:
     view : Citations
         The citations of all queries.
     k : int, optional
-        How many citations of each answer are looked at; all where not given.
+        How many citations of each answer count; all if omitted.
 
     Returns
     -------
@@ -250,15 +248,15 @@ def citation_recall(view: Citations, k: int | None = None) -> Floats:
     return view.where_defined(_ratio(right, np.nan_to_num(view.n_gold)))
 
 
-def citation_f1(view: Citations, k: int | None = None) -> Floats:
-    """The harmonic mean of citation precision and recall; 0 where both are 0.
+def citation_f1(view: Citations, k: int | None = None) -> FloatArray:
+    """The harmonic mean of citation precision and recall; 0 if both are 0.
 
     Parameters
     ----------
     view : Citations
         The citations of all queries.
     k : int, optional
-        How many citations of each answer are looked at; all where not given.
+        How many citations of each answer count; all if omitted.
 
     Examples
     --------
@@ -269,22 +267,22 @@ def citation_f1(view: Citations, k: int | None = None) -> Floats:
     return view.where_defined(_ratio(2.0 * precision * recall, np.nan_to_num(precision + recall)))
 
 
-def section_accuracy(view: Citations, k: int | None = None) -> Floats:
-    """The share of all citations, repeated ones too, whose document and chunk are both right.
+def section_accuracy(view: Citations, k: int | None = None) -> FloatArray:
+    """The share of all citations (repeated ones count) whose document and chunk are both right.
 
-    Where gold or a citation names no document, the chunk alone decides.
+    If the gold or a citation names no document, the chunk alone decides.
 
     Parameters
     ----------
     view : Citations
         The citations of all queries.
     k : int, optional
-        How many citations of each answer are looked at; all where not given.
+        How many citations of each answer count; all if omitted.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; 0 where nothing is cited; NaN as for `citation_precision`.
+        Between 0 and 1; 0 if nothing is cited; NaN as for `citation_precision`.
 
     Examples
     --------
@@ -303,7 +301,7 @@ def section_accuracy(view: Citations, k: int | None = None) -> Floats:
     )
 
 
-def document_accuracy(view: Citations, k: int | None = None) -> Floats:
+def document_accuracy(view: Citations, k: int | None = None) -> FloatArray:
     """The share of all citations whose document is right, whatever the chunk.
 
     Parameters
@@ -311,13 +309,13 @@ def document_accuracy(view: Citations, k: int | None = None) -> Floats:
     view : Citations
         The citations of all queries.
     k : int, optional
-        How many citations of each answer are looked at; all where not given.
+        How many citations of each answer count; all if omitted.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; 0 where nothing is cited; NaN as for `citation_precision`, and where gold
-        or citations do not name their documents.
+        Between 0 and 1; 0 if nothing is cited; NaN as for `citation_precision`, and if gold or
+        citations do not name their documents.
 
     Examples
     --------
@@ -335,22 +333,22 @@ def document_accuracy(view: Citations, k: int | None = None) -> Floats:
     return np.where(view.names_documents, view.where_defined(shares), np.nan)
 
 
-def citation_hit(view: Citations, k: int | None = None) -> Floats:
-    """Whether an answer cites something relevant, and nothing that was not retrieved.
+def citation_hit(view: Citations, k: int | None = None) -> FloatArray:
+    """Whether an answer cites a relevant source, and nothing that was not retrieved.
 
-    Where no source is relevant, citing nothing is the hit.
+    If no source is relevant, an answer without citations is a hit.
 
     Parameters
     ----------
     view : Citations
         The citations of all queries.
     k : int, optional
-        How many citations of each answer are looked at; all where not given.
+        How many citations of each answer count; all if omitted.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        0 or 1; NaN where gold or citations are not known.
+        0 or 1; NaN if gold or citations are not known.
 
     Examples
     --------

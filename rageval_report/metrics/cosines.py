@@ -1,6 +1,6 @@
-"""The cosines of each query's results with its truths, one matrix product a block of queries.
+"""The cosines of each query's results with its truths, by one matrix product per block of queries.
 
-They are computed once and kept: every metric, cutoff and threshold reads them from here.
+They are computed once; every metric, cutoff and threshold uses them.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from rageval_report.errors import DataError
 from rageval_report.metrics.answers import Answers
+from rageval_report.types import BoolArray
 
 Vectors = NDArray[np.floating[Any]]
-Flags = NDArray[np.bool_]
 
 Embed = Callable[[list[str]], ArrayLike]
-"""Texts become vectors, a row each: as the ``encode`` of a sentence-transformers model."""
+"""Turns texts into vectors, one row each, as ``encode`` of a sentence-transformers model does."""
 
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))  # what is not copied
-_BLOCK_BYTES = 4 << 20  # the vectors of a block and their cosines stay in the cache
-_ROUNDING = 16  # units in the last place by which a cosine may miss the threshold
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))  # these are not copied
+_BLOCK_BYTES = 4 << 20  # the vectors of a block and their cosines stay in the processor's cache
+# Units in the last place by which rounding may leave the cosine of equal vectors below 1.
+_ROUNDING = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Cosines:
-    """The cosines of queries that have equally many results and equally many truths.
+    """The cosines of queries with equally many results and equally many truths.
 
     Parameters
     ----------
     queries : ndarray of int of shape (n,)
-        Their places among all queries.
+        Their positions among all queries.
     values : ndarray of shape (n, n_retrieved, n_truths)
         Between -1 and 1; 0 for a vector of zeros.
     """
@@ -42,7 +43,7 @@ class Cosines:
     queries: NDArray[np.int64]
     values: Vectors
 
-    def near(self, threshold: float) -> Flags:
+    def near(self, threshold: float) -> BoolArray:
         """Which cosines reach the threshold.
 
         Rounding may leave the cosine of equal vectors a little below 1, so a cosine may miss the
@@ -56,13 +57,13 @@ class Cosines:
 class Similarities:
     """The cosines of each query's results with its truths.
 
-    `similarities` makes it of vectors, `similarities_of_texts` of texts. Queries without vectors
-    are in no block and remain unscored.
+    `similarities` builds it from vectors, `similarities_of_texts` from texts. Queries without
+    vectors are in no block and stay unscored.
 
     Parameters
     ----------
     n_queries : int
-        The number of queries, all counted.
+        The number of queries, including those without vectors.
     blocks : tuple of Cosines
         The queries by the shape of their tables.
     """
@@ -72,14 +73,14 @@ class Similarities:
 
 
 def as_rows(vectors: ArrayLike, name: str) -> Vectors:
-    """Vectors as the rows of an array, in single precision where they came so, else in double.
+    """Vectors as the rows of an array, in single precision if they are so already, else in double.
 
     Parameters
     ----------
     vectors : array-like of shape (n, d) or (d,)
-        Rows; one flat vector is one row; nothing is no row.
+        Rows; one flat vector is one row; an empty one is no row.
     name : str
-        What they are called in an error.
+        Their name in messages.
 
     Raises
     ------
@@ -92,21 +93,21 @@ def as_rows(vectors: ArrayLike, name: str) -> Vectors:
     array([[3., 4.]])
     """
     if isinstance(vectors, np.ndarray) and vectors.ndim == 2 and vectors.dtype in _FLOATS:
-        return _of_some_width(vectors, name)
+        return _check_table(vectors, name)
     try:
         rows = np.asarray(vectors)
         wide = np.float32 if rows.dtype in (np.float16, np.float32) else np.float64
         rows = rows.astype(wide, copy=False)
     except (TypeError, ValueError) as exc:
-        raise DataError(f"{name} must be vectors of numbers, all of one length: {exc}") from exc
+        raise DataError(f"{name} must be vectors of numbers with one length: {exc}") from exc
     if rows.ndim == 1:
         return rows.reshape(1, -1) if rows.size else rows.reshape(0, 0)
-    return _of_some_width(rows, name)
+    return _check_table(rows, name)
 
 
-def _of_some_width(rows: Vectors, name: str) -> Vectors:
+def _check_table(rows: Vectors, name: str) -> Vectors:
     if rows.ndim != 2 or (len(rows) and not rows.shape[1]):
-        raise DataError(f"{name} must be the rows of a table; got an array of shape {rows.shape}")
+        raise DataError(f"{name} must be a two-dimensional array; got the shape {rows.shape}")
     return rows
 
 
@@ -133,13 +134,13 @@ def cosines(retrieved: Vectors, truths: Vectors) -> Vectors:
     array([[0.6],
            [0. ]])
     """
-    with np.errstate(invalid="ignore", over="ignore"):  # said below, in words
+    with np.errstate(invalid="ignore", over="ignore"):  # checked below
         products = retrieved @ np.swapaxes(truths, -1, -2)
         scale = _norms(retrieved)[..., :, None] * _norms(truths)[..., None, :]
     if not np.isfinite(scale).all():
         raise DataError(
-            "the vectors hold NaN, infinity or numbers too large to multiply: give None for the "
-            "vectors of such a query"
+            "the vectors must be finite and small enough to multiply; pass None as the vectors of "
+            "a query that has none"
         )
     scale[scale == 0.0] = 1.0  # the product with zeros is 0 already
     products /= scale
@@ -158,8 +159,8 @@ def similarities(
     Parameters
     ----------
     retrieved, truths : sequence of array-like of shape (n, d), or array of shape (n_queries, n, d)
-        For each query the vectors of its results, best first, and of its truths. None where they
-        could not be had: the query stays unscored.
+        For each query the vectors of its results, best first, and of its truths. None if there are
+        no vectors: the query stays unscored.
 
     Returns
     -------
@@ -168,7 +169,7 @@ def similarities(
     Raises
     ------
     DataError
-        If the two differ in length, or the vectors of a query in dimension.
+        If the lengths differ, or the vectors of a query have different dimensions.
 
     Examples
     --------
@@ -178,7 +179,7 @@ def similarities(
     """
     if len(retrieved) != len(truths):
         raise DataError(
-            f"every query needs results and truths; got {len(retrieved)} and {len(truths)}"
+            f"retrieved and truths must have one length; got {len(retrieved)} and {len(truths)}"
         )
     if _is_stack(retrieved) and _is_stack(truths):
         blocks = _blocks_of_stacks(np.asarray(retrieved), np.asarray(truths))
@@ -187,15 +188,15 @@ def similarities(
     return Similarities(len(retrieved), tuple(blocks))
 
 
-def _is_stack(given: Any) -> bool:
-    """Whether all queries' vectors are one array of floats already."""
-    return isinstance(given, np.ndarray) and given.ndim == 3 and given.dtype in _FLOATS
+def _is_stack(vectors: object) -> bool:
+    """Whether the vectors of all queries are one array of floats already."""
+    return isinstance(vectors, np.ndarray) and vectors.ndim == 3 and vectors.dtype in _FLOATS
 
 
 def _blocks_of_stacks(left: Vectors, right: Vectors) -> Iterator[Cosines]:
-    """The cosines of queries of one shape, piece by piece; nothing is copied."""
+    """The cosines of queries of one shape, block by block; nothing is copied."""
     _check_dimensions(left, right, "the first query")
-    size = _queries_a_block(left[:1], right[:1])
+    size = _queries_per_block(left[:1], right[:1])
     for start in range(0, len(left), size):
         part = slice(start, start + size)
         queries = np.arange(len(left))[part]
@@ -205,29 +206,30 @@ def _blocks_of_stacks(left: Vectors, right: Vectors) -> Iterator[Cosines]:
 def _blocks_of_lists(
     retrieved: Sequence[ArrayLike | None], truths: Sequence[ArrayLike | None]
 ) -> Iterator[Cosines]:
-    """The cosines of queries of any shapes, those of one shape together."""
-    groups: dict[tuple[Any, ...], Group] = defaultdict(list)
+    """The cosines of queries of any shapes; queries of one shape share blocks."""
+    groups: dict[tuple[Any, ...], QueryVectors] = defaultdict(list)
     for query, (ours, theirs) in enumerate(zip(retrieved, truths, strict=True)):
         if ours is not None and theirs is not None:
             left, right = _row_pair(ours, theirs, query)
             shape = (left.shape, right.shape, left.dtype.char, right.dtype.char)
             groups[shape].append((query, left, right))
     for group in groups.values():
-        size = _queries_a_block(*group[0][1:])
+        size = _queries_per_block(*group[0][1:])
         for start in range(0, len(group), size):
             yield _block(group[start : start + size])
 
 
-Group = list[tuple[int, Vectors, Vectors]]
+# A query and the rows of its results and of its truths.
+QueryVectors = list[tuple[int, Vectors, Vectors]]
 
 
-def _queries_a_block(left: Vectors, right: Vectors) -> int:
-    """How many queries of one query's size fit a block."""
+def _queries_per_block(left: Vectors, right: Vectors) -> int:
+    """How many queries of the size of this one fit into a block."""
     return max(1, _BLOCK_BYTES // max(1, left.nbytes + right.nbytes))
 
 
 def _row_pair(ours: ArrayLike, theirs: ArrayLike, query: int) -> tuple[Vectors, Vectors]:
-    """The rows of a query's results and truths, of one dimension."""
+    """The rows of the results and of the truths of a query, with one dimension."""
     left = as_rows(ours, f"the vectors retrieved by query {query}")
     right = as_rows(theirs, f"the true vectors of query {query}")
     _check_dimensions(left, right, f"query {query}")
@@ -242,7 +244,7 @@ def _check_dimensions(left: Vectors, right: Vectors, whose: str) -> None:
         )
 
 
-def _block(part: Group) -> Cosines:
+def _block(part: QueryVectors) -> Cosines:
     """The cosines of a few queries of one shape; joining their rows is a copy within the cache."""
     queries, lefts, rights = zip(*part, strict=True)
     left = np.concatenate(lefts).reshape(len(part), *lefts[0].shape)
@@ -251,7 +253,7 @@ def _block(part: Group) -> Cosines:
 
 
 def _tables(left: Vectors, right: Vectors) -> Vectors:
-    """The cosines of stacks of rows; where one side has none its width may be any."""
+    """The cosines of stacks of rows; a side without rows may have any width."""
     if left.size and right.size:
         return cosines(left, right)
     return np.empty((len(left), left.shape[1], right.shape[1]))
@@ -260,57 +262,59 @@ def _tables(left: Vectors, right: Vectors) -> Vectors:
 # -- vectors of texts
 
 
-def embedded(
+def embed_lists(
     texts: Sequence[Sequence[str] | None], embed: Embed, *, batch_size: int = 1024
 ) -> list[Vectors | None]:
-    """The vectors of lists of texts; each different text is embedded once.
+    """The vectors of lists of texts; each distinct text is embedded once.
 
     Parameters
     ----------
     texts : sequence of lists of str
-        One list a query; None stays None.
+        One list per query; None stays None.
     embed : callable
-        Takes a list of texts, gives a row for each.
+        A function that takes a list of texts and returns one row for each.
     batch_size : int, default 1024
-        How many texts are handed over at a time.
+        How many texts are passed at a time.
 
     Raises
     ------
     DataError
-        If `embed` does not give one row a text.
+        If `embed` does not return one row per text.
 
     Examples
     --------
-    >>> embedded([["a", "bb"], None], lambda texts: [[len(text), 1.0] for text in texts])
+    >>> embed_lists([["a", "bb"], None], lambda texts: [[len(text), 1.0] for text in texts])
     [array([[1., 1.],
            [2., 1.]]), None]
     """
-    different = list(dict.fromkeys(text for some in texts for text in some or ()))
-    batches = [different[at : at + batch_size] for at in range(0, len(different), batch_size)]
+    distinct = list(dict.fromkeys(text for listed in texts for text in listed or ()))
+    batches = [distinct[at : at + batch_size] for at in range(0, len(distinct), batch_size)]
     parts = [_rows_of(batch, embed) for batch in batches]
     rows = np.concatenate(parts) if parts else np.empty((0, 0))
-    place = {text: row for row, text in enumerate(different)}
-    return [None if some is None else rows[[place[text] for text in some]] for some in texts]
+    row_of = {text: row for row, text in enumerate(distinct)}
+    return [None if listed is None else rows[[row_of[text] for text in listed]] for listed in texts]
 
 
 def _rows_of(batch: list[str], embed: Embed) -> Vectors:
     rows = as_rows(embed(batch), "embeddings")
     if len(rows) != len(batch):
-        raise DataError(f"embed must give a row a text; it gave {len(rows)} for {len(batch)}")
+        raise DataError(
+            f"embed must return one row per text; got {len(rows)} for {len(batch)} texts"
+        )
     return rows
 
 
 def similarities_of_texts(
     retrieved: Sequence[Sequence[str] | None], truths: Sequence[Sequence[str] | None], embed: Embed
 ) -> Similarities:
-    """The cosines of all queries from texts, each different text embedded once.
+    """The cosines of all queries from texts; each distinct text is embedded once.
 
     Parameters
     ----------
     retrieved, truths : sequence of lists of str
         For each query the texts of its results, best first, and of its truths.
     embed : callable
-        Takes a list of texts, gives a row for each.
+        A function that takes a list of texts and returns one row for each.
 
     Examples
     --------
@@ -320,7 +324,7 @@ def similarities_of_texts(
     [[[0.99], [1.0]]]
     """
     n = len(retrieved)
-    vectors = embedded([*retrieved, *truths], embed)
+    vectors = embed_lists([*retrieved, *truths], embed)
     return similarities(vectors[:n], vectors[n:])
 
 
@@ -332,7 +336,7 @@ def answer_similarities(answers: Answers, embed: Embed) -> Similarities:
     answers : Answers
         Answers and references.
     embed : callable
-        Takes a list of texts, gives a row for each.
+        A function that takes a list of texts and returns one row for each.
 
     Examples
     --------
@@ -340,5 +344,5 @@ def answer_similarities(answers: Answers, embed: Embed) -> Similarities:
     >>> view.n_queries, view.blocks[0].queries.tolist()
     (2, [0])
     """
-    said = [None if answer is None else [answer] for answer in answers.answer]
-    return similarities_of_texts(said, answers.references, embed)
+    answer_lists = [None if answer is None else [answer] for answer in answers.answer]
+    return similarities_of_texts(answer_lists, answers.references, embed)

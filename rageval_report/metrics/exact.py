@@ -1,8 +1,8 @@
-"""Precision, recall and F1 of one query's chunks, right if they equal a truth, as in datapizza-ai.
+"""Precision, recall and F1 of the chunks of one query, by equality with a truth (datapizza-ai).
 
-The definitions are kept as they are: the divisor of precision is `k` even where fewer were
-retrieved; duplicates count once. A negative `k` raises; there it slices from the end. What the
-functions of one query give where a list is empty (a cutoff of 0 retrieves nothing):
+The definitions are those of datapizza-ai: the divisor of precision is `k` even if fewer chunks were
+retrieved; duplicates count once. A negative `k` raises an error; in datapizza-ai it slices from the
+end. The results of the functions of one query if a list is empty (a cutoff of 0 retrieves nothing):
 
 =================================== ================= ======== ========
 function                            nothing retrieved no truth both
@@ -15,7 +15,7 @@ hybrid log-rank, both forms         0                 raises   raises
 ``corpus_rouge_scores``             0                 raises   0
 =================================== ================= ======== ========
 
-The metrics of many queries do not raise: a query without a truth is NaN, one without results is 0.
+The metrics of many queries do not raise: a query without a truth is NaN, one without results 0.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ def precision_at_k_exact(
     Parameters
     ----------
     retrieved_chunks : list of str
-        The results, best first; a chunk that stands twice counts once.
+        The results, best first; a repeated chunk counts once.
     ground_truth_chunks : list of str
         The truths.
     k : int
-        How many results count. It is the divisor too, even where fewer were retrieved; the
-        ``precision`` of ragbench divides by the number retrieved.
+        How many results count. It is also the divisor, even if fewer were retrieved; the
+        ``precision`` of ragbench divides by the number of retrieved chunks.
 
     Returns
     -------
     float
-        Between 0 and 1; 0 where nothing was retrieved or `k` is 0, even without truths.
+        Between 0 and 1; 0 if nothing was retrieved or `k` is 0, even without truths.
 
     Raises
     ------
     DataError
-        If there is no truth though something was retrieved, or `k` is negative.
+        If there is no truth although something was retrieved, or `k` is negative.
 
     Examples
     --------
@@ -59,32 +59,32 @@ def precision_at_k_exact(
     cutoff = check_cutoff(k)
     retrieved = check_list("retrieved_chunks", retrieved_chunks)
     truths = check_list("ground_truth_chunks", ground_truth_chunks)
-    return _found(retrieved, truths, cutoff) / cutoff if retrieved and cutoff else 0.0
+    return _count_found(retrieved, truths, cutoff) / cutoff if retrieved and cutoff else 0.0
 
 
 def recall_at_k_exact(
     retrieved_chunks: Iterable[Hashable], ground_truth_chunks: Iterable[Hashable], k: int
 ) -> float:
-    """The share of the distinct truths that stand among the first k results.
+    """The share of the distinct truths that are among the first k results.
 
     Parameters
     ----------
     retrieved_chunks : list of str
         The results, best first.
     ground_truth_chunks : list of str
-        The truths; one that stands twice counts once, unlike in `recall_at_k_similarity`.
+        The truths; a repeated one counts once, unlike in `recall_at_k_similarity`.
     k : int
         How many results count.
 
     Returns
     -------
     float
-        Between 0 and 1; 0 where nothing was retrieved or `k` is 0, even without truths.
+        Between 0 and 1; 0 if nothing was retrieved or `k` is 0, even without truths.
 
     Raises
     ------
     DataError
-        If there is no truth though something was retrieved, or `k` is negative.
+        If there is no truth although something was retrieved, or `k` is negative.
 
     Examples
     --------
@@ -94,7 +94,9 @@ def recall_at_k_exact(
     cutoff = check_cutoff(k)
     retrieved = check_list("retrieved_chunks", retrieved_chunks)
     truths = check_list("ground_truth_chunks", ground_truth_chunks)
-    return _found(retrieved, truths, cutoff) / len(set(truths)) if retrieved and cutoff else 0.0
+    if not retrieved or not cutoff:
+        return 0.0
+    return _count_found(retrieved, truths, cutoff) / len(set(truths))
 
 
 def f1_at_k_exact(
@@ -114,12 +116,12 @@ def f1_at_k_exact(
     Returns
     -------
     float
-        Between 0 and 1; 0 where both are 0, and where both lists are empty.
+        Between 0 and 1; 0 if both are 0, or both lists are empty.
 
     Raises
     ------
     DataError
-        If there is no truth though something was retrieved, or `k` is negative.
+        If there is no truth although something was retrieved, or `k` is negative.
 
     Examples
     --------
@@ -134,7 +136,7 @@ def f1_at_k_exact(
 
 
 def harmonic_mean(precision: float, recall: float) -> float:
-    """F1 of a precision and a recall, 0 where both are 0.
+    """F1 of a precision and a recall; 0 if both are 0.
 
     Examples
     --------
@@ -145,9 +147,9 @@ def harmonic_mean(precision: float, recall: float) -> float:
     return 2 * (precision * recall) / both if both else 0.0
 
 
-def _found(retrieved: list[Hashable], truths: list[Hashable], k: int) -> int:
-    """How many distinct truths stand among the first k results."""
+def _count_found(retrieved: list[Hashable], truths: list[Hashable], k: int) -> int:
+    """The number of distinct truths among the first k results."""
     if not truths:
-        raise DataError("ground_truth_chunks is empty: without a truth there is nothing to find")
-    shown = distinct_items("retrieved_chunks", retrieved[:k])
-    return len(shown & distinct_items("ground_truth_chunks", truths))
+        raise DataError("ground_truth_chunks must have at least one chunk; got none")
+    first_chunks = distinct_items("retrieved_chunks", retrieved[:k])
+    return len(first_chunks & distinct_items("ground_truth_chunks", truths))

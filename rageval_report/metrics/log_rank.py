@@ -1,4 +1,4 @@
-"""A share of the truths found and of how early they stand, on a logarithmic scale of ranks."""
+"""Hybrid log-rank: recall combined with how early the truths rank, on a logarithmic scale."""
 
 from __future__ import annotations
 
@@ -9,25 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rageval_report.errors import DataError
-from rageval_report.metrics.answers import Floats
 from rageval_report.rankings.checks import check_between, check_cutoff, check_list, distinct_items
 from rageval_report.rankings.hits import Hits
-
-Ints = NDArray[np.int64]
+from rageval_report.types import FloatArray, IntArray
 
 
 def log_rank_score(rank: int, n: int, gamma: float = 1.0) -> float:
-    """1 at the first of n ranks, 0 at the last, falling with the logarithm of the rank.
+    """The score of a rank: 1 for the first of n, 0 for the last, falling with the logarithm.
 
     Parameters
     ----------
     rank : int
         The rank, from 1 to `n`.
     n : int
-        How many ranks there are. The only rank of a list of one scores 1.
+        The number of ranks. The only rank of a list of one scores 1.
     gamma : float, default 1
-        How much more is lost at the first ranks than at the last; at 0 the fall is a straight line,
-        the limit of the formula.
+        How much more is lost at the first ranks than at the last; at 0 the score falls linearly,
+        which is the limit of the formula.
 
     Returns
     -------
@@ -46,7 +44,7 @@ def log_rank_score(rank: int, n: int, gamma: float = 1.0) -> float:
     """
     curvature = check_between("gamma", gamma, 0.0, math.inf)
     if n < 1 or not 1 <= rank <= n:
-        raise DataError(f"rank must be one of the ranks 1 to n; got rank {rank!r} of n {n!r}")
+        raise DataError(f"rank must be an integer from 1 to n; got rank={rank!r} and n={n!r}")
     return _on_curve(rank, n, curvature)
 
 
@@ -54,13 +52,13 @@ def _on_curve(rank: int, n: int, gamma: float) -> float:
     if n == 1:
         return 1.0
     whole = math.log(1 + gamma * (n - 1))
-    if whole == 0.0 or math.isinf(whole):  # gamma is 0, or lost beside 1, or out of all bounds
+    if whole == 0.0 or math.isinf(whole):  # gamma is 0, too small to add to 1, or infinite
         return _limit(rank, n, gamma)
     return 1 - math.log(1 + gamma * (rank - 1)) / whole
 
 
 def _limit(rank: int, n: int, gamma: float) -> float:
-    """The curve where gamma goes to 0 (a straight line) or to infinity (all lost after rank 1)."""
+    """The limit of the curve for gamma 0 (a straight line) or infinite (0 after rank 1)."""
     return float(rank == 1) if gamma > 1 else 1 - (rank - 1) / (n - 1)
 
 
@@ -72,27 +70,27 @@ def hybrid_log_rank_score_exact(
     *,
     normalized: bool = False,
 ) -> float:
-    """The recall of the whole list, weighed with how early its distinct truths stand.
+    """The recall of the whole list, combined with how early its distinct truths rank.
 
     Parameters
     ----------
     retrieved_chunks : list of str
-        The results, best first, all of them: there is no cutoff. A duplicate takes up a rank.
+        All results, best first: there is no cutoff. A duplicate takes up a rank.
     ground_truth_chunks : list of str
-        The truths; one that stands twice counts once.
+        The truths; a repeated one counts once.
     gamma : float, default 1
         As in `log_rank_score`.
     alpha : float, default 0.5
         The weight of the recall, between 0 and 1; the rest is the weight of the ranks.
     normalized : bool, default False
-        Divide the sum of the ranks' scores by the best that it could be. Without it, as in
-        datapizza-ai, it is divided by the number of truths, and a perfect ranking scores below 1 as
-        soon as there is more than one truth, because only the first rank earns 1.
+        Whether to divide the sum of the scores of the ranks by its highest possible value. If not,
+        as in datapizza-ai, it is divided by the number of truths, and a perfect ranking scores
+        below 1 if there is more than one truth, because only the first rank scores 1.
 
     Returns
     -------
     float
-        Between 0 and 1; 0 where nothing was retrieved.
+        Between 0 and 1; 0 if nothing was retrieved.
 
     Raises
     ------
@@ -107,10 +105,10 @@ def hybrid_log_rank_score_exact(
     1.0
     """
     retrieved = check_list("retrieved_chunks", retrieved_chunks)
-    wanted = check_list("ground_truth_chunks", ground_truth_chunks)
-    truths = distinct_items("ground_truth_chunks", wanted)
+    listed_truths = check_list("ground_truth_chunks", ground_truth_chunks)
+    truths = distinct_items("ground_truth_chunks", listed_truths)
     if not truths:
-        raise DataError("ground_truth_chunks is empty: without a truth there is nothing to find")
+        raise DataError("ground_truth_chunks must have at least one chunk; got none")
     distinct_items("retrieved_chunks", retrieved)
     first = {chunk: rank for rank, chunk in reversed([*enumerate(retrieved, start=1)])}
     ranks = sorted(first[truth] for truth in truths & first.keys())
@@ -133,22 +131,22 @@ def hybrid_log_rank(
     gamma: float = 1.0,
     alpha: float = 0.5,
     normalized: bool = False,
-) -> Floats:
-    """The recall of each ranking, weighed with how early its relevant documents stand.
+) -> FloatArray:
+    """The recall of each ranking, combined with how early its relevant documents rank.
 
     Parameters
     ----------
     hits : Hits
         The hit table of all queries.
     k : int, optional
-        Only the first `k` documents are looked at, as if no more had been retrieved.
+        Only the first `k` documents count, as if no more had been retrieved.
     gamma, alpha, normalized
         As in `hybrid_log_rank_score_exact`.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; NaN where a query has no relevant document.
+        Between 0 and 1; NaN if a query has no relevant document.
 
     Examples
     --------
@@ -161,10 +159,10 @@ def hybrid_log_rank(
     array([0.67699258])
     """
     cut = hits.n_retrieved if k is None else np.minimum(hits.n_retrieved, check_cutoff(k))
-    kept = hits.relevant_rank < cut[hits.relevant_query]
+    inside = hits.relevant_rank < cut[hits.relevant_query]
     return hybrid_of_ranks(
-        hits.relevant_query[kept],
-        hits.relevant_rank[kept] + 1,
+        hits.relevant_query[inside],
+        hits.relevant_rank[inside] + 1,
         cut,
         hits.n_relevant,
         gamma=gamma,
@@ -182,28 +180,28 @@ def hybrid_of_ranks(
     gamma: float = 1.0,
     alpha: float = 0.5,
     normalized: bool = False,
-) -> Floats:
-    """The hybrid log-rank scores of all queries, from the first ranks of the truths found.
+) -> FloatArray:
+    """The hybrid log-rank scores of all queries, from the first ranks of the retrieved truths.
 
     Parameters
     ----------
     query, rank : array-like of int of shape (n_found,)
-        One entry for each truth that was found: its query (a place in `n_retrieved`) and the first
-        rank, from 1, at which it stands.
+        One entry per retrieved truth: its query (a position in `n_retrieved`) and its first rank,
+        from 1.
     n_retrieved, n_relevant : array-like of int of shape (n_queries,)
         How many results and how many truths each query has.
     gamma, alpha, normalized
-        As in `hybrid_log_rank_score_exact`. Where one result stands for several truths, normalized
-        sums that would pass the best of a result a truth count as 1.
+        As in `hybrid_log_rank_score_exact`. If one result matches several truths, a normalized sum
+        above the highest value for one result per truth counts as 1.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; NaN where a query has no truth.
+        Between 0 and 1; NaN if a query has no truth.
 
     Examples
     --------
-    Two queries with both truths found, and one without a truth.
+    Two queries whose truths were both retrieved, and one without a truth.
 
     >>> hybrid_of_ranks([0, 0, 1, 1], [1, 2, 2, 4], n_retrieved=[2, 5, 5], n_relevant=[2, 2, 0])
     array([0.75      , 0.67699258,        nan])
@@ -215,14 +213,14 @@ def hybrid_of_ranks(
     truths = np.asarray(n_relevant, dtype=np.int64)
     earned = _for_each(ranks, sizes[queries], lambda r, n: _on_curve(r, n, curvature))
     total = np.bincount(queries, weights=earned, minlength=sizes.size)
-    found = np.bincount(queries, minlength=sizes.size)
-    divisor: NDArray[np.int64] | Floats = truths
+    n_found = np.bincount(queries, minlength=sizes.size)
+    divisor: NDArray[np.int64] | FloatArray = truths
     if normalized:
         reachable = np.minimum(truths, sizes)
         divisor = np.maximum(_for_each(reachable, sizes, lambda m, n: _best(m, n, curvature)), 1.0)
     with np.errstate(invalid="ignore"):  # no truth at all: 0 / 0
         quality = np.minimum(total / divisor, 1.0)
-        score: Floats = weight * (found / truths) + (1 - weight) * quality
+        score: FloatArray = weight * (n_found / truths) + (1 - weight) * quality
     return np.where(truths > 0, score, np.nan)
 
 
@@ -231,10 +229,10 @@ def _best(m: int, n: int, gamma: float) -> float:
     return math.fsum(_on_curve(rank, n, gamma) for rank in range(1, m + 1))
 
 
-def _for_each(left: Ints, right: Ints, value: Callable[[int, int], float]) -> Floats:
-    """A function of two whole numbers, called once for each pair that differs.
+def _for_each(left: IntArray, right: IntArray, value: Callable[[int, int], float]) -> FloatArray:
+    """A function of two integers, called once for each distinct pair.
 
-    It is called, not vectorised, as ``numpy.log`` and ``math.log`` may differ in the last digit.
+    It is not vectorised, because ``numpy.log`` and ``math.log`` may differ in the last digit.
     """
     if not left.size:
         return np.empty(0)

@@ -1,76 +1,74 @@
-"""What an answer takes: time, tokens, money.
+"""Metrics of performance: the time, tokens and money that each answer takes.
 
-An unknown price is missing, never nothing; what is free is said to cost 0.
+An unknown price makes the cost missing, not 0; give a free model the price 0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rageval_report.errors import DataError
 from rageval_report.rankings.checks import refuse_cutoff
+from rageval_report.types import FloatArray
 
-Floats = NDArray[np.float64]
-
-_TOKENS_A_PRICE = 1_000_000
+_TOKENS_PER_PRICE = 1_000_000
 _MILLISECONDS = 1000.0
 _PRICE_KEYS = {"prompt", "completion"}
 
 
 class Price(NamedTuple):
-    """US dollars a million tokens, of what is sent and of what is received."""
+    """US dollars per million tokens, of the prompt and of the completion."""
 
     prompt: float
     completion: float
 
 
-Prices = Mapping[str, Any]
+Prices = Mapping[str, Price | Sequence[float] | Mapping[str, float]]
 """Model name to `Price`, a pair, or a mapping with ``prompt`` and ``completion``."""
 
 
 @dataclass(frozen=True, eq=False)
 class Performance:
-    """What each answer took, NaN where it is not known; made by `performance_of`.
+    """Latency, tokens and cost of each answer, NaN if not known; see `performance_of`.
 
     Parameters
     ----------
     latency_ms, prompt_tokens, completion_tokens, cost_usd : ndarray of float
-        One number a query.
+        One number per query.
     """
 
-    latency_ms: Floats
-    prompt_tokens: Floats
-    completion_tokens: Floats
-    cost_usd: Floats
+    latency_ms: FloatArray
+    prompt_tokens: FloatArray
+    completion_tokens: FloatArray
+    cost_usd: FloatArray
 
 
 def performance_of(
     records: pd.DataFrame, prices: Prices | None = None, *, model: str | None = None
 ) -> Performance:
-    """What the answers of checked records took.
+    """Latency, tokens and cost of the answers of checked records.
 
     Parameters
     ----------
     records : DataFrame
-        As `rageval_report.records.record_table` gives it: ``latency_ms``, ``prompt_tokens``,
-        ``completion_tokens``, ``cost_usd``, ``model``, as far as they are there.
+        As `rageval_report.records.record_table` returns it; it may have ``latency_ms``,
+        ``prompt_tokens``, ``completion_tokens``, ``cost_usd`` and ``model``.
     prices : mapping of str to Price, pair or mapping, optional
-        By model, US dollars a million tokens sent and received. Where a record has no cost of its
-        own, its tokens are priced; a model without a price leaves the cost unknown.
+        By model, US dollars per million tokens sent and received. They give the cost of a record
+        that has none; without a price of its model the cost stays unknown.
     model : str, optional
-        The model of all records that name none.
+        The model of all records that do not name one.
 
     Raises
     ------
     DataError
-        If a price is not two numbers from 0 upwards.
+        If a price is not two numbers >= 0.
 
     Examples
     --------
@@ -85,7 +83,7 @@ def performance_of(
     array([0.00115,     nan])
     """
 
-    def column(name: str) -> Floats:
+    def column(name: str) -> FloatArray:
         if name not in records:
             return np.full(len(records), np.nan)
         return records[name].to_numpy(dtype=np.float64, na_value=np.nan)
@@ -94,56 +92,56 @@ def performance_of(
         column(name) for name in ("prompt_tokens", "completion_tokens", "cost_usd")
     )
     if prices is not None:
-        rates = _rates(records, checked_prices(prices), model)
-        priced = (sent * rates[:, 0] + received * rates[:, 1]) / _TOKENS_A_PRICE
-        cost = np.where(np.isnan(cost), priced, cost)
+        rates = _rates(records, check_prices(prices), model)
+        price = (sent * rates[:, 0] + received * rates[:, 1]) / _TOKENS_PER_PRICE
+        cost = np.where(np.isnan(cost), price, cost)
     return Performance(column("latency_ms"), sent, received, cost)
 
 
-def _rates(records: pd.DataFrame, prices: dict[str, Price], model: str | None) -> Floats:
-    """The two prices of each record's model, NaN where it has none."""
-    told = records["model"].tolist() if "model" in records else [None] * len(records)
-    models = [one if isinstance(one, str) else model for one in told]
+def _rates(records: pd.DataFrame, prices: dict[str, Price], model: str | None) -> FloatArray:
+    """The two prices of the model of each record, NaN if it has none."""
+    named = records["model"].tolist() if "model" in records else [None] * len(records)
+    models = [name if isinstance(name, str) else model for name in named]
     unknown = Price(math.nan, math.nan)
-    rates = [prices.get(one, unknown) if one is not None else unknown for one in models]
+    rates = [unknown if name is None else prices.get(name, unknown) for name in models]
     return np.array(rates, dtype=np.float64).reshape(-1, 2)
 
 
-def checked_prices(prices: Prices) -> dict[str, Price]:
-    """A table of prices as its callers may spell it, each price as a `Price`.
+def check_prices(prices: Prices) -> dict[str, Price]:
+    """A table of prices in any of the accepted forms, each price as a `Price`.
 
     Raises
     ------
     DataError
-        If it is no mapping, or a price is not two numbers from 0 upwards.
+        If it is not a mapping, or a price is not two numbers >= 0.
 
     Examples
     --------
-    >>> checked_prices({"small": (0.5, 1.5)})
+    >>> check_prices({"small": (0.5, 1.5)})
     {'small': Price(prompt=0.5, completion=1.5)}
     """
     if not isinstance(prices, Mapping):
         raise DataError(f"prices must be a mapping of models to prices; got {prices!r}")
-    return {str(model): _price(model, given) for model, given in prices.items()}
+    return {str(model): _check_price(model, price) for model, price in prices.items()}
 
 
-def _price(model: object, given: Any) -> Price:
-    if isinstance(given, Mapping) and set(given) == _PRICE_KEYS:
-        given = (given["prompt"], given["completion"])
+def _check_price(model: object, spec: Sequence[float] | Mapping[str, float]) -> Price:
+    is_named = isinstance(spec, Mapping) and set(spec) == _PRICE_KEYS
+    pair = (spec["prompt"], spec["completion"]) if is_named else spec  # type: ignore[call-overload]
     try:
-        price = Price(*map(float, given))
+        price = Price(*map(float, pair))
     except (TypeError, ValueError):
         price = Price(math.nan, math.nan)
     if all(math.isfinite(part) and part >= 0.0 for part in price):
         return price
     raise DataError(
-        f"the price of {model!r} must be two numbers from 0 upwards, US dollars a million tokens "
-        f'sent and received, as (0.5, 1.5) or {{"prompt": 0.5, "completion": 1.5}}; got {given!r}'
+        f"the price of {model!r} must be two numbers >= 0, US dollars per million tokens sent and "
+        f'received, such as (0.5, 1.5) or {{"prompt": 0.5, "completion": 1.5}}; got {spec!r}'
     )
 
 
 def unpriced_models(records: pd.DataFrame, prices: Prices) -> list[str]:
-    """The models of the records that the table of prices does not hold, for a note.
+    """The models of the records that have no price, for a note.
 
     Examples
     --------
@@ -151,14 +149,14 @@ def unpriced_models(records: pd.DataFrame, prices: Prices) -> list[str]:
     ['b']
     """
     models = records["model"].tolist() if "model" in records else []
-    return sorted({one for one in models if isinstance(one, str) and one not in prices})
+    return sorted({name for name in models if isinstance(name, str) and name not in prices})
 
 
-# -- one number a query
+# -- one number per query
 
 
-def latency_ms(view: Performance, k: int | None = None) -> Floats:
-    """Milliseconds to the whole answer; 0 is a measurement, not a missing one.
+def latency_ms(view: Performance, k: int | None = None) -> FloatArray:
+    """Milliseconds to the whole answer; 0 is a measurement, not a missing value.
 
     Examples
     --------
@@ -169,7 +167,7 @@ def latency_ms(view: Performance, k: int | None = None) -> Floats:
     return view.latency_ms
 
 
-def latency(view: Performance, k: int | None = None) -> Floats:
+def latency(view: Performance, k: int | None = None) -> FloatArray:
     """Seconds to the whole answer.
 
     Examples
@@ -181,7 +179,7 @@ def latency(view: Performance, k: int | None = None) -> Floats:
     return view.latency_ms / _MILLISECONDS
 
 
-def prompt_tokens(view: Performance, k: int | None = None) -> Floats:
+def prompt_tokens(view: Performance, k: int | None = None) -> FloatArray:
     """Tokens sent.
 
     Examples
@@ -193,7 +191,7 @@ def prompt_tokens(view: Performance, k: int | None = None) -> Floats:
     return view.prompt_tokens
 
 
-def completion_tokens(view: Performance, k: int | None = None) -> Floats:
+def completion_tokens(view: Performance, k: int | None = None) -> FloatArray:
     """Tokens received.
 
     Examples
@@ -205,8 +203,8 @@ def completion_tokens(view: Performance, k: int | None = None) -> Floats:
     return view.completion_tokens
 
 
-def total_tokens(view: Performance, k: int | None = None) -> Floats:
-    """Tokens sent and received; unknown where one of the two is.
+def total_tokens(view: Performance, k: int | None = None) -> FloatArray:
+    """Tokens sent and received; unknown if one of the two is.
 
     Examples
     --------
@@ -218,8 +216,8 @@ def total_tokens(view: Performance, k: int | None = None) -> Floats:
     return view.prompt_tokens + view.completion_tokens
 
 
-def cost_usd(view: Performance, k: int | None = None) -> Floats:
-    """US dollars spent on the query; NaN where tokens or price are not known.
+def cost_usd(view: Performance, k: int | None = None) -> FloatArray:
+    """US dollars spent on the query; NaN if tokens or price are not known.
 
     Examples
     --------
@@ -242,25 +240,25 @@ def performance_figures(
     Parameters
     ----------
     view : Performance
-        What each answer took.
+        Latency, tokens and cost of each answer.
     wall_seconds : float, optional
-        How long the whole run took, by the clock: the throughput is measured. Where not given it
-        is derived, queries in flight over the mean latency (Little's law).
+        How long the whole run took, which gives the throughput. If omitted, the throughput is
+        derived: queries in flight over the mean latency (Little's law).
     concurrency : float
-        How many queries were in flight at once, where the throughput is derived.
+        How many queries were in flight at once, if the throughput is derived.
 
     Returns
     -------
     DataFrame
         Index ``figure``: ``latency_p50_ms``, ``latency_p95_ms`` (linear between measurements),
         ``latency_mean_ms``, ``prompt_tokens``, ``completion_tokens``, ``total_tokens`` (means),
-        ``cost_per_query_usd``, ``cost_total_usd`` (NaN unless every query's cost is known),
+        ``cost_per_query_usd``, ``cost_total_usd`` (NaN unless the cost of every query is known),
         ``throughput_per_second``. Columns ``value``, ``n`` and ``n_unscored``.
 
     Raises
     ------
     DataError
-        If `wall_seconds` or `concurrency` is not above 0.
+        If `wall_seconds` or `concurrency` is not a number > 0.
 
     Examples
     --------
@@ -271,7 +269,7 @@ def performance_figures(
     """
     for name, value in (("wall_seconds", wall_seconds), ("concurrency", concurrency)):
         if value is not None and not (0.0 < value < math.inf):
-            raise DataError(f"{name} must be above 0; got {value!r}")
+            raise DataError(f"{name} must be a number > 0; got {value!r}")
     times, costs = view.latency_ms, view.cost_usd
     rows = {
         "latency_p50_ms": (_quantile(times, 0.5), times),
@@ -288,15 +286,15 @@ def performance_figures(
 
 
 def _throughput(
-    times: Floats, wall_seconds: float | None, concurrency: float
-) -> tuple[float, Floats]:
+    times: FloatArray, wall_seconds: float | None, concurrency: float
+) -> tuple[float, FloatArray]:
     if wall_seconds is not None:
         return len(times) / wall_seconds, np.ones(len(times))
     mean = _mean(times)
     return (_MILLISECONDS * concurrency / mean if mean > 0 else math.nan), times
 
 
-def _figures(rows: Mapping[str, tuple[float, Floats]]) -> pd.DataFrame:
+def _figures(rows: Mapping[str, tuple[float, FloatArray]]) -> pd.DataFrame:
     unscored = [int(np.isnan(numbers).sum()) for _, numbers in rows.values()]
     sizes = [len(numbers) for _, numbers in rows.values()]
     return pd.DataFrame(
@@ -309,15 +307,15 @@ def _figures(rows: Mapping[str, tuple[float, Floats]]) -> pd.DataFrame:
     )
 
 
-def _known(numbers: Floats) -> Floats:
+def _without_nan(numbers: FloatArray) -> FloatArray:
     return numbers[~np.isnan(numbers)]
 
 
-def _mean(numbers: Floats) -> float:
-    known = _known(numbers)
+def _mean(numbers: FloatArray) -> float:
+    known = _without_nan(numbers)
     return float(known.mean()) if len(known) else math.nan
 
 
-def _quantile(numbers: Floats, quantile: float) -> float:
-    known = _known(numbers)
+def _quantile(numbers: FloatArray, quantile: float) -> float:
+    known = _without_nan(numbers)
     return float(np.quantile(known, quantile)) if len(known) else math.nan

@@ -1,7 +1,7 @@
-"""Whether the pipeline refused to answer, and whether it should have.
+"""Metrics of refusals: whether the pipeline refused to answer, and whether it should have.
 
-Each rate is over the questions that it is about: false refusals over the answerable, hallucinated
-answers over those without an answer. On all others the score is NaN, "not applicable".
+Each rate is over the questions to which it applies: false refusals over the answerable ones,
+hallucinated answers over those without an answer. Elsewhere the score is NaN, "not applicable".
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rageval_report.errors import DataError
 from rageval_report.rankings.checks import refuse_cutoff
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from rageval_report.types import BoolArray, FloatArray
 
 PHRASES: dict[str, tuple[str, ...]] = {
     "too little is known": (
@@ -40,17 +37,17 @@ PHRASES: dict[str, tuple[str, ...]] = {
     ),
     "not there": ("not mentioned", "not found"),
 }
-"""Fragments of refusals by family; each counts wherever it stands in an answer."""
+"""Fragments of refusals by family; each counts anywhere in an answer."""
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u00b4`\uff07", "'"))
 
 
-def plain(answer: str) -> str:
+def simplify(answer: str) -> str:
     r"""An answer in lower case, with straight apostrophes and single blanks.
 
     Examples
     --------
-    >>> plain("  I don\u2019t\n know ")
+    >>> simplify("  I don\u2019t\n know ")
     "i don't know"
     """
     return " ".join(answer.translate(_APOSTROPHES).lower().split())
@@ -58,28 +55,28 @@ def plain(answer: str) -> str:
 
 @dataclass(frozen=True)
 class RefusalRule:
-    """What counts as a refusal; an empty or blank answer always does.
+    """How to recognise a refusal; an empty or blank answer always is one.
 
     Parameters
     ----------
     phrases : iterable of str
-        Fragments; an answer that holds one of them refuses, upper or lower case. Those of `PHRASES`
-        where not given; an empty list looks for none.
+        Fragments: an answer that contains one of them is a refusal, in upper or lower case. Those
+        of `PHRASES` if omitted; none if the list is empty.
     token : str, optional
-        An exact answer that refuses, upper or lower case, blanks around it not counted.
+        An answer that is a refusal, compared without case and surrounding blanks.
     pattern : str or compiled pattern, optional
-        A regular expression that is searched for in the answer as it stands; a text is compiled
-        to ignore case.
+        A regular expression that is searched for in the original answer; a text is compiled to
+        ignore case.
     reach : int, optional
-        Phrases count only if they begin within so many characters: an answer that says at its
-        end that a detail is "not mentioned" is an answer.
+        Phrases count only if they begin within this number of characters: an answer that says at
+        its end that a detail is "not mentioned" is not a refusal.
     longest : int, optional
-        Phrases and pattern count only in answers of at most so many characters.
+        Phrases and pattern count only in answers of at most this number of characters.
 
     Raises
     ------
     DataError
-        If a phrase is blank, the pattern cannot be compiled, or a number is below 1.
+        If a phrase is blank, the pattern is not a regular expression, or a number is below 1.
 
     Examples
     --------
@@ -99,44 +96,44 @@ class RefusalRule:
 
     def __post_init__(self) -> None:
         if isinstance(self.phrases, str):
-            raise DataError(f"phrases must be a list; got one text: [{self.phrases!r}]")
+            raise DataError(f"phrases must be a list; got one text: write [{self.phrases!r}]")
         object.__setattr__(self, "phrases", tuple(self.phrases))
-        blank = [one for one in self.phrases if not isinstance(one, str) or not one.strip()]
-        if blank:
-            raise DataError(f"a phrase must be a text that is not blank; got {blank[0]!r}")
+        for phrase in self.phrases:
+            if not isinstance(phrase, str) or not phrase.strip():
+                raise DataError(f"phrases must be texts that are not blank; got {phrase!r}")
         for name in ("reach", "longest"):
             _check_length(name, getattr(self, name))
-        object.__setattr__(self, "pattern", _compiled(self.pattern))
+        object.__setattr__(self, "pattern", _compile(self.pattern))
 
     @cached_property
     def _phrase(self) -> re.Pattern[str] | None:
-        fragments = sorted({plain(phrase) for phrase in self.phrases})
+        fragments = sorted({simplify(phrase) for phrase in self.phrases})
         return re.compile("|".join(map(re.escape, fragments))) if fragments else None
 
     def refuses(self, answer: str) -> bool:
         """Whether an answer is a refusal."""
-        text = plain(answer)
-        if not text or (self.token is not None and text == plain(self.token)):
+        text = simplify(answer)
+        if not text or (self.token is not None and text == simplify(self.token)):
             return True
         if self.longest is not None and len(text) > self.longest:
             return False
         if isinstance(self.pattern, re.Pattern) and self.pattern.search(answer):
             return True
-        found = self._phrase.search(text) if self._phrase else None
-        return found is not None and (self.reach is None or found.start() < self.reach)
+        match = self._phrase.search(text) if self._phrase else None
+        return match is not None and (self.reach is None or match.start() < self.reach)
 
 
 def _check_length(name: str, value: object) -> None:
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if value is not None and not (is_whole and value >= 1):  # type: ignore[operator]
-        raise DataError(f"{name} must be a number of characters from 1 upwards; got {value!r}")
+        raise DataError(f"{name} must be an integer >= 1, a number of characters; got {value!r}")
 
 
-def _compiled(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
+def _compile(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
     try:
         return re.compile(pattern, re.IGNORECASE) if isinstance(pattern, str) else pattern
     except re.error as exc:
-        raise DataError(f"{pattern!r} is no regular expression: {exc}") from exc
+        raise DataError(f"pattern must be a regular expression; got {pattern!r}: {exc}") from exc
 
 
 _OF_UNANSWERABLE = ("hallucinated_answer", "unanswerable_accuracy")
@@ -144,31 +141,31 @@ _OF_UNANSWERABLE = ("hallucinated_answer", "unanswerable_accuracy")
 
 @dataclass(frozen=True, eq=False)
 class Refusals:
-    """Which questions were refused and which have an answer; made by `refusals_of`.
+    """Which questions were refused and which have an answer; see `refusals_of`.
 
     Parameters
     ----------
     refused : ndarray of float
-        1 where the answer is a refusal, 0 where it is an answer, NaN where there is none.
+        1 for a refusal, 0 for an answer, NaN if there is neither.
     answerable : ndarray of float
-        1 where the question has an answer, 0 where it has none, NaN where that is not known.
+        1 if the question has an answer, 0 if it has none, NaN if that is not known.
     """
 
-    refused: Floats
-    answerable: Floats
+    refused: FloatArray
+    answerable: FloatArray
 
     @property
-    def is_answerable(self) -> Flags:
-        """The questions that false refusals are about."""
+    def is_answerable(self) -> BoolArray:
+        """The questions that have an answer."""
         return np.equal(self.answerable, 1.0)
 
     @property
-    def is_unanswerable(self) -> Flags:
-        """The questions that hallucinated answers are about."""
+    def is_unanswerable(self) -> BoolArray:
+        """The questions without an answer."""
         return np.equal(self.answerable, 0.0)
 
-    def applies(self, metric: str) -> Flags:
-        """Whether a metric of this family is about each question; true where nobody knows.
+    def applies(self, metric: str) -> BoolArray:
+        """Whether a metric applies to each question; true if that is not known.
 
         Examples
         --------
@@ -189,10 +186,10 @@ def refusals_of(records: pd.DataFrame, rule: RefusalRule | None = None) -> Refus
     Parameters
     ----------
     records : DataFrame
-        As `rageval_report.records.record_table` gives it: ``answer`` and ``answerable``; where
-        ``error`` says that the pipeline failed, an empty answer is none and no refusal.
+        As `rageval_report.records.record_table` returns it: ``answer`` and ``answerable``; if
+        ``error`` says that the pipeline failed, an empty answer is missing and not a refusal.
     rule : RefusalRule, optional
-        What counts as a refusal.
+        How to recognise a refusal.
 
     Examples
     --------
@@ -210,9 +207,11 @@ def refusals_of(records: pd.DataFrame, rule: RefusalRule | None = None) -> Refus
 
 
 def refusals_between(
-    answers: Sequence[str | None], answerable: Sequence[Any], rule: RefusalRule | None = None
+    answers: Sequence[str | None],
+    answerable: Sequence[bool | None],
+    rule: RefusalRule | None = None,
 ) -> Refusals:
-    """The refusals among lists of answers; None where there is none, or where it is not known.
+    """The refusals in a list of answers; None stands for a missing answer or an unknown truth.
 
     Examples
     --------
@@ -220,26 +219,26 @@ def refusals_between(
     array([ 0., nan,  1.])
     """
     refuses = (rule or RefusalRule()).refuses
-    refused = [refuses(one) if isinstance(one, str) else np.nan for one in answers]
-    known = [np.nan if pd.isna(one) else bool(one) for one in answerable]
-    return Refusals(np.array(refused, dtype=np.float64), np.array(known, dtype=np.float64))
+    refused = [refuses(answer) if isinstance(answer, str) else np.nan for answer in answers]
+    has_answer = [np.nan if pd.isna(flag) else bool(flag) for flag in answerable]
+    return Refusals(np.array(refused, dtype=np.float64), np.array(has_answer, dtype=np.float64))
 
 
-def unanswerable_accuracy(view: Refusals, k: int | None = None) -> Floats:
+def unanswerable_accuracy(view: Refusals, k: int | None = None) -> FloatArray:
     """Whether a question without an answer was refused.
 
     Parameters
     ----------
     view : Refusals
-        What was refused and what has an answer.
+        Which questions were refused and which have an answer.
     k : None
-        There is nothing to cut.
+        Not used: there is no ranking to cut.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        0 or 1; NaN on answerable questions (not applicable), and where it is not known whether
-        there is an answer, or what was answered.
+        0 or 1; NaN for answerable questions (not applicable), and if it is not known whether there
+        is an answer, or what was answered.
 
     Examples
     --------
@@ -251,15 +250,15 @@ def unanswerable_accuracy(view: Refusals, k: int | None = None) -> Floats:
     return np.where(view.is_unanswerable, view.refused, np.nan)
 
 
-def hallucinated_answer(view: Refusals, k: int | None = None) -> Floats:
-    """Whether a question without an answer was answered all the same; lower is better.
+def hallucinated_answer(view: Refusals, k: int | None = None) -> FloatArray:
+    """Whether a question without an answer was answered anyway; lower is better.
 
     Parameters
     ----------
     view : Refusals
-        What was refused and what has an answer.
+        Which questions were refused and which have an answer.
     k : None
-        There is nothing to cut.
+        Not used: there is no ranking to cut.
 
     Returns
     -------
@@ -276,21 +275,21 @@ def hallucinated_answer(view: Refusals, k: int | None = None) -> Floats:
     return np.where(view.is_unanswerable, 1.0 - view.refused, np.nan)
 
 
-def false_refusal(view: Refusals, k: int | None = None) -> Floats:
+def false_refusal(view: Refusals, k: int | None = None) -> FloatArray:
     """Whether an answerable question was refused; lower is better.
 
     Parameters
     ----------
     view : Refusals
-        What was refused and what has an answer.
+        Which questions were refused and which have an answer.
     k : None
-        There is nothing to cut.
+        Not used: there is no ranking to cut.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        0 or 1; NaN on questions without an answer (not applicable), and where it is not known
-        whether there is an answer, or what was answered.
+        0 or 1; NaN for questions without an answer (not applicable), and if it is not known whether
+        there is an answer, or what was answered.
 
     Examples
     --------
@@ -301,20 +300,20 @@ def false_refusal(view: Refusals, k: int | None = None) -> Floats:
     return np.where(view.is_answerable, view.refused, np.nan)
 
 
-def abstention_accuracy(view: Refusals, k: int | None = None) -> Floats:
-    """Whether the pipeline did the right thing: answered the answerable, refused the others.
+def abstention_accuracy(view: Refusals, k: int | None = None) -> FloatArray:
+    """Whether an answerable question was answered, or any other question refused.
 
     Parameters
     ----------
     view : Refusals
-        What was refused and what has an answer.
+        Which questions were refused and which have an answer.
     k : None
-        There is nothing to cut.
+        Not used: there is no ranking to cut.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        0 or 1; NaN where it is not known whether there is an answer, or what was answered.
+        0 or 1; NaN if it is not known whether there is an answer, or what was answered.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L of many pairs at once; needs the extra ``text``.
 
-The figures are those of the package rouge-score, to the last bit. Its tokens and stems are used as
-they are, each word stemmed once; n-grams are counted for a block of pairs by sorting whole numbers,
-and the longest common subsequences come from rapidfuzz.
+The figures equal those of the package rouge-score, to the last bit. Its tokens and stems are used,
+each word stemmed once; n-grams are counted for many pairs at once by sorting integers, and the
+longest common subsequences come from rapidfuzz.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.metrics._overlap import Block, blocks_of
-from rageval_report.metrics.answers import Answers, Floats, Tokenizer
+from rageval_report.errors import DataError, check_choice
+from rageval_report.metrics._overlap import PairBlock, blocks_of
+from rageval_report.metrics.answers import Answers, Tokenizer
 from rageval_report.rankings.checks import check_list, refuse_cutoff
+from rageval_report.types import FloatArray
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
 
@@ -24,17 +25,17 @@ _FIGURES = ("precision", "recall", "fmeasure")
 
 @dataclass(frozen=True, eq=False)
 class RougeScores:
-    """The scores of pairs of texts in one type of ROUGE.
+    """The scores of pairs of texts for one type of ROUGE.
 
     Parameters
     ----------
     precision, recall, fmeasure : ndarray of shape (n_pairs,)
-        What is common over what the text has, over what the reference has; their harmonic mean.
+        The common tokens over those of the text, over those of the reference; the harmonic mean.
     """
 
-    precision: Floats
-    recall: Floats
-    fmeasure: Floats
+    precision: FloatArray
+    recall: FloatArray
+    fmeasure: FloatArray
 
     def at(self, place: int) -> dict[str, float]:
         """The three figures of one pair."""
@@ -49,21 +50,21 @@ def rouge_scores(
     stem: bool = True,
     tokenizer: Tokenizer | None = None,
 ) -> dict[str, RougeScores]:
-    """ROUGE of pairs of texts, the first with the first, and so on.
+    """ROUGE of pairs of texts: the first text with the first reference, and so on.
 
     Parameters
     ----------
     texts, references : list of str of equal length
-        What was said, and what should have been.
+        The texts and what each is compared with.
     types : sequence of {"rouge1", "rouge2", "rougeL"}
         Overlap of words, of pairs of words; longest common subsequence of the whole texts.
     stem : bool, default True
-        Stem words of more than three letters by Porter, as datapizza-ai does; rouge-score itself
-        does not unless asked.
+        Whether to stem words of more than three letters (Porter), as datapizza-ai does; rouge-score
+        itself does not by default.
     tokenizer : callable, optional
-        Cuts a text into tokens, which are then not stemmed. Without one, tokens are runs of a-z and
-        0-9 in lower case: an accent splits a word, and scripts other than Latin have no token and
-        score 0; hand in `rageval_report.metrics.tokens.characters_or_words` for those.
+        A function that cuts a text into tokens, which are then not stemmed. If omitted, tokens are
+        runs of a-z and 0-9 in lower case: an accent splits a word, and texts in other scripts have
+        no tokens and score 0; use `rageval_report.metrics.tokens.characters_or_words` for those.
 
     Returns
     -------
@@ -73,7 +74,7 @@ def rouge_scores(
     Raises
     ------
     DataError
-        If there are not as many texts as references.
+        If the numbers of texts and references differ.
 
     References
     ----------
@@ -87,20 +88,20 @@ def rouge_scores(
     """
     if len(texts) != len(references):
         raise DataError(
-            f"texts and references are compared one by one; got {len(texts)} and {len(references)}"
+            f"texts and references must have one length; got {len(texts)} and {len(references)}"
         )
     for name in types:
-        if name not in ROUGE_TYPES:
-            raise UnknownNameError("type of ROUGE", name, ROUGE_TYPES)
+        check_choice("types", name, ROUGE_TYPES)
     blocks = [
         {name: _COUNTS[name](block) for name in types}
         for block in blocks_of(texts, references, stem=stem, tokenizer=tokenizer)
     ]
-    return {name: _scores(np.hstack([_NO_PAIR, *(one[name] for one in blocks)])) for name in types}
+    counts = {name: np.hstack([_NO_PAIR, *(block[name] for block in blocks)]) for name in types}
+    return {name: _scores(rows) for name, rows in counts.items()}
 
 
-# What is common, what the texts have, what the references have: three rows, a column a pair.
-_COUNTS: dict[str, Callable[[Block], Floats]] = {
+# Counts of what is common, of the text and of the reference: three rows, one column per pair.
+_COUNTS: dict[str, Callable[[PairBlock], FloatArray]] = {
     "rouge1": lambda block: block.ngrams(1),
     "rouge2": lambda block: block.ngrams(2),
     "rougeL": lambda block: block.subsequences(),
@@ -108,10 +109,11 @@ _COUNTS: dict[str, Callable[[Block], Floats]] = {
 _NO_PAIR = np.empty((3, 0))
 
 
-def _scores(counts: Floats) -> RougeScores:
-    """Precision, recall and F, rounded where rouge-score rounds."""
-    common, said, meant = counts
-    precision, recall = common / np.maximum(said, 1), common / np.maximum(meant, 1)
+def _scores(counts: FloatArray) -> RougeScores:
+    """Precision, recall and F, in the order of operations of rouge-score, so that bits agree."""
+    common, in_text, in_reference = counts
+    precision = common / np.maximum(in_text, 1)
+    recall = common / np.maximum(in_reference, 1)
     both = precision + recall
     fmeasure = np.divide(2 * precision * recall, both, out=np.zeros_like(both), where=both > 0)
     return RougeScores(precision, recall, fmeasure)
@@ -132,9 +134,9 @@ def rouge_score(
     Returns
     -------
     dict of str to dict
-        "rouge1", "rouge2" and "rougeL", each with "precision", "recall" and "fmeasure", as
-        the code of datapizza-ai gives them (its documents speak of F alone). 0 where a text is
-        empty or has no token. `rouge_fmeasures` flattens it.
+        "rouge1", "rouge2" and "rougeL", each with "precision", "recall" and "fmeasure", as the
+        code of datapizza-ai returns them (its documentation mentions F alone). 0 if a text is empty
+        or has no token. `rouge_fmeasures` flattens it.
 
     Examples
     --------
@@ -146,7 +148,7 @@ def rouge_score(
 
 
 def rouge_fmeasures(scores: dict[str, dict[str, float]]) -> dict[str, float]:
-    """The F-measures alone of what `rouge_score` or `corpus_rouge_scores` gives.
+    """The F-measures alone of a result of `rouge_score` or `corpus_rouge_scores`.
 
     Examples
     --------
@@ -162,12 +164,12 @@ def corpus_rouge_scores(
     *,
     tokenizer: Tokenizer | None = None,
 ) -> dict[str, dict[str, float]]:
-    """The mean over the truths of the ROUGE of the chunk that recalls most of each.
+    """The mean over the truths of the ROUGE of the chunk with the highest recall of each.
 
     Parameters
     ----------
     retrieved_chunks : list of str
-        The chunks of one query; of equal recalls the first chunk counts, by type of ROUGE.
+        The chunks of one query; of equal recalls the first chunk counts, for each type of ROUGE.
     ground_truth_chunks : list of str
         The truths.
     tokenizer : callable, optional
@@ -176,12 +178,12 @@ def corpus_rouge_scores(
     Returns
     -------
     dict of str to dict
-        As `rouge_score`. All 0 where nothing was retrieved, even without truths.
+        As `rouge_score`. All 0 if nothing was retrieved, even without truths.
 
     Raises
     ------
     DataError
-        If there is no truth though something was retrieved.
+        If there is no truth although something was retrieved.
 
     Examples
     --------
@@ -193,14 +195,14 @@ def corpus_rouge_scores(
     if not chunks:
         return {name: dict.fromkeys(_FIGURES, 0.0) for name in ROUGE_TYPES}
     if not truths:
-        raise DataError("ground_truth_chunks is empty: without a truth there is nothing to compare")
+        raise DataError("ground_truth_chunks must have at least one chunk; got none")
     texts, references = chunks * len(truths), [truth for truth in truths for _ in chunks]
     scores = rouge_scores(texts, references, tokenizer=tokenizer)
     return {name: _mean_of_best(score, len(truths)) for name, score in scores.items()}
 
 
 def _mean_of_best(scores: RougeScores, n_truths: int) -> dict[str, float]:
-    """The mean figures of the first pair of the highest recall of each truth."""
+    """The mean figures over the truths of the first pair with the highest recall."""
     best = scores.recall.reshape(n_truths, -1).argmax(axis=1)
     figures = {name: getattr(scores, name).reshape(n_truths, -1) for name in _FIGURES}
     chosen = {name: table[np.arange(n_truths), best] for name, table in figures.items()}
@@ -209,22 +211,22 @@ def _mean_of_best(scores: RougeScores, n_truths: int) -> dict[str, float]:
 
 def rouge_1(
     answers: Answers, k: int | None = None, *, stem: bool = True, tokenizer: Tokenizer | None = None
-) -> Floats:
+) -> FloatArray:
     """The F-measure of the words that each answer shares with its best reference.
 
     Parameters
     ----------
     answers : Answers
-        Answers and references; of several references the one that gives most counts.
+        Answers and references; of several references the best one counts.
     k : None
-        There is no ranking to cut.
+        Not used: there is no ranking to cut.
     stem, tokenizer
         As in `rouge_scores`.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; NaN where there is no answer or no reference.
+        Between 0 and 1; NaN if there is no answer or no reference.
 
     Examples
     --------
@@ -237,22 +239,22 @@ def rouge_1(
 
 def rouge_2(
     answers: Answers, k: int | None = None, *, stem: bool = True, tokenizer: Tokenizer | None = None
-) -> Floats:
+) -> FloatArray:
     """The F-measure of the pairs of words that each answer shares with its best reference.
 
     Parameters
     ----------
     answers : Answers
-        Answers and references; of several references the one that gives most counts.
+        Answers and references; of several references the best one counts.
     k : None
-        There is no ranking to cut.
+        Not used: there is no ranking to cut.
     stem, tokenizer
         As in `rouge_scores`.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; NaN where there is no answer or no reference.
+        Between 0 and 1; NaN if there is no answer or no reference.
 
     Examples
     --------
@@ -265,22 +267,22 @@ def rouge_2(
 
 def rouge_l(
     answers: Answers, k: int | None = None, *, stem: bool = True, tokenizer: Tokenizer | None = None
-) -> Floats:
+) -> FloatArray:
     """The F-measure of the longest subsequence of words in each answer and its best reference.
 
     Parameters
     ----------
     answers : Answers
-        Answers and references; of several references the one that gives most counts.
+        Answers and references; of several references the best one counts.
     k : None
-        There is no ranking to cut.
+        Not used: there is no ranking to cut.
     stem, tokenizer
         As in `rouge_scores`.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; NaN where there is no answer or no reference.
+        Between 0 and 1; NaN if there is no answer or no reference.
 
     Examples
     --------
@@ -291,7 +293,9 @@ def rouge_l(
     return _best_fmeasure(answers, "rougeL", stem, tokenizer)
 
 
-def _best_fmeasure(answers: Answers, name: str, stem: bool, tokenizer: Tokenizer | None) -> Floats:
+def _best_fmeasure(
+    answers: Answers, name: str, stem: bool, tokenizer: Tokenizer | None
+) -> FloatArray:
     texts = [answer for answer, _ in answers.pairs]
     references = [reference for _, reference in answers.pairs]
     scores = rouge_scores(texts, references, types=[name], stem=stem, tokenizer=tokenizer)

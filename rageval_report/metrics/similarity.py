@@ -1,7 +1,7 @@
-"""Precision, recall, F1 and hybrid log-rank of all queries, where what is near a truth is right.
+"""Precision, recall, F1 and hybrid log-rank by similarity: a result near a truth is right.
 
-They read the cosines that `cosines` has computed, so a further cutoff or threshold costs little.
-`similarity_at_k` has the same of one query at a time.
+They use the cosines that `cosines` has computed, so a further cutoff or threshold costs little.
+`similarity_at_k` has the same metrics for one query at a time.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rageval_report.metrics.answers import Floats
-from rageval_report.metrics.cosines import Flags, Similarities
+from rageval_report.metrics.cosines import Similarities
 from rageval_report.metrics.log_rank import hybrid_of_ranks
 from rageval_report.rankings.checks import check_between, check_cutoff, refuse_cutoff
+from rageval_report.types import BoolArray, FloatArray
 
 
 def precision_similarity(
     view: Similarities, k: int | None = None, *, threshold: float = 0.8
-) -> Floats:
+) -> FloatArray:
     """The share of the first k results that are near any truth.
 
     Parameters
@@ -26,14 +26,14 @@ def precision_similarity(
     view : Similarities
         The cosines.
     k : int, optional
-        The cutoff, and the divisor; without it all results count, over their number.
+        The cutoff, and the divisor; if omitted, all results count, divided by their number.
     threshold : float, default 0.8
-        A result is near from this cosine on.
+        The lowest cosine that counts as near.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; 0 where nothing was retrieved, NaN where there is no truth or no vector.
+        Between 0 and 1; 0 if nothing was retrieved, NaN if there is no truth or no vector.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def precision_similarity(
 
 def recall_similarity(
     view: Similarities, k: int | None = None, *, threshold: float = 0.8
-) -> Floats:
+) -> FloatArray:
     """The share of the truths that are near any of the first k results.
 
     Parameters
@@ -57,12 +57,12 @@ def recall_similarity(
     k : int, optional
         The cutoff.
     threshold : float, default 0.8
-        A truth is near from this cosine on.
+        The lowest cosine that counts as near.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; 0 where nothing was retrieved, NaN where there is no truth or no vector.
+        Between 0 and 1; 0 if nothing was retrieved, NaN if there is no truth or no vector.
 
     Examples
     --------
@@ -74,7 +74,9 @@ def recall_similarity(
     return _of_near(view, k, threshold, _recall)
 
 
-def f1_similarity(view: Similarities, k: int | None = None, *, threshold: float = 0.8) -> Floats:
+def f1_similarity(
+    view: Similarities, k: int | None = None, *, threshold: float = 0.8
+) -> FloatArray:
     """The harmonic mean of `precision_similarity` and `recall_similarity`.
 
     Parameters
@@ -84,12 +86,12 @@ def f1_similarity(view: Similarities, k: int | None = None, *, threshold: float 
     k : int, optional
         The cutoff.
     threshold : float, default 0.8
-        A result is near from this cosine on.
+        The lowest cosine that counts as near.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; NaN where there is no truth or no vector.
+        Between 0 and 1; NaN if there is no truth or no vector.
 
     Examples
     --------
@@ -101,9 +103,9 @@ def f1_similarity(view: Similarities, k: int | None = None, *, threshold: float 
 
 
 def _of_near(
-    view: Similarities, k: int | None, threshold: float, score: Callable[[Flags], Floats]
-) -> Floats:
-    """A score of what is near among the first k results; NaN where there is no truth."""
+    view: Similarities, k: int | None, threshold: float, score: Callable[[BoolArray], FloatArray]
+) -> FloatArray:
+    """A score computed from what is near among the first k results; NaN if there is no truth."""
     limit = check_between("similarity_threshold", threshold, -1.0, 1.0)
     cutoff = None if k is None else check_cutoff(k)
     scores = np.full(view.n_queries, np.nan)
@@ -113,16 +115,16 @@ def _of_near(
     return scores
 
 
-def _precision(near: Flags, k: int | None) -> Floats:
-    found = near.any(axis=2).sum(axis=1)
-    return np.asarray(found / max(near.shape[1] if k is None else k, 1))
+def _precision(near: BoolArray, k: int | None) -> FloatArray:
+    n_near = near.any(axis=2).sum(axis=1)
+    return np.asarray(n_near / max(near.shape[1] if k is None else k, 1))
 
 
-def _recall(near: Flags) -> Floats:
+def _recall(near: BoolArray) -> FloatArray:
     return np.asarray(near.any(axis=1).sum(axis=1) / near.shape[2])
 
 
-def _f1(near: Flags, k: int | None) -> Floats:
+def _f1(near: BoolArray, k: int | None) -> FloatArray:
     precision, recall = _precision(near, k), _recall(near)
     both = precision + recall
     return np.divide(2 * (precision * recall), both, out=np.zeros_like(both), where=both > 0)
@@ -136,24 +138,24 @@ def hybrid_log_rank_similarity(
     gamma: float = 1.0,
     alpha: float = 0.5,
     normalized: bool = False,
-) -> Floats:
-    """The recall of near truths, weighed with the first rank that is near each.
+) -> FloatArray:
+    """The recall of near truths, combined with the first rank that is near each of them.
 
     Parameters
     ----------
     view : Similarities
         The cosines.
     k : int, optional
-        Only the first `k` results are looked at, as if no more had been retrieved.
+        Only the first `k` results count, as if no more had been retrieved.
     threshold : float, default 0.8
-        A truth is near from this cosine on.
+        The lowest cosine that counts as near.
     gamma, alpha, normalized
         As in `rageval_report.metrics.log_rank.hybrid_of_ranks`.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; NaN where there is no truth or no vector.
+        Between 0 and 1; NaN if there is no truth or no vector.
 
     Examples
     --------
@@ -163,7 +165,7 @@ def hybrid_log_rank_similarity(
     (array([0.75]), array([1.]))
     """
 
-    def score(near: Flags) -> Floats:
+    def score(near: BoolArray) -> FloatArray:
         n, n_retrieved, n_truths = near.shape
         query, truth = np.nonzero(near.any(axis=1))
         rank = near[query, :, truth].argmax(axis=1) + 1 if query.size else query
@@ -180,25 +182,25 @@ def hybrid_log_rank_similarity(
     return _of_near(view, k, threshold, score)
 
 
-def semantic_answer_similarity(view: Similarities, k: int | None = None) -> Floats:
-    """The cosine of the vectors of the answer and of the nearest reference.
+def semantic_answer_similarity(view: Similarities, k: int | None = None) -> FloatArray:
+    """The cosine of the answer and its nearest reference, as vectors.
 
     Parameters
     ----------
     view : Similarities
-        Made by `answer_similarities`.
+        The cosines of `answer_similarities`.
     k : None
-        There is no ranking to cut.
+        Not used: there is no ranking to cut.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between -1 and 1; NaN where there is no answer or no reference.
+        Between -1 and 1; NaN if there is no answer or no reference.
 
     References
     ----------
     .. [1] Risch et al. (2021). Semantic answer similarity for evaluating question answering models.
-       Theirs is a model of pairs; this is the cosine of two embeddings.
+       They use a model of pairs (cross-encoder); this is the cosine of two embeddings.
 
     Examples
     --------

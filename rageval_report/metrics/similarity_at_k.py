@@ -1,8 +1,8 @@
-"""Precision, recall, F1 and hybrid log-rank of one query's vectors, as datapizza-ai defines them.
+"""Precision, recall, F1 and hybrid log-rank of the vectors of one query, as in datapizza-ai.
 
-They differ from their twins in `exact` in ways that are kept: duplicates count as often as they
-stand there, and recall raises without truths even where nothing was retrieved. The table in `exact`
-says what empty lists give. A negative `k` raises; there it slices from the end.
+They differ from the functions in `exact` as in datapizza-ai: duplicates count each time, and recall
+raises an error without truths even if nothing was retrieved. The table in `exact` shows the results
+for empty lists. A negative `k` raises an error; in datapizza-ai it slices from the end.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from rageval_report.metrics.similarity import (
 )
 from rageval_report.rankings.checks import check_cutoff, check_list
 
-Given = ArrayLike | Sequence[str]
+VectorsOrTexts = ArrayLike | Sequence[str]
 
 
 def precision_at_k_similarity(
-    retrieved_embeddings: Given,
-    ground_truth_embeddings: Given,
+    retrieved_embeddings: VectorsOrTexts,
+    ground_truth_embeddings: VectorsOrTexts,
     k: int,
     similarity_threshold: float = 0.8,
     *,
@@ -38,28 +38,28 @@ def precision_at_k_similarity(
     Parameters
     ----------
     retrieved_embeddings : array-like of shape (n, d)
-        The vectors of the results, best first; one flat vector is one result. Equal results all
-        count, unlike in `precision_at_k_exact`.
+        The vectors of the results, best first; one flat vector is one result. Equal results count
+        each time, unlike in `precision_at_k_exact`.
     ground_truth_embeddings : array-like of shape (m, d)
         The vectors of the truths.
     k : int
-        How many results count. It is the divisor too, even where fewer were retrieved.
+        How many results count. It is also the divisor, even if fewer were retrieved.
     similarity_threshold : float, default 0.8
-        Between -1 and 1. It need only be reached, not exceeded, and rounding is forgiven: equal
-        vectors reach 1.
+        The lowest cosine that counts, between -1 and 1. Rounding is allowed for: equal vectors
+        reach 1.
     embed : callable, optional
-        Where it is given the first two arguments are lists of texts, which it turns into vectors.
+        A function that turns texts into vectors; the first two arguments are then lists of texts.
 
     Returns
     -------
     float
-        Between 0 and 1; 0 where nothing was retrieved or `k` is 0, even without truths.
+        Between 0 and 1; 0 if nothing was retrieved or `k` is 0, even without truths.
 
     Raises
     ------
     DataError
-        If there is no truth though something was retrieved, `k` is negative, or the threshold is
-        not a cosine.
+        If there is no truth although something was retrieved, `k` is negative, or the threshold is
+        not between -1 and 1.
 
     Examples
     --------
@@ -69,15 +69,15 @@ def precision_at_k_similarity(
     1.0
     """
     cutoff = check_cutoff(k)
-    pair = _Pair(retrieved_embeddings, ground_truth_embeddings, embed)
+    pair = _QueryVectors(retrieved_embeddings, ground_truth_embeddings, embed)
     if not len(pair.retrieved) or not cutoff:
         return 0.0
     return float(precision_similarity(pair.view(), cutoff, threshold=similarity_threshold)[0])
 
 
 def recall_at_k_similarity(
-    retrieved_embeddings: Given,
-    ground_truth_embeddings: Given,
+    retrieved_embeddings: VectorsOrTexts,
+    ground_truth_embeddings: VectorsOrTexts,
     k: int,
     similarity_threshold: float = 0.8,
     *,
@@ -88,19 +88,20 @@ def recall_at_k_similarity(
     Parameters
     ----------
     retrieved_embeddings, ground_truth_embeddings, similarity_threshold, embed
-        As in `precision_at_k_similarity`. Equal truths all count, unlike in `recall_at_k_exact`.
+        As in `precision_at_k_similarity`. Equal truths count each time, unlike in
+        `recall_at_k_exact`.
     k : int
         How many results count.
 
     Returns
     -------
     float
-        Between 0 and 1; 0 where nothing was retrieved or `k` is 0.
+        Between 0 and 1; 0 if nothing was retrieved or `k` is 0.
 
     Raises
     ------
     DataError
-        If there is no truth, even where nothing was retrieved.
+        If there is no truth, even if nothing was retrieved.
 
     Examples
     --------
@@ -108,13 +109,13 @@ def recall_at_k_similarity(
     0.6666666666666666
     """
     cutoff = check_cutoff(k)
-    pair = _Pair(retrieved_embeddings, ground_truth_embeddings, embed)
+    pair = _QueryVectors(retrieved_embeddings, ground_truth_embeddings, embed)
     return float(recall_similarity(pair.view(), cutoff, threshold=similarity_threshold)[0])
 
 
 def f1_at_k_similarity(
-    retrieved_embeddings: Given,
-    ground_truth_embeddings: Given,
+    retrieved_embeddings: VectorsOrTexts,
+    ground_truth_embeddings: VectorsOrTexts,
     k: int,
     similarity_threshold: float = 0.8,
     *,
@@ -132,12 +133,12 @@ def f1_at_k_similarity(
     Returns
     -------
     float
-        Between 0 and 1; 0 where both are 0.
+        Between 0 and 1; 0 if both are 0.
 
     Raises
     ------
     DataError
-        If there is no truth, even where nothing was retrieved.
+        If there is no truth, even if nothing was retrieved.
 
     Examples
     --------
@@ -145,15 +146,15 @@ def f1_at_k_similarity(
     0.6666666666666666
     """
     cutoff = check_cutoff(k)
-    view = _Pair(retrieved_embeddings, ground_truth_embeddings, embed).view()
+    view = _QueryVectors(retrieved_embeddings, ground_truth_embeddings, embed).view()
     precision = precision_similarity(view, cutoff, threshold=similarity_threshold)
     recall = recall_similarity(view, cutoff, threshold=similarity_threshold)
     return harmonic_mean(float(precision[0]), float(recall[0]))
 
 
 def hybrid_log_rank_score_similarity(
-    retrieved_embeddings: Given,
-    ground_truth_embeddings: Given,
+    retrieved_embeddings: VectorsOrTexts,
+    ground_truth_embeddings: VectorsOrTexts,
     similarity_threshold: float = 0.8,
     gamma: float = 1.0,
     alpha: float = 0.5,
@@ -161,20 +162,20 @@ def hybrid_log_rank_score_similarity(
     normalized: bool = False,
     embed: Embed | None = None,
 ) -> float:
-    """The recall of near truths in the whole list, weighed with the first rank near each.
+    """The recall of near truths in the whole list, combined with the first rank near each of them.
 
     Parameters
     ----------
     retrieved_embeddings, ground_truth_embeddings, similarity_threshold, embed
-        As in `precision_at_k_similarity`. Equal truths all count.
+        As in `precision_at_k_similarity`. Equal truths count each time.
     gamma, alpha, normalized
         As in `hybrid_log_rank_score_exact`. One result may be near several truths, all at its rank;
-        a normalized sum beyond the best of a result a truth counts as 1.
+        a normalized sum above the highest value for one result per truth counts as 1.
 
     Returns
     -------
     float
-        Between 0 and 1; 0 where nothing was retrieved.
+        Between 0 and 1; 0 if nothing was retrieved.
 
     Raises
     ------
@@ -186,7 +187,7 @@ def hybrid_log_rank_score_similarity(
     >>> hybrid_log_rank_score_similarity([[1, 0], [0, 1]], [[1, 0], [0, 1]])
     0.75
     """
-    pair = _Pair(retrieved_embeddings, ground_truth_embeddings, embed)
+    pair = _QueryVectors(retrieved_embeddings, ground_truth_embeddings, embed)
     score = hybrid_log_rank_similarity(
         pair.view(),
         threshold=similarity_threshold,
@@ -197,27 +198,27 @@ def hybrid_log_rank_score_similarity(
     return float(score[0])
 
 
-class _Pair:
+class _QueryVectors:
     """The vectors of the results and of the truths of one query."""
 
     def __init__(
         self,
-        retrieved: Given,
-        truths: Given,
+        retrieved: VectorsOrTexts,
+        truths: VectorsOrTexts,
         embed: Embed | None,
     ) -> None:
         self.retrieved = _vectors(retrieved, embed, "retrieved_embeddings")
         self.truths = _vectors(truths, embed, "ground_truth_embeddings")
 
     def view(self) -> Similarities:
-        """Their cosines; raises where there is no truth."""
+        """Their cosines; an error if there is no truth."""
         if not len(self.truths):
-            raise DataError("ground_truth_embeddings is empty: there is nothing to find")
+            raise DataError("ground_truth_embeddings must have at least one vector; got none")
         return similarities([self.retrieved], [self.truths])
 
 
-def _vectors(things: Given, embed: Embed | None, name: str) -> Vectors:
+def _vectors(items: VectorsOrTexts, embed: Embed | None, name: str) -> Vectors:
     if embed is None:
-        return as_rows(things, name)
-    texts = check_list(name, cast("Sequence[str]", things))
+        return as_rows(items, name)
+    texts = check_list(name, cast("Sequence[str]", items))
     return as_rows(embed(texts) if texts else [], name)

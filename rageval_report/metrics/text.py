@@ -1,7 +1,6 @@
-"""Answers compared with references word for word: exact match and token F1.
+"""Metrics that compare answers with references word for word: exact match and token F1.
 
-Nothing beyond NumPy is needed here; BLEU, chrF and ROUGE stand in `bleu` and `rouge`, with the
-extra ``text``.
+They need only NumPy; BLEU, chrF and ROUGE are in `bleu` and `rouge` and need the extra ``text``.
 """
 
 from __future__ import annotations
@@ -10,15 +9,16 @@ import re
 import string
 from collections import Counter
 
-from rageval_report.metrics.answers import Answers, Floats, Tokenizer
+from rageval_report.metrics.answers import Answers, Tokenizer
 from rageval_report.rankings.checks import refuse_cutoff
+from rageval_report.types import FloatArray
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]+")  # faster than str.translate
 
 
-def squad_normalised(text: str) -> str:
-    """A text in lower case, without ASCII punctuation, English articles and surplus blanks.
+def normalise_squad(text: str) -> str:
+    """A text in lower case, without ASCII punctuation, English articles and extra blanks.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ def squad_normalised(text: str) -> str:
 
     Examples
     --------
-    >>> squad_normalised("  The Duke, an  heir of A. Normandy!")
+    >>> normalise_squad("  The Duke, an  heir of A. Normandy!")
     'duke heir of normandy'
     """
     bare = _PUNCTUATION.sub("", text.lower())
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
-def exact_match(answers: Answers, k: int | None = None) -> Floats:
+def exact_match(answers: Answers, k: int | None = None) -> FloatArray:
     """Whether the answer equals a reference, letter by letter.
 
     Parameters
@@ -50,16 +50,16 @@ def exact_match(answers: Answers, k: int | None = None) -> Floats:
     answers : Answers
         Answers and references.
     k : None
-        There is no ranking to cut.
+        Not used: there is no ranking to cut.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        0 or 1; NaN where there is no answer or no reference.
+        0 or 1; NaN if there is no answer or no reference.
 
     See Also
     --------
-    exact_match_squad : The same, after SQuAD's normalisation.
+    exact_match_squad : The same after the normalisation of SQuAD.
 
     Examples
     --------
@@ -70,23 +70,23 @@ def exact_match(answers: Answers, k: int | None = None) -> Floats:
     return answers.best([answer == reference for answer, reference in answers.pairs])
 
 
-def exact_match_squad(answers: Answers, k: int | None = None) -> Floats:
-    """Whether the answer equals a reference after SQuAD's normalisation of both.
+def exact_match_squad(answers: Answers, k: int | None = None) -> FloatArray:
+    """Whether the answer equals a reference after both are normalised as in SQuAD.
 
-    A question without an answer has the empty text for a reference, and is answered rightly by the
-    empty text.
+    The reference of a question without an answer is the empty text, and the empty text is its right
+    answer.
 
     Parameters
     ----------
     answers : Answers
         Answers and references.
     k : None
-        There is no ranking to cut.
+        Not used: there is no ranking to cut.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        0 or 1; NaN where there is no answer or no reference.
+        0 or 1; NaN if there is no answer or no reference.
 
     References
     ----------
@@ -98,33 +98,33 @@ def exact_match_squad(answers: Answers, k: int | None = None) -> Floats:
     array([1., 1.])
     """
     refuse_cutoff("exact_match_squad", k)
-    bare = squad_normalised
+    bare = normalise_squad
     return answers.best([bare(answer) == bare(reference) for answer, reference in answers.pairs])
 
 
 def token_f1(
     answers: Answers, k: int | None = None, *, tokenizer: Tokenizer | None = None
-) -> Floats:
+) -> FloatArray:
     """The harmonic mean of the shares of tokens that answer and reference have in common.
 
-    Tokens count as often as they stand in both. Where either text has no token the score is 1 if
-    neither has one, else 0.
+    Tokens count as often as they appear in both. If a text has no token, the score is 1 if neither
+    has one, otherwise 0.
 
     Parameters
     ----------
     answers : Answers
-        Answers and references; of several references the one that gives most counts.
+        Answers and references; of several references the best one counts.
     k : None
-        There is no ranking to cut.
+        Not used: there is no ranking to cut.
     tokenizer : callable, optional
-        Cuts a text into tokens; words after SQuAD's normalisation where none is given. Scripts
-        without blanks need one, as `rageval_report.metrics.tokens.characters_or_words`: else a
-        sentence is one token.
+        A function that cuts a text into tokens; words after the normalisation of SQuAD if omitted.
+        Scripts without blanks need one, such as
+        `rageval_report.metrics.tokens.characters_or_words`: otherwise a sentence is one token.
 
     Returns
     -------
     ndarray of shape (n_queries,)
-        Between 0 and 1; NaN where there is no answer or no reference.
+        Between 0 and 1; NaN if there is no answer or no reference.
 
     References
     ----------
@@ -132,7 +132,7 @@ def token_f1(
 
     Examples
     --------
-    Two of three words of the answer are right, and both words of the reference are there.
+    Two of the three words of the answer are right, and both words of the reference appear.
 
     >>> token_f1(Answers(["the old city Rome"], [["City of Rome", "city, Rome"]]))
     array([0.8])
@@ -146,7 +146,7 @@ def token_f1(
 
 
 def _squad_tokens(text: str) -> list[str]:
-    return squad_normalised(text).split()
+    return normalise_squad(text).split()
 
 
 def _overlap_f1(answer: Counter[str], reference: Counter[str]) -> float:

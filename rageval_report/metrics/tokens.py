@@ -1,4 +1,4 @@
-"""Tokens of texts in scripts that put no blanks between words."""
+"""Tokens of texts in scripts without blanks between words."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
 def characters_or_words(text: str) -> list[str]:
-    """The tokens of a text: characters of scripts without blanks, else words, in lower case.
+    """The tokens of a text: characters of scripts without blanks, otherwise words, in lower case.
 
     A tokenizer for `token_f1`, ROUGE and BLEU. By default a Japanese or Thai sentence is one token
-    to `token_f1` and BLEU and none at all to ROUGE, so that only equal sentences score above 0.
+    for `token_f1` and BLEU and no token for ROUGE, so that only equal sentences score above 0.
 
     Parameters
     ----------
     text : str
-        Any text; punctuation belongs to no token.
+        Any text; punctuation is not part of any token.
 
     Returns
     -------

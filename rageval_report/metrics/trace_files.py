@@ -1,8 +1,8 @@
-"""Gold sets and traces in JSON Lines: read, checked, every fault with its file, line and field."""
+"""Gold sets and traces in JSON Lines; every error names the file, the line and the field."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,31 +11,31 @@ from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 
-Rows = str | Path | Iterable[Mapping[str, Any]]
-"""A JSON Lines file, gzipped or not, "-" for standard input; or the objects themselves."""
+TraceSource = str | Path | Iterable[Mapping[str, Any]]
+"""A JSON Lines file, gzipped or not, "-" for standard input; or a list of the objects."""
 
 _QIDS = ("qid", "q_id")
 _RETRIEVED, _ANSWER = "retrieved_ids", "answer_json"
-_TOLD = (_RETRIEVED, f"{_ANSWER}.claim", f"{_ANSWER}.citations")
-_SHOWN = 60
+_FIELDS = (_RETRIEVED, f"{_ANSWER}.claim", f"{_ANSWER}.citations")
+_MOST_CHARACTERS = 60  # of a value in a message
 
 
 @dataclass(frozen=True)
 class GoldItem:
-    """What is right for one question.
+    """The gold of one question.
 
     Parameters
     ----------
     qid : str
-        The question's id.
+        The id of the question.
     question : str
-        Its text; empty where not given.
+        Its text; empty if missing.
     answerable : bool
-        Whether it has an answer at all.
+        Whether it has an answer.
     substrings : tuple of str
-        Texts of which the claim should hold one.
+        Texts, one of which the claim should contain.
     citations : tuple of str
-        Ids of which the answer should cite one.
+        Ids, one of which the answer should cite.
     """
 
     qid: str
@@ -47,16 +47,16 @@ class GoldItem:
 
 @dataclass(frozen=True)
 class TraceItem:
-    """What the pipeline did with one question.
+    """What the pipeline retrieved and answered for one question.
 
     Parameters
     ----------
     qid : str
-        The question's id.
+        The id of the question.
     retrieved : tuple of str
         The retrieved ids in order.
     claim : str
-        The answer, without blanks around it.
+        The answer, without surrounding blanks.
     citations : tuple of str
         The ids that it cites.
     """
@@ -68,21 +68,21 @@ class TraceItem:
 
 
 @dataclass(frozen=True)
-class Traces:
-    """The traces by question, and which lines gave none.
+class TraceFile:
+    """The traces by question, and what was wrong with some lines.
 
     Parameters
     ----------
     by_qid : dict of str to TraceItem
         The last trace of each question.
     n_without_qid : int
-        Lines without an id, which are ignored.
+        The number of lines without an id, which are ignored.
     repeated : tuple of str
         Questions with several traces.
     bare : tuple of str
         Questions whose trace has neither ``retrieved_ids`` nor ``answer_json``.
     absent : tuple of str
-        The fields that no trace has, as ``answer_json.citations``.
+        The fields that no trace has, such as ``answer_json.citations``.
     """
 
     by_qid: dict[str, TraceItem]
@@ -93,8 +93,8 @@ class Traces:
 
 
 @dataclass(frozen=True)
-class _Line:
-    """One object and where it stands."""
+class _ObjectLine:
+    """One object and its place in the file."""
 
     content: Mapping[str, Any]
     number: int
@@ -105,71 +105,71 @@ class _Line:
             return ReaderError(message, self.path, self.number)
         return DataError(f"item {self.number}: {message}")
 
-    def wrong(self, field: str, expected: str, found: object) -> DataError:
-        shown = repr(found)
-        shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
-        return self.error(f"field {field!r} must be {expected}; got {shown}")
+    def type_error(self, field: str, expected: str, value: object) -> DataError:
+        text = repr(value)
+        text = text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 3] + "..."
+        return self.error(f"field {field!r} must be {expected}; got {text}")
 
-    def inner(self, field: str) -> _Line:
-        """The object in a field; an empty one where it is missing or null."""
-        found = self.content.get(field)
-        if found is not None and not isinstance(found, Mapping):
-            raise self.wrong(field, "an object", found)
-        return _Line(found or {}, self.number, self.path)
+    def inner(self, field: str) -> _ObjectLine:
+        """The object in a field; an empty one if the field is missing or null."""
+        value = self.content.get(field)
+        if value is not None and not isinstance(value, Mapping):
+            raise self.type_error(field, "an object", value)
+        return _ObjectLine(value or {}, self.number, self.path)
 
     def text(self, field: str) -> str:
-        found = self.content.get(field)
-        if found is not None and not isinstance(found, str):
-            raise self.wrong(field, "a text", found)
-        return found or ""
+        value = self.content.get(field)
+        if value is not None and not isinstance(value, str):
+            raise self.type_error(field, "a text", value)
+        return value or ""
 
     def qid(self) -> str | None:
         for field in _QIDS:
-            found = self.content.get(field)
-            if found is None or found == "":
+            value = self.content.get(field)
+            if value is None or value == "":
                 continue
-            if not _is_id(found):
-                raise self.wrong(field, "a text or a whole number", found)
-            return str(found)
+            if not _is_id(value):
+                raise self.type_error(field, "a text or an integer", value)
+            return str(value)
         return None
 
-    def told(self) -> set[str]:
-        """Which of the fields of a trace are there."""
+    def fields(self) -> set[str]:
+        """The fields of a trace that are present."""
         answer = self.content.get(_ANSWER) or {}
         return {*self.content, *(f"{_ANSWER}.{name}" for name in answer)}
 
     def texts(self, field: str) -> tuple[str, ...]:
-        """The texts in a list; none where it is missing or null."""
-        return tuple(self._list(field, lambda one: isinstance(one, str), "texts"))
+        """The texts in a list; none if the field is missing or null."""
+        return tuple(self._list(field, lambda item: isinstance(item, str), "texts"))
 
     def ids(self, field: str) -> tuple[str, ...]:
-        """The ids in a list, as texts; none where it is missing or null."""
+        """The ids in a list, as texts; none if the field is missing or null."""
         return tuple(map(str, self._list(field, _is_id, "ids")))
 
-    def _list(self, field: str, is_right: Any, what: str) -> list[Any]:
-        found = self.content.get(field)
-        if found is None:
+    def _list(self, field: str, is_valid: Callable[[object], bool], what: str) -> list[Any]:
+        items = self.content.get(field)
+        if items is None:
             return []
-        if not isinstance(found, list | tuple):
-            raise self.wrong(field, f"a list of {what}", found)
-        for place, one in enumerate(found):
-            if not is_right(one):
-                raise self.wrong(f"{field}[{place}]", f"one of the {what} of a list", one)
-        return list(found)
+        if not isinstance(items, list | tuple):
+            raise self.type_error(field, f"a list of {what}", items)
+        for place, item in enumerate(items):
+            if not is_valid(item):
+                raise self.type_error(f"{field}[{place}]", f"one of the {what} of a list", item)
+        return list(items)
 
 
-def _is_id(found: object) -> bool:
-    return isinstance(found, str) or (isinstance(found, int) and not isinstance(found, bool))
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
 
 
-def read_gold(source: Rows) -> dict[str, GoldItem]:
+def read_gold(source: TraceSource) -> dict[str, GoldItem]:
     """Read a gold set.
 
     Parameters
     ----------
     source : path, or iterable of mappings
         A JSON Lines file, gzipped or not ("-" is standard input), or its objects:
-        ``qid``, ``answerable`` (true or false), and where they are known ``question``,
+        ``qid``, ``answerable`` (true or false), and if known ``question``,
         ``gold_claim_substr``, ``gold_citations``. Other fields are ignored.
 
     Returns
@@ -180,8 +180,8 @@ def read_gold(source: Rows) -> dict[str, GoldItem]:
     Raises
     ------
     ReaderError
-        If a line is broken, no object, has a field of the wrong type, or the id of another line:
-        file, line and field. A `DataError` with the item's number where no file was given.
+        If a line is not a JSON object, has a field of the wrong type, or the id of another line:
+        file, line and field. A `DataError` with the number of the item if there is no file.
 
     Examples
     --------
@@ -189,25 +189,25 @@ def read_gold(source: Rows) -> dict[str, GoldItem]:
     >>> gold["a"].citations
     ('p1#2',)
     """
-    found: dict[str, GoldItem] = {}
+    items: dict[str, GoldItem] = {}
     lines: dict[str, int] = {}
     for line in _lines(source):
         item = _gold_item(line)
-        if item.qid in found:
+        if item.qid in items:
             raise line.error(
-                f"field 'qid' must be unique; {item.qid!r} stands at {lines[item.qid]} already"
+                f"field 'qid' must be unique; {item.qid!r} is already at {lines[item.qid]}"
             )
-        found[item.qid], lines[item.qid] = item, line.number
-    return found
+        items[item.qid], lines[item.qid] = item, line.number
+    return items
 
 
-def _gold_item(line: _Line) -> GoldItem:
+def _gold_item(line: _ObjectLine) -> GoldItem:
     qid = line.qid()
     if qid is None:
         raise line.error("field 'qid' is missing: a gold question needs an id")
     answerable = line.content.get("answerable")
     if not isinstance(answerable, bool):
-        raise line.wrong("answerable", "true or false", answerable)
+        raise line.type_error("answerable", "true or false", answerable)
     return GoldItem(
         qid,
         line.text("question"),
@@ -217,23 +217,23 @@ def _gold_item(line: _Line) -> GoldItem:
     )
 
 
-def read_traces(source: Rows) -> Traces:
-    """Read what a pipeline did; of several traces of a question the last one holds.
+def read_traces(source: TraceSource) -> TraceFile:
+    """Read the traces of a pipeline; of several traces of a question the last one counts.
 
     Parameters
     ----------
     source : path, or iterable of mappings
         A JSON Lines file, gzipped or not ("-" is standard input), or its objects:
         ``qid`` (or ``q_id``), ``retrieved_ids``, and ``answer_json`` with ``claim`` and
-        ``citations``. Objects without an id are counted and left out; missing and null fields are
+        ``citations``. Objects without an id are counted and left out; a missing or null field is
         empty.
 
     Raises
     ------
     ReaderError
-        If a line is broken, no object, or has a field of the wrong type: file, line and field; or
+        If a line is not a JSON object, or has a field of the wrong type: file, line and field; or
         if no trace has ``retrieved_ids`` or ``answer_json``: the keys that it has. A `DataError`
-        with the item's number where no file was given.
+        with the number of the item if there is no file.
 
     Examples
     --------
@@ -242,8 +242,8 @@ def read_traces(source: Rows) -> Traces:
     """
     by_qid: dict[str, TraceItem] = {}
     repeated: dict[str, None] = {}
-    bare: dict[str, _Line] = {}
-    told: set[str] = set()
+    bare: dict[str, _ObjectLine] = {}
+    present: set[str] = set()
     n_without = 0
     for line in _lines(source):
         qid = line.qid()
@@ -253,43 +253,43 @@ def read_traces(source: Rows) -> Traces:
         if qid in by_qid:
             repeated[qid] = None
         by_qid[qid] = _trace_item(qid, line)
-        told |= line.told()
+        present |= line.fields()
         bare.pop(qid, None)
         if not {_RETRIEVED, _ANSWER} & line.content.keys():
             bare[qid] = line
     if by_qid and len(bare) == len(by_qid):
-        raise _of_another_shape(next(iter(bare.values())))
-    absent = tuple(field for field in _TOLD if field not in told) if by_qid else ()
-    return Traces(by_qid, n_without, tuple(repeated), tuple(bare), absent)
+        raise _shape_error(next(iter(bare.values())))
+    absent = tuple(field for field in _FIELDS if field not in present) if by_qid else ()
+    return TraceFile(by_qid, n_without, tuple(repeated), tuple(bare), absent)
 
 
-def _trace_item(qid: str, line: _Line) -> TraceItem:
+def _trace_item(qid: str, line: _ObjectLine) -> TraceItem:
     answer = line.inner(_ANSWER)
     return TraceItem(
         qid, line.ids(_RETRIEVED), answer.text("claim").strip(), answer.ids("citations")
     )
 
 
-def _of_another_shape(line: _Line) -> DataError:
+def _shape_error(line: _ObjectLine) -> DataError:
     return line.error(
-        f"expected {_RETRIEVED!r}, a list of ids, and {_ANSWER!r}, an object with 'claim' and "
-        f"'citations', in a trace; found the keys {named(line.content, 12)}. Rename them"
+        f"a trace must have {_RETRIEVED!r}, a list of ids, and {_ANSWER!r}, an object with 'claim' "
+        f"and 'citations'; got the keys {named(line.content, 12)}: rename them"
     )
 
 
 # -- lines
 
 
-def _lines(source: Rows) -> Iterator[_Line]:
+def _lines(source: TraceSource) -> Iterator[_ObjectLine]:
     if isinstance(source, str | Path):
         file = Source(source, encoding="utf-8")
-        yield from (_Line(found, number, file.name) for number, found in json_objects(file))
+        yield from (_ObjectLine(row, number, file.name) for number, row in json_objects(file))
         return
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
         raise DataError(
-            f"expected a path or a list of one mapping a question; got {type(source).__name__}"
+            f"expected a path or a list with one mapping per question; got {type(source).__name__}"
         )
     for number, content in enumerate(source, 1):
         if not isinstance(content, Mapping):
             raise DataError(f"item {number}: expected a mapping; got {type(content).__name__}")
-        yield _Line(content, number, None)
+        yield _ObjectLine(content, number, None)

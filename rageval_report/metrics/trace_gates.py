@@ -1,4 +1,4 @@
-"""The gates of the gold and trace scorer: which figures may be asked for, and whether they hold."""
+"""The gates of the gold and trace scorer: the figures that they test, and whether they hold."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -16,8 +15,8 @@ DEFAULT_GATES = "precision=0.80,chr=0.75,under=0.05,over=0.10"
 
 
 @dataclass(frozen=True)
-class Gate:
-    """A figure that a gate may ask for.
+class TraceGate:
+    """A figure that a gate can test.
 
     Parameters
     ----------
@@ -26,9 +25,9 @@ class Gate:
     column : str
         Its column among the scores: the figure is the column's mean.
     at_least : bool
-        Whether the figure must reach the threshold, or may not exceed it.
+        Whether the figure must be at least the threshold, or at most.
     by_convention : float
-        What the figure is where no question is of its kind.
+        The value of the figure if it applies to no question.
     """
 
     figure: str
@@ -37,61 +36,61 @@ class Gate:
     by_convention: float
 
     def column_at(self, k: int) -> str:
-        """The column where the cutoff of the recall is `k`."""
+        """The column, if the cutoff of the recall is `k`."""
         return f"{self.column}@{k}" if self.figure == "recall@k" else self.column
 
 
-GATES: dict[str, Gate] = {
-    "precision": Gate("precision", "answered_precision", True, 1.0),
-    "chr": Gate("chr", "answered_citation_hit", True, 1.0),
-    "under": Gate("under_refusal", "hallucinated_answer", False, 0.0),
-    "over": Gate("over_refusal", "false_refusal", False, 0.0),
-    "recall": Gate("recall@k", "full_recall", True, 0.0),
+GATES: dict[str, TraceGate] = {
+    "precision": TraceGate("precision", "answered_precision", True, 1.0),
+    "chr": TraceGate("chr", "answered_citation_hit", True, 1.0),
+    "under": TraceGate("under_refusal", "hallucinated_answer", False, 0.0),
+    "over": TraceGate("over_refusal", "false_refusal", False, 0.0),
+    "recall": TraceGate("recall@k", "full_recall", True, 0.0),
 }
-"""The figures by the names under which gates ask for them."""
+"""The figures by the names of their gates."""
 
 _OTHER_NAMES = {gate.figure: name for name, gate in GATES.items()}
 
 
-def parsed_gates(gates: str | Mapping[str, float] | None) -> dict[str, float]:
-    """The thresholds by gate; blanks and the figures' own names are understood.
+def parse_gates(gates: str | Mapping[str, float] | None) -> dict[str, float]:
+    """The thresholds by gate; blanks and the names of the figures are accepted.
 
     Raises
     ------
     DataError
-        If a threshold is no number from 0 to 1, or a gate stands there twice.
+        If a threshold is not a number between 0 and 1, or a gate appears twice.
     UnknownNameError
-        If there is no such gate.
+        If a gate is not known.
 
     Examples
     --------
-    >>> parsed_gates(" precision = 0.8, under_refusal=0.05,")
+    >>> parse_gates(" precision = 0.8, under_refusal=0.05,")
     {'precision': 0.8, 'under': 0.05}
     """
-    found: dict[str, float] = {}
+    thresholds: dict[str, float] = {}
     for name, value in _gate_pairs(gates):
         key = re.sub(r"@\d+$", "@k", name.strip().lower())
         key = _OTHER_NAMES.get(key, key)
         if key not in GATES:
             raise UnknownNameError("gate", name.strip(), GATES)
-        if key in found:
-            raise DataError(f"the gate {key!r} stands there twice; give it one threshold")
-        found[key] = _threshold(key, value)
-    return found
+        if key in thresholds:
+            raise DataError(f"the gate {key!r} appears twice; give it one threshold")
+        thresholds[key] = _threshold(key, value)
+    return thresholds
 
 
-def _gate_pairs(gates: str | Mapping[str, Any] | None) -> list[tuple[str, Any]]:
+def _gate_pairs(gates: str | Mapping[str, float] | None) -> list[tuple[str, str | float]]:
     if gates is None:
         return []
     if isinstance(gates, Mapping):
         return [(str(name), value) for name, value in gates.items()]
     if not isinstance(gates, str):
-        raise DataError(f'gates must be a text, as "precision=0.80", or a mapping; got {gates!r}')
+        raise DataError(f'gates must be a text like "precision=0.80" or a mapping; got {gates!r}')
     parts = [part.partition("=") for part in gates.split(",") if part.strip()]
     return [(name, value) for name, _, value in parts]
 
 
-def _threshold(name: str, value: Any) -> float:
+def _threshold(name: str, value: str | float) -> float:
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
@@ -99,19 +98,19 @@ def _threshold(name: str, value: Any) -> float:
     if 0.0 <= number <= 1.0:
         return number
     raise DataError(
-        f"the threshold of {name!r} must be a number from 0 to 1, as 0.8; got {value!r}"
+        f"the threshold of {name!r} must be a number between 0 and 1, such as 0.8; got {value!r}"
     )
 
 
 def gate_table(
     thresholds: Mapping[str, float], figures: Mapping[str, float], scores: pd.DataFrame, k: int
 ) -> pd.DataFrame:
-    """A row a gate: what it asks for, what was found, and whether it holds.
+    """One row per gate: its threshold, the value of the figure, and whether it holds.
 
     Parameters
     ----------
     thresholds : mapping of str to float
-        As `parsed_gates` gives them.
+        As `parse_gates` returns them.
     figures : mapping of str to float
         The figures, unrounded; a gate on NaN does not hold.
     scores : DataFrame
@@ -122,7 +121,7 @@ def gate_table(
     rows = []
     for name, threshold in thresholds.items():
         gate, value = GATES[name], figures[GATES[name].figure]
-        passed = value >= threshold if gate.at_least else value <= threshold  # never for NaN
+        passed = value >= threshold if gate.at_least else value <= threshold  # False for NaN
         n = int(scores[gate.column_at(k)].notna().sum())
         rule = ">=" if gate.at_least else "<="
         rows.append((name, gate.figure, rule, threshold, value, n, passed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,16 @@ import pandas as pd
 
 from rageval_report.errors import DataError, GateError
 from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.metrics.trace_files import TraceSource
 from rageval_report.metrics.trace_gates import DEFAULT_GATES
-from rageval_report.metrics.traces import Missing, TraceScores, Undefined, score_gold_and_traces
+from rageval_report.metrics.traces import (
+    MissingTraces,
+    TraceScores,
+    UndefinedFigures,
+    score_gold_and_traces,
+)
 from rageval_report.results import Result
 from rageval_report.scoring.evaluations import build_evaluation
-
-Rows = str | Path | Iterable[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,13 +84,13 @@ class TraceResult(Result):
 
 
 def score_traces(
-    gold: Rows,
-    trace: Rows,
+    gold: TraceSource,
+    trace: TraceSource,
     k: int = 5,
     gates: str | Mapping[str, float] | None = None,
     *,
-    missing: Missing = "answered",
-    undefined: Undefined = "convention",
+    missing: MissingTraces = "answered",
+    undefined: UndefinedFigures = "convention",
     refusal_pattern: str | None = None,
     name: str | None = None,
 ) -> TraceResult:

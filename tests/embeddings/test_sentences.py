@@ -68,7 +68,7 @@ def test_no_texts_do_not_trouble_the_model(library):
 
 
 def test_a_model_that_gives_no_numbers_is_told(library):
-    with pytest.raises(DataError, match="the vector of text 0 holds NaN"):
+    with pytest.raises(DataError, match="the vector of text 0 has NaN"):
         sentence_transformer("toy", encode={"prompt_name": "nonsense"})(["a"])
 
 
@@ -78,7 +78,7 @@ def test_a_model_that_is_not_there_is_told(library):
 
 
 def test_a_batch_of_none_is_refused(library):
-    with pytest.raises(DataError, match="batch_size must be at least 1; got 0"):
+    with pytest.raises(DataError, match="batch_size must be an integer >= 1; got 0"):
         sentence_transformer("toy", batch_size=0)
 
 

@@ -34,7 +34,7 @@ def test_answers_and_references_of_different_lengths_raise():
 
 
 def test_one_text_for_references_raises():
-    with pytest.raises(DataError, match="the references of row 1 are one text, 'Rome'"):
+    with pytest.raises(DataError, match="references of row 1 must be a list; got the text 'Rome'"):
         Answers(["a", "b"], [["a"], "Rome"])
 
 

@@ -93,7 +93,7 @@ def test_the_score_of_a_query_is_the_mean_over_truths_of_the_best_chunk():
 def test_a_query_without_results_is_zero_and_without_truths_raises():
     assert corpus_bleu_score([], ["a"]) == 0.0
     for chunks in ([], ["a"]):
-        with pytest.raises(ValueError, match="ground_truth_chunks is empty"):
+        with pytest.raises(ValueError, match="ground_truth_chunks must have at least one"):
             corpus_bleu_score(chunks, [])
 
 

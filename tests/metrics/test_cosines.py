@@ -12,7 +12,7 @@ from rageval_report.metrics.cosines import (
     answer_similarities,
     as_rows,
     cosines,
-    embedded,
+    embed_lists,
     similarities,
     similarities_of_texts,
 )
@@ -109,7 +109,7 @@ def test_what_is_no_table_of_numbers_raises(given):
 
 @pytest.mark.parametrize("bad", [[1.0, np.nan], [1.0, np.inf], [np.inf, -np.inf], [1e200, 1.0]])
 def test_a_vector_that_is_not_finite_raises(bad):
-    with pytest.raises(DataError, match="NaN, infinity or numbers too large"):
+    with pytest.raises(DataError, match="must be finite and small enough to multiply"):
         similarities([[bad]], [[[1.0, 1.0]]])
 
 
@@ -130,7 +130,7 @@ def test_each_different_text_is_embedded_once_in_batches():
         asked.append(texts)
         return letters(texts)
 
-    rows = embedded([["a", "b"], None, ["b", "c"], []], embed, batch_size=2)
+    rows = embed_lists([["a", "b"], None, ["b", "c"], []], embed, batch_size=2)
     assert asked == [["a", "b"], ["c"]]
     assert rows[1] is None
     assert rows[2].tolist() == letters(["b", "c"])
@@ -138,8 +138,8 @@ def test_each_different_text_is_embedded_once_in_batches():
 
 
 def test_an_embedding_that_loses_a_text_raises():
-    with pytest.raises(DataError, match="it gave 1 for 2"):
-        embedded([["a", "b"]], lambda texts: [[1.0]])
+    with pytest.raises(DataError, match="one row per text; got 1 for 2"):
+        embed_lists([["a", "b"]], lambda texts: [[1.0]])
 
 
 def test_texts_have_the_cosines_of_their_vectors():

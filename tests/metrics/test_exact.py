@@ -45,7 +45,7 @@ def test_nothing_retrieved_is_zero_even_without_truths(function):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_results_without_truths_raise(function):
-    with pytest.raises(ValueError, match="ground_truth_chunks is empty"):
+    with pytest.raises(ValueError, match="ground_truth_chunks must have at least one"):
         function(["a"], [], 1)
 
 

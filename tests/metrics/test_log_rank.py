@@ -45,7 +45,7 @@ def test_an_endless_gamma_leaves_the_first_rank_alone():
 
 @pytest.mark.parametrize(("rank", "n"), [(0, 3), (4, 3), (-1, 3), (1, 0)])
 def test_a_rank_out_of_the_list_raises(rank, n):
-    with pytest.raises(ValueError, match="rank must be one of the ranks 1 to n"):
+    with pytest.raises(ValueError, match="rank must be an integer from 1 to n"):
         log_rank_score(rank, n)
 
 
@@ -91,7 +91,7 @@ def test_nothing_retrieved_is_zero():
 
 @pytest.mark.parametrize("retrieved", [[], ["a"]])
 def test_no_truth_raises_even_where_nothing_was_retrieved(retrieved):
-    with pytest.raises(ValueError, match="ground_truth_chunks is empty"):
+    with pytest.raises(ValueError, match="ground_truth_chunks must have at least one"):
         hybrid_log_rank_score_exact(retrieved, [])
 
 

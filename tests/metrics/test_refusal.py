@@ -100,12 +100,12 @@ def test_a_list_of_ones_own_replaces_the_phrases_and_an_empty_one_looks_for_none
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"phrases": "not found"}, r"phrases must be a list; got one text: \['not found'\]"),
-        ({"phrases": ["a", " "]}, r"must be a text that is not blank; got ' '"),
-        ({"phrases": [3]}, r"must be a text that is not blank; got 3"),
-        ({"pattern": "("}, r"'\(' is no regular expression"),
-        ({"reach": 0}, r"reach must be a number of characters from 1 upwards; got 0"),
-        ({"longest": True}, r"longest must be a number of characters"),
+        ({"phrases": "not found"}, r"phrases must be a list; got one text: write \['not found'\]"),
+        ({"phrases": ["a", " "]}, r"must be texts that are not blank; got ' '"),
+        ({"phrases": [3]}, r"must be texts that are not blank; got 3"),
+        ({"pattern": "("}, r"must be a regular expression; got '\('"),
+        ({"reach": 0}, r"reach must be an integer >= 1, .*; got 0"),
+        ({"longest": True}, r"longest must be an integer >= 1"),
     ],
 )
 def test_a_rule_that_makes_no_sense_is_refused(options, told):

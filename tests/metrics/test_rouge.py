@@ -63,7 +63,7 @@ def some_texts(n, seed):
 
 def test_pairs_keep_their_figures_over_the_borders_of_blocks(monkeypatch):
     texts, references = some_texts(100, 0), some_texts(100, 1)
-    monkeypatch.setattr(overlap, "_PAIRS_A_BLOCK", 7)
+    monkeypatch.setattr(overlap, "_PAIRS_PER_BLOCK", 7)
     assert ours(texts, references) == told(texts, references, stem=True)
 
 
@@ -131,7 +131,7 @@ def test_a_query_without_results_is_zero_even_without_truths():
 
 
 def test_results_without_truths_raise():
-    with pytest.raises(ValueError, match="ground_truth_chunks is empty"):
+    with pytest.raises(ValueError, match="ground_truth_chunks must have at least one"):
         corpus_rouge_scores(["a"], [])
 
 
@@ -150,7 +150,7 @@ def test_a_metric_is_the_best_f_measure_over_the_references(metric, name):
 
 
 def test_sides_of_unequal_length_raise():
-    with pytest.raises(DataError, match="compared one by one; got 1 and 2"):
+    with pytest.raises(DataError, match="must have one length; got 1 and 2"):
         rouge_scores(["a"], ["a", "b"])
 
 

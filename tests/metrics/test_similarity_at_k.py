@@ -70,13 +70,13 @@ def test_precision_without_truths_is_zero_where_nothing_was_retrieved():
     ],
 )
 def test_no_truth_raises(function, retrieved):
-    with pytest.raises(ValueError, match="ground_truth_embeddings is empty"):
+    with pytest.raises(ValueError, match="ground_truth_embeddings must have at least one"):
         function(retrieved, [], 1)
 
 
 @pytest.mark.parametrize("retrieved", [[A], []])
 def test_the_hybrid_score_without_truths_raises(retrieved):
-    with pytest.raises(ValueError, match="ground_truth_embeddings is empty"):
+    with pytest.raises(ValueError, match="ground_truth_embeddings must have at least one"):
         hybrid_log_rank_score_similarity(retrieved, [])
 
 

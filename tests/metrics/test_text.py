@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
 from rageval_report.metrics.answers import Answers
-from rageval_report.metrics.text import exact_match, exact_match_squad, squad_normalised, token_f1
+from rageval_report.metrics.text import exact_match, exact_match_squad, normalise_squad, token_f1
 from rageval_report.metrics.tokens import characters_or_words
 
 METRICS = (exact_match, exact_match_squad, token_f1)
@@ -28,7 +28,7 @@ def squad(folder, system):
         for question in paragraph["qas"]
     ]
     texts = [[answer["text"] for answer in question["answers"]] for question in asked]
-    references = [[text for text in some if squad_normalised(text)] or [""] for some in texts]
+    references = [[text for text in some if normalise_squad(text)] or [""] for some in texts]
     answers = Answers([said[question["id"]] for question in asked], references)
     return answers, np.array([bool(some) for some in texts])
 
@@ -49,7 +49,7 @@ def test_squad_figures_are_the_official_ones(
 
 
 def test_normalising_drops_case_punctuation_articles_and_surplus_blanks():
-    assert squad_normalised(" The  U.S. Theory,\tan A! ") == "us theory"
+    assert normalise_squad(" The  U.S. Theory,\tan A! ") == "us theory"
 
 
 def test_an_exact_match_is_letter_by_letter():

@@ -8,7 +8,7 @@ from typing import Any
 
 from rageval_report.errors import DataError
 from rageval_report.judges import Rubric, read_rubric
-from rageval_report.metrics.performance import checked_prices
+from rageval_report.metrics.performance import check_prices
 
 _RUBRIC_FILES = (".yaml", ".yml", ".json", ".toml")
 
@@ -70,7 +70,7 @@ class JudgeSection:
             raise DataError(f"judge.max_retries must be at least 0; got {self.max_retries}")
         if self.prices:
             try:
-                checked_prices(self.prices)
+                check_prices(self.prices)
             except DataError as exc:
                 raise DataError(f"judge.prices: {exc}") from exc
 
