@@ -1,8 +1,8 @@
 """The example data: two invented pipelines that answered the same questions.
 
 A keyword search (``bm25``) and its successor (``hybrid``), 200 queries each about the services of
-an invented island's council, eight metrics, some scores missing, two queries in one run only.
-Written by ``benchmarks/make_demo_data.py``; no pipeline ran, no person or company is meant.
+an invented island's council, eight metrics, some scores missing, two queries only in one of them.
+Written by ``benchmarks/make_demo_data.py``; no pipeline was run, and no person or company is meant.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ def demo_evaluations() -> tuple[RAGPipelineEvaluation, RAGPipelineEvaluation]:
     >>> baseline
     RAGPipelineEvaluation('bm25', 200 queries, 8 metrics)
     """
-    baseline, candidate = (_loaded(name) for name in _NAMES)
+    baseline, candidate = (_load_evaluation(name) for name in _NAMES)
     return baseline, candidate
 
 
-def _loaded(name: str) -> RAGPipelineEvaluation:
+def _load_evaluation(name: str) -> RAGPipelineEvaluation:
     with resources.as_file(_DATA / f"{name}.csv") as path:
         return RAGPipelineEvaluation.load(name, path)
 
 
 def write_demo_files(folder: str | Path) -> list[Path]:
-    """Put the two files of example data into a folder, which is made where it is missing.
+    """Write the two files of example data to a folder, which is created if it is missing.
 
     Parameters
     ----------
     folder : str or Path
-        Files that stand there under the same names are replaced.
+        Existing files with the same names are replaced.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def write_demo_files(folder: str | Path) -> list[Path]:
     Raises
     ------
     DataError
-        If the folder cannot be made or written to.
+        If the folder cannot be created or written to.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def write_demo_files(folder: str | Path) -> list[Path]:
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
-        raise DataError(f"{folder} cannot be made: {exc.strerror or exc}") from exc
+        raise DataError(f"{folder} cannot be created: {exc.strerror or exc}") from exc
     return [
         write_atomically(target / f"{name}.csv", (_DATA / f"{name}.csv").read_bytes())
         for name in _NAMES

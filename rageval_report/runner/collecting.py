@@ -1,4 +1,4 @@
-"""A run: every query is asked, its answer kept, and the records written when all are done."""
+"""Collect the answers of a pipeline: ask every query, record each answer, write the records."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ JOURNAL, RUN = "journal.jsonl", "run.json"
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What a run came to.
+    """The result of a run.
 
     Parameters
     ----------
     folder : Path
-        Holds the journal, the records and ``run.json``.
+        The folder with the journal, the records and ``run.json``.
     records : Path
-        The records, a row a query.
+        The file of records, one row per query.
     n : int
-        How many queries were asked, in this and earlier parts of the run.
+        The number of queries that were asked, including earlier parts of the run.
     n_new : int
-        How many of them now.
+        The number of queries that were asked now.
     failures : dict of str to int
-        How many have no answer, by the kind of failure.
+        The number of queries without an answer, by the kind of failure.
     notes : tuple of str
-        What should be known of it.
+        What a reader of the records should know.
     config : dict
-        How the pipeline says it is set up; null where it does not say.
+        The configuration that the pipeline reports; null where it does not report one.
     created : str
-        When the run began, ISO 8601.
+        The start of the run, ISO 8601.
     """
 
     folder: Path
@@ -67,18 +67,18 @@ class FinishedRun:
 
     @property
     def n_failed(self) -> int:
-        """How many queries have no answer."""
+        """The number of queries without an answer."""
         return sum(self.failures.values())
 
     @property
     def n_answered(self) -> int:
-        """How many queries were answered."""
+        """The number of queries with an answer."""
         return self.n - self.n_failed
 
     def blocks(
         self, *, most_rows: int = 1000, unplaced_gold: UnplacedGold = "error"
     ) -> Iterator[pd.DataFrame]:
-        """The records, a checked table of some rows at a time, as `record_blocks` gives them."""
+        """The records in checked tables of limited length, as from `record_blocks`."""
         return record_blocks(self.records, most_rows=most_rows, unplaced_gold=unplaced_gold)
 
 
@@ -92,48 +92,48 @@ def collect_answers(
     retry_failed: bool = False,
     sleep: Sleep | None = None,
 ) -> FinishedRun:
-    """Ask a pipeline every query, and keep what it answers as records.
+    """Ask a pipeline every query, and store its answers as records.
 
     Parameters
     ----------
     queries : path, frame, dict of lists, or list of dicts
-        A row a query: id, question, and whatever else is known, as gold. A JSON Lines file is
-        read line by line. The pipeline is shown the question, and of the rest what the target's
-        settings name; never the gold.
+        One row per query: id, question, and anything else, such as gold. A JSON Lines file is
+        read line by line. The pipeline gets the question, and those other fields that the settings
+        of the target name; never the gold.
     target : Target or callable
-        What is asked, or a function of a question that returns the answer or a mapping with
+        The pipeline, or a function of a question that returns the answer or a mapping with
         ``answer``, ``retrieved``, ``contexts``, ``citations``.
     folder : str or Path
-        Where the run is kept: ``journal.jsonl`` while it goes on, then ``records.parquet`` (or
-        ``.jsonl``) and ``run.json``.
+        The folder of the run: ``journal.jsonl`` is written during the run, ``records.parquet`` (or
+        ``.jsonl``) and ``run.json`` at its end.
     config : RunConfig, optional
-        How fast, what is tried again, how many queries.
+        The speed, the retries, the number of queries.
     resume : bool
-        Whether to go on with the run that the folder holds: what is answered is not asked again.
+        Whether to continue the run in the folder; queries with an entry are not asked again.
     retry_failed : bool
-        Whether to go on and ask the failed ones again too.
+        Whether to continue the run in the folder and ask its failed queries again.
     sleep : callable, optional
-        Waits so many seconds between attempts.
+        Waits the given number of seconds between attempts.
 
     Returns
     -------
     FinishedRun
-        Where the records are, and how many have no answer.
+        The files of the run, and the number of failures.
 
     Raises
     ------
     DataError
-        If the queries are wrong, the folder holds a run already or another one, or the disk is
-        full.
+        If the queries are invalid, the folder contains a run and neither `resume` nor
+        `retry_failed` is set, that run had different settings, or the disk is full.
     PipelineError
-        If the pipeline cannot be asked, or too many queries in a row fail. What was answered
-        before is kept.
+        If the pipeline cannot be reached, or too many queries in a row fail. The answers so far
+        are kept.
 
     Notes
     -----
-    An answer is in the journal before its thread asks the next: a process that is killed loses
-    at most those in flight. It is handed to the operating system, not forced to the disk, so that
-    a machine that loses its power may lose a little more.
+    An answer is in the journal before its thread asks the next query: a process that is killed
+    loses at most the answers in flight. The journal is not forced to the disk, so a power failure
+    may lose a little more.
 
     Examples
     --------
@@ -146,29 +146,29 @@ def collect_answers(
     """
     config = config or RunConfig()
     kind = table_kind(config.table)
-    asked = queries_of(queries)
-    started = _Started(asked, sample_mask(len(asked), config.samples, config.seed), config)
+    source = queries_of(queries)
+    started = _StartedRun(source, sample_mask(len(source), config.samples, config.seed), config)
     target = target if isinstance(target, Target) else FunctionTarget.of(target)
-    with started.journal(target, Path(folder), resume or retry_failed) as journal:
-        rows = started.waiting(journal, retry_failed)
-        about = {} if not rows.any() else started.ask(target, journal, rows, sleep)
-        return started.finish(journal, kind, about, int(rows.sum()))
+    with started.open_journal(target, Path(folder), resume or retry_failed) as journal:
+        rows = started.unanswered(journal, retry_failed)
+        snapshot = {} if not rows.any() else started.ask(target, journal, rows, sleep)
+        return started.finish(journal, kind, snapshot, int(rows.sum()))
 
 
 def target_from(config: RunConfig) -> Target:
-    """The target that a configuration names.
+    """Create the target of a configuration.
 
     Parameters
     ----------
     config : RunConfig
-        With one section of settings, or several and a name.
+        With the settings of one target, or of several and the name of one.
 
     Raises
     ------
     UnknownNameError
         If no target has that name, or a setting is not known.
     DataError
-        If a setting is wrong.
+        If a setting has a wrong value.
 
     Examples
     --------
@@ -178,22 +178,22 @@ def target_from(config: RunConfig) -> Target:
     """
     name = config.target_name
     kind = TARGETS[name]
-    return kind.of_settings(config.settings.get(name, {}), name)
+    return kind.of_settings(config.sections.get(name, {}), name)
 
 
 @dataclass(frozen=True)
-class _Started:
-    """The queries of a run, and which of them are asked."""
+class _StartedRun:
+    """The queries of a run, and a mask of those that are asked."""
 
     queries: Queries
     chosen: np.ndarray
     config: RunConfig
 
-    def journal(self, target: Target, folder: Path, resume: bool) -> RunJournal:
+    def open_journal(self, target: Target, folder: Path, resume: bool) -> RunJournal:
         path = folder / JOURNAL
         if path.exists() and not resume:
             raise DataError(
-                f"{folder} holds a run already: go on with it by resume=True, or choose another "
+                f"{folder} already contains a run: continue it with resume=True, or choose another "
                 "folder"
             )
         asked = {
@@ -205,33 +205,33 @@ class _Started:
         header = {"id": uuid.uuid4().hex[:8], "created_at": _now(), "asked": asked}
         return RunJournal(path, header, len(self.queries))
 
-    def waiting(self, journal: RunJournal, retry_failed: bool) -> np.ndarray:
-        """Which queries are still to be asked."""
+    def unanswered(self, journal: RunJournal, retry_failed: bool) -> np.ndarray:
+        """A mask of the queries that are still to be asked."""
         done = journal.done & ~journal.failures if retry_failed else journal.done
         return np.asarray(self.chosen & ~done)
 
     def ask(
         self, target: Target, journal: RunJournal, rows: np.ndarray, sleep: Sleep | None
     ) -> dict[str, Any]:
-        """Ask them, and say how the pipeline says it is set up."""
-        asking = WorkerPool(target, self.config, sleep)
+        """Ask the queries, and return the configuration that the pipeline reports."""
+        pool = WorkerPool(target, self.config, sleep)
         try:
             target.prepare(self.config.concurrency)
             target.check()
             snapshot = target.snapshot()
-            asking.warm_up(islice(self._those(self.chosen), self.config.warm_up))
-            asking.ask_all(self._those(rows), journal, int(rows.sum()))
+            pool.warm_up(islice(self._selected(self.chosen), self.config.warm_up))
+            pool.ask_all(self._selected(rows), journal, int(rows.sum()))
         except BaseException:
-            journal.let_go()
+            journal.delete_if_empty()
             raise
         return snapshot
 
-    def _those(self, mask: np.ndarray) -> Iterator[Query]:
+    def _selected(self, mask: np.ndarray) -> Iterator[Query]:
         queries = islice(self.queries, len(self.queries))  # a file may have grown since
         return (query for query in queries if mask[query.row])
 
     def finish(
-        self, journal: RunJournal, kind: str, about: dict[str, Any], n_new: int
+        self, journal: RunJournal, kind: str, snapshot: dict[str, Any], n_new: int
     ) -> FinishedRun:
         folder = journal.path.parent
         records = write_records(folder, kind, self.queries, journal)
@@ -244,7 +244,7 @@ class _Started:
             n_new,
             failures,
             notes,
-            about or _earlier(folder),
+            snapshot or _earlier_snapshot(folder),
             journal.header.get("created_at"),
         )
         document = self._document(finished, journal)
@@ -260,8 +260,10 @@ class _Started:
     def _notes(self, journal: RunJournal, failures: dict[str, int]) -> tuple[str, ...]:
         notes = []
         if failures:
-            told = ", ".join(f"{kind} {n}{_said(journal, kind)}" for kind, n in failures.items())
-            notes.append(f"{sum(failures.values())} of {journal.n_done} have no answer: {told}")
+            kinds = ", ".join(
+                f"{kind} {n}{_refusal(journal, kind)}" for kind, n in failures.items()
+            )
+            notes.append(f"{sum(failures.values())} of {journal.n_done} have no answer: {kinds}")
         if journal.is_cut:
             notes.append("the journal ended in the middle of a line; that query was asked again")
         return tuple(notes)
@@ -294,22 +296,22 @@ class _Started:
         }
 
 
-def _said(journal: RunJournal, kind: str) -> str:
-    """What a server said that refused; the word alone reads as if it had declined to answer."""
+def _refusal(journal: RunJournal, kind: str) -> str:
+    """The message of a server that refused; "refused" alone reads like a declined answer."""
     if kind != "refused":
         return ""
     entries = (journal.entry(row) or {} for row in np.flatnonzero(journal.failures).tolist())
-    first = next(one for one in entries if one.get("error_kind") == kind)
+    first = next(entry for entry in entries if entry.get("error_kind") == kind)
     return f" ({str(first.get('error')).removeprefix(f'{kind}: ')})"
 
 
-def _earlier(folder: Path) -> dict[str, Any]:
-    """How the pipeline was set up when the run was last written, where nothing was asked now."""
+def _earlier_snapshot(folder: Path) -> dict[str, Any]:
+    """The configuration that was reported earlier; needed if nothing was asked now."""
     try:
-        found = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        document = json.loads((folder / RUN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found.get("config", {}) if isinstance(found, dict) else {}
+    return document.get("config", {}) if isinstance(document, dict) else {}
 
 
 def _now() -> str:

@@ -1,4 +1,4 @@
-"""The queries of a run, one after the other, as often as they are needed; a file is not held."""
+"""The queries of a run, which can be iterated again and again; a file is not kept in memory."""
 
 from __future__ import annotations
 
@@ -20,43 +20,42 @@ from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import STANDARD_INPUT, Source
 from rageval_report.records import FIELDS
-from rageval_report.records.cells import CellError, doc_id, is_missing
+from rageval_report.records.cells import CellError, doc_id, is_missing, short_repr
 from rageval_report.runner.file_lines import LineByLine, version_of
 from rageval_report.runner.templates import field_of
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of, query_ids
 
-# What a pipeline is never shown: it is what it will be measured against, or tells of it, as the
-# type "unanswerable" does. The beginnings are those of all names that sets give their gold.
+# What is never sent to a pipeline: its gold, and whatever reveals it, such as the query type
+# "unanswerable". The prefixes are those that data sets use for names of gold.
 _GOLD = (
     *("reference", "negative_reference", "relevant", "relevant_texts", "relevant_spans"),
     *("relevant_sections", "answerable"),
 )
-_TELLING = frozenset(
+_REVEALING = frozenset(
     (
         *("query_type", "question_type", "difficulty", "passages", "provenance", "evidence"),
         *("evidences", "supporting_facts", "is_unanswerable", "is_impossible", "qrels"),
         *("correct_answer", "correct_answers", "best_answer", "incorrect_answers"),
     )
 )
-_GOLDEN_BEGINNINGS = (
+_GOLD_PREFIXES = (
     *("gold", "ground_truth", "expected", "reference", "negative_reference", "relevan"),
     *("answerable", "unanswerable", "is_relevant"),
 )
-# What an earlier run of a pipeline said, which is not what this one says.
-_SAID = (
+# The answers of an earlier run, which must not be mixed with those of this run.
+_ANSWERS = (
     *("retrieved", "retrieved_scores", "retrieved_spans", "contexts", "answer", "citations"),
     *("cited_sections", "latency_ms", "prompt_tokens", "completion_tokens", "cost_usd", "model"),
     "error",
 )
 RUN_COLUMNS = ("first_byte_ms", "attempts", "error_kind", "asked_at")
-_NAMES_OF_GOLD = _TELLING.union(*((field, *FIELDS[field]) for field in _GOLD))
-_NAMES_OF_SAID = frozenset(RUN_COLUMNS).union(*((field, *FIELDS[field]) for field in _SAID))
-_KEPT_AS = "{}_given"
-_AS_KEPT = _KEPT_AS.format("")
+_GOLD_NAMES = _REVEALING.union(*((field, *FIELDS[field]) for field in _GOLD))
+_ANSWER_NAMES = frozenset(RUN_COLUMNS).union(*((field, *FIELDS[field]) for field in _ANSWERS))
+_KEPT_SUFFIX = "_given"
 
-_LOOKS_EVERY = 100  # rows of a file, whether it is still the same
+_CHECK_EVERY = 100  # rows after which a file is checked for changes
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Query:
     Parameters
     ----------
     row : int
-        Its place among the queries, from 0.
+        Its position among the queries, from 0.
     query_id, question : str
     other_fields : dict
         Everything else that is known about it: gold, metadata, earlier answers.
@@ -79,29 +78,31 @@ class Query:
 
     @property
     def public_fields(self) -> dict[str, Any]:
-        """What may be sent where it is named: id, question, metadata; never what tells the gold.
+        """The fields that a template may name: id, question, metadata; never what reveals the gold.
 
         Examples
         --------
-        >>> given = {"reference": "So.", "query_type": "unanswerable", "language": "en"}
-        >>> Query(0, "a", "Why?", given).public_fields
+        >>> fields = {"reference": "So.", "query_type": "unanswerable", "language": "en"}
+        >>> Query(0, "a", "Why?", fields).public_fields
         {'language': 'en', 'query_id': 'a', 'question': 'Why?'}
         """
-        told = {key: value for key, value in self.other_fields.items() if not _was_said(key)}
-        return {**_without_gold(told), "query_id": self.query_id, "question": self.question}
+        metadata = {
+            key: value for key, value in self.other_fields.items() if not _is_earlier_answer(key)
+        }
+        return {**_without_gold(metadata), "query_id": self.query_id, "question": self.question}
 
     def request_fields(self, names: Iterable[str] = ()) -> dict[str, Any]:
-        """What is sent where no template says it: id, question, and the fields that are named.
+        """The fields that are sent without a template: id, question, and named metadata.
 
         Parameters
         ----------
         names : iterable of str
-            Of metadata.
+            Names of metadata.
 
         Raises
         ------
         UnknownNameError
-            If the query has no such field, or it tells the gold.
+            If the query has no such field, or it reveals the gold.
 
         Examples
         --------
@@ -109,11 +110,11 @@ class Query:
         >>> query.request_fields(["language"])
         {'query_id': 'a', 'question': 'Why?', 'language': 'en'}
         """
-        shown = self.public_fields
-        return {name: field_of(name, shown) for name in ("query_id", "question", *names)}
+        fields = self.public_fields
+        return {name: field_of(name, fields) for name in ("query_id", "question", *names)}
 
     def kept_fields(self) -> dict[str, Any]:
-        """What of it goes into the records: an earlier answer only under another name.
+        """The fields that are copied to the records; an earlier answer gets another name.
 
         Examples
         --------
@@ -125,99 +126,101 @@ class Query:
         return {"query_id": self.query_id, "question": self.question, **rest}
 
 
-# Queries of a file have the same few sets of names, and are gone through several times.
-_MANY = 1024
+# The queries of a file have few different sets of names and are iterated several times, so what
+# depends on the names alone is cached.
+_CACHE_SIZE = 1024
 
 
-@lru_cache(_MANY)
-def _own_names(given: tuple[str, ...], fields: tuple[str, ...]) -> frozenset[str]:
-    """How those of the fields that are there are named."""
-    found = (first_named(given, (field, *FIELDS[field])) for field in fields)
-    return frozenset(name for name in found if name is not None)
+@lru_cache(_CACHE_SIZE)
+def _own_names(names: tuple[str, ...], fields: tuple[str, ...]) -> frozenset[str]:
+    """The names that a query uses for some fields."""
+    own = (first_named(names, (field, *FIELDS[field])) for field in fields)
+    return frozenset(name for name in own if name is not None)
 
 
-@lru_cache(_MANY)
-def _kept_names(given: tuple[str, ...]) -> dict[str, str]:
-    """What is kept under which name: nothing takes the place of what had the name before."""
-    stale = _own_names(given, _SAID) | set(RUN_COLUMNS)
-    names = {key: key for key in given if key not in stale}
-    for key in [one for one in given if one in stale]:
-        first = _KEPT_AS.format(key)
-        free = (first if n == 1 else f"{first}_{n}" for n in count(1))
-        names[key] = next(one for one in free if one not in names.values() and one not in given)
+@lru_cache(_CACHE_SIZE)
+def _kept_names(original: tuple[str, ...]) -> dict[str, str]:
+    """The name of each field in the records; no field replaces another."""
+    stale = _own_names(original, _ANSWERS) | set(RUN_COLUMNS)
+    names = {key: key for key in original if key not in stale}
+    for key in [key for key in original if key in stale]:
+        first = f"{key}{_KEPT_SUFFIX}"
+        candidates = (first if n == 1 else f"{first}_{n}" for n in count(1))
+        taken = {*names.values(), *original}
+        names[key] = next(name for name in candidates if name not in taken)
     return names
 
 
-@lru_cache(_MANY)
-def _tells_gold(name: str) -> bool:
-    """Whether a pipeline that sees the field knows more than the question."""
+@lru_cache(_CACHE_SIZE)
+def _reveals_gold(name: str) -> bool:
+    """Whether a pipeline that sees the field would know more than the question."""
     plain = normalise_name(name)
-    return plain in _NAMES_OF_GOLD or plain.startswith(_GOLDEN_BEGINNINGS)
+    return plain in _GOLD_NAMES or plain.startswith(_GOLD_PREFIXES)
 
 
-@lru_cache(_MANY)
-def _was_said(name: str) -> bool:
-    """Whether the field is an earlier answer, by its own name or that under which it is kept."""
+@lru_cache(_CACHE_SIZE)
+def _is_earlier_answer(name: str) -> bool:
+    """Whether the field is an earlier answer, by its own name or by the name in records."""
     plain = normalise_name(name)
-    return plain in _NAMES_OF_SAID or plain.removesuffix(_AS_KEPT) in _NAMES_OF_SAID
+    return plain in _ANSWER_NAMES or plain.removesuffix(_KEPT_SUFFIX) in _ANSWER_NAMES
 
 
 def _without_gold(value: Any) -> Any:
-    """The value without the keys that tell the gold, however deep, as in ``metadata``."""
+    """The value without keys that reveal the gold, at any depth, as in ``metadata``."""
     if isinstance(value, Mapping):
         return {
-            key: _without_gold(item) for key, item in value.items() if not _tells_gold(str(key))
+            key: _without_gold(item) for key, item in value.items() if not _reveals_gold(str(key))
         }
     if isinstance(value, list | tuple):
         return [_without_gold(item) for item in value]
     return value
 
 
-@lru_cache(_MANY)
-def _id_and_question(found: tuple[str, ...]) -> tuple[str | None, str | None]:
-    """How id and question are named."""
-    return id_column_of(found), first_named(found, ("question", *FIELDS["question"]))
+@lru_cache(_CACHE_SIZE)
+def _id_and_question(names: tuple[str, ...]) -> tuple[str | None, str | None]:
+    """The names of the id and of the question."""
+    return id_column_of(names), first_named(names, ("question", *FIELDS["question"]))
 
 
 class Queries(Protocol):
-    """Queries that can be gone through again and again."""
+    """Queries that can be iterated again and again."""
 
     def __iter__(self) -> Iterator[Query]:
-        """The queries in their order."""
+        """The queries, in order."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Their number."""
 
     @property
     def fingerprint(self) -> str:
-        """A hash of ids and questions."""
+        """A hash of all ids and questions."""
 
 
-class _Checked(ABC):
-    """What all queries have once they were gone through."""
+class _RepeatableQueries(ABC):
+    """Queries whose ids are checked, and whose fingerprint is known, after a first pass."""
 
     def __init__(self) -> None:
         ids = array("Q")
         digest = blake2b(digest_size=16)
         for query in self:
-            told = f"{len(query.query_id)} {query.query_id} {query.question}\n"
-            digest.update(told.encode("utf-8", "surrogatepass"))
+            line = f"{len(query.query_id)} {query.query_id} {query.question}\n"
+            digest.update(line.encode("utf-8", "surrogatepass"))
             ids.append(_number_of(query.query_id))
         if not ids:
-            raise DataError("expected one query a row; there is none")
-        self._refuse_doubles(np.sort(np.frombuffer(ids, dtype=np.uint64)))
+            raise DataError("expected one query per row; there is none")
+        self._check_unique(np.sort(np.frombuffer(ids, dtype=np.uint64)))
         self._n, self.fingerprint = len(ids), digest.hexdigest()
 
-    def _refuse_doubles(self, ids: np.ndarray) -> None:
-        """The numbers of the ids, sorted, tell in little memory whether one is there twice."""
-        again = set(ids[1:][ids[1:] == ids[:-1]].tolist())
-        if not again:
+    def _check_unique(self, ids: np.ndarray) -> None:
+        """Compare 64-bit hashes of the ids, sorted, which need little memory."""
+        suspects = set(ids[1:][ids[1:] == ids[:-1]].tolist())
+        if not suspects:
             return
-        told = Counter(one.query_id for one in self if _number_of(one.query_id) in again)
-        twice = [name for name, n in told.items() if n > 1]
-        if twice:
+        counts = Counter(q.query_id for q in self if _number_of(q.query_id) in suspects)
+        repeated = [query_id for query_id, n in counts.items() if n > 1]
+        if repeated:
             raise DataError(
-                f"query ids must be unique; these appear more than once: {named(twice)}"
+                f"query ids must be unique; these appear more than once: {named(repeated)}"
             )
 
     def __len__(self) -> int:
@@ -225,22 +228,22 @@ class _Checked(ABC):
 
     @abstractmethod
     def __iter__(self) -> Iterator[Query]:
-        """The queries, from the first on, each time."""
+        """The queries, from the first, each time."""
 
 
-class FileQueries(_Checked):
-    """The queries of a JSON Lines file, which is read line by line each time.
+class FileQueries(_RepeatableQueries):
+    """The queries of a JSON Lines file, which is read line by line in each iteration.
 
     Parameters
     ----------
     path : str or Path
-        An object a line, with an id and a question.
+        One object per line, with an id and a question.
 
     Raises
     ------
     ReaderError
-        If a line is broken, or has no id or no question: the file and the line. Later on, if the
-        file is no longer what it was.
+        If a line is not JSON, or has no id or no question: the file and the line. Later, if the
+        file has changed.
     """
 
     def __init__(self, path: str | Path):
@@ -250,32 +253,32 @@ class FileQueries(_Checked):
 
     def __iter__(self) -> Iterator[Query]:
         source = LineByLine(self._path)
-        for row, (line, found) in enumerate(json_objects(source)):
-            if row % _LOOKS_EVERY == 0:
-                self._refuse_change()
+        for row, (line, fields) in enumerate(json_objects(source)):
+            if row % _CHECK_EVERY == 0:
+                self._check_unchanged()
             try:
-                yield _query(row, found)
+                yield _query(row, fields)
             except CellError as exc:
                 raise source.error(str(exc), line=line) from exc
-        self._refuse_change()
+        self._check_unchanged()
 
-    def _refuse_change(self) -> None:
-        """Answers are kept by the number of a row, which must mean the same query throughout."""
+    def _check_unchanged(self) -> None:
+        """Answers are stored by row number, which must mean the same query throughout."""
         if version_of(self._path) != self._version:
             raise ReaderError(
-                "the file changed while its queries were asked. What was answered is kept: put the "
-                "file back as it was and resume, or begin in a new folder",
+                "the file changed while its queries were asked. The answers so far are kept: "
+                "restore the file and resume, or start in a new folder",
                 self._path,
             )
 
 
-class TableQueries(_Checked):
+class TableQueries(_RepeatableQueries):
     """The queries of a table in memory.
 
     Parameters
     ----------
     data : frame, dict of lists, or list of dicts
-        A row a query; ids are derived from the questions where there are none.
+        One row per query; if there are no ids, they are derived from the questions.
 
     Raises
     ------
@@ -293,12 +296,12 @@ class TableQueries(_Checked):
     def __iter__(self) -> Iterator[Query]:
         names = [str(name) for name in self._frame]
         columns = [self._frame[name] for name in self._frame]
-        for row, (one, *values) in enumerate(zip(self._ids, *columns, strict=True)):
-            known = dict(zip(names, map(_plain, values), strict=True))
+        for row, (query_id, *values) in enumerate(zip(self._ids, *columns, strict=True)):
+            fields = dict(zip(names, map(_to_json_value, values), strict=True))
             try:
-                yield _query(row, {QUERY_ID: one, **known})
+                yield _query(row, {QUERY_ID: query_id, **fields})
             except CellError as exc:
-                raise DataError(f"query {one!r}: {exc}") from exc
+                raise DataError(f"query {query_id!r}: {exc}") from exc
 
 
 def queries_of(source: object) -> Queries:
@@ -307,13 +310,14 @@ def queries_of(source: object) -> Queries:
     Parameters
     ----------
     source : path, frame, dict of lists, or list of dicts
-        A JSON Lines file is read line by line, so that no more than a line is held; gzipped, from
-        standard input, or without ids it is read whole, and they are derived from the questions.
+        A JSON Lines file is read line by line, so that only one line is in memory. It is read whole
+        if it is gzipped, is standard input, or has no ids, which are then derived from the
+        questions.
 
     Raises
     ------
     DataError
-        If ids are missing or twice there, or a question is missing.
+        If ids are missing or repeated, or a question is missing.
 
     Examples
     --------
@@ -324,26 +328,26 @@ def queries_of(source: object) -> Queries:
     if not isinstance(source, str | Path):
         return TableQueries(source)
     if str(source) == STANDARD_INPUT:
-        return TableQueries([found for _, found in json_objects(Source(source))])
+        return TableQueries([fields for _, fields in json_objects(Source(source))])
     first = next(json_objects(LineByLine(source)), None)
     if first is None:
-        raise ReaderError("expected one query a line; there is none", source)
+        raise ReaderError("expected one query per line; there is none", source)
     if id_column_of(first[1]) is not None:
         return FileQueries(source)
-    return TableQueries([found for _, found in json_objects(Source(source))])
+    return TableQueries([fields for _, fields in json_objects(Source(source))])
 
 
 def sample_mask(n: int, samples: int | None, seed: int) -> np.ndarray:
-    """Which of n queries are asked: all, or some drawn at random, as a mask.
+    """A mask of n queries: all of them, or a random sample.
 
     Parameters
     ----------
     n : int
-        How many there are.
+        The number of queries.
     samples : int, optional
-        How many are wanted; all of them where None, or more than there are.
+        The size of the sample; all queries if None or more than n.
     seed : int
-        For the draw.
+        The seed of the sampling.
 
     Examples
     --------
@@ -358,28 +362,28 @@ def sample_mask(n: int, samples: int | None, seed: int) -> np.ndarray:
 
 
 def _number_of(query_id: str) -> int:
-    """64 bits for an id; equal ids have equal numbers."""
+    """A 64-bit hash of an id."""
     return int.from_bytes(
         blake2b(query_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     )
 
 
-def _query(row: int, found: dict[str, Any]) -> Query:
-    id_name, question_name = _id_and_question(tuple(found))
+def _query(row: int, fields: dict[str, Any]) -> Query:
+    id_name, question_name = _id_and_question(tuple(fields))
     if id_name is None or question_name is None:
         missing = "id" if id_name is None else "question"
-        raise CellError(f"expected a query with an id and a question; it has no {missing}")
-    question = found[question_name]
+        raise CellError(f"expected a query with an id and a question; the {missing} is missing")
+    question = fields[question_name]
     if not isinstance(question, str) or not question.strip():
-        raise CellError(f"expected a question, a text; got {question!r}")
-    given = {key: value for key, value in found.items() if key not in (id_name, question_name)}
-    return Query(row, doc_id(found[id_name]), question, given)
+        raise CellError(f"expected a question that is a text; got {short_repr(question)}")
+    others = {key: value for key, value in fields.items() if key not in (id_name, question_name)}
+    return Query(row, doc_id(fields[id_name]), question, others)
 
 
-def _plain(value: Any) -> Any:
-    """A cell as JSON has it: arrays are lists, NumPy's numbers Python's, missing is None."""
+def _to_json_value(value: Any) -> Any:
+    """A cell as a JSON value: lists for arrays, Python's numbers for NumPy's, None if missing."""
     if isinstance(value, np.ndarray):
-        return [_plain(item) for item in value.tolist()]
+        return [_to_json_value(item) for item in value.tolist()]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, date):

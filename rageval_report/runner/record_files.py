@@ -1,4 +1,4 @@
-"""The records of a run on disk, in the order of its queries, never all in memory."""
+"""Write the records of a run to a file, in the order of its queries, never all in memory."""
 
 from __future__ import annotations
 
@@ -14,58 +14,58 @@ from rageval_report.runner.column_kinds import ANSWER_COLUMNS, cell_of, kinds_of
 from rageval_report.runner.query_source import Query
 from rageval_report.runner.run_journal import RunJournal
 
-Row = dict[str, Any]
-
+# A batch of a Parquet file ends at the first of these limits: large enough for good compression,
+# small enough for memory.
 _MOST_ROWS = 1000
 _MOST_BYTES = 8 << 20
 
 
-def table_kind(asked: str | None) -> str:
-    """The kind of table that is written: the one asked for, else Parquet where it can be.
+def table_kind(requested: str | None) -> str:
+    """The kind of table to write: the requested one, or else Parquet if pyarrow is installed.
 
     Raises
     ------
     MissingDependencyError
-        If Parquet is asked for and pyarrow is not there; found out before anything is asked.
+        If Parquet is requested and pyarrow is not installed; raised before any query is asked.
 
     Examples
     --------
     >>> table_kind("jsonl")
     'jsonl'
     """
-    if asked == "parquet":
+    if requested == "parquet":
         load("pyarrow")
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     return "jsonl" if importlib.util.find_spec("pyarrow") is None else "parquet"
 
 
 def write_records(folder: Path, kind: str, queries: Iterable[Query], journal: RunJournal) -> Path:
-    """Write a row a query that was asked, the whole file or none of it.
+    """Write one row per query with an entry, atomically.
 
     Parameters
     ----------
     folder : Path
-        Where ``records.parquet`` or ``records.jsonl`` is to be.
+        The folder of ``records.parquet`` or ``records.jsonl``.
     kind : {"parquet", "jsonl"}
         The kind of file.
     queries : iterable of Query
-        In the order of the file; it is gone through twice.
+        In the order of the file; iterated twice.
     journal : RunJournal
-        What became of them.
+        Contains their answers or failures.
 
     Raises
     ------
     DataError
-        If it cannot be written.
+        If the file cannot be written.
     """
-    asked = _Asked(queries, journal)
+    rows = _RecordRows(queries, journal)
     write = _write_parquet if kind == "parquet" else _write_lines
-    return write_with(folder / f"records.{kind}", lambda path: write(path, asked))
+    return write_with(folder / f"records.{kind}", lambda path: write(path, rows))
 
 
-class _Asked:
-    """The queries that have an entry, with it, as often as they are needed."""
+class _RecordRows:
+    """The queries with an entry in the journal, and their records, for repeated iteration."""
 
     def __init__(self, queries: Iterable[Query], journal: RunJournal):
         self._queries, self._journal = queries, journal
@@ -74,41 +74,41 @@ class _Asked:
         return (query for query in self._queries if self._journal.has(query.row))
 
     @property
-    def answered(self) -> dict[str, str]:
-        """The kinds of the fields that the run filled; those that tell of failures always."""
-        there = {*self._journal.names, "answer", "latency_ms", "error", "error_kind"}
-        return {name: kind for name, kind in ANSWER_COLUMNS.items() if name in there}
+    def answer_columns(self) -> dict[str, str]:
+        """The kinds of the columns that the run filled; always those about failures."""
+        present = {*self._journal.names, "answer", "latency_ms", "error", "error_kind"}
+        return {name: kind for name, kind in ANSWER_COLUMNS.items() if name in present}
 
-    def rows(self) -> Iterator[tuple[Row, int]]:
-        """Each record, and about how many bytes it is."""
-        names = list(self.answered)
+    def rows(self) -> Iterator[tuple[dict[str, Any], int]]:
+        """Each record, and its approximate size in bytes."""
+        names = list(self.answer_columns)
         for query in self:
             entry, size = self._journal.sized_entry(query.row)
-            found = entry or {}
-            yield {**query.kept_fields(), **{name: found.get(name) for name in names}}, size
+            answer = entry or {}
+            yield {**query.kept_fields(), **{name: answer.get(name) for name in names}}, size
 
 
-def _write_lines(path: str, asked: _Asked) -> None:
+def _write_lines(path: str, records: _RecordRows) -> None:
     with Path(path).open("w", encoding="utf-8") as file:
-        for row, _ in asked.rows():
-            known = {name: value for name, value in row.items() if value is not None}
-            file.write(json.dumps(known, ensure_ascii=False, default=str) + "\n")
+        for row, _ in records.rows():
+            present = {name: value for name, value in row.items() if value is not None}
+            file.write(json.dumps(present, ensure_ascii=False, default=str) + "\n")
 
 
-def _write_parquet(path: str, asked: _Asked) -> None:
+def _write_parquet(path: str, records: _RecordRows) -> None:
     arrow, parquet = load("pyarrow"), load("pyarrow.parquet")
-    kinds = {**kinds_of(query.kept_fields() for query in asked), **asked.answered}
-    types = _types(arrow)
+    kinds = {**kinds_of(query.kept_fields() for query in records), **records.answer_columns}
+    types = _arrow_types(arrow)
     schema = arrow.schema([(name, types[kind]) for name, kind in kinds.items()])
     with parquet.ParquetWriter(path, schema) as writer:
-        for rows in _batches(asked):
+        for rows in _batches(records):
             columns = {
                 name: [cell_of(row.get(name), kind) for row in rows] for name, kind in kinds.items()
             }
             writer.write_table(arrow.table(columns, schema=schema))
 
 
-def _types(arrow: Any) -> Mapping[str, Any]:
+def _arrow_types(arrow: Any) -> Mapping[str, Any]:
     return {
         "bool": arrow.bool_(),
         "int": arrow.int64(),
@@ -120,10 +120,11 @@ def _types(arrow: Any) -> Mapping[str, Any]:
     }
 
 
-def _batches(asked: _Asked) -> Iterator[list[Row]]:
-    """Rows by the thousand, or fewer where they are large."""
-    rows, total = [], 0
-    for row, size in asked.rows():
+def _batches(records: _RecordRows) -> Iterator[list[dict[str, Any]]]:
+    """Batches of at most a thousand rows, or fewer if they are large."""
+    rows: list[dict[str, Any]] = []
+    total = 0
+    for row, size in records.rows():
         rows.append(row)
         total += size
         if len(rows) >= _MOST_ROWS or total >= _MOST_BYTES:

@@ -1,12 +1,12 @@
-"""How a run is made: what is asked, how fast, and what is tried again."""
+"""The configuration of a run: the target, the speed, the retries."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Required, TypedDict, cast, get_args
 
 from rageval_report.errors import (
     DataError,
@@ -14,33 +14,85 @@ from rageval_report.errors import (
     RagevalError,
     ReaderError,
     UnknownNameError,
+    check_choice,
 )
 from rageval_report.runner.settings import parse_settings, read_yaml
 from rageval_report.runner.targets import TARGETS
 
-TABLES = ("parquet", "jsonl")
+Table = Literal["parquet", "jsonl"]
+TABLES: tuple[Table, ...] = get_args(Table)
 
-# Threads beyond this many wait for each other more than for a server.
+# More threads than this wait for each other more than for a server.
 _MOST_AT_ONCE = 256
+
+
+class StreamSection(TypedDict, total=False):
+    """The settings of `rageval_report.runner.targets.http.StreamSettings`."""
+
+    text: str
+    done: str | None
+
+
+class HttpSection(TypedDict, total=False):
+    """The settings of `rageval_report.runner.targets.http.HttpSettings`."""
+
+    url: Required[str]
+    method: str
+    headers: Mapping[str, str]
+    body: object
+    response: Mapping[str, str]
+    stream: StreamSection | None
+    timeout: float
+    max_bytes: int
+    health_url: str | None
+    config_url: str | None
+    config: Mapping[str, str]
+
+
+class CallableSection(TypedDict, total=False):
+    """The settings of `rageval_report.runner.targets.functions.FunctionSettings`."""
+
+    function: Required[str]
+    argument: Literal["question", "query"]
+    fields: Sequence[str]
+    response: Mapping[str, str]
+
+
+class CommandSection(TypedDict, total=False):
+    """The settings of `rageval_report.runner.targets.commands.CommandSettings`."""
+
+    line: Required[str | Sequence[str]]
+    response: Mapping[str, str]
+    fields: Sequence[str]
+    timeout: float
+    max_bytes: int
+
+
+class TargetSections(TypedDict, total=False):
+    """The settings of targets, by name; targets of other distributions have sections of theirs."""
+
+    http: HttpSection
+    callable: CallableSection
+    command: CommandSection
 
 
 @dataclass(frozen=True)
 class Retries:
-    """How often a query is asked again, by the kind of its failure.
+    """How often a query is retried, by the kind of failure.
 
     Parameters
     ----------
     connection, timeout, busy, server, content, exception, exited : int
-        The kinds of `rageval_report.runner.target_errors.KINDS` that may pass. All others, such
-        as a key that is refused, are final at once.
+        The kinds in `rageval_report.runner.target_errors.KINDS` that may be temporary. All others,
+        such as a refused key, are never retried.
     max_wait : float, default 60
-        The longest wait in seconds; a pipeline that asks for more in ``Retry-After`` is not asked
-        again. The first wait is 1 second, then 2, 4 ..., with a random part.
+        The longest wait in seconds; if a pipeline asks for more in ``Retry-After``, there is no
+        retry. The first wait is 1 second, then 2, 4 ..., plus a random part.
 
     Raises
     ------
     DataError
-        If a number is below 0.
+        If a number is negative.
     """
 
     connection: int = 3
@@ -53,12 +105,13 @@ class Retries:
     max_wait: float = 60.0
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            if not 0 <= getattr(self, one.name) < math.inf:
-                raise DataError(f"retries.{one.name} must not be below 0")
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if not 0 <= value < math.inf:
+                raise DataError(f"retries.{option.name} must be a number >= 0; got {value!r}")
 
     def after(self, kind: str) -> int:
-        """How often a query is asked again after a failure of this kind.
+        """How often a query is retried after a failure of this kind.
 
         Examples
         --------
@@ -69,7 +122,7 @@ class Retries:
 
     @classmethod
     def none(cls) -> Retries:
-        """No query is asked twice.
+        """No retries.
 
         Examples
         --------
@@ -81,58 +134,59 @@ class Retries:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """How a run is made.
+    """The configuration of a run.
 
     Parameters
     ----------
     name : str, optional
-        The pipeline's name.
+        The name of the pipeline.
     records : str, optional
         The file of queries.
     target : str, optional
-        A name of `TARGETS`; not needed where one of the sections below says it.
+        A name in `TARGETS`; may be omitted if `settings` has a single section.
     settings : dict
-        By name of the target its settings: a section a target in YAML.
+        The settings of each target by its name; in YAML one section per target.
     concurrency : int, default 4
-        How many queries are asked at once.
+        The number of queries that are asked at the same time.
     rate : float, optional
-        At most so many requests a second, those of retries included.
+        The largest number of requests per second, including retries.
     warm_up : int, default 0
-        How many queries are asked before, unrecorded, so that the first latencies are like the
-        others.
+        The number of queries that are asked first without being recorded, so that the first
+        recorded latencies are like the others.
     retries : Retries
-        What is tried again.
+        How often each kind of failure is retried.
     samples : int, optional
-        How many queries are drawn at random; all of them where not given.
+        The size of a random sample of the queries; all queries if omitted.
     seed : int, default 0
-        For the draw.
+        The seed of the sampling.
     stop_after : int or None, default 25
-        After so many failures in a row the run stops, to be resumed: the pipeline is down.
+        The run stops after so many failures in a row, because the pipeline is probably down; it
+        can be resumed.
     table : {"parquet", "jsonl"}, optional
-        How the records are written; Parquet where pyarrow is installed.
+        The file format of the records; if omitted, Parquet if pyarrow is installed.
     metrics : tuple of str
-        What the command line computes afterwards.
+        The metrics that the command line computes afterwards.
     about : dict
-        What else should be known of the run, as where its queries come from; it is written into
-        ``run.json`` and means nothing to the runner.
+        Further facts about the run, e.g. the source of its queries; they are copied to
+        ``run.json``.
 
     Raises
     ------
     DataError
-        If a number makes no sense.
+        If a number is out of range.
 
     Examples
     --------
     >>> RunConfig(concurrency=0)
     Traceback (most recent call last):
     ...
-    rageval_report.errors.DataError: concurrency must be a whole number from 1 to 256; got 0
+    rageval_report.errors.DataError: concurrency must be an integer from 1 to 256; got 0
     """
 
     name: str | None = None
     records: str | None = None
     target: str | None = None
-    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    settings: TargetSections = field(default_factory=TargetSections)
     concurrency: int = 4
     rate: float | None = None
     warm_up: int = 0
@@ -140,33 +194,39 @@ class RunConfig:
     samples: int | None = None
     seed: int = 0
     stop_after: int | None = 25
-    table: str | None = None
+    table: Table | None = None
     metrics: tuple[str, ...] = ()
-    about: dict[str, Any] = field(default_factory=dict)
+    about: dict[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 1 <= self.concurrency <= _MOST_AT_ONCE:
             raise DataError(
-                f"concurrency must be a whole number from 1 to {_MOST_AT_ONCE}; "
+                f"concurrency must be an integer from 1 to {_MOST_AT_ONCE}; "
                 f"got {self.concurrency!r}"
             )
         if self.rate is not None and not 0 < self.rate < math.inf:
-            raise DataError(f"rate must be above 0; got {self.rate!r}")
+            raise DataError(f"rate must be a number > 0; got {self.rate!r}")
         for name, least in (("warm_up", 0), ("samples", 1), ("stop_after", 1), ("seed", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
-                raise DataError(f"{name} must be at least {least}; got {value!r}")
-        if self.table is not None and self.table not in TABLES:
-            raise UnknownNameError("kind of table", self.table, TABLES)
+                raise DataError(f"{name} must be an integer >= {least}; got {value!r}")
+        if self.table is not None:
+            check_choice("table", self.table, TABLES)
+
+    @property
+    def sections(self) -> dict[str, dict[str, object]]:
+        """A copy of `settings` as plain dicts, to be changed or passed to a target."""
+        sections = cast("Mapping[str, Mapping[str, object]]", self.settings)
+        return {name: dict(section) for name, section in sections.items()}
 
     @property
     def target_name(self) -> str:
-        """The name of the target, said outright or by the one section that there is.
+        """The name of the target: `target`, or else the name of the only section.
 
         Raises
         ------
         DataError
-            If nothing, or more than one thing, is to be asked.
+            If no target, or more than one, is configured.
 
         Examples
         --------
@@ -176,27 +236,27 @@ class RunConfig:
         if self.target is not None:
             return self.target
         if len(self.settings) != 1:
-            found = " and ".join(self.settings) or "none"
+            names = " and ".join(self.settings) or "none"
             raise DataError(
-                f"expected one target to ask; got {found}. Give target: {' or '.join(TARGETS)}"
+                f"expected one target to ask; got {names}. Set target: {' or '.join(TARGETS)}"
             )
         return next(iter(self.settings))
 
 
-def config_from(given: Mapping[str, Any]) -> RunConfig:
-    """The configuration in a mapping: the fields of `RunConfig`, and a section a target.
+def config_from(document: Mapping[str, Any]) -> RunConfig:
+    """The configuration in a mapping: the fields of `RunConfig`, and one section per target.
 
     Parameters
     ----------
-    given : mapping
-        As a YAML file holds it.
+    document : mapping
+        The content of a YAML file.
 
     Raises
     ------
     UnknownNameError
-        If a key is not known; it names the nearest.
+        If a key is not known; the message names the nearest.
     DataError
-        If a value is of the wrong kind.
+        If a value has the wrong type.
 
     Examples
     --------
@@ -204,16 +264,18 @@ def config_from(given: Mapping[str, Any]) -> RunConfig:
     >>> config.target_name, config.samples
     ('callable', 10)
     """
-    sections = {key: value for key, value in given.items() if key in TARGETS}
-    rest = {key: value for key, value in given.items() if key not in sections}
-    known = {one.name for one in fields(RunConfig)} - {"settings"}
+    sections = {key: value for key, value in document.items() if key in TARGETS}
+    rest = {key: value for key, value in document.items() if key not in sections}
+    known = {option.name for option in fields(RunConfig)} - {"settings"}
     for key in rest:
         if key not in known:
             raise UnknownNameError("key of the configuration", str(key), {*known, *TARGETS})
     for name, section in sections.items():
         if not isinstance(section, Mapping):
             raise DataError(f"{name}: expected a mapping; got {section!r}")
-        parse_settings(TARGETS[name].settings_type, section, name)  # checked before anything runs
+        parse_settings(
+            TARGETS[name].settings_type, section, name
+        )  # only to check them before anything runs
     return parse_settings(RunConfig, {**rest, "settings": sections})
 
 
@@ -228,7 +290,7 @@ def read_config(path: str | Path) -> RunConfig:
     Raises
     ------
     ReaderError
-        If the file cannot be read, a key in it is not known, or a value of the wrong kind.
+        If the file cannot be read, a key is not known, or a value has the wrong type.
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""The journal of a run: every answer is on disk before the next question is asked.
+"""The journal of a run: every answer is written to disk before the next question is asked.
 
-A JSON Lines file. The first line says what is asked; every other is one answer, or why there is
-none. A line is handed to the operating system in one piece before its thread goes on, so that a
-process that is killed loses only what was in flight. Of several lines of a query the last counts.
+It is a JSON Lines file. The first line says what is asked; every other line is one answer, or the
+reason why there is none. A line is passed to the operating system in one piece before its thread
+continues, so that a process that is killed loses only the answers in flight. If a query has several
+lines, the last one counts.
 """
 
 from __future__ import annotations
@@ -22,41 +23,41 @@ from rageval_report.files.strict_json import replace_lone_surrogates
 
 try:
     import fcntl
-except ImportError:  # Windows: nothing there keeps two runs out of one folder
+except ImportError:  # Windows has no such lock: two runs in one folder are not detected
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = "rageval_report journal"
 FORMAT_VERSION = 1
 
-_NOT_THERE = -1
-_NO_LINE = "this is no line of a journal: take it out, and what it may have told is asked again"
+_MISSING = -1
+_NOT_AN_ENTRY = "this is not a line of a journal: remove it, and its query is asked again"
 
 
 class RunJournal:
-    """The answers of a run, appended by several threads, and read back by row.
+    """The answers of a run, appended by several threads and read back by row.
 
     Parameters
     ----------
     path : str or Path
-        The file; it is made where it is missing.
+        The file; it is created if it is missing.
     header : mapping
-        What is asked. A journal that is there must hold the same ``asked``.
+        What is asked. An existing journal must have the same ``asked``.
     n : int
-        How many queries there are.
+        The number of queries.
 
     Attributes
     ----------
     names : set of str
-        The fields that occur in it.
+        The fields that occur in the journal.
     is_cut : bool
-        Whether it ended in the middle of a line, which was dropped.
+        Whether the file ended in the middle of a line, which was removed.
 
     Raises
     ------
     DataError
-        If another run uses it, it cannot be written, or something else was asked.
+        If another run uses the file, it cannot be written, or something else was asked.
     ReaderError
-        If it is broken anywhere but at its end.
+        If the file is damaged anywhere but at its end.
 
     Examples
     --------
@@ -72,13 +73,13 @@ class RunJournal:
         self.path = Path(path)
         self.is_cut = False
         self.names: set[str] = set()
-        self._places = array("q", [_NOT_THERE]) * n
+        self._places = array("q", [_MISSING]) * n
         self._failed = bytearray(n)
         self._lock = threading.Lock()
-        self._end = 0  # kept, not asked for: each call of the system may cost a thread its turn
-        self._file = _opened(self.path)
+        self._end = 0  # kept here, because each system call may hand control to another thread
+        self._file = _open_for_append(self.path)
         try:
-            self._take_for_itself()
+            self._lock_file()
             self.header = self._read(header)
         except BaseException:
             self._file.close()
@@ -92,40 +93,36 @@ class RunJournal:
 
     @property
     def n_done(self) -> int:
-        """How many queries have an entry."""
-        return len(self._places) - self._places.count(_NOT_THERE)
+        """The number of queries with an entry."""
+        return len(self._places) - self._places.count(_MISSING)
 
     @property
     def n_failed(self) -> int:
-        """How many queries' last entry is a failure."""
+        """The number of queries whose last entry is a failure."""
         return sum(self._failed)
 
     def has(self, row: int) -> bool:
-        """Whether the query of this row was asked."""
-        return self._places[row] != _NOT_THERE
-
-    def failed(self, row: int) -> bool:
-        """Whether the last entry of this row is a failure."""
-        return bool(self._failed[row])
+        """Whether the query of this row has an entry."""
+        return self._places[row] != _MISSING
 
     @property
     def done(self) -> np.ndarray:
-        """Which rows have an entry, as a mask."""
+        """A mask of the rows with an entry."""
         places = np.array(self._places, dtype=np.int64)
-        return np.not_equal(places, _NOT_THERE)
+        return np.not_equal(places, _MISSING)
 
     @property
     def failures(self) -> np.ndarray:
-        """Which rows' last entry is a failure, as a mask."""
+        """A mask of the rows whose last entry is a failure."""
         return np.array(self._failed, dtype=bool)
 
     def append(self, entry: Mapping[str, Any]) -> None:
-        """Write what became of a query: ``row``, ``query_id``, and its fields or ``error``.
+        """Write the entry of a query: ``row``, ``query_id``, and its fields or ``error``.
 
         Raises
         ------
         DataError
-            If it cannot be written, as on a full disk; what stands there is kept whole.
+            If it cannot be written, e.g. on a full disk; the entries before it stay intact.
         """
         line = _line(entry)
         with self._lock:
@@ -134,102 +131,104 @@ class RunJournal:
                 _write_whole(self._file, line)
             except OSError as exc:
                 self._file.truncate(place)
-                told = exc.strerror or str(exc)
+                reason = exc.strerror or str(exc)
                 raise DataError(
-                    f"{self.path} cannot be written: {told}; what was answered before is kept, "
+                    f"{self.path} cannot be written: {reason}; the answers so far are kept, "
                     "and the run can be resumed"
                 ) from exc
             self._end = place + len(line)
-            self._note(entry, place)
+            self._register(entry, place)
 
     def entry(self, row: int) -> dict[str, Any] | None:
-        """The last entry of a row; None where there is none."""
+        """The last entry of a row; None if there is none."""
         return self.sized_entry(row)[0]
 
     def sized_entry(self, row: int) -> tuple[dict[str, Any] | None, int]:
-        """The same, and how many bytes it is."""
+        """The last entry of a row, and its size in bytes."""
         if not self.has(row):
             return None, 0
         with self._lock:
             self._file.seek(self._places[row])
             line = _read_line(self._file)
-        found = self._document(line)
-        if found.get("row") != row:
-            raise ReaderError("it was changed by something else while the run went on", self.path)
-        return found, len(line)
+        entry = self._parse_line(line)
+        if entry.get("row") != row:
+            raise ReaderError("another program changed the journal during the run", self.path)
+        return entry, len(line)
 
-    def let_go(self) -> None:
-        """Take the file away where nothing was answered: such a folder holds no run."""
+    def delete_if_empty(self) -> None:
+        """Delete the file if it has no entries: such a folder does not contain a run."""
         if self.n_done == 0:
-            with contextlib.suppress(OSError):  # Windows keeps a file that is open
+            with contextlib.suppress(OSError):  # Windows does not delete a file that is open
                 self.path.unlink()
 
-    def _note(self, entry: Mapping[str, Any], place: int) -> None:
+    def _register(self, entry: Mapping[str, Any], place: int) -> None:
         self.names.update(entry)
         self._places[entry["row"]] = place
         self._failed[entry["row"]] = entry.get("error") is not None
 
-    # -- what is there already
+    # -- an existing journal
 
-    def _take_for_itself(self) -> None:
+    def _lock_file(self) -> None:
         if fcntl is None:
             return
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as exc:
-            raise DataError(f"{self.path}: another run is writing it; let it end first") from exc
+            raise DataError(
+                f"{self.path}: another run is writing this file; wait until it ends"
+            ) from exc
 
     def _read(self, header: Mapping[str, Any]) -> dict[str, Any]:
-        whole = {"format": FORMAT, "format_version": FORMAT_VERSION, **header}
-        found, place = None, 0
+        new_header = {"format": FORMAT, "format_version": FORMAT_VERSION, **header}
+        old_header, place = None, 0
         with self.path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 if not line.endswith(b"\n"):  # the process was killed while it wrote
                     self._file.truncate(place)
                     self.is_cut = True
                     break
-                document = self._document(line, number)
-                if found is None:
-                    found = self._checked_header(document, whole)
+                document = self._parse_line(line, number)
+                if old_header is None:
+                    self._check_header(document, new_header)
+                    old_header = document
                 else:
-                    self._take(document, place, number)
+                    self._load_entry(document, place, number)
                 place += len(line)
-        if found is None:
-            line = _line(whole)
+        if old_header is None:
+            line = _line(new_header)
             _write_whole(self._file, line)
             place += len(line)
         self._end = place
-        return found or whole
+        return old_header or new_header
 
-    def _document(self, line: bytes, number: int | None = None) -> dict[str, Any]:
+    def _parse_line(self, line: bytes, number: int | None = None) -> dict[str, Any]:
         try:
             document = json.loads(line)
         except ValueError as exc:
-            raise ReaderError(_NO_LINE, self.path, number) from exc
+            raise ReaderError(_NOT_AN_ENTRY, self.path, number) from exc
         if not isinstance(document, dict):
-            raise ReaderError(_NO_LINE, self.path, number)
+            raise ReaderError(_NOT_AN_ENTRY, self.path, number)
         return document
 
-    def _checked_header(self, found: dict[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        if found.get("format") != FORMAT or found.get("format_version") != FORMAT_VERSION:
+    def _check_header(self, old: dict[str, Any], new: Mapping[str, Any]) -> None:
+        if old.get("format") != FORMAT or old.get("format_version") != FORMAT_VERSION:
             raise ReaderError(f"expected a journal of format {FORMAT_VERSION}", self.path, 1)
-        then, now = found.get("asked", {}), json.loads(_line(wanted.get("asked", {})))
+        then, now = old.get("asked", {}), json.loads(_line(new.get("asked", {})))
         changed = sorted(key for key in then.keys() | now.keys() if then.get(key) != now.get(key))
         if changed:
             raise DataError(
-                f"{self.path} is of a run in which {' and '.join(changed)} was another: resume "
-                "with what it was, or choose a new folder"
+                f"{self.path} belongs to a run with different settings: {' and '.join(changed)}. "
+                "Resume with the original settings, or choose a new folder"
             )
-        return found
 
-    def _take(self, entry: dict[str, Any], place: int, number: int) -> None:
+    def _load_entry(self, entry: dict[str, Any], place: int, number: int) -> None:
         row = entry.get("row")
         if not isinstance(row, int) or not 0 <= row < len(self._places):
-            raise ReaderError("an entry of no query of this run", self.path, number)
-        self._note(entry, place)
+            raise ReaderError("the entry does not belong to a query of this run", self.path, number)
+        self._register(entry, place)
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_for_append(path: Path) -> BinaryIO:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path.open("a+b", buffering=0)
@@ -243,14 +242,14 @@ def _line(entry: Mapping[str, Any]) -> bytes:
 
 
 def _write_whole(file: BinaryIO, line: bytes) -> None:
-    """Write all of it; an unbuffered file may take a part at a time."""
+    """Write the whole line; an unbuffered file may accept only a part at a time."""
     rest = memoryview(line)
     while rest:
         rest = rest[file.write(rest) or 0 :]
 
 
 def _read_line(file: BinaryIO) -> bytes:
-    """The line at the file's place; read in pieces, because the file is not buffered."""
+    """The line at the current position; read in pieces, because the file is not buffered."""
     pieces = []
     while piece := file.read(1 << 16):
         end = piece.find(b"\n")

@@ -1,4 +1,4 @@
-"""Settings: a mapping, as a YAML file holds it, becomes a dataclass, each key and value checked."""
+"""Settings: a mapping, e.g. from a YAML file, becomes a dataclass; every value is checked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ import math
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from rageval_report._registry import load
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
@@ -15,10 +25,10 @@ from rageval_report.files.source import Source
 
 T = TypeVar("T")
 
-_WORDS = {
+_TYPE_NAMES = {
     str: "a text",
     bool: "true or false",
-    int: "a whole number",
+    int: "an integer",
     float: "a number",
     dict: "a mapping",
     tuple: "a list",
@@ -27,7 +37,7 @@ _WORDS = {
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    r"""The mapping in a YAML file; nothing in it is ever code.
+    r"""Read the mapping in a YAML file; tags that would run code are refused.
 
     Parameters
     ----------
@@ -37,7 +47,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     ReaderError
-        If the file cannot be read, is not YAML, or holds no mapping.
+        If the file cannot be read, is not YAML, or does not contain a mapping.
 
     Examples
     --------
@@ -51,35 +61,35 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     yaml = load("yaml")
     source = Source(path)
     try:
-        found = yaml.safe_load(source.text)
+        document = yaml.safe_load(source.text)
     except (yaml.YAMLError, RecursionError) as exc:
         mark = getattr(exc, "problem_mark", None)
-        told = getattr(exc, "problem", None) or str(exc) or "nested too deeply"
+        problem = getattr(exc, "problem", None) or str(exc) or "nested too deeply"
         line = None if mark is None else mark.line + 1
-        raise ReaderError(f"this is not YAML: {told}", path, line) from exc
-    if not isinstance(found, dict):
-        raise ReaderError("expected settings as 'name: value' lines", path)
-    return found
+        raise ReaderError(f"this is not YAML: {problem}", path, line) from exc
+    if not isinstance(document, dict):
+        raise ReaderError("expected settings as lines 'name: value'", path)
+    return document
 
 
-def parse_settings(kind: type[T], given: Mapping[str, Any], where: str = "the settings") -> T:
-    """A dataclass of settings from a mapping.
+def parse_settings(kind: type[T], values: Mapping[str, object], where: str = "the settings") -> T:
+    """Create a dataclass of settings from a mapping.
 
     Parameters
     ----------
     kind : type
-        A dataclass; its fields say which keys there are and what they hold.
-    given : mapping
-        A value a key; a list may stand for a tuple, a mapping for another dataclass.
+        The dataclass; its fields define the keys and their types.
+    values : mapping
+        The values by key; a list may stand for a tuple, a mapping for another dataclass.
     where : str
-        What the mapping is called in an error.
+        What an error calls the mapping.
 
     Raises
     ------
     UnknownNameError
-        If a key is not known; it names the nearest.
+        If a key is not known; the message names the nearest.
     DataError
-        If a value is of the wrong kind, or a key is missing.
+        If a value has the wrong type, or a key is missing.
 
     Examples
     --------
@@ -97,14 +107,17 @@ def parse_settings(kind: type[T], given: Mapping[str, Any], where: str = "the se
     """
     hints = get_type_hints(kind)
     known = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    for key in given:
+    for key in values:
         if key not in known:
             raise UnknownNameError(f"key of {where}", str(key), known)
-    missing = [name for name, field in known.items() if name not in given and _is_needed(field)]
+    missing = [name for name, field in known.items() if name not in values and _is_required(field)]
     if missing:
-        raise DataError(f"{where} must hold {' and '.join(missing)}")
+        raise DataError(f"{where} must contain {' and '.join(missing)}")
     return kind(
-        **{key: _value(hints[key], value, _place(where, key)) for key, value in given.items()}
+        **{
+            key: _check_value(hints[key], value, _place(where, key))
+            for key, value in values.items()
+        }
     )
 
 
@@ -112,44 +125,50 @@ def _place(where: str, key: str) -> str:
     return key if where == "the settings" else f"{where}.{key}"
 
 
-def _is_needed(field: dataclasses.Field[Any]) -> bool:
+def _is_required(field: dataclasses.Field[Any]) -> bool:
     missing = dataclasses.MISSING
     return field.default is missing and field.default_factory is missing
 
 
-def _value(hint: Any, value: Any, place: str) -> Any:
+def _check_value(hint: Any, value: object, place: str) -> object:
     options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     for option in options:
-        plain = get_origin(option) or option
-        if plain is Any:
+        plain = dict if is_typeddict(option) else get_origin(option) or option
+        if plain in (Any, object) or (plain is Literal and value in get_args(option)):
             return value
         if dataclasses.is_dataclass(plain) and isinstance(value, Mapping):
-            return parse_settings(plain, value, place)  # type: ignore[arg-type]
+            return parse_settings(plain, value, place)
         if _fits(plain, value):
-            return _converted(option, plain, value, place)
-    expected = " or ".join(_WORDS.get(get_origin(one) or one, "a mapping") for one in options)
+            return _convert(option, plain, value, place)
+    expected = " or ".join(map(_type_name, options))
     raise DataError(f"{place}: expected {expected}; got {value!r}")
 
 
-def _fits(plain: Any, value: Any) -> bool:
+def _type_name(option: Any) -> str:
+    if get_origin(option) is Literal:
+        return " or ".join(f'"{value}"' for value in get_args(option))
+    return _TYPE_NAMES.get(get_origin(option) or option, "a mapping")
+
+
+def _fits(plain: Any, value: object) -> bool:
     if plain is float:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return is_number and math.isfinite(value)
+        return is_number and math.isfinite(cast("float", value))
     if plain is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if plain is tuple:
         return isinstance(value, list | tuple)
-    return plain in _WORDS and isinstance(value, plain)
+    return plain in _TYPE_NAMES and isinstance(value, plain)
 
 
-def _converted(option: Any, plain: Any, value: Any, place: str) -> Any:
+def _convert(option: Any, plain: Any, value: Any, place: str) -> object:
     if plain is float:
         return float(value)
     if plain is tuple:
         inner = get_args(option)[0]
-        return tuple(_value(inner, one, f"{place}[{n}]") for n, one in enumerate(value))
+        return tuple(_check_value(inner, item, f"{place}[{n}]") for n, item in enumerate(value))
     if plain is dict and get_args(option):
         names, values = get_args(option)
-        keys = [_value(names, key, f"a key of {place}") for key in value]
-        return {key: _value(values, value[key], f"{place}.{key}") for key in keys}
+        keys = [_check_value(names, key, f"a key of {place}") for key in value]
+        return {key: _check_value(values, value[key], f"{place}.{key}") for key in keys}
     return value

@@ -69,7 +69,7 @@ def test_words_are_singular_and_say_something():
 
 
 def test_documents_without_words_are_refused():
-    with pytest.raises(DataError, match="expected documents that hold words"):
+    with pytest.raises(DataError, match="expected documents with words"):
         ExtractiveRag([Document("a", "the of ...")])
 
 
@@ -108,8 +108,11 @@ def test_a_file_of_documents_is_read(write):
     ("content", "told"),
     [
         ('{"doc_id": "a"}\n', "line 1: expected an object with the texts doc_id and text"),
-        ('{"doc_id": "a", "text": "x"}\n{"doc_id": "a", "text": "y"}\n', "one id: 'a'"),
-        ("\n", "holds no documents"),
+        (
+            '{"doc_id": "a", "text": "x"}\n{"doc_id": "a", "text": "y"}\n',
+            "must be unique; repeated: 'a'",
+        ),
+        ("\n", "expected documents, e.g. .txt or .md files"),
     ],
 )
 def test_a_file_that_holds_no_documents_is_told(write, content, told):

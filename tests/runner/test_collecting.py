@@ -205,7 +205,7 @@ def test_a_run_that_is_done_asks_nothing_more(tmp_path, queries):
 
 def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path, queries):
     collect_answers(queries(5), says_yes, tmp_path, RunConfig())
-    with pytest.raises(DataError, match="holds a run already"):
+    with pytest.raises(DataError, match="already contains a run"):
         collect_answers(queries(5), says_yes, tmp_path, RunConfig())
 
 
@@ -215,7 +215,7 @@ def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path, queries):
 )
 def test_a_run_of_something_else_is_not_resumed(tmp_path, queries, n, settings, told):
     collect_answers(queries(5), says_yes, tmp_path, RunConfig())
-    with pytest.raises(DataError, match=f"in which {told} was another"):
+    with pytest.raises(DataError, match=f"different settings: {told}"):
         collect_answers(queries(n), says_yes, tmp_path, RunConfig(**settings), resume=True)
 
 

@@ -69,7 +69,8 @@ def test_a_command_that_ends_is_told_with_its_code_and_last_words_and_started_ag
     target = command("sys.stderr.write('out of memory'); sys.exit(3)")
     for _ in range(2):
         failure = failure_of(target)
-        assert (failure.kind, str(failure)) == ("exited", "the command ended with 3: out of memory")
+        assert failure.kind == "exited"
+        assert str(failure) == "the command ended with exit code 3: out of memory"
 
 
 def test_a_command_that_hangs_is_ended(command):
@@ -79,8 +80,8 @@ def test_a_command_that_hangs_is_ended(command):
 @pytest.mark.parametrize(
     ("does", "kind", "told"),
     [
-        ("print('hello')", "content", "expected a JSON object a line; got 'hello'"),
-        ("print()", "content", "expected a JSON object a line"),
+        ("print('hello')", "content", "expected one JSON object per line; got 'hello'"),
+        ("print()", "content", "expected one JSON object per line"),
         ("print('1'); print('2')", "content", "got several"),
         ("print('x' * 100000)", "size", "larger than max_bytes"),
     ],
@@ -93,7 +94,7 @@ def test_what_is_no_answer_is_told(command, does, kind, told):
 
 def test_a_command_that_is_not_there_is_told_before_anything_is_asked():
     target = CommandTarget(CommandSettings("no-such-command --fast"))
-    with pytest.raises(PipelineError, match="no command is named 'no-such-command'"):
+    with pytest.raises(PipelineError, match="there is no command 'no-such-command'"):
         target.check()
     with pytest.raises(PipelineError, match="no-such-command cannot be started"):
         target.ask(QUERY)

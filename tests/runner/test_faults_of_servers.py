@@ -193,7 +193,7 @@ def test_two_processes_do_not_run_into_one_folder(tmp_path, lines):
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout.readline() == "asked\n"
         second = subprocess.run(line, capture_output=True, text=True, input="\n\n\n", check=False)
-        assert "another run is writing it; let it end first" in second.stderr
+        assert "another run is writing this file; wait until it ends" in second.stderr
         assert second.stdout == ""
         first.communicate("\n\n\n")
     assert first.returncode == 0
@@ -261,7 +261,7 @@ def test_a_line_that_is_none_is_told_with_what_to_do(stopped, queries):
     path = stopped / "journal.jsonl"
     header, *entries = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([header, b"\x00" * 30 + b"\n", *entries]))
-    with pytest.raises(DataError, match=r"line 2: this is no line of a journal: take it out"):
+    with pytest.raises(DataError, match=r"line 2: this is not a line of a journal: remove it"):
         goes_on(stopped, queries)
 
 

@@ -55,19 +55,19 @@ def test_gold_cannot_be_among_the_fields_of_a_function(module):
 
 
 def test_fields_of_a_function_that_takes_the_question_alone_are_refused():
-    with pytest.raises(DataError, match="with argument: query"):
+    with pytest.raises(DataError, match="fields needs argument: query"):
         FunctionTarget(FunctionSettings("json:dumps", fields=("language",)))
 
 
 @pytest.mark.parametrize(
     ("place", "told"),
     [
-        ("no_such_module_here:f", "no module is named 'no_such_module_here'"),
-        ("rag_of_a_test:g", "the module has no 'g'"),
-        ("rag_of_a_test:number", "cannot be called: it is int"),
+        ("no_such_module_here:f", "there is no module 'no_such_module_here'"),
+        ("rag_of_a_test:g", "the module has no function 'g'"),
+        ("rag_of_a_test:number", "is not a function: it is int"),
         ("rag_of_a_test:later", "is asynchronous"),
-        ("rag_of_a_test", "expected a function as 'module:function'"),
-        (":f", "expected a function as 'module:function'"),
+        ("rag_of_a_test", "function must be 'module:function'"),
+        (":f", "function must be 'module:function'"),
     ],
 )
 def test_what_is_no_function_is_told(module, place, told):

@@ -139,9 +139,9 @@ def test_a_stream_may_end_by_its_own_mark(says, target, end):
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (events("Par"), "ended before '\\[DONE\\]'"),
-        (events("[DONE]"), "no piece of an answer"),
-        (b"event: error\ndata: overloaded\n\n", "broke off: overloaded"),
+        (events("Par"), "ended before the event '\\[DONE\\]'"),
+        (events("[DONE]"), "expected pieces of an answer"),
+        (b"event: error\ndata: overloaded\n\n", "the server sent an error: overloaded"),
         (b"<html>", "ended before"),
         (b"", "ended before"),
     ],

@@ -99,10 +99,10 @@ def test_a_file_without_ids_has_them_derived_from_its_questions(write):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ('{"query_id": "b"}', "it has no question"),
-        ('{"question": "b"}', "it has no id"),
-        ('{"query_id": "b", "question": " "}', "expected a question, a text; got ' '"),
-        ('{"query_id": "b", "question": 3}', "expected a question, a text; got 3"),
+        ('{"query_id": "b"}', "the question is missing"),
+        ('{"question": "b"}', "the id is missing"),
+        ('{"query_id": "b", "question": " "}', "expected a question that is a text; got ' '"),
+        ('{"query_id": "b", "question": 3}', "expected a question that is a text; got 3"),
         ('{"query_id": 1.5, "question": "b"}', "expected an id \\(a text or an integer\\)"),
         ("[]", "expected one JSON object per line"),
     ],
@@ -119,7 +119,7 @@ def test_ids_that_are_there_twice_are_named():
 
 
 def test_a_file_without_queries_is_refused(write):
-    with pytest.raises(ReaderError, match="expected one query a line; there is none"):
+    with pytest.raises(ReaderError, match="expected one query per line; there is none"):
         queries_of(write("\n"))
 
 

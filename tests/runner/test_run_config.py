@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
+from typing import Required, get_origin, get_type_hints
+
 import pytest
 
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
-from rageval_report.runner import RunConfig, config_from, read_config, target_from
+from rageval_report.runner import TARGETS, RunConfig, config_from, read_config, target_from
+from rageval_report.runner.run_config import TargetSections
 
 YAML = """\
 name: my-rag
@@ -59,18 +63,18 @@ def test_an_unknown_key_is_refused_with_the_nearest(given, told):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"concurrency": "4"}, "concurrency: expected a whole number; got '4'"),
-        ({"concurrency": True}, "concurrency: expected a whole number; got True"),
+        ({"concurrency": "4"}, "concurrency: expected an integer; got '4'"),
+        ({"concurrency": True}, "concurrency: expected an integer; got True"),
         ({"concurrency": 0}, "from 1 to 256; got 0"),
-        ({"rate": 0}, "rate must be above 0"),
+        ({"rate": 0}, "rate must be a number > 0"),
         ({"rate": float("nan")}, "rate: expected a number or null"),
-        ({"samples": 0}, "samples must be at least 1"),
+        ({"samples": 0}, "samples must be an integer >= 1"),
         ({"metrics": ["recall", 5]}, r"metrics\[1\]: expected a text; got 5"),
-        ({"retries": {"busy": -1}}, "retries.busy must not be below 0"),
+        ({"retries": {"busy": -1}}, "retries.busy must be a number >= 0"),
         ({"http": "http://host"}, "http: expected a mapping"),
-        ({"http": {}}, "http must hold url"),
+        ({"http": {}}, "http must contain url"),
         ({"http": {"url": "x", "headers": {"A": 1}}}, "http.headers.A: expected a text; got 1"),
-        ({"table": "excel"}, "no kind of table is named 'excel'"),
+        ({"table": "excel"}, 'table: expected "parquet" or "jsonl" or null'),
     ],
 )
 def test_a_wrong_value_is_told_with_its_place(given, told):
@@ -88,7 +92,7 @@ def test_a_file_is_named_in_its_errors(write):
     ("content", "told"),
     [
         ("a: [1, 2", "line 1: this is not YAML"),
-        ("- a\n- b\n", "expected settings as 'name: value' lines"),
+        ("- a\n- b\n", "expected settings as lines 'name: value'"),
         ("a: !!python/object/apply:os.system ['true']\n", "this is not YAML"),
         ("", "the file is empty"),
     ],
@@ -123,3 +127,23 @@ def test_a_variable_that_is_not_set_is_named(monkeypatch):
     settings = {"http": {"url": "http://host", "headers": {"X-Api-Key": "${MY_RAG_KEY}"}}}
     with pytest.raises(DataError, match="variable MY_RAG_KEY is not set"):
         target_from(RunConfig(settings=settings))
+
+
+def test_the_typed_sections_have_the_settings_of_every_target():
+    sections = get_type_hints(TargetSections)
+    assert sections.keys() == {"http", "callable", "command"}
+    for name, section in sections.items():
+        settings = {option.name: option for option in fields(TARGETS[name].settings_type)}
+        required = {
+            key
+            for key, option in settings.items()
+            if option.default is MISSING and option.default_factory is MISSING
+        }
+        assert get_type_hints(section).keys() == settings.keys()
+        hints = get_type_hints(section, include_extras=True)
+        assert {key for key, hint in hints.items() if get_origin(hint) is Required} == required
+
+
+def test_a_table_of_another_kind_is_refused():
+    with pytest.raises(UnknownNameError, match='table must be "parquet" or "jsonl"; got "excel"'):
+        RunConfig(table="excel")

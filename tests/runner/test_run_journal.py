@@ -76,13 +76,13 @@ def test_a_line_that_is_broken_in_the_middle_is_told_by_its_number(path):
     write_entries(path)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], b"what?\n", *lines[2:]]))
-    with pytest.raises(ReaderError, match=r"line 3: this is no line of a journal"):
+    with pytest.raises(ReaderError, match=r"line 3: this is not a line of a journal"):
         RunJournal(path, HEADER, 5)
 
 
 def test_what_was_asked_otherwise_is_named(path):
     write_entries(path)
-    with pytest.raises(DataError, match="in which seed was another"):
+    with pytest.raises(DataError, match="different settings: seed"):
         RunJournal(path, {"asked": {"seed": 1}}, 5)
 
 
@@ -94,7 +94,10 @@ def test_another_file_is_no_journal(path):
 
 
 def test_two_runs_do_not_write_one_journal(path):
-    with RunJournal(path, HEADER, 5), pytest.raises(DataError, match="another run is writing it"):
+    with (
+        RunJournal(path, HEADER, 5),
+        pytest.raises(DataError, match="another run is writing this file"),
+    ):
         RunJournal(path, HEADER, 5)
 
 
@@ -157,15 +160,15 @@ def test_a_journal_that_something_else_changes_is_told_and_not_mixed_up(path):
         with path.open("ab") as other:
             other.write(b'{"row": 0, "query_id": "a", "answer": "not yours"}\n')
         journal.append({"row": 1, "query_id": "b", "answer": "B"})
-        with pytest.raises(ReaderError, match="changed by something else"):
+        with pytest.raises(ReaderError, match="another program changed the journal"):
             journal.entry(1)
 
 
 def test_a_journal_without_an_answer_is_let_go_and_one_with_answers_kept(path):
     with RunJournal(path, HEADER, 2) as journal:
-        journal.let_go()
+        journal.delete_if_empty()
     assert not path.exists()
     with RunJournal(path, HEADER, 2) as journal:
         journal.append({"row": 0, "query_id": "a", "answer": "A"})
-        journal.let_go()
+        journal.delete_if_empty()
     assert path.exists()

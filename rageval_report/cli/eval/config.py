@@ -23,6 +23,7 @@ from rageval_report.errors import (
 )
 from rageval_report.files.source import Source
 from rageval_report.runner import TARGETS, RunConfig, config_from
+from rageval_report.runner.run_config import TargetSections
 from rageval_report.runner.settings import parse_settings, read_yaml
 
 _WHOLE = "the configuration"
@@ -226,7 +227,7 @@ def _parse_weight(name: str, text: str) -> float:
 
 
 def _override_run(config: RunConfig, options: EvalOptions) -> RunConfig:
-    settings = {name: dict(section) for name, section in config.settings.items()}
+    settings: dict[str, dict[str, Any]] = config.sections
     for target, section in _target_settings(options).items():
         if section:
             settings.setdefault(target, {}).update(section)
@@ -248,7 +249,7 @@ def _override_run(config: RunConfig, options: EvalOptions) -> RunConfig:
         "target": chosen[0] if chosen else None,
     }
     overrides = {name: value for name, value in overrides.items() if value is not None}
-    config = replace(config, settings=settings, **overrides)
+    config = replace(config, settings=cast("TargetSections", settings), **overrides)
     if config.target is None and not settings:
         raise click.UsageError(
             "Name the pipeline to ask: give --url, --callable or --command, or --config with a "

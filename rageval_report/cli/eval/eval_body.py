@@ -94,7 +94,7 @@ def _ask(queries: QuerySource, folder: Path, options: EvalOptions) -> FinishedRu
     resume = options.resume or options.retry_failed
     if (folder / "journal.jsonl").exists() and not resume:
         raise DataError(
-            f"{folder} holds a run already: go on with it by --resume, or choose another folder"
+            f"{folder} already contains a run: continue it with --resume, or choose another folder"
         )
     with target_from(queries.run) as target:
         try:

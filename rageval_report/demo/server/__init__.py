@@ -1,7 +1,7 @@
-"""A small RAG server to try things on: search by BM25, answers out of the documents, no model.
+"""A small RAG server for trying things out: BM25 search, answers taken from documents, no model.
 
-It runs on this machine and does on demand what real servers do by accident: it is slow, busy,
-breaks off, talks nonsense. Needs the extra ``server``.
+It runs on this machine, and does on demand what real servers do by accident: it is slow or busy,
+breaks off, or returns garbage. Needs the extra ``server``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The reference server itself: three addresses over the standard library's HTTP server."""
+"""The reference server: four addresses on the HTTP server of the standard library."""
 
 from __future__ import annotations
 
@@ -17,52 +17,52 @@ from rageval_report.errors import DataError
 
 _JSON = "application/json"
 _EVENTS = "text/event-stream"
-_MOST_SENT = 1 << 20
+_MOST_BYTES = 1 << 20
 _OK, _BAD, _NOT_FOUND, _TOO_LARGE = 200, 400, 404, 413
 _PATHS = ("/answer", "/stream")
 
 
 class _BadRequestError(Exception):
-    """A request that cannot be answered: a status and why."""
+    """A request that cannot be answered: the HTTP status and the reason."""
 
-    def __init__(self, status: int, why: str):
+    def __init__(self, status: int, reason: str):
         self.status = status
-        super().__init__(why)
+        super().__init__(reason)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A question that came in."""
+class _AnswerRequest:
+    """A question from a client."""
 
     question: str
     k: int | None
-    in_pieces: bool
+    is_stream: bool
 
 
 class ReferenceServer:
     """A RAG server on this machine; use it in a ``with`` block, or call `serve`.
 
-    ``POST /answer`` takes ``{"question": ..., "k": ...}`` and gives ``answer``, ``retrieved``,
-    ``citations`` and ``model``; ``POST /stream`` gives the same as server-sent events, word by
-    word; ``GET /health`` and ``GET /config`` say how it is.
+    ``POST /answer`` takes ``{"question": ..., "k": ...}`` and returns ``answer``, ``retrieved``,
+    ``citations`` and ``model``; ``POST /stream`` returns the same as server-sent events, word by
+    word; ``GET /health`` and ``GET /config`` return its status and configuration.
 
     Parameters
     ----------
     rag : ExtractiveRag
-        What answers.
+        Answers the questions.
     faults : Faults, optional
-        What it does wrong on purpose; nothing where not given.
+        The errors that it makes on purpose; none if omitted.
     host : str
-        Where it listens; this machine only.
+        The address to listen on; by default only this machine can reach it.
     port : int
-        0 for any that is free.
+        The port; 0 for any free one.
     delay, slow : float
-        Seconds that each answer takes longer, and one that meets the fault "slow".
+        Extra seconds for every answer, and for one with the fault "slow".
 
     Raises
     ------
     DataError
-        If it cannot listen there.
+        If it cannot listen on that address.
 
     Examples
     --------
@@ -89,13 +89,13 @@ class ReferenceServer:
         try:
             self._http = _Listener((host, port), self)
         except (OSError, OverflowError) as exc:
-            told = getattr(exc, "strerror", None) or str(exc)
-            raise DataError(f"cannot listen on {host}:{port}: {told}") from exc
+            reason = getattr(exc, "strerror", None) or str(exc)
+            raise DataError(f"cannot listen on {host}:{port}: {reason}") from exc
         self._thread = threading.Thread(target=self.serve, name="reference server", daemon=True)
 
     @property
     def url(self) -> str:
-        """Its address, without a path."""
+        """The address of the server, without a path."""
         host, port = self._http.server_address[:2]
         return f"http://{host if isinstance(host, str) else host.decode()}:{port}"
 
@@ -104,7 +104,7 @@ class ReferenceServer:
         self._http.serve_forever(poll_interval=0.02)
 
     def stop(self) -> None:
-        """Stop answering; those who wait are hung up on."""
+        """Stop answering, and close waiting connections."""
         self.is_over.set()
         self._http.shutdown()
 
@@ -136,8 +136,8 @@ class _Listener(ThreadingHTTPServer):
         self.reference = reference
         super().__init__(address, _Handler)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is its own affair."""
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Ignore clients that hang up."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -145,54 +145,56 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = f"rageval-report/{__version__}"
     disable_nagle_algorithm = True
-    wbufsize = -1  # an answer goes out in one piece
+    wbufsize = -1  # send an answer in one piece
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (as inherited)
-        """Nothing is printed."""
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (as inherited)
+        """Print nothing."""
 
     def parse_request(self) -> bool:
-        """A server that was stopped answers nobody, on connections that are open neither."""
+        """After `stop`, answer no further request, on open connections either."""
         if self.server.reference.is_over.is_set():
             self.hang_up()
             return False
         return super().parse_request()
 
     def do_GET(self) -> None:
-        """Health and settings."""
+        """Answer requests for health and configuration."""
         about = {"/health": {"status": "ok"}, "/config": self._config()}
         path = self.path.partition("?")[0]
         if path in about:
             self._send_json(_OK, about[path])
         else:
-            self._send_json(_NOT_FOUND, {"error": f"nothing is at {path}; POST to {_PATHS[0]}"})
+            self._send_json(
+                _NOT_FOUND, {"error": f"there is nothing at {path}; POST to {_PATHS[0]}"}
+            )
 
     def do_POST(self) -> None:
-        """Answer, unless a fault comes between."""
+        """Answer a question, unless a fault replaces the answer."""
         try:
-            asked = self._asked()
+            request = self._parse_body()
         except _BadRequestError as exc:
-            self.close_connection = True  # what was sent may not have been read
+            self.close_connection = True  # the body may not have been read
             self._send_json(exc.status, {"error": str(exc)})
             return
         reference = self.server.reference
         reference.is_over.wait(reference.delay)
-        found = reference.rag.answer(asked.question, asked.k)
-        body = json.dumps(found).encode()
-        fault = reference.faults.draw(asked.question)
+        answer = reference.rag.answer(request.question, request.k)
+        body = json.dumps(answer).encode()
+        fault = reference.faults.draw(request.question)
         if fault is not None and FAULTS[fault](self, body):
             return
-        if asked.in_pieces:
-            self._send_pieces(found)
+        if request.is_stream:
+            self._send_stream(answer)
         else:
             self.send(_OK, body, kind=_JSON)
 
-    def _asked(self) -> _Asked:
+    def _parse_body(self) -> _AnswerRequest:
         path = self.path.partition("?")[0]
         if path not in _PATHS:
-            raise _BadRequestError(_NOT_FOUND, f"nothing is at {path}; POST to {_PATHS[0]}")
+            raise _BadRequestError(_NOT_FOUND, f"there is nothing at {path}; POST to {_PATHS[0]}")
         length = self.headers.get("content-length", "")
-        if not length.isdecimal() or int(length) > _MOST_SENT:
-            raise _BadRequestError(_TOO_LARGE, f"expected at most {_MOST_SENT:,} bytes of JSON")
+        if not length.isdecimal() or int(length) > _MOST_BYTES:
+            raise _BadRequestError(_TOO_LARGE, f"expected at most {_MOST_BYTES:,} bytes of JSON")
         try:
             document = json.loads(self.rfile.read(int(length)))
         except (ValueError, RecursionError) as exc:
@@ -202,8 +204,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise _BadRequestError(_BAD, 'expected {"question": "..."}')
         k = document.get("k")
         if k is not None and (not isinstance(k, int) or isinstance(k, bool) or k < 1):
-            raise _BadRequestError(_BAD, f"k must be a whole number from 1; got {k!r}")
-        return _Asked(question, k, path == _PATHS[1])
+            raise _BadRequestError(_BAD, f"k must be an integer >= 1; got {k!r}")
+        return _AnswerRequest(question, k, path == _PATHS[1])
 
     def _config(self) -> dict[str, Any]:
         return {
@@ -219,15 +221,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_json(self, status: int, document: object) -> None:
         self.send(status, json.dumps(document).encode(), kind=_JSON)
 
-    def _send_pieces(self, found: dict[str, Any]) -> None:
-        """The answer word by word, then all that belongs to it, then the end."""
+    def _send_stream(self, answer: dict[str, Any]) -> None:
+        """Send the answer word by word, then its other fields, then the end mark."""
         self.send_response(_OK)
         self.send_header("Content-Type", _EVENTS)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        words = found["answer"].split(" ")
+        words = answer["answer"].split(" ")
         pieces = [word if n == 0 else f" {word}" for n, word in enumerate(words)]
-        rest = {name: value for name, value in found.items() if name != "answer"}
+        rest = {name: value for name, value in answer.items() if name != "answer"}
         for data in (*({"delta": piece} for piece in pieces), rest):
             self._send_chunk(f"data: {json.dumps(data)}\n\n".encode())
         self._send_chunk(b"data: [DONE]\n\n")
@@ -237,15 +239,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
         self.wfile.flush()
 
-    # -- what faults use
+    # -- used by faults
 
     def send(
         self, status: int, body: bytes, *, kind: str, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Send an answer, whole."""
+        """Send a complete answer."""
         self.send_response(status)
-        told = {"Content-Type": kind, "Content-Length": str(len(body)), **(headers or {})}
-        for name, value in told.items():
+        all_headers = {"Content-Type": kind, "Content-Length": str(len(body)), **(headers or {})}
+        for name, value in all_headers.items():
             self.send_header(name, value)
         if self.close_connection:
             self.send_header("Connection", "close")
@@ -253,7 +255,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def break_off(self, body: bytes, *, promised: int) -> None:
-        """Promise so many bytes, send these, and hang up."""
+        """Announce `promised` bytes, send fewer, and close the connection."""
         self.send_response(_OK)
         self.send_header("Content-Type", _JSON)
         self.send_header("Content-Length", str(promised))
@@ -262,9 +264,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.hang_up()
 
     def hang_up(self) -> None:
-        """End the connection without a word more."""
+        """Close the connection without an answer."""
         self.close_connection = True
 
     def pause(self) -> None:
-        """Be slow, until the server stops."""
+        """Wait, or until the server stops."""
         self.server.reference.is_over.wait(self.server.reference.slow)

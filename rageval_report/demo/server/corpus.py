@@ -1,7 +1,8 @@
-"""The documents of the reference server: a folder of texts, or those that are shipped."""
+"""The documents of the reference server: a folder of texts, or the example documents."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -18,14 +19,14 @@ _DATA = resources.files(__name__.rpartition(".")[0]) / "data"
 
 @dataclass(frozen=True)
 class Document:
-    """A text that can be found.
+    """A text that the server can retrieve.
 
     Parameters
     ----------
     doc_id : str
         Its id.
     text : str
-        What it says.
+        The text.
     """
 
     doc_id: str
@@ -38,13 +39,13 @@ def read_documents(path: str | Path) -> list[Document]:
     Parameters
     ----------
     path : str or Path
-        A folder of ``.txt`` and ``.md`` files, each a document whose id is its place in the folder;
-        or a file of objects with ``doc_id`` and ``text``.
+        A folder of ``.txt`` and ``.md`` files, whose ids are their paths in the folder;
+        or a JSON Lines file of objects with ``doc_id`` and ``text``.
 
     Raises
     ------
     DataError
-        If there is none, or two have one id.
+        If there are no documents, or two have the same id.
 
     Examples
     --------
@@ -54,18 +55,21 @@ def read_documents(path: str | Path) -> list[Document]:
     ...     read_documents(folder)
     [Document(doc_id='ferry.md', text='The ferry leaves at nine.\n')]
     """
-    found = _of_folder(Path(path)) if Path(path).is_dir() else _of_lines(path)
-    if not found:
-        raise DataError(f"{path} holds no documents: files that end in {' or '.join(SUFFIXES)}")
-    ids = [document.doc_id for document in found]
-    if len(set(ids)) < len(ids):
-        twice = sorted({one for one in ids if ids.count(one) > 1})
-        raise DataError(f"{path}: two documents have one id: {named(twice)}")
-    return found
+    documents = _read_folder(Path(path)) if Path(path).is_dir() else _read_lines(path)
+    if not documents:
+        raise DataError(
+            f"{path}: expected documents, e.g. {' or '.join(SUFFIXES)} files; found none"
+        )
+    repeated = sorted(
+        doc_id for doc_id, n in Counter(document.doc_id for document in documents).items() if n > 1
+    )
+    if repeated:
+        raise DataError(f"{path}: document ids must be unique; repeated: {named(repeated)}")
+    return documents
 
 
 def demo_documents() -> list[Document]:
-    """The documents that are shipped: services of an invented island's council.
+    """The example documents: services of an invented island's council.
 
     Examples
     --------
@@ -73,11 +77,11 @@ def demo_documents() -> list[Document]:
     24
     """
     with resources.as_file(_DATA / "documents.jsonl") as path:
-        return _of_lines(path)
+        return _read_lines(path)
 
 
 def demo_queries() -> list[dict[str, Any]]:
-    """Questions about the shipped documents, with references and gold; some have no answer.
+    """Questions about the example documents, with references and gold; some have no answer.
 
     Examples
     --------
@@ -85,21 +89,21 @@ def demo_queries() -> list[dict[str, Any]]:
     "Which form do I hand in to apply for a resident's ferry pass?"
     """
     with resources.as_file(_DATA / "queries.jsonl") as path:
-        return [found for _, found in json_objects(Source(path))]
+        return [query for _, query in json_objects(Source(path))]
 
 
-def _of_folder(folder: Path) -> list[Document]:
+def _read_folder(folder: Path) -> list[Document]:
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
     files = [path for path in paths if path.is_file()]
     return [Document(path.relative_to(folder).as_posix(), Source(path).text) for path in files]
 
 
-def _of_lines(path: str | Path) -> list[Document]:
+def _read_lines(path: str | Path) -> list[Document]:
     source = Source(path)
-    found = []
+    documents = []
     for line, row in json_objects(source):
-        one, text = row.get("doc_id"), row.get("text")
-        if not isinstance(one, str) or not isinstance(text, str):
+        doc_id, text = row.get("doc_id"), row.get("text")
+        if not isinstance(doc_id, str) or not isinstance(text, str):
             raise source.error("expected an object with the texts doc_id and text", line=line)
-        found.append(Document(one, text))
-    return found
+        documents.append(Document(doc_id, text))
+    return documents

@@ -1,4 +1,4 @@
-"""Deliberate faults: what real servers do by accident, on demand and the same each time."""
+"""Deliberate faults: what real servers do by accident, on demand and reproducibly."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Connection(Protocol):
     def send(
         self, status: int, body: bytes, *, kind: str, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Send an answer, whole."""
+        """Send a complete answer."""
 
     def break_off(self, body: bytes, *, promised: int) -> None:
-        """Promise so many bytes, send these, and hang up."""
+        """Announce `promised` bytes, send fewer, and close the connection."""
 
     def hang_up(self) -> None:
-        """End the connection without a word."""
+        """Close the connection without an answer."""
 
     def pause(self) -> None:
-        """Be slow."""
+        """Wait."""
 
 
 Fault = Callable[[Connection, bytes], bool]
@@ -64,7 +64,7 @@ def _html(connection: Connection, _: bytes) -> bool:
     return True
 
 
-def _nothing(connection: Connection, _: bytes) -> bool:
+def _empty_body(connection: Connection, _: bytes) -> bool:
     connection.send(200, b"", kind="application/json")
     return True
 
@@ -98,32 +98,32 @@ FAULTS: Registry[Fault] = Registry(
         "429": _busy,
         "garbage": _garbage,
         "html": _html,
-        "empty": _nothing,
+        "empty": _empty_body,
         "huge": _huge,
         "drop": _drop,
         "hang-up": _hang_up,
         "refusal": _refusal,
     },
 )
-"""What a server may do instead of an answer; true where the client needs no further one."""
+"""What a server can do instead of answering; returns True if no answer must follow."""
 
 
 class Faults:
-    """Which request meets which fault: by question and how often it was asked, never by chance.
+    """Choose the fault of each request, by its question and how often it was asked, not by chance.
 
     Parameters
     ----------
     shares : mapping of str to float
-        By name of `FAULTS` the share of requests that meet it; together at most 1.
+        The share of requests with each fault, by name in `FAULTS`; together at most 1.
     seed : int
-        Another seed, other requests.
+        A different seed chooses different requests.
 
     Raises
     ------
     UnknownNameError
         If no fault has that name.
     DataError
-        If shares are below 0, or above 1 together.
+        If a share is negative, or their sum is above 1.
 
     Examples
     --------
@@ -139,23 +139,23 @@ class Faults:
             if name not in FAULTS:
                 raise UnknownNameError("fault", name, FAULTS)
             if not (math.isfinite(share) and share >= 0):
-                raise DataError(f"the share of {name} must be from 0 to 1; got {share!r}")
+                raise DataError(f"the share of {name} must be a number from 0 to 1; got {share!r}")
         if sum(shares.values()) > 1 + 1e-9:
-            raise DataError("the shares of all faults must be at most 1 together")
+            raise DataError("the shares of all faults must add up to at most 1")
         self._shares = dict(shares)
         self._seed = seed
-        self._asked: Counter[str] = Counter()
+        self._n_asked: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def draw(self, question: str) -> str | None:
-        """The fault that this request meets, or None."""
+        """The fault of this request, or None."""
         if not self._shares:
             return None
         with self._lock:
-            n = self._asked[question]
-            self._asked[question] += 1
-        told = f"{self._seed}|{n}|{question}".encode("utf-8", "surrogatepass")
-        place = int.from_bytes(blake2b(told, digest_size=8).digest()) / 2**64
+            n = self._n_asked[question]
+            self._n_asked[question] += 1
+        key = f"{self._seed}|{n}|{question}".encode("utf-8", "surrogatepass")
+        place = int.from_bytes(blake2b(key, digest_size=8).digest()) / 2**64
         for name, share in self._shares.items():
             if place < share:
                 return name

@@ -1,4 +1,4 @@
-"""Retrieval and answers without a model: BM25 finds documents, and the best sentence answers."""
+"""Retrieval and answers without a model: BM25 finds documents, the best sentence is the answer."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ _STOP_WORDS = frozenset(
     "me must my no not of on or our s t that the their there they this to was we what when where "
     "which who whom why will with you your".split()
 )
+# A sentence is an answer if its words have at least half the weight of the words in the question.
 _LEAST_COVERED = 0.5
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text that say something, in lower case and singular.
+    """The words of a text without stop words, in lower case and singular.
 
     Examples
     --------
@@ -44,19 +45,19 @@ def _singular(word: str) -> str:
 
 
 class ExtractiveRag:
-    """Answers questions with sentences of documents; equal questions are answered equally.
+    """Answers questions with sentences of documents; equal questions get equal answers.
 
     Parameters
     ----------
     documents : sequence of Document
-        What is searched.
+        The documents to search.
     k : int, default 3
-        How many documents are retrieved.
+        The number of documents to retrieve.
 
     Raises
     ------
     DataError
-        If no document holds a word.
+        If no document contains a word.
 
     Examples
     --------
@@ -70,26 +71,26 @@ class ExtractiveRag:
     def __init__(self, documents: Sequence[Document], k: int = 3):
         words = [words_of(document.text) for document in documents]
         if not any(words):
-            raise DataError("expected documents that hold words; got none")
+            raise DataError("expected documents with words; there are none")
         if k < 1:
-            raise DataError(f"k must be at least 1; got {k!r}")
+            raise DataError(f"k must be an integer >= 1; got {k!r}")
         self.k = k
         self._documents = list(documents)
-        held = Counter(word for found in words for word in set(found))
-        self._weights = {word: math.log(1 + len(words) / n) for word, n in held.items()}
-        self._unknown = math.log(1 + len(words))
+        document_counts = Counter(word for in_document in words for word in set(in_document))
+        self._weights = {word: math.log(1 + len(words) / n) for word, n in document_counts.items()}
+        self._unknown_weight = math.log(1 + len(words))
         self._index = load("bm25s:BM25")()
         self._index.index(words, show_progress=False)
 
     def answer(self, question: str, k: int | None = None) -> dict[str, Any]:
-        """What the server answers.
+        """Answer a question.
 
         Parameters
         ----------
         question : str
             Any text.
         k : int, optional
-            How many documents are retrieved; as many as usual where not given.
+            The number of documents to retrieve; if omitted, the `k` of the server.
 
         Returns
         -------
@@ -97,21 +98,21 @@ class ExtractiveRag:
             ``answer``; ``retrieved``, a list of ``doc_id``, ``score`` and ``text``, the best first;
             ``citations``, ids; ``model``.
         """
-        asked = sorted(set(words_of(question)))
-        found = self._retrieved(asked, k or self.k)
-        place, sentence, covered = self._best_sentence(asked, found)
-        known = covered >= _LEAST_COVERED
+        words = sorted(set(words_of(question)))
+        documents = self._retrieve(words, k or self.k)
+        place, sentence, covered = self._best_sentence(words, documents)
+        is_answered = covered >= _LEAST_COVERED
         return {
-            "answer": sentence if known else REFUSAL,
-            "retrieved": found,
-            "citations": [found[place]["doc_id"]] if known else [],
+            "answer": sentence if is_answered else REFUSAL,
+            "retrieved": documents,
+            "citations": [documents[place]["doc_id"]] if is_answered else [],
             "model": MODEL,
         }
 
-    def _retrieved(self, asked: list[str], k: int) -> list[dict[str, Any]]:
-        if not asked:
+    def _retrieve(self, words: list[str], k: int) -> list[dict[str, Any]]:
+        if not words:
             return []
-        scores = np.asarray(self._index.get_scores(asked), dtype=np.float64)
+        scores = np.asarray(self._index.get_scores(words), dtype=np.float64)
         best = np.argsort(-scores, kind="stable")[:k]
         return [
             {
@@ -124,18 +125,18 @@ class ExtractiveRag:
         ]
 
     def _best_sentence(
-        self, asked: list[str], found: list[dict[str, Any]]
+        self, words: list[str], documents: list[dict[str, Any]]
     ) -> tuple[int, str, float]:
-        """The retrieved sentence that holds most of the question, by weight, and how much."""
-        total = sum(self._weight(word) for word in asked)
+        """The sentence with the largest weighted share of the words: place, text and share."""
+        total = sum(self._weight(word) for word in words)
         best = (0, "", 0.0)
-        for place, document in enumerate(found):
+        for place, document in enumerate(documents):
             for sentence in _SENTENCE.split(document["text"].strip()):
-                held = set(words_of(sentence))
-                covered = sum(self._weight(word) for word in asked if word in held) / total
+                in_sentence = set(words_of(sentence))
+                covered = sum(self._weight(word) for word in words if word in in_sentence) / total
                 if covered > best[2]:
                     best = (place, sentence, covered)
         return best
 
     def _weight(self, word: str) -> float:
-        return self._weights.get(word, self._unknown)
+        return self._weights.get(word, self._unknown_weight)

@@ -1,6 +1,6 @@
 """What can be asked: a server, a Python function, a command.
 
-`TARGETS` is the table of them; one more is one small file here and one line there.
+`TARGETS` is the table of them; a new target is one small file here and one line there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every target is to the runner."""
+"""The interface of a target: what the runner asks of it."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ from rageval_report.runner.query_source import Query
 from rageval_report.runner.replies import TargetReply
 from rageval_report.runner.settings import parse_settings
 
-# What is asked of a server about itself; what it does not say is null, never invented.
+# The settings that a server may report about itself; those that it does not report are null.
 SNAPSHOT = (
     *("llm_model", "llm_provider", "embedding_model", "reranker_model", "retrieval_top_k"),
     *("hybrid_search_enabled", "contextual_retrieval_enabled"),
 )
 
-# An answer that is larger is none: a person reads a few thousand characters, and ten contexts of a
-# chunk each are some tens of thousands.
+# A larger answer is a failure: an answer has a few thousand characters, and ten contexts of a chunk
+# each have some tens of thousands.
 MOST_BYTES = 10_000_000
 
 
-def digest_of(*settings: Any) -> str:
-    """What tells two settings apart without showing them: some may be as secret as a key.
+def digest_of(*settings: object) -> str:
+    """A digest that differs if settings differ, without revealing them: some may be secret.
 
     Examples
     --------
     >>> digest_of({"k": 3}) == digest_of({"k": 3}), digest_of({"k": 3}) == digest_of({"k": 5})
     (True, False)
     """
-    told = json.dumps(settings, sort_keys=True, default=str)
-    return blake2b(told.encode(), digest_size=8).hexdigest()
+    text = json.dumps(settings, sort_keys=True, default=str)
+    return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 class Target(ABC):
-    """A black box that answers questions; it is asked by several threads at once.
+    """A pipeline that answers questions; several threads ask it at the same time.
 
     Parameters
     ----------
     settings : dataclass
-        Of the class's `settings_type`.
+        An instance of the `settings_type` of the class.
     """
 
     settings_type: ClassVar[type]
 
     @abstractmethod
-    def __init__(self, settings: Any): ...
+    def __init__(self, settings: Any): ...  # each target narrows it to its settings_type
 
     @classmethod
-    def of_settings(cls, given: Mapping[str, Any], name: str) -> Self:
-        """The target of a section of a configuration, each key checked."""
-        return cls(parse_settings(cls.settings_type, given, name))
+    def of_settings(cls, section: Mapping[str, object], name: str) -> Self:
+        """Create the target from a section of a configuration; every key is checked."""
+        return cls(parse_settings(cls.settings_type, section, name))
 
     def __enter__(self) -> Self:
         return self
@@ -68,23 +68,23 @@ class Target(ABC):
 
     @abstractmethod
     def ask(self, query: Query) -> TargetReply:
-        """Ask once.
+        """Ask a query once.
 
         Raises
         ------
         TargetError
-            If it is not answered; the runner decides whether to ask again.
+            If there is no answer; the runner decides whether to retry.
         """
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """What must be the same when a run is resumed; without keys."""
+        """What must be unchanged when a run is resumed; contains no keys."""
 
     def prepare(self, concurrency: int) -> None:  # noqa: B027  (most need nothing)
-        """Make ready to be asked by so many threads at once."""
+        """Prepare for so many threads that ask at the same time."""
 
     def check(self) -> None:  # noqa: B027  (most have nothing to check)
-        """Look whether it can be asked at all.
+        """Check whether it can be asked at all.
 
         Raises
         ------
@@ -93,8 +93,8 @@ class Target(ABC):
         """
 
     def snapshot(self) -> dict[str, Any]:
-        """How the pipeline is set up, as far as it says so itself."""
+        """The configuration of the pipeline, as far as it reports one."""
         return dict.fromkeys(SNAPSHOT)
 
     def close(self) -> None:  # noqa: B027  (most hold nothing)
-        """Let go of connections and processes."""
+        """Close connections and processes."""

@@ -1,4 +1,4 @@
-"""A command as a target: it reads a JSON object a line, and writes one back for each."""
+"""A command as a target: it reads one JSON object per line, and writes one line for each."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from rageval_report.runner.target_errors import TargetError
 from rageval_report.runner.targets.base import MOST_BYTES, Target, digest_of
 
 _PIECE = 1 << 16
-_LAST_WORDS = 300
-_PATIENCE = 5.0  # seconds that a process gets to end by itself
+_STDERR_SHOWN = 300  # the last bytes of standard error that an error message quotes
+_GRACE_PERIOD = 5.0  # seconds that a process has to end by itself
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class CommandSettings:
     Parameters
     ----------
     line : str or tuple of str
-        The command and its arguments; no shell is between.
+        The command and its arguments; it is not run in a shell.
     response : ResponsePaths
-        Where the fields stand in what it writes.
+        The paths of the fields in its replies.
     fields : tuple of str
-        Names of metadata that it is told beside ``query_id`` and ``question``.
+        Names of metadata that it gets besides ``query_id`` and ``question``.
     timeout : float
-        Seconds that a query may take; the process is ended then, and started again.
+        Seconds that a query may take; then the process is ended, and started again.
     max_bytes : int, default 10 MB
         A line that is longer is a failure.
     """
@@ -52,7 +52,7 @@ class CommandSettings:
 
 
 class CommandTarget(Target):
-    """A command that is started once a thread, and asked line by line.
+    """A command that is started once per thread, and asked line by line.
 
     Parameters
     ----------
@@ -81,22 +81,22 @@ class CommandTarget(Target):
         try:
             self._words = shlex.split(line) if isinstance(line, str) else list(line)
         except ValueError as exc:
-            raise DataError(f"the command {line!r} cannot be read: {exc}") from exc
+            raise DataError(f"line: the command {line!r} cannot be parsed: {exc}") from exc
         if not self._words:
-            raise DataError("expected a command, as 'python my_rag.py'; got none")
+            raise DataError("line must be a command, e.g. 'python my_rag.py'; it is empty")
         self._settings = settings
-        self._here = threading.local()
-        self._all: list[_Process] = []
+        self._local = threading.local()
+        self._processes: list[_Process] = []
 
     def ask(self, query: Query) -> TargetReply:
-        """Write the question, read the answer."""
-        told = json.dumps(query.request_fields(self._settings.fields), default=str)
-        process = self._process()
+        """Write the question, and read the answer."""
+        request = json.dumps(query.request_fields(self._settings.fields), default=str)
+        process = self._running_process()
         started = time.perf_counter()
         try:
-            line, first = process.answer(told)
+            line, first = process.answer(request)
         except TargetError:
-            self._let_go(process)
+            self._end(process)
             raise
         latency_ms = 1000 * (time.perf_counter() - started)
         return TargetReply(
@@ -104,93 +104,94 @@ class CommandTarget(Target):
         )
 
     def identity(self) -> dict[str, Any]:
-        """The command's name; of its arguments, which may hold keys, a digest."""
-        told = self._settings
-        digest = digest_of(self._words, asdict(told.response), told.fields)
+        """The name of the command, and a digest of its arguments, which may contain keys."""
+        settings = self._settings
+        digest = digest_of(self._words, asdict(settings.response), settings.fields)
         return {"target": "command", "command": self._words[0], "settings": digest}
 
     def check(self) -> None:
-        """Look whether there is such a command."""
+        """Check that the command exists."""
         if shutil.which(self._words[0]) is None:
-            raise PipelineError(f"no command is named {self._words[0]!r}; is the path right?")
+            raise PipelineError(f"there is no command {self._words[0]!r}; is the path right?")
 
     def close(self) -> None:
         """End all processes."""
-        for process in list(self._all):
-            self._let_go(process)
+        for process in list(self._processes):
+            self._end(process)
 
-    def _process(self) -> _Process:
-        running: _Process | None = getattr(self._here, "process", None)
+    def _running_process(self) -> _Process:
+        running: _Process | None = getattr(self._local, "process", None)
         if running is None or running.is_over:
-            running = self._here.process = _Process(self._words, self._settings)
-            self._all.append(running)
+            running = self._local.process = _Process(self._words, self._settings)
+            self._processes.append(running)
         return running
 
-    def _let_go(self, process: _Process) -> None:
+    def _end(self, process: _Process) -> None:
         process.close()
         with contextlib.suppress(ValueError):
-            self._all.remove(process)
+            self._processes.remove(process)
 
 
 class _Process:
-    """One process, its answers read with a time limit."""
+    """One process, whose answers are read with a time limit."""
 
     def __init__(self, words: list[str], settings: CommandSettings):
         self._settings = settings
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
         self.is_over = False
         try:
             self._process = subprocess.Popen(  # noqa: S603  (the user's own command, no shell)
                 words,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._said,
+                stderr=self._stderr,
                 bufsize=0,
-                start_new_session=True,  # Ctrl-C is for the runner, which ends it in good order
+                start_new_session=True,  # Ctrl-C must reach only the runner, which ends the process
             )
         except OSError as exc:
-            self._said.close()
+            self._stderr.close()
             raise PipelineError(f"{words[0]} cannot be started: {exc.strerror or exc}") from exc
 
     def answer(self, line: str) -> tuple[bytes, float]:
-        """The line that it writes back, and the milliseconds to its first byte."""
+        """The line that it writes, and the milliseconds to its first byte."""
         started = time.monotonic()
         deadline = started + self._settings.timeout
         stdin, stdout = _pipe(self._process.stdin), _pipe(self._process.stdout)
         try:
             stdin.write(line.encode() + b"\n")
         except OSError as exc:
-            raise self._exited() from exc
-        found, first = bytearray(), None
-        while not found.endswith(b"\n"):
-            found += self._piece(stdout, deadline)
+            raise self._exit_error() from exc
+        received, first = bytearray(), None
+        while not received.endswith(b"\n"):
+            received += self._read_piece(stdout, deadline)
             first = first or 1000 * (time.monotonic() - started)
-            if len(found) > self._settings.max_bytes:
+            if len(received) > self._settings.max_bytes:
                 limit = self._settings.max_bytes
                 raise TargetError(f"the answer is larger than max_bytes={limit:,} bytes", "size")
-        if found.count(b"\n") > 1:
-            raise TargetError("expected one line for a question; got several", "content")
-        return bytes(found), first or 0.0
+        if received.count(b"\n") > 1:
+            raise TargetError("expected one line per question; got several", "content")
+        return bytes(received), first or 0.0
 
-    def _piece(self, stdout: IO[bytes], deadline: float) -> bytes:
+    def _read_piece(self, stdout: IO[bytes], deadline: float) -> bytes:
         ready, _, _ = select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:
-            told = f"no whole answer within timeout={self._settings.timeout:g} seconds"
-            raise TargetError(told, "timeout")
+            message = f"no complete answer within timeout={self._settings.timeout:g} seconds"
+            raise TargetError(message, "timeout")
         piece = os.read(stdout.fileno(), _PIECE)
         if not piece:
-            raise self._exited()
+            raise self._exit_error()
         return piece
 
-    def _exited(self) -> TargetError:
+    def _exit_error(self) -> TargetError:
         try:
-            code = self._process.wait(_PATIENCE)
+            code = self._process.wait(_GRACE_PERIOD)
         except subprocess.TimeoutExpired:
             return TargetError("the command closed its output", "exited")
-        size = self._said.seek(0, os.SEEK_END)
-        self._said.seek(max(0, size - _LAST_WORDS))
-        said = " ".join(self._said.read().decode("utf-8", "replace").split())
-        return TargetError(f"the command ended with {code}" + (said and f": {said}"), "exited")
+        size = self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(0, size - _STDERR_SHOWN))
+        output = " ".join(self._stderr.read().decode("utf-8", "replace").split())
+        message = f"the command ended with exit code {code}" + (output and f": {output}")
+        return TargetError(message, "exited")
 
     def close(self) -> None:
         if self.is_over:
@@ -200,17 +201,17 @@ class _Process:
             _pipe(self._process.stdin).close()
         self._process.terminate()
         try:
-            self._process.wait(_PATIENCE)
+            self._process.wait(_GRACE_PERIOD)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         _pipe(self._process.stdout).close()
-        self._said.close()
+        self._stderr.close()
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
     if stream is None:
-        raise TypeError("a process that is asked has pipes")
+        raise TypeError("the process has no pipe")
     return stream
 
 
@@ -218,5 +219,5 @@ def _document(line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as exc:
-        shown = line[:80].decode("utf-8", "replace").strip()
-        raise TargetError(f"expected a JSON object a line; got {shown!r}", "content") from exc
+        quoted = line[:80].decode("utf-8", "replace").strip()
+        raise TargetError(f"expected one JSON object per line; got {quoted!r}", "content") from exc

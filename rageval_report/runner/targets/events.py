@@ -1,4 +1,4 @@
-"""Server-sent events: what a server says piece by piece while it thinks."""
+"""Server-sent events: an answer that a server sends piece by piece."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,11 @@ class Event:
     Parameters
     ----------
     name : str
-        "message" where the server names none.
+        The name of the event; "message" if the server gives none.
     data : str
-        What it says.
+        The data of the event.
     place : int
-        The byte at which it was known in full.
+        The position of the byte that completed it.
     """
 
     name: str
@@ -30,12 +30,12 @@ class Event:
 
 
 def events_in(body: bytes) -> Iterator[Event]:
-    r"""The events of a stream, in order; one that is cut at the end does not count.
+    r"""The events of a stream, in order; an incomplete event at the end is ignored.
 
     Parameters
     ----------
     body : bytes
-        The whole of it.
+        The complete stream.
 
     References
     ----------
@@ -47,7 +47,7 @@ def events_in(body: bytes) -> Iterator[Event]:
     [Event(name='message', data='one\ntwo', place=29)]
     """
     data: list[str] = []
-    name, place = "", len(_MARK) if body.startswith(_MARK) else 0
+    name, place = "", len(_BYTE_ORDER_MARK) if body.startswith(_BYTE_ORDER_MARK) else 0
     for end in _LINE_END.finditer(body, place):
         line, place = body[place : end.start()].decode("utf-8", "replace"), end.end()
         if not line:

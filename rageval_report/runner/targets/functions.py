@@ -6,17 +6,16 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from rageval_report._registry import load
-from rageval_report.errors import DataError, MissingDependencyError, UnknownNameError
+from rageval_report.errors import DataError, MissingDependencyError, check_choice
 from rageval_report.runner.query_source import Query
 from rageval_report.runner.replies import ResponsePaths, TargetReply, record_fields
 from rageval_report.runner.target_errors import TargetError
 from rageval_report.runner.targets.base import Target, digest_of
 
 Argument = Literal["question", "query"]
-_ARGUMENTS: tuple[Argument, ...] = ("question", "query")
 
 
 @dataclass(frozen=True)
@@ -26,35 +25,35 @@ class FunctionSettings:
     Parameters
     ----------
     function : str
-        As "module:function".
+        Such as "module:function".
     argument : {"question", "query"}
         Whether it takes the question, or a dict of ``query_id``, ``question`` and `fields`.
     fields : tuple of str
-        Names of metadata that stand in that dict.
+        Names of metadata in that dict.
     response : ResponsePaths
-        Where the fields stand in what it returns.
+        The paths of the fields in its return value.
     """
 
     function: str
-    argument: str = "question"
+    argument: Argument = "question"
     fields: tuple[str, ...] = ()
     response: ResponsePaths = field(default_factory=ResponsePaths)
 
 
 class FunctionTarget(Target):
-    """A function of a question that returns the answer, or a mapping that holds it.
+    """A function of a question that returns the answer, or a mapping that contains it.
 
     Parameters
     ----------
     settings : FunctionSettings
         How it is called.
     function : callable, optional
-        The function itself, where it is at hand.
+        The function itself; imported from `settings` if omitted.
 
     Raises
     ------
     DataError
-        If there is no such function, or it cannot be called as it is.
+        If there is no such function, or it is asynchronous.
 
     Examples
     --------
@@ -66,15 +65,16 @@ class FunctionTarget(Target):
     settings_type = FunctionSettings
 
     def __init__(self, settings: FunctionSettings, function: Callable[[Any], Any] | None = None):
-        if settings.argument not in _ARGUMENTS:
-            raise UnknownNameError("argument of a function", settings.argument, _ARGUMENTS)
+        check_choice("argument", settings.argument, get_args(Argument))
         if settings.fields and settings.argument != "query":
-            raise DataError("a function that is told fields takes them with argument: query")
+            raise DataError(
+                "fields needs argument: query; with argument: question no fields are passed"
+            )
         self._settings = settings
-        self._function = function or _loaded(settings.function)
+        self._function = function or _import_function(settings.function)
         if inspect.iscoroutinefunction(self._function):
             raise DataError(
-                f"{settings.function} is asynchronous; give a plain function that calls it, as "
+                f"{settings.function} is asynchronous; pass a normal function that calls it, e.g. "
                 "with asyncio.run"
             )
 
@@ -87,40 +87,40 @@ class FunctionTarget(Target):
 
     def ask(self, query: Query) -> TargetReply:
         """Call the function."""
-        told = self._settings
-        given = query.request_fields(told.fields) if told.argument == "query" else query.question
+        settings = self._settings
+        by_fields = settings.argument == "query"
+        argument = query.request_fields(settings.fields) if by_fields else query.question
         started = time.perf_counter()
         try:
-            found = self._function(given)
+            returned = self._function(argument)
         except TargetError:
             raise
-        except Exception as exc:  # whatever a user's function raises is a query without an answer
+        except Exception as exc:  # any error of a user's function means no answer to this query
             raise TargetError(f"{type(exc).__name__}: {exc}", "exception") from exc
         latency_ms = 1000 * (time.perf_counter() - started)
-        return TargetReply(record_fields(found, told.response), latency_ms)
+        return TargetReply(record_fields(returned, settings.response), latency_ms)
 
     def identity(self) -> dict[str, Any]:
-        """The function's name, and a digest of how it is called."""
-        told = self._settings
-        digest = digest_of(told.argument, asdict(told.response), told.fields)
-        return {"target": "callable", "function": told.function, "settings": digest}
+        """The name of the function, and a digest of how it is called."""
+        settings = self._settings
+        digest = digest_of(settings.argument, asdict(settings.response), settings.fields)
+        return {"target": "callable", "function": settings.function, "settings": digest}
 
 
-def _loaded(place: str) -> Callable[[Any], Any]:
+def _import_function(place: str) -> Callable[[Any], Any]:
     module, _, name = place.partition(":")
     if not module or not name:
-        raise DataError(f"expected a function as 'module:function'; got {place!r}")
+        raise DataError(f"function must be 'module:function'; got {place!r}")
     try:
-        found = load(place)
+        function: object = load(place)
     except MissingDependencyError as exc:
         if exc.package != module.partition(".")[0]:
             raise
         raise DataError(
-            f"{place}: no module is named {module!r}; is its folder the right one?"
+            f"{place}: there is no module {module!r}; run in its folder, or set PYTHONPATH"
         ) from exc
     except AttributeError as exc:
-        raise DataError(f"{place}: the module has no {name!r}") from exc
-    if not callable(found):
-        raise DataError(f"{place} cannot be called: it is {type(found).__name__}")
-    function: Callable[[Any], Any] = found
+        raise DataError(f"{place}: the module has no function {name!r}") from exc
+    if not callable(function):
+        raise DataError(f"{place} is not a function: it is {type(function).__name__}")
     return function

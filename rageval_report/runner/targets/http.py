@@ -1,4 +1,4 @@
-"""A server as a target: asked over HTTP, answers whole or as server-sent events."""
+"""A server as a target: asked over HTTP, with complete or streamed answers."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from rageval_report.runner.targets.events import Event, events_in
 from rageval_report.runner.templates import fill_template, fill_url
 
 _VARIABLE = re.compile(r"(?:(\S+) )?\$\{(\w+)\}")
-_OF_KEYS = re.compile(r"authorization|cookie|key|token|secret", re.IGNORECASE)
-_LONGEST_SHOWN = 200
+_SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret", re.IGNORECASE)
+_LONGEST_QUOTE = 200
 _MILLISECONDS = 1000.0
-_USUAL_END = "[DONE]"
+_DEFAULT_END = "[DONE]"
 
 
 @dataclass(frozen=True)
 class StreamSettings:
-    """How an answer comes in pieces, as server-sent events.
+    """How to read an answer that is streamed as server-sent events.
 
     Parameters
     ----------
     text : str
-        Where a piece of the answer stands in an event, as ``choices.0.delta.content``; an empty
-        path where the event is the piece, as it is where its data is no JSON.
+        The path of a piece of the answer in an event, such as ``choices.0.delta.content``; an empty
+        path if the event itself is the piece, as it is if its data is not JSON.
     done : str, optional
-        The data, or the name, of the event that ends an answer; without it the answer was cut.
-        Where not given, "[DONE]" ends one too, and need not come.
+        The data, or the name, of the event that ends an answer; an answer without it is cut. If
+        omitted, "[DONE]" ends an answer, but is not required.
     """
 
     text: str = "delta"
@@ -50,34 +50,34 @@ class StreamSettings:
 
 @dataclass(frozen=True)
 class HttpSettings:
-    """How a server is asked.
+    """How to ask a server.
 
     Parameters
     ----------
     url : str
-        Its address; ``{question}`` is filled in and escaped.
+        The address; ``{question}`` is filled in and escaped.
     method : str
-        As "POST" or "GET".
+        Such as "POST" or "GET".
     headers : dict of str to str
-        A key is named, not written: ``Authorization: Bearer ${RAG_API_KEY}`` takes it from that
-        environment variable.
+        ``Authorization: Bearer ${RAG_API_KEY}`` takes the key from that environment variable; a
+        literal key is refused.
     body : JSON value
-        What is sent; ``{question}``, ``{query_id}`` and the names of metadata are filled in, but
-        for those that tell the gold. Nothing is sent with GET.
+        The body of the request; ``{question}``, ``{query_id}`` and names of metadata are filled in,
+        except those that reveal the gold. GET has no body.
     response : ResponsePaths
-        Where the fields of a record stand in the answer.
+        The paths of the fields of a record in the answer.
     stream : StreamSettings, optional
-        How the answer comes in pieces; it comes whole where not given.
+        How to read a streamed answer; if omitted, answers are not streamed.
     timeout : float
         Seconds that a query may take.
     max_bytes : int, default 10 MB
-        An answer that is larger is a failure.
+        A larger answer is a failure.
     health_url : str, optional
-        What answers 200 when the server can be asked; without it, the address need only be there.
+        An address that answers 200 if the server is ready; if omitted, any answer at `url` will do.
     config_url : str, optional
-        What tells how the server is set up.
+        An address that returns the configuration of the server.
     config : dict of str to str
-        By name of a setting, where it stands in that answer; under its own name where not given.
+        The path of each setting in that answer, by name; its own name if omitted.
     """
 
     url: str
@@ -104,7 +104,7 @@ class HttpTarget(Target):
     Raises
     ------
     DataError
-        If an address is none, or a key stands in the settings, or in no variable.
+        If an address is malformed, a header contains a literal key, or its variable is not set.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class HttpTarget(Target):
 
     def __init__(self, settings: HttpSettings):
         for url in (settings.url, settings.health_url, settings.config_url):
-            check_address(fill_url(url, _Anything()) if url else settings.url)
+            check_address(fill_url(url, _AnyField()) if url else settings.url)
         self._settings = settings
         self._headers = {name: _header(name, value) for name, value in settings.headers.items()}
         self._connections = 1
@@ -125,12 +125,14 @@ class HttpTarget(Target):
 
     @property
     def _client(self) -> TimedClient:
-        """Made when something is asked: the trusted certificates take a while to load."""
+        """Created at the first request, because loading the trusted certificates takes a while."""
         with self._lock:
             if self._opened is None:
-                told = self._settings
+                settings = self._settings
                 self._opened = TimedClient(
-                    timeout=told.timeout, max_bytes=told.max_bytes, connections=self._connections
+                    timeout=settings.timeout,
+                    max_bytes=settings.max_bytes,
+                    connections=self._connections,
                 )
             return self._opened
 
@@ -147,17 +149,17 @@ class HttpTarget(Target):
             self._opened = None
 
     def identity(self) -> dict[str, Any]:
-        """Address and template; of headers the names, and of what may be secret a digest."""
-        told = self._settings
-        paths, stream = asdict(told.response), told.stream and asdict(told.stream)
+        """The address, the template, the names of headers, and a digest of what may be secret."""
+        settings = self._settings
+        paths, stream = asdict(settings.response), settings.stream and asdict(settings.stream)
         return {
             "target": "http",
-            "url": redact_url(told.url),
-            "method": told.method,
-            "headers": sorted(told.headers),
-            "body": told.body if self._sends else None,
-            "stream": told.stream is not None,
-            "settings": digest_of(told.url, told.headers, paths, stream),
+            "url": redact_url(settings.url),
+            "method": settings.method,
+            "headers": sorted(settings.headers),
+            "body": settings.body if self._sends else None,
+            "stream": settings.stream is not None,
+            "settings": digest_of(settings.url, settings.headers, paths, stream),
         }
 
     @property
@@ -170,47 +172,49 @@ class HttpTarget(Target):
 
     def ask(self, query: Query) -> TargetReply:
         """Send the question and read the answer."""
-        told, fields = self._settings, query.public_fields
-        body = fill_template(told.body, fields) if self._sends else None
+        settings, fields = self._settings, query.public_fields
+        body = fill_template(settings.body, fields) if self._sends else None
         try:
             timed = self._client.ask(
-                told.method, fill_url(told.url, fields), json=body, headers=self._headers
+                settings.method, fill_url(settings.url, fields), json=body, headers=self._headers
             )
-            if told.stream is None:
-                return _whole(timed, told.response, self._keys)
-            return _in_pieces(timed, told.stream, told.response, self._keys)
+            if settings.stream is None:
+                return _complete_reply(timed, settings.response, self._keys)
+            return _streamed_reply(timed, settings.stream, settings.response, self._keys)
         except RequestError as exc:
             raise target_error(exc) from exc
         except RecursionError as exc:
             raise TargetError("the answer is nested too deeply", "content") from exc
 
     def check(self) -> None:
-        """Ask the health address, or look whether anything answers at the address at all."""
-        told = self._settings
-        url = told.health_url or fill_url(told.url, _Anything())
+        """Ask the health address, or check whether anything answers at the address."""
+        settings = self._settings
+        url = settings.health_url or fill_url(settings.url, _AnyField())
         try:
             self._client.ask("GET", url, headers=self._headers)
         except RequestError as exc:
-            is_there = told.health_url is None and exc.failure in ("status", "size")
-            if not is_there:
+            is_reachable = settings.health_url is None and exc.failure in ("status", "size")
+            if not is_reachable:
                 raise PipelineError(f"the pipeline cannot be asked: {exc}") from exc
 
     def snapshot(self) -> dict[str, Any]:
-        """What the server says of itself; null where it says nothing."""
-        told = self._settings
-        if told.config_url is None:
+        """The configuration that the server reports; null where it reports nothing."""
+        settings = self._settings
+        if settings.config_url is None:
             return super().snapshot()
         try:
-            answer = self._client.ask("GET", told.config_url, headers=self._headers).answer
-            document = _hidden(self._keys, answer.json())
+            answer = self._client.ask("GET", settings.config_url, headers=self._headers).answer
+            document = _redact_document(self._keys, answer.json())
         except RequestError as exc:
-            raise PipelineError(f"the pipeline's settings cannot be had: {exc}") from exc
-        names = dict.fromkeys((*SNAPSHOT, *told.config))
-        return {name: value_at(document, told.config.get(name, name)) for name in names}
+            raise PipelineError(
+                f"the configuration of the pipeline cannot be fetched: {exc}"
+            ) from exc
+        names = dict.fromkeys((*SNAPSHOT, *settings.config))
+        return {name: value_at(document, settings.config.get(name, name)) for name in names}
 
 
-class _Anything(dict[str, Any]):
-    """Every field, to see what an address looks like."""
+class _AnyField(dict[str, Any]):
+    """A value for every field, to check the form of an address."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -223,39 +227,44 @@ def _header(name: str, value: str) -> str | Key:
     variable = _VARIABLE.fullmatch(value)
     if variable:
         return key_from_environment(variable[2], scheme=variable[1] or "")
-    if _OF_KEYS.search(name):
+    if _SECRET_HEADER.search(name):
         raise DataError(
-            f"the header {name!r} holds a key as it stands; put it into an environment variable "
-            "and name that: 'Bearer ${RAG_API_KEY}'"
+            f"the header {name!r} contains a literal API key; put the key into an environment "
+            "variable, and write 'Bearer ${RAG_API_KEY}'"
         )
     return value
 
 
-def _whole(timed: TimedResponse, paths: ResponsePaths, keys: Sequence[Key]) -> TargetReply:
-    fields = record_fields(_hidden(keys, timed.answer.json()), paths)
-    return _timed(TargetReply(fields, 0.0), timed, timed.first_byte_seconds)
+def _complete_reply(timed: TimedResponse, paths: ResponsePaths, keys: Sequence[Key]) -> TargetReply:
+    fields = record_fields(_redact_document(keys, timed.answer.json()), paths)
+    return _with_timing(TargetReply(fields, 0.0), timed, timed.first_byte_seconds)
 
 
-def _hidden(keys: Sequence[Key], document: Any) -> Any:
-    """The document with stars where a server repeats a key: what it says is written to files."""
+def _redact_document(keys: Sequence[Key], document: Any) -> Any:
+    """Replace keys that a server repeats by stars, because its answers are written to files."""
     if isinstance(document, str):
         return redact_keys(keys, document)
     if isinstance(document, list):
-        return [_hidden(keys, item) for item in document] if keys else document
+        return [_redact_document(keys, item) for item in document] if keys else document
     if isinstance(document, dict) and keys:
-        return {_hidden(keys, name): _hidden(keys, item) for name, item in document.items()}
+        return {
+            _redact_document(keys, name): _redact_document(keys, item)
+            for name, item in document.items()
+        }
     return document
 
 
-def _timed(reply: TargetReply, timed: TimedResponse, first_seconds: float | None) -> TargetReply:
+def _with_timing(
+    reply: TargetReply, timed: TimedResponse, first_seconds: float | None
+) -> TargetReply:
     first = None if first_seconds is None else _MILLISECONDS * first_seconds
     return replace(reply, latency_ms=_MILLISECONDS * timed.answer.seconds, first_byte_ms=first)
 
 
-# -- pieces
+# -- streams
 
 
-def _in_pieces(
+def _streamed_reply(
     timed: TimedResponse, stream: StreamSettings, paths: ResponsePaths, keys: Sequence[Key]
 ) -> TargetReply:
     texts: list[str] = []
@@ -263,10 +272,10 @@ def _in_pieces(
     place, is_done = None, stream.done is None
     for event in events_in(timed.answer.body):
         if event.name == "error":
-            told = redact_keys(keys, event.data)[:_LONGEST_SHOWN]
-            raise TargetError(f"the server broke off: {told}", "content")
+            message = redact_keys(keys, event.data)[:_LONGEST_QUOTE]
+            raise TargetError(f"the server sent an error: {message}", "content")
         document = _document(event.data)
-        if _is_end(event, document, stream.done or _USUAL_END):
+        if _is_end(event, document, stream.done or _DEFAULT_END):
             last |= _fields_of(document)
             is_done = True
             break
@@ -276,22 +285,23 @@ def _in_pieces(
             texts.append(piece)
         last |= _fields_of(document)
     if not is_done:
-        raise TargetError(f"the answer ended before {stream.done!r}", "content")
+        raise TargetError(f"the answer ended before the event {stream.done!r}", "content")
     answer = redact_keys(keys, "".join(texts))
-    return _joined(answer, _hidden(keys, last), timed, place, paths)
+    return _join_pieces(answer, _redact_document(keys, last), timed, place, paths)
 
 
 def _is_end(event: Event, document: Any, end: str) -> bool:
-    """Whether the event is named so, or says that: the same text, or the same JSON."""
+    """Whether the event has that name, or that data: the same text, or the same JSON."""
     return end in (event.name, event.data) or (
         isinstance(document, dict) and document == _document(end)
     )
 
 
 def _fields_of(document: Any) -> dict[str, Any]:
-    """What an event tells beside a piece of the answer."""
-    is_object = isinstance(document, dict)
-    return {key: one for key, one in document.items() if one is not None} if is_object else {}
+    """The other fields of an event, besides a piece of the answer."""
+    if not isinstance(document, dict):
+        return {}
+    return {key: value for key, value in document.items() if value is not None}
 
 
 def _document(data: str) -> Any:
@@ -301,12 +311,12 @@ def _document(data: str) -> Any:
         return data
 
 
-def _joined(
+def _join_pieces(
     answer: str, last: dict[str, Any], timed: TimedResponse, place: int | None, paths: ResponsePaths
 ) -> TargetReply:
-    """The pieces as one answer; what else the events held, the latest of each name."""
+    """Join the pieces to one reply, with the last value of each other field of the events."""
     if place is None:
-        told = timed.answer.error("no piece of an answer in the events")
-        raise target_error(told)
+        error = timed.answer.error("expected pieces of an answer in the events; there are none")
+        raise target_error(error)
     rest = record_fields({**last, "answer": answer}, replace(paths, answer="answer"))
-    return _timed(TargetReply(rest, 0.0), timed, timed.seconds_at(place))
+    return _with_timing(TargetReply(rest, 0.0), timed, timed.seconds_at(place))

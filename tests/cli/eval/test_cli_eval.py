@@ -79,7 +79,7 @@ def test_failures_are_told_and_asked_again(live_queries, run, monkeypatch):
 
 def test_a_folder_that_holds_a_run_is_kept(demo_folder, run, refused):
     assert run(ASK).exit_code == 0
-    assert refused(ASK).startswith("run holds a run already: go on with it by --resume")
+    assert refused(ASK).startswith("run already contains a run: continue it with --resume")
     assert run(ASK + " --resume").exit_code == 0
 
 
@@ -107,7 +107,7 @@ def test_queries_of_a_table_will_do(demo_folder, run):
         ("--records queries.jsonl", "give --url, --callable or --command"),
         ("--callable my_rag:answer", "Missing option '--records'"),
         ("--callable my_rag:answer --url http://h --records queries.jsonl", "Give one of --url"),
-        ("--callable my_rag:answr --records queries.jsonl", "the module has no 'answr'"),
+        ("--callable my_rag:answr --records queries.jsonl", "the module has no function 'answr'"),
         ("--callable my_rag:answer --records no.jsonl", "no.jsonl"),
         ("--url localhost:8001 --records queries.jsonl", "expected an address"),
         ("--url http://h --body {x --records queries.jsonl", "expected JSON"),
@@ -354,9 +354,9 @@ def test_serve_answers_from_documents_of_ones_own(folder, run):
     [
         ("--fault 501=0.1", "no fault is named '501'"),
         ("--fault 500", "expected NAME=SHARE"),
-        ("--fault 500=2", "at most 1 together"),
+        ("--fault 500=2", "add up to at most 1"),
         ("--documents nowhere", "nowhere"),
-        ("--k 0", "k must be at least 1"),
+        ("--k 0", "k must be an integer >= 1"),
     ],
 )
 def test_serve_refuses_what_makes_no_sense(folder, refused, words, told):

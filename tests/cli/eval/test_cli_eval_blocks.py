@@ -131,7 +131,7 @@ def test_the_place_and_the_end_of_a_stream_go_before_the_file_each(demo_folder, 
     settings = {"http": {"url": says.url, "stream": {"text": "a", "done": "END"}}}
     (demo_folder / "stream.yaml").write_text(json.dumps(settings))
     words = "eval --config stream.yaml --records queries.jsonl --metric exact_match"
-    assert "ended before 'END'" in run(f"{words} -o cut").stderr
+    assert "ended before the event 'END'" in run(f"{words} -o cut").stderr
     assert run(f"{words} -o one --stream-end over").exit_code == 0
     assert run(f"{words} -o other --stream-end over --stream b").exit_code == 0
     answers = [set(loaded(folder).details["answer"]) for folder in ("one", "other")]

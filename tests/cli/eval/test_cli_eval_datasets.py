@@ -112,7 +112,7 @@ def test_a_data_set_that_is_named_twice_is_refused():
         ("--datasets squad_v2=no.json", "there is no such file or folder"),
         ("--datasets squad_v2=queries.jsonl", "queries.jsonl"),
         ("--datasets ragbench/covidqu", "Did you mean 'covidqa'"),
-        ("--datasets gold.jsonl --samples 0", "samples must be at least 1"),
+        ("--datasets gold.jsonl --samples 0", "samples must be an integer >= 1"),
         ("--datasets gold.jsonl --records queries.jsonl", "Give one of --records and --datasets"),
         ("", "Missing option '--records' or '--datasets'"),
     ],
