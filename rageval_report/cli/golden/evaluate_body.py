@@ -143,7 +143,8 @@ def _run_config(options: EvaluateOptions) -> RunConfig:
         return replace(read_config(options.config), records=None, samples=None)
     if options.url is not None:
         return RunConfig(target="http", settings={"http": {"url": options.url}})
-    return RunConfig(target="callable", settings={"callable": {"function": options.function}})
+    function = options.function or ""  # one of the three is set, see above
+    return RunConfig(target="callable", settings={"callable": {"function": function}})
 
 
 def _read_mapping(path: str) -> dict[str, str | list[str]]:
