@@ -268,7 +268,7 @@ def _draw_part(ax: Axes, part: pd.DataFrame, calibration: Calibrated) -> None:
         PlotRow(shorten_label(name, 28), (interval_text(*ends),), heading)
         for name, ends, heading in zip(names, numbers, headings, strict=True)
     ]
-    level = level_text(calibration.settings.get("confidence_level", 0.95))
+    level = level_text(calibration.settings)
     heights = lay_rows(ax, rows, (level,))
     for label in ax.get_yticklabels():
         label.set_fontsize(SMALL)

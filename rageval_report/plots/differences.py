@@ -120,7 +120,7 @@ def differences(
     _mark_mean(axes, row)
     _set_limits(axes, pairs)
     _label(axes, known, pair, pairs, row)
-    _write_counts(axes, pairs, row, comparison.settings.get("confidence_level", 0.95))
+    _write_counts(axes, pairs, row, level_text(comparison.settings))
     return axes
 
 
@@ -200,12 +200,12 @@ def _label(
         )
 
 
-def _write_counts(ax: Axes, pairs: SortedDifferences, row: pd.Series, level: object) -> None:
+def _write_counts(ax: Axes, pairs: SortedDifferences, row: pd.Series, level: str) -> None:
     """Write how many queries are better, equal and worse, and the mean."""
     mean, low, high = (float(row[name]) for name in ("difference", "ci_low", "ci_high"))
     estimate = interval_text(mean, low, high, signed=True)
     if np.isfinite([low, high]).all():
-        estimate += f", {level_text(level)}"
+        estimate += f", {level}"
     lines = (
         (f"better: {pairs.better.sum():,}", BETTER, "bold"),
         (f"worse: {pairs.worse.sum():,}", WORSE, "bold"),

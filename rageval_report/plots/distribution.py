@@ -69,8 +69,8 @@ def distribution(
     subject : RAGPipelineEvaluation
         A pipeline's scores.
     metric : str or iterable of str, optional
-        By any of its names. Several, or none named where there are several, are drawn as rows of
-        small histograms, as far as they share an axis.
+        By any of its names. Several metrics, or all if none is named, are rows of small
+        histograms, as far as they share an axis.
     percentiles : sequence of float
         Dotted lines, from 0 to 100; none if empty.
     threshold : float, or "p25" and the like, "median", "mean", optional

@@ -20,13 +20,14 @@ from rageval_report.plots.style import (
     EQUAL_MARKER,
     GREY,
     WORSE,
+    alpha_of,
     axes_for,
+    finite_limits,
     ink,
     interval_text,
     level_text,
     look_of,
     note_below,
-    pad_limits,
     plain,
     pvalue_text,
     shorten_label,
@@ -37,6 +38,7 @@ from rageval_report.plots.subjects import (
     Evaluation,
     compared_metrics,
     comparison_of,
+    comparison_title,
     directed_title,
     direction_note,
     left_out_note,
@@ -127,10 +129,9 @@ def forest(
     left_out = [metric for metric in requested if metric.name not in in_picture]
     rows = _rows(forest_rows, scale, several=len(comparison.pairings) > 1)
     axes = axes_for(ax, 9.0, height_of(rows))
-    level = comparison.settings.get("confidence_level", 0.95)
-    heads = (f"improvement [{level_text(level)}]", _pvalue_head(comparison), "n")
+    heads = (f"improvement [{level_text(comparison.settings)}]", _pvalue_head(comparison), "n")
     places = lay_rows(axes, rows, heads)
-    alpha = alpha_of(comparison)
+    alpha = alpha_of(comparison.settings)
     for row, place in zip(forest_rows, places, strict=True):
         _draw_forest_row(axes, row, place, row.is_significant(alpha), style)
         if scale == "own":
@@ -262,7 +263,6 @@ def _finish(
     scale: ForestScale,
     left_out: Sequence[Metric],
 ) -> None:
-    names = [pair.candidate.name for pair in comparison.pairings]
     baseline = comparison.pairings[0].baseline.name
     ax.axvline(0, color=ink(), linewidth=1.0, zorder=1)
     has_margin = any(_margin_of(comparison, row.metric) for row in forest_rows)
@@ -278,27 +278,21 @@ def _finish(
         direction_note(row.metric for row in forest_rows),
         left_out_note(left_out, _WHY_NOT[scale]),
     )
-    tidy(ax, f"{names[0] if len(names) == 1 else 'Candidates'} against {baseline}", grid="x")
+    tidy(ax, comparison_title(comparison), grid="x")
 
 
 def _limits(forest_rows: Sequence[ForestRow]) -> tuple[float, float]:
     """The limits of the axis: zero, every mark and every interval."""
-    values = np.array([[f.improvement, f.low, f.high] for f in forest_rows])
-    finite = np.append(values[np.isfinite(values)], 0.0)
-    return pad_limits(float(finite.min()), float(finite.max()), 0.06)
+    values = [[row.improvement, row.low, row.high] for row in forest_rows]
+    return finite_limits(np.append(values, 0.0), 0.06)
 
 
 def _key(comparison: DrawnComparison, *, with_margin: bool) -> str:
     """The meaning of the marks and of the intervals."""
-    alpha = alpha_of(comparison)
+    alpha = alpha_of(comparison.settings)
     correction = str(comparison.settings.get("correction", _NO_CORRECTION))
     corrected = _pvalue_head(comparison) == "adj. p"
     pvalue = f"p ({correction})" if corrected else "p"
     key = f"Triangle: a difference is shown, {pvalue} ≤ {alpha:g}; hollow circle: none is."
     intervals = " Intervals are not adjusted." if corrected else ""
     return key + intervals + (" Grey band: the margin of equivalence." if with_margin else "")
-
-
-def alpha_of(comparison: DrawnComparison) -> float:
-    """The error rate that belongs to the comparison's confidence level."""
-    return round(1.0 - float(str(comparison.settings.get("confidence_level", 0.95))), 12)

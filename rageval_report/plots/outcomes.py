@@ -28,6 +28,7 @@ from rageval_report.plots.subjects import (
     Evaluation,
     compared_metrics,
     comparison_of,
+    comparison_title,
     select_metrics,
 )
 
@@ -127,7 +128,5 @@ def _finish(ax: Axes, comparison: DrawnComparison) -> None:
     ax.set_xlim(0, 1)
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     ax.set_xlabel("share of queries scored in both")
-    names = [pair.candidate.name for pair in comparison.pairings]
-    baseline = comparison.pairings[0].baseline.name
-    tidy(ax, f"{names[0] if len(names) == 1 else 'Candidates'} against {baseline}")
+    tidy(ax, comparison_title(comparison))
     words_above(ax, [("better", BETTER), ("equal", ink()), ("worse", WORSE)])

@@ -17,12 +17,12 @@ from rageval_report.plots.style import (
     GREY,
     SMALL,
     axes_for,
+    finite_limits,
     inches_wide,
     ink,
     level_text,
     look_of,
     note_below,
-    pad_limits,
     plain,
     shorten_label,
     tidy,
@@ -202,9 +202,7 @@ def _draw_mark(
 def _set_limits(ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: FrontObjective) -> None:
     for objective, limit in ((across, ax.set_xlim), (up, ax.set_ylim)):
         columns = [objective.name, f"{objective.name}_ci_low", f"{objective.name}_ci_high"]
-        values = frame[columns].to_numpy(dtype=np.float64)
-        finite = values[np.isfinite(values)]
-        limit(*pad_limits(float(finite.min()), float(finite.max()), 0.14))
+        limit(*finite_limits(frame[columns].to_numpy(dtype=np.float64), 0.14))
 
 
 def _write_names(ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: FrontObjective) -> None:
@@ -302,7 +300,7 @@ def _label(objective: FrontObjective) -> str:
 
 def _key(front: Front, across: FrontObjective, up: FrontObjective) -> list[str]:
     others = [axis.name for axis in front.axes if axis.name not in (across.name, up.name)]
-    level = level_text(front.settings.get("confidence_level", 0.95))
+    level = level_text(front.settings)
     over = f" over these and {', '.join(others)}" if others else ""
     quality = [f"quality = {axis.made_of}" for axis in front.axes if axis.name == "quality"]
     return [

@@ -16,7 +16,9 @@ from rageval_report.plots.style import (
     BLUE,
     GREY,
     SMALL,
+    alpha_of,
     axes_for,
+    finite_limits,
     ink,
     interval_text,
     level_text,
@@ -120,14 +122,13 @@ def leaderboard(
     )
     frame = ranking.frame
     rows = frame[frame["metric"].isin([metric.name for metric in drawn]) & frame["rank"].notna()]
-    level = level_text(ranking.settings.get("confidence_level", 0.95))
+    level = level_text(ranking.settings)
     axes = axes_for(ax, 8.6, height_of(_lines(rows, drawn)))
     places = lay_rows(axes, _lines(rows, drawn), (f"mean [{level}]", "group"))
     for (_, row), place in zip(rows.iterrows(), places, strict=True):
         _draw_mean(axes, row, place, style)
     values = rows[["mean", "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
-    finite = values[np.isfinite(values)]
-    axes.set_xlim(*pad_limits(float(finite.min()), float(finite.max()), 0.06))
+    axes.set_xlim(*finite_limits(values, 0.06))
     axes.set_xlabel(plain(axis_text(drawn[0])) if len(drawn) == 1 else "mean")
     note_below(
         axes,
@@ -246,7 +247,7 @@ def _key(ranking: Ranked, standings: set[str]) -> str:
 
 def _tests(ranking: Ranked) -> str:
     correction, family = ranking.settings.get("correction"), ranking.settings.get("family_size")
-    alpha = round(1.0 - float(str(ranking.settings.get("confidence_level", 0.95))), 12)
+    alpha = alpha_of(ranking.settings)
     how = "" if correction == "none" else f", {correction}"
     return f"p ≤ {alpha:g}{how}, {family} {'pair' if family == 1 else 'pairs'}"
 

@@ -275,7 +275,7 @@ def correlation(
 
     Notes
     -----
-    Each cell uses the queries that both of its metrics scored. A dash stands where a metric is
+    Each cell uses the queries that both of its metrics scored. A dash means that a metric is
     constant, or fewer than three queries have both.
     """
     evaluation = evaluation_of(subject)

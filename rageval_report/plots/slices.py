@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
@@ -16,13 +16,14 @@ from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.style import (
     BLUE,
     GREY,
+    alpha_of,
     axes_for,
+    finite_limits,
     ink,
     interval_text,
     level_text,
     look_of,
     note_below,
-    pad_limits,
     plain,
     pvalue_text,
     tidy,
@@ -33,12 +34,13 @@ from rageval_report.plots.subjects import (
     directed_title,
     direction_note,
     left_out_note,
+    metrics_of_frame,
     of_one_scale,
     select_metrics,
     slices_of,
 )
 from rageval_report.results import Result
-from rageval_report.scores import Catalogue, Metric
+from rageval_report.scores import Metric
 
 _MOST_GROUPS = 30
 
@@ -101,7 +103,9 @@ def slices(
     axes = axes_for(ax, 8.2, height_of(rows))
     places = lay_rows(axes, rows, _heads(result, estimate))
     for block in blocks:
-        _draw_block(axes, block, estimate, places[: len(block.frame)], _alpha(result), style)
+        _draw_block(
+            axes, block, estimate, places[: len(block.frame)], alpha_of(result.settings), style
+        )
         places = places[len(block.frame) :]
     _finish(axes, result, blocks, drawn, estimate, left_out)
     return axes
@@ -109,22 +113,10 @@ def slices(
 
 def _known_metrics(subject: object, frame: pd.DataFrame) -> dict[str, Metric]:
     """The metrics of the frame: as the evaluation has them, else by the frame and their names."""
-    names = list(dict.fromkeys(frame["metric"]))
     metrics = getattr(subject, "metrics", None)
     if isinstance(metrics, Mapping):
-        return {name: metrics[name] for name in names}
-    catalogue = Catalogue()
-    first = frame.drop_duplicates("metric").set_index("metric")
-    return {name: _metric_of(name, first.loc[name], catalogue) for name in names}
-
-
-def _metric_of(name: str, row: pd.Series, catalogue: Catalogue) -> Metric:
-    known = catalogue.find(name) or Metric(name)
-    fields = {field: row[field] for field in ("title", "kind") if field in row}
-    if "greater_is_better" in row:
-        fields["greater_is_better"] = bool(row["greater_is_better"])
-    shares = fields.get("kind") in ("binary", "proportion")
-    return replace(known, bounds=known.bounds or ((0.0, 1.0) if shares else None), **fields)
+        return {name: metrics[name] for name in dict.fromkeys(frame["metric"])}
+    return metrics_of_frame(frame)
 
 
 def _of_candidate(frame: pd.DataFrame, candidate: str | None) -> pd.DataFrame:
@@ -165,13 +157,8 @@ def _rows(block: SliceBlock, result: Result, estimate: str, several: bool) -> li
 
 
 def _heads(result: Result, estimate: str) -> tuple[str, ...]:
-    level = level_text(result.settings.get("confidence_level", 0.95))
     middle = ("adj. p",) if estimate == "difference" else ()
-    return (f"{estimate} [{level}]", *middle, "n")
-
-
-def _alpha(result: Result) -> float:
-    return round(1.0 - float(str(result.settings.get("confidence_level", 0.95))), 12)
+    return (f"{estimate} [{level_text(result.settings)}]", *middle, "n")
 
 
 def _draw_block(
@@ -218,15 +205,14 @@ def _finish(
             for block in blocks
         ]
     )
-    finite = values[np.isfinite(values)]
     if estimate == "difference":
         ax.axvline(0, color=ink(), linewidth=1.0, zorder=1)
-        finite = np.append(finite, 0.0)
-    ax.set_xlim(*pad_limits(float(finite.min()), float(finite.max()), 0.06))
+        values = np.append(values, 0.0)
+    ax.set_xlim(*finite_limits(values, 0.06))
     alone = f" — {axis_text(drawn[0])}" if len(drawn) == 1 else ""
     ax.set_xlabel(plain(estimate + alone))
     hidden = sum(block.n_hidden for block in blocks)
-    shown = f"Filled: a difference is shown, adjusted p ≤ {_alpha(result):g}."
+    shown = f"Filled: a difference is shown, adjusted p ≤ {alpha_of(result.settings):g}."
     note_below(
         ax,
         f"Dashed: all queries together. {shown if estimate == 'difference' else ''}".strip(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -45,6 +45,7 @@ SMALL = "small"
 # Letters per inch of titles and of small text.
 _TITLE_LETTERS, _NOTE_LETTERS = 12.0, 15.0
 _ROUNDING = 1e-12
+_DEFAULT_LEVEL = 0.95
 # Multiples of the golden ratio, modulo 1, are spread evenly for any number of them.
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -243,15 +244,30 @@ def count_text(n: int, total: int) -> str:
     return f"n = {n:,}" if n == total else f"n = {n:,} of {total:,} scored"
 
 
-def level_text(level: object) -> str:
-    """The name of an interval with this confidence level.
+def level_text(settings: Mapping[str, object]) -> str:
+    """The name of the intervals of a result, by its settings.
 
     Examples
     --------
-    >>> level_text(0.95)
-    '95 % CI'
+    >>> level_text({"confidence_level": 0.9}), level_text({})
+    ('90 % CI', '95 % CI')
     """
-    return f"{100 * float(str(level)):g} % CI"
+    return f"{100 * _level_of(settings):g} % CI"
+
+
+def alpha_of(settings: Mapping[str, object]) -> float:
+    """The error rate of the tests of a result, which belongs to its confidence level.
+
+    Examples
+    --------
+    >>> alpha_of({"confidence_level": 0.9})
+    0.1
+    """
+    return round(1.0 - _level_of(settings), 12)  # 0.1, not 0.09999999999999998
+
+
+def _level_of(settings: Mapping[str, object]) -> float:
+    return float(str(settings.get("confidence_level", _DEFAULT_LEVEL)))
 
 
 def jitter(n: int) -> FloatArray:
@@ -287,6 +303,18 @@ def pad_limits(low: float, high: float, share: float = 0.04) -> tuple[float, flo
     """
     room = (high - low) * share or max(abs(high), 1.0) * share
     return low - room, high + room
+
+
+def finite_limits(values: FloatArray, share: float) -> tuple[float, float]:
+    """Limits of an axis, a little outside of the finite values.
+
+    Examples
+    --------
+    >>> finite_limits(np.array([0.0, 1.0, np.nan]), 0.04)
+    (-0.04, 1.04)
+    """
+    finite = values[np.isfinite(values)]
+    return pad_limits(float(finite.min()), float(finite.max()), share)
 
 
 def levels_without_overlap(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -13,7 +13,7 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots.options import MetricNames
 from rageval_report.plots.style import interval_text, level_text
 from rageval_report.results import Result
-from rageval_report.scores import Metric, Scored, resolver
+from rageval_report.scores import Catalogue, Metric, Scored, resolver
 from rageval_report.types import FloatArray
 
 
@@ -163,6 +163,30 @@ def compared_metrics(comparison: DrawnComparison) -> dict[str, Metric]:
     return {name: known[name] for name in dict.fromkeys(comparison.frame["metric"])}
 
 
+def metrics_of_frame(frame: pd.DataFrame) -> dict[str, Metric]:
+    """The metrics of a tidy frame: as the catalogue knows their names, with the frame's columns."""
+    catalogue = Catalogue()
+    rows = frame.drop_duplicates("metric").set_index("metric")
+    return {str(name): _metric_of(str(name), row, catalogue) for name, row in rows.iterrows()}
+
+
+def _metric_of(name: str, row: pd.Series, catalogue: Catalogue) -> Metric:
+    known = catalogue.find(name) or Metric(name)
+    fields = {field: row[field] for field in ("title", "kind") if field in row}
+    if "greater_is_better" in row:
+        fields["greater_is_better"] = bool(row["greater_is_better"])
+    shares = fields.get("kind") in ("binary", "proportion")
+    bounds = known.bounds or ((0.0, 1.0) if shares else None)
+    return replace(known, **{"name": name, "bounds": bounds, **fields})
+
+
+def comparison_title(comparison: DrawnComparison) -> str:
+    """The title of a comparison: its candidate, or "Candidates", against the baseline."""
+    names = [pair.candidate.name for pair in comparison.pairings]
+    candidate = names[0] if len(names) == 1 else "Candidates"
+    return f"{candidate} against {comparison.pairings[0].baseline.name}"
+
+
 def select_candidate(comparison: DrawnComparison, candidate: str | None) -> CandidatePair:
     """The pair of the named candidate; the only one if none is named.
 
@@ -228,7 +252,7 @@ def summarise_metrics(
     report = evaluation.evaluation_report(
         metrics=[metric.name for metric in metrics], percentiles=(25, 50, 75)
     )
-    level = level_text(report.settings.get("confidence_level", 0.95))
+    level = level_text(report.settings)
     columns = ["n", "mean", "ci_low", "ci_high", "p25", "p50", "p75"]
     numbers = report.frame[columns].to_numpy(dtype=np.float64).tolist()
     return {

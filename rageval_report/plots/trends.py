@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Unpack
 
@@ -20,12 +19,12 @@ from rageval_report.plots.style import (
     SMALL,
     VERMILLION,
     axes_for,
+    finite_limits,
     inches_wide,
     ink,
     level_text,
     look_of,
     note_below,
-    pad_limits,
     plain,
     shorten_label,
     tidy,
@@ -35,11 +34,12 @@ from rageval_report.plots.subjects import (
     directed_title,
     direction_note,
     left_out_note,
+    metrics_of_frame,
     of_one_scale,
     select_metrics,
 )
 from rageval_report.results import Result
-from rageval_report.scores import Catalogue, Metric
+from rageval_report.scores import Metric
 
 _MARKERS = ("o", "s", "D", "^", "P", "X")
 # The longest name of a run under the axis, and the number of names per inch.
@@ -83,7 +83,7 @@ def trends(
     dotted line is the mean of the baseline.
     """
     frame = _frame_of(subject)
-    known = _known_metrics(frame)
+    known = metrics_of_frame(frame)
     requested = select_metrics(known, metrics)
     drawn, left_out = of_one_scale(requested, named=metrics is not None)
     more = drawn[len(HUES) :]
@@ -109,7 +109,7 @@ def trends(
     _mark_breaks(axes, shown)
     note_below(
         axes,
-        _interval_note(len(names), len(drawn), level_text(subject.settings["confidence_level"])),
+        _interval_note(len(names), len(drawn), level_text(subject.settings)),
         _regression_note(shown, subject),
         _undrawn_note(frame, drawn, str(subject.settings["baseline"])),
         direction_note(drawn) if len(drawn) > 1 else "",
@@ -129,24 +129,6 @@ def _frame_of(subject: object) -> pd.DataFrame:
             f"this plot draws a history: history('runs/'); got {type(subject).__name__}"
         )
     return subject.frame
-
-
-def _known_metrics(frame: pd.DataFrame) -> dict[str, Metric]:
-    """Each metric: known by its name, with the title, kind and direction of the history."""
-    catalogue = Catalogue()
-    metrics = {}
-    for name, row in frame.drop_duplicates("metric").set_index("metric").iterrows():
-        known = catalogue.find(str(name)) or Metric(str(name))
-        shares = row["kind"] in ("binary", "proportion")
-        metrics[str(name)] = replace(
-            known,
-            name=str(name),
-            title=row["title"],
-            kind=row["kind"],
-            greater_is_better=bool(row["greater_is_better"]),
-            bounds=known.bounds or ((0.0, 1.0) if shares else None),
-        )
-    return metrics
 
 
 def _width_of(n_runs: int, n_lines: int) -> float:
@@ -258,8 +240,7 @@ def _label_axes(
     ax.set_xlabel(plain(f"runs in the order of time, n = {count} per run"))
     ax.set_ylabel(plain(axis_text(drawn[0]) if len(drawn) == 1 else "mean score"))
     values = shown[["mean", "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
-    finite = values[np.isfinite(values)]
-    ax.set_ylim(*pad_limits(float(finite.min()), float(finite.max()), 0.12))
+    ax.set_ylim(*finite_limits(values, 0.12))
     if len(drawn) > 1:
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=3.4)
 

@@ -77,10 +77,8 @@ def render(
     ----------
     result : Result
         The result to show.
-    columns : sequence of str, optional
-        The columns to show, in order; those of the headline if omitted.
-    longest : int
-        The width to which texts are cut.
+    columns, longest
+        As in `rageval_report.render.RenderOptions`.
     label : str, optional
         The label for ``\ref``; made from the title if omitted.
 

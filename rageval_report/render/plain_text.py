@@ -39,12 +39,8 @@ def render(
         The result to show.
     width : int
         The largest width of a line, in columns of a terminal.
-    columns : sequence of str, optional
-        The columns to show, in order; those of the headline if omitted.
-    max_rows, max_columns : int, optional
-        The largest number of rows and columns; all if None.
-    longest : int
-        The width to which texts are cut.
+    columns, max_rows, max_columns, longest
+        As in `rageval_report.render.RenderOptions`.
 
     Raises
     ------
