@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import metadata
+from importlib.metadata import EntryPoint
+from types import ModuleType
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
@@ -50,6 +55,18 @@ def test_its_options_are_checked():
         TypeError, match=r"plot 'radar' has no option 'spoke'\. Did you mean 'spokes'"
     ):
         plot(EVALUATION, PLOTS["radar"], spoke=3)
+
+
+def test_another_distribution_offers_it_by_an_entry_point(monkeypatch):
+    point = EntryPoint("radar_too", "test_a_plot_entry:RADAR", "rageval_report.plots")
+    module = ModuleType("test_a_plot_entry")
+    module.RADAR = Plot("radar_too", draw_radar)
+    monkeypatch.setitem(sys.modules, "test_a_plot_entry", module)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [point] * (group == point.group))
+    monkeypatch.setattr(PLOTS, "_group", point.group)
+    monkeypatch.setattr(PLOTS, "_entries", dict(PLOTS._entries))
+    assert plot(EVALUATION, "radar_too", "mrr").get_title() == "mrr of bm25"
+    assert "radar_too" in PLOTS.loaded()
 
 
 def test_it_is_saved(tmp_path):
