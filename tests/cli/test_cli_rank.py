@@ -84,7 +84,7 @@ def test_the_pipelines_of_one_file_are_ranked(folder, run):
     [
         ("rank old.csv", "expected at least two pipelines to rank; got only 'old'"),
         (f"{RANK} --weight faithfulnes=1", "Did you mean 'faithfulness'"),
-        (f"{RANK} --weight faithfulness=-1", "at least 0; got -1"),
+        (f"{RANK} --weight faithfulness=-1", ">= 0; got -1"),
         (f"{RANK} --weight faithfulness=0", "weights of the objectives are all 0"),
         (f"{RANK} --weight faithfulness", "write NAME=W, as faithfulness=2."),
         (f"{RANK} --objective =f1 --pareto", "write NAME=METRIC,METRIC or NAME."),

@@ -1,16 +1,15 @@
-"""Several pipelines in order, metric by metric, with the groups that cannot be told apart."""
+"""Several pipelines in order, metric by metric, with groups that are not distinguishable."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import load
 from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.ranking.letters import groups_of
 from rageval_report.analysis.ranking.lineup import (
@@ -20,12 +19,21 @@ from rageval_report.analysis.ranking.lineup import (
     line_up,
 )
 from rageval_report.analysis.ranking.objectives import ObjectivesArgument, resolve_objectives
-from rageval_report.analysis.ranking.pair_table import friedman_table, pair_table
 from rageval_report.analysis.ranking.pareto import ParetoFront, pareto_front
-from rageval_report.analysis.ranking.ranking_rows import ranking_notes, ranking_rows
-from rageval_report.analysis.ranking.standing import Standing, alpha_of
+from rageval_report.analysis.ranking.ranking_tables import (
+    friedman_table,
+    pair_table,
+    ranking_notes,
+    ranking_rows,
+)
+from rageval_report.analysis.ranking.resampled_objectives import ResamplingSettings
+from rageval_report.analysis.ranking.standing import RankingSettings, Standing, alpha_of
 from rageval_report.analysis.ranking.weighted import WeightedScores, weighted_scores
+from rageval_report.analysis.sentence_parts import join_names
 from rageval_report.errors import DataError
+from rageval_report.plots import plot
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
 from rageval_report.results import Result
 from rageval_report.scores import Scored, resolver
 from rageval_report.stats.all_pairs import (
@@ -38,6 +46,9 @@ from rageval_report.stats.all_pairs import (
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.stats.corrections import adjust_pvalues
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _HEADLINE = (
     *("rank", "pipeline", "standing", "letters", "n", "mean", "ci_low", "ci_high"),
     *("average_rank", "wins", "beats"),
@@ -46,7 +57,7 @@ _HEADLINE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking(Result):
-    """Pipelines in order: one row a metric and a pipeline, the best of each metric first.
+    """Pipelines in order: one row per metric and pipeline, the best of each metric first.
 
     Parameters
     ----------
@@ -55,11 +66,11 @@ class Ranking(Result):
     lineup : Lineup
         The runs side by side.
     blocks : dict of str to ScoreBlock
-        The scores that each metric is ranked by.
+        The scores by which the pipelines are ranked, for each metric.
     tests : dict of str to AllPairs
         The tests of all pairs on each metric; none for a metric that cannot be ranked.
     weights, objectives
-        What `weighted` and `pareto` take where nothing else is said.
+        The defaults of `weighted` and `pareto`.
     """
 
     lineup: Lineup | None = None
@@ -85,28 +96,29 @@ class Ranking(Result):
 
     def of(self, metric: str) -> pd.DataFrame:
         """The rows of one metric, by any of its names, the best pipeline first."""
-        name = resolver({one: self._lineup.metrics[one][0] for one in self.metrics})(metric)
+        known = {name: self._lineup.metrics[name][0] for name in self.metrics}
+        name = resolver(known)(metric)
         return self.frame[self.frame["metric"] == name].reset_index(drop=True)
 
     def groups(self, metric: str) -> list[tuple[str, ...]]:
-        """The pipelines that share a letter, the best first; a group a letter."""
+        """The pipelines that share a letter, the best first; one group per letter."""
         name = str(self.of(metric)["metric"].iloc[0])
         if name not in self._tests:
             return []
         standing = Standing.of(self._blocks[name], self._tests[name], self.alpha)
-        groups = groups_of(standing.apart)
-        return [tuple(standing.ordered[member] for member in group) for group in groups]
+        groups = groups_of(standing.differs)
+        return [tuple(standing.names_in_order[place] for place in group) for group in groups]
 
     @cached_property
     def pairs(self) -> Result:
         """Every pair on every metric: difference with its interval, p before and after correction.
 
-        A row a metric and pair: metric, baseline, candidate, n, baseline_mean, candidate_mean,
+        One row per metric and pair: metric, baseline, candidate, n, baseline_mean, candidate_mean,
         difference, ci_low, ci_high, test, pvalue, pvalue_adjusted, wins, ties, losses,
         min_detectable_difference, is_shown. The intervals belong to the tests, and are not
         adjusted.
         """
-        return pair_table(self._blocks, self._tests, self.settings)
+        return pair_table(self._blocks, self._tests, self._settings)
 
     @cached_property
     def friedman(self) -> Result:
@@ -117,83 +129,114 @@ class Ranking(Result):
         self,
         weights: Mapping[str, float] | None = None,
         objectives: ObjectivesArgument = None,
-        **settings: Any,
+        *,
+        n_resamples: int | None = None,
+        seed: int | None = None,
+        confidence_level: float | None = None,
     ) -> WeightedScores:
-        """One score a pipeline from weighted objectives, and how far the order rests on them.
+        """One score per pipeline from weighted objectives, and how much the order depends on them.
 
         Parameters
         ----------
         weights : mapping of str to float, optional
-            By objective, or by metric; those of the ranking, else the default ones.
+            By objective, or by metric; if omitted, those of the ranking, else the default ones.
         objectives : mapping, optional
             What each objective is made of; see `rageval_report.analysis.ranking.objectives`.
-        **settings
-            ``n_resamples``, ``seed``, ``confidence_level``: those of the ranking otherwise.
+        n_resamples, seed, confidence_level : optional
+            As in `rank`; if omitted, those of the ranking.
 
         Returns
         -------
         WeightedScores
         """
         return weighted_scores(
-            self._lineup, *self._aims(weights, objectives), **self._own(settings)
+            self._lineup,
+            *self._weights_and_objectives(weights, objectives),
+            **self._resampling(n_resamples, seed, confidence_level),
         )
 
     def pareto(
         self,
         objectives: ObjectivesArgument = None,
         weights: Mapping[str, float] | None = None,
-        **settings: Any,
+        *,
+        n_resamples: int | None = None,
+        seed: int | None = None,
+        confidence_level: float | None = None,
     ) -> ParetoFront:
-        """The pipelines that no other one beats on all objectives, and how sure that is.
+        """The pipelines that no other one dominates, and how certain that is.
 
         Parameters
         ----------
         objectives : mapping or iterable of str, optional
-            Which objectives; quality, cost and latency where nothing is said.
+            The objectives; quality, cost and latency if omitted.
         weights : mapping of str to float, optional
             What quality is made of.
-        **settings
-            ``n_resamples``, ``seed``, ``confidence_level``: those of the ranking otherwise.
+        n_resamples, seed, confidence_level : optional
+            As in `rank`; if omitted, those of the ranking.
 
         Returns
         -------
         ParetoFront
         """
-        weights, objectives = self._aims(weights, objectives)
-        return pareto_front(self._lineup, objectives, weights, **self._own(settings))
+        weights, objectives = self._weights_and_objectives(weights, objectives)
+        settings = self._resampling(n_resamples, seed, confidence_level)
+        return pareto_front(self._lineup, objectives, weights, **settings)
 
-    def plot(self, kind: str = "leaderboard", *args: Any, **options: Any) -> Any:
+    def plot(
+        self,
+        kind: RankingPlot | Plot = "leaderboard",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
         """Draw the ranking; see `rageval_report.plots`.
 
         Parameters
         ----------
-        kind : str
-            A name of the table ``rageval_report.plots.PLOTS``: "leaderboard", "groups", "pareto".
-        *args, **options
-            The plot's own; every plot takes ``ax=``.
+        kind : str or Plot
+            "leaderboard", "groups", "pareto", or an entry of ``rageval_report.plots.PLOTS``.
+        *args : str or iterable of str
+            The metrics, by any of their names.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if omitted.
+        **options
+            The options of the plot.
 
         Returns
         -------
         matplotlib.axes.Axes
         """
-        return load("rageval_report.plots:plot")(self, kind, *args, **options)
+        return plot(self, kind, *args, ax=ax, **options)
 
-    def _aims(
+    def _weights_and_objectives(
         self, weights: Mapping[str, float] | None, objectives: ObjectivesArgument
     ) -> tuple[Mapping[str, float] | None, ObjectivesArgument]:
-        """What is asked now; where nothing is, what was asked of the ranking."""
+        """Those of the call; those of the ranking if the call has neither."""
         if weights is None and objectives is None:
             return self.weights, self.objectives
         return weights, objectives
 
-    def _own(self, settings: dict[str, Any]) -> dict[str, Any]:
-        known = {key: self.settings[key] for key in ("n_resamples", "seed", "confidence_level")}
-        return {**known, **settings}
+    def _resampling(
+        self, n_resamples: int | None, seed: int | None, confidence_level: float | None
+    ) -> ResamplingSettings:
+        own = self._settings
+        return {
+            "n_resamples": own["n_resamples"] if n_resamples is None else n_resamples,
+            "seed": own["seed"] if seed is None else seed,
+            "confidence_level": (
+                own["confidence_level"] if confidence_level is None else confidence_level
+            ),
+        }
+
+    @property
+    def _settings(self) -> RankingSettings:
+        return cast("RankingSettings", self.settings)  # `rank` makes them
 
     @property
     def _lineup(self) -> Lineup:
         if self.lineup is None:
-            raise DataError("this ranking was not made by rank(), and knows no scores")
+            raise DataError("this Ranking has no scores; create it with rank()")
         return self.lineup
 
     @property
@@ -225,23 +268,23 @@ def rank(
     *evaluations : RAGPipelineEvaluation
         At least two.
     metrics : str or iterable of str, optional
-        Which metrics; all that every pipeline has where nothing is asked.
+        The metrics; all that every pipeline has if omitted.
     weights, objectives : mapping, optional
-        What `Ranking.weighted` and `Ranking.pareto` take; checked here.
+        The defaults of `Ranking.weighted` and `Ranking.pareto`; checked here.
     correction : str
-        "holm" over all pairs of all metrics; "westfall-young" (flips of sign that all pairs share),
+        "holm" over all pairs of all metrics; "westfall-young" (all pairs share the sign flips),
         "bh", "by", "hochberg", "bonferroni", "none".
     confidence_level : float
-        Of the intervals; one minus it is the error rate at which pipelines are told apart.
+        The level of the intervals; one minus it is the error rate of the comparisons.
     missing : {"drop", "worst", "bounds"}
-        A query that a pipeline did not score is left out for all; or takes the worst possible
-        score; or is left out, and ``mean_lowest`` and ``mean_highest`` say how far such
-        queries could move the mean.
+        "drop" leaves out, for all, a query that a pipeline did not score; "worst" gives it the
+        worst possible score; "bounds" leaves it out, and ``mean_lowest`` and ``mean_highest`` say
+        how far such queries could move the mean.
     n_resamples, seed : int
-        For what draws at random: "westfall-young", intervals of unbounded metrics below 500
+        For whatever draws at random: "westfall-young", intervals of unbounded metrics below 500
         queries, and the resamples of `Ranking.weighted` and `Ranking.pareto`.
     on : str, optional
-        A column of texts by which queries are matched where ids differ, as "question".
+        A column of texts, such as "question", that matches the queries if the ids differ.
     test : str
         "auto" as in `compare`; else a name of the table ``rageval_report.stats.TESTS``.
 
@@ -249,15 +292,15 @@ def rank(
     -------
     Ranking
         Columns: metric, pipeline, rank, n, n_unscored, mean, ci_low, ci_high, letters, is_best,
-        standing ("best", "may be best": not told apart from it, "worse"), average_rank (within
-        queries, 1 is best), wins (queries on which it alone is best), beats and beaten_by (how many
-        pipelines it is shown to be better, worse than), ci_method, and the verdict of the metric
-        beside its best pipeline.
+        standing ("best", "may be best": not distinguishable from the best, "worse"), average_rank
+        (within queries, 1 is best), wins (queries on which it alone is best), beats and beaten_by
+        (the number of pipelines it is shown to be better, worse than), ci_method, and the verdict
+        of the metric beside its best pipeline.
 
     Raises
     ------
     DataError
-        If there are fewer than two pipelines, two of one name, or a setting makes no sense.
+        If there are fewer than two pipelines, two have the same name, or a setting makes no sense.
     AlignmentError
         If no query, or no metric, is in all of them.
     UnknownNameError
@@ -265,9 +308,9 @@ def rank(
 
     Notes
     -----
-    Everything of a metric stands on the queries that all pipelines scored. Two pipelines that share
-    a letter cannot be told apart on them, which does not make them equal. The intervals are those
-    of the means, each by itself: whether two pipelines differ is what the letters say.
+    A metric is ranked on the queries that all pipelines scored. Two pipelines that share a letter
+    are not distinguishable on them, which does not make them equal. Each interval is that of one
+    mean alone; the letters say whether two pipelines differ.
 
     Examples
     --------
@@ -277,8 +320,8 @@ def rank(
     ...     RAGPipelineEvaluation(name, {"query_id": list("abcdefghij"), "recall": scores})
     ...     for name, scores in {
     ...         "bm25": easy,
-    ...         "dense": [one + 0.04 for one in easy],
-    ...         "hybrid": [one + 0.05 - 0.01 * (one > 0.2) for one in easy],
+    ...         "dense": [score + 0.04 for score in easy],
+    ...         "hybrid": [score + 0.05 - 0.01 * (score > 0.2) for score in easy],
     ...     }.items()
     ... ]
     >>> ranking = rank(*runs)
@@ -287,36 +330,36 @@ def rank(
     """
     check_correction(correction)
     level = check_level(confidence_level)
-    drawn = {"n_resamples": check_resamples(n_resamples), "seed": check_seed(seed)}
+    n_draws, start = check_resamples(n_resamples), check_seed(seed)
     lineup = line_up(evaluations, missing=missing, on=on)
     names = choose_shared_metrics(lineup, metrics)
     if weights is not None or objectives is not None:
-        resolve_objectives(
-            lineup, objectives, weights
-        )  # what makes no sense is told now, not later
+        resolve_objectives(lineup, objectives, weights)  # a mistake is reported now, not later
     blocks = {name: lineup.block(name) for name in names}
     tests = {
-        name: pair_tests(block.complete, test=test, **drawn)
+        name: pair_tests(block.complete, test=test, n_resamples=n_draws, seed=start)
         for name, block in blocks.items()
-        if block.is_level
+        if block.is_rankable
     }
-    tests = _corrected(tests, blocks, correction, **drawn)
-    settings = {
+    tests = _correct_tests(tests, blocks, correction, n_resamples=n_draws, seed=start)
+    settings: RankingSettings = {
         "test": test,
         "correction": correction,
-        "family_size": _family(tests),
+        "family_size": sum(pairs.pvalue.size for pairs in tests.values()),
         "confidence_level": level,
         "missing": missing,
-        **drawn,
-        **({} if on is None else {"on": on}),
+        "n_resamples": n_draws,
+        "seed": start,
     }
+    if on is not None:
+        settings["on"] = on
     rows = [
         row
         for name, block in blocks.items()
         for row in ranking_rows(block, tests.get(name), lineup, settings)
     ]
     return Ranking(
-        f"Ranking of {_told_names(lineup.names)}",
+        f"Ranking of {_title_names(lineup.names)}",
         pd.DataFrame(rows),
         settings,
         (*lineup.notes, *ranking_notes(blocks, tests, lineup, settings)),
@@ -330,17 +373,13 @@ def rank(
     )
 
 
-def _told_names(names: Sequence[str]) -> str:
+def _title_names(names: Sequence[str]) -> str:
     if len(names) > 3:
         return f"{len(names)} pipelines"
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    return join_names(names)
 
 
-def _family(tests: Mapping[str, AllPairs]) -> int:
-    return sum(pairs.pvalue.size for pairs in tests.values())
-
-
-def _corrected(
+def _correct_tests(
     tests: dict[str, AllPairs],
     blocks: Mapping[str, ScoreBlock],
     correction: str,
@@ -348,17 +387,17 @@ def _corrected(
     n_resamples: int,
     seed: int,
 ) -> dict[str, AllPairs]:
-    """The tests of all metrics as one family."""
+    """The tests of all metrics, corrected as one family."""
     if not tests:
         return tests
     if correction == WESTFALL_YOUNG:
-        every = [blocks[name].values for name in tests]
-        adjusted = shared_flips(every, n_resamples=n_resamples, seed=seed)
+        all_values = [blocks[name].values for name in tests]
+        adjusted = shared_flips(all_values, n_resamples=n_resamples, seed=seed)
     else:
         ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
         family = np.concatenate([pairs.pvalue for pairs in tests.values()])
         adjusted = np.split(adjust_pvalues(family, correction), ends)
     return {
-        name: replace(pairs, pvalue_adjusted=one)
-        for (name, pairs), one in zip(tests.items(), adjusted, strict=True)
+        name: replace(pairs, pvalue_adjusted=pvalues)
+        for (name, pairs), pvalues in zip(tests.items(), adjusted, strict=True)
     }

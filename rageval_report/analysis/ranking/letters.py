@@ -1,4 +1,4 @@
-"""Groups of pipelines that cannot be told apart, as letters."""
+"""Groups of pipelines that are not distinguishable, as letters."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from string import ascii_letters
 import numpy as np
 import numpy.typing as npt
 
-_Pairs = npt.NDArray[np.bool_]
+from rageval_report.types import BoolArray
 
 
 def groups_of(differs: npt.ArrayLike) -> list[tuple[int, ...]]:
     """The groups within which no difference is shown, by inserting and absorbing.
 
     Two members share a group if and only if no difference between them is shown. All start in one
-    group; each difference parts every group that holds both, and what another group holds anyway is
-    absorbed.
+    group; each difference splits every group that contains both, and a group that another one
+    contains is absorbed.
 
     Parameters
     ----------
@@ -39,28 +39,28 @@ def groups_of(differs: npt.ArrayLike) -> list[tuple[int, ...]]:
     >>> groups_of([[False, False, True], [False, False, False], [True, False, False]])
     [(0, 1), (1, 2)]
     """
-    apart: _Pairs = np.asarray(differs, dtype=bool)
-    groups = [frozenset(range(len(apart)))]
-    for one, other in zip(*np.nonzero(np.triu(apart, 1)), strict=True):
+    matrix: BoolArray = np.asarray(differs, dtype=bool)
+    groups = [frozenset(range(len(matrix)))]
+    for first, second in zip(*np.nonzero(np.triu(matrix, 1)), strict=True):
         inserted: list[frozenset[int]] = []
         for group in groups:
-            both = one in group and other in group
-            inserted += [group - {other}, group - {one}] if both else [group]
-        groups = _absorbed(inserted)
+            has_both = first in group and second in group
+            inserted += [group - {second}, group - {first}] if has_both else [group]
+        groups = _absorb_subsets(inserted)
     return sorted(tuple(sorted(int(member) for member in group)) for group in groups)
 
 
-def _absorbed(groups: list[frozenset[int]]) -> list[frozenset[int]]:
-    """The groups that no other one holds."""
-    kept: list[frozenset[int]] = []
+def _absorb_subsets(groups: list[frozenset[int]]) -> list[frozenset[int]]:
+    """The groups that are not part of a larger one."""
+    maximal: list[frozenset[int]] = []
     for group in sorted(set(groups), key=len, reverse=True):
-        if not any(group <= larger for larger in kept):
-            kept.append(group)
-    return kept
+        if not any(group <= larger for larger in maximal):
+            maximal.append(group)
+    return maximal
 
 
 def letters_of(differs: npt.ArrayLike) -> list[str]:
-    """The letters of each member: two that share a letter cannot be told apart.
+    """The letters of each member: two that share a letter are not distinguishable.
 
     Parameters
     ----------
@@ -70,16 +70,16 @@ def letters_of(differs: npt.ArrayLike) -> list[str]:
     Returns
     -------
     list of str
-        As "ab"; beyond 52 groups numbers in brackets.
+        Such as "ab"; beyond 52 groups, numbers in brackets.
 
     Examples
     --------
     >>> letters_of([[False, False, True], [False, False, False], [True, False, False]])
     ['a', 'ab', 'b']
     """
-    told = [""] * len(np.asarray(differs))
+    letters = [""] * len(np.asarray(differs))
     for place, group in enumerate(groups_of(differs)):
         letter = ascii_letters[place] if place < len(ascii_letters) else f"({place + 1})"
         for member in group:
-            told[member] += letter
-    return told
+            letters[member] += letter
+    return letters

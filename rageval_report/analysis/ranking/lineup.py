@@ -17,29 +17,29 @@ from rageval_report.analysis.comparing.pairing import (
     pair_runs,
     require_bounds,
 )
-from rageval_report.errors import AlignmentError, DataError, UnknownNameError, named
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError, check_choice, named
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.text_matching import match_queries
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
 _Rows = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreBlock:
-    """The scores of one metric, a row a common query, a column a pipeline.
+    """The scores of one metric, one row per common query, one column per pipeline.
 
     Parameters
     ----------
     metric : Metric
-        As the first pipeline knows it.
+        The metric as the first pipeline knows it.
     names : tuple of str
-        The pipelines that have any score; the columns.
+        The columns: the pipelines that have any score.
     values : ndarray of shape (n_queries, n_pipelines)
-        NaN throughout a row that is left out, because a pipeline has no score there.
+        A row that is left out, because a pipeline has no score there, is all NaN.
     unscored : ndarray of int
-        How many of the common queries each of these pipelines did not score.
+        The number of common queries that each of these pipelines did not score.
     empty : tuple of str
         The pipelines without any score, which are left out.
     """
@@ -47,7 +47,7 @@ class ScoreBlock:
     metric: Metric
     names: tuple[str, ...]
     values: FloatArray
-    unscored: npt.NDArray[np.int64]
+    unscored: IntArray
     empty: tuple[str, ...] = ()
 
     @property
@@ -57,8 +57,8 @@ class ScoreBlock:
         return self.values[~missing] if missing.any() else self.values
 
     @property
-    def is_level(self) -> bool:
-        """Whether there is something to rank: two pipelines, and a query that both scored."""
+    def is_rankable(self) -> bool:
+        """Whether there are two pipelines to rank, and a query that both scored."""
         return len(self.names) > 1 and bool(len(self.complete))
 
 
@@ -73,13 +73,13 @@ class Lineup:
     ids : Index
         The queries that all have, in the order of the first run.
     rows : tuple of ndarray, or None
-        Where these stand in each run; None where nothing needs to be moved.
+        The rows of these queries in each run; None if they are all rows in order.
     metrics : dict of str to tuple of Metric
-        The metrics that all have, by the first run's name, as each run knows them.
+        The metrics that all have, by the first run's name for them, as each run knows them.
     notes : tuple of str
-        The queries and the metrics that not all have.
+        Notes on queries and metrics that not all runs have.
     missing : {"drop", "worst", "bounds"}
-        What an unscored query becomes.
+        The treatment of an unscored query.
     """
 
     runs: tuple[Scored, ...]
@@ -95,7 +95,7 @@ class Lineup:
         return tuple(run.name for run in self.runs)
 
     def scores(self, name: str) -> FloatArray:
-        """The scores of one metric, a column a pipeline, NaN where unscored."""
+        """The scores of one metric, one column per pipeline, NaN if unscored."""
         matrix = np.empty((len(self.ids), len(self.runs)), order="F")
         for column, (run, rows, metric) in enumerate(
             zip(self.runs, self.rows, self.metrics[name], strict=True)
@@ -107,24 +107,25 @@ class Lineup:
     def block(self, name: str) -> ScoreBlock:
         """The scores of one metric on the queries that every pipeline scored.
 
-        A pipeline without any score on it is left out, so that it does not empty the table.
+        A pipeline without any score is left out; else no query would be scored by all.
         """
         metric = self.metrics[name][0]
         scores = self.scores(name)
         is_missing = np.isnan(scores)
-        has_any: npt.NDArray[np.bool_] = np.any(~is_missing, axis=0)
+        has_any: BoolArray = np.any(~is_missing, axis=0)
         unscored = is_missing.sum(axis=0)[has_any]
-        kept = scores[:, has_any] if not has_any.all() else scores
+        with_scores = scores[:, has_any] if not has_any.all() else scores
+        names = list(zip(self.names, has_any.tolist(), strict=True))
         return ScoreBlock(
             metric,
-            tuple(name for name, one in zip(self.names, has_any.tolist(), strict=True) if one),
-            _level_scores(kept, metric, self.missing),
+            tuple(pipeline for pipeline, is_scored in names if is_scored),
+            _treat_missing(with_scores, metric, self.missing),
             unscored,
-            tuple(name for name, one in zip(self.names, has_any.tolist(), strict=True) if not one),
+            tuple(pipeline for pipeline, is_scored in names if not is_scored),
         )
 
 
-def _level_scores(scores: FloatArray, metric: Metric, missing: MissingTreatment) -> FloatArray:
+def _treat_missing(scores: FloatArray, metric: Metric, missing: MissingTreatment) -> FloatArray:
     """The scores with missing ones as the worst possible, or with their rows left out."""
     is_missing = np.isnan(scores)
     if not is_missing.any():
@@ -132,29 +133,29 @@ def _level_scores(scores: FloatArray, metric: Metric, missing: MissingTreatment)
     if missing == "worst":
         worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
         return np.where(is_missing, worst, scores)
-    levelled = scores.copy(order="F")
-    levelled[is_missing.any(axis=1)] = np.nan
-    return levelled
+    complete = scores.copy(order="F")
+    complete[is_missing.any(axis=1)] = np.nan
+    return complete
 
 
 def line_up(
     evaluations: Iterable[Scored], *, missing: MissingTreatment = "drop", on: str | None = None
 ) -> Lineup:
-    """Lay runs side by side.
+    """Put runs side by side.
 
     Parameters
     ----------
     evaluations : iterable of Scored
-        At least two, each with a name of its own.
+        At least two, each with its own name.
     missing : {"drop", "worst", "bounds"}
-        What an unscored query becomes.
+        The treatment of an unscored query.
     on : str, optional
-        A column of texts by which queries are matched with those of the first run.
+        A column of texts that matches queries with those of the first run.
 
     Raises
     ------
     DataError
-        If there are fewer than two, or two of one name, or one is no evaluation.
+        If there are fewer than two, two have the same name, or one is not an evaluation.
     AlignmentError
         If they share no query, or no metric.
 
@@ -171,8 +172,7 @@ def line_up(
     """
     runs = tuple(evaluations)
     _check_runs(runs)
-    if missing not in MISSING_TREATMENTS:
-        raise UnknownNameError("way to treat missing scores", missing, MISSING_TREATMENTS)
+    check_choice("missing", missing, MISSING_TREATMENTS)
     first = runs[0]
     others = [run if on is None else match_queries(run, first, on) for run in runs[1:]]
     pairings = [pair_runs(first, run) for run in others]
@@ -191,8 +191,8 @@ def line_up(
 def _check_runs(runs: tuple[Scored, ...]) -> None:
     check_evaluations(runs, "rank(*runs)")
     if len(runs) < 2:
-        told = f"only {runs[0].name!r}" if runs else "none"
-        raise DataError(f"expected at least two pipelines to rank; got {told}")
+        got = f"only {runs[0].name!r}" if runs else "none"
+        raise DataError(f"expected at least two pipelines to rank; got {got}")
 
 
 def _common_ids(
@@ -205,9 +205,9 @@ def _common_ids(
     for pairing in pairings:
         rows = pairing.alignment.baseline_rows
         if rows is not None:
-            there = np.zeros(len(ids), dtype=bool)
-            there[rows] = True
-            in_all &= there
+            in_pair = np.zeros(len(ids), dtype=bool)
+            in_pair[rows] = True
+            in_all &= in_pair
     common = ids[in_all]
     if not len(common):
         raise AlignmentError(
@@ -219,11 +219,11 @@ def _common_ids(
 
 
 def _common_metrics(first: Scored, pairings: list[Pairing]) -> dict[str, tuple[Metric, ...]]:
-    theirs = [{ours.name: metric for ours, metric in one.metrics} for one in pairings]
+    theirs = [{ours.name: metric for ours, metric in pairing.metrics} for pairing in pairings]
     shared = {
-        name: (metric, *(one[name] for one in theirs))
+        name: (metric, *(known[name] for known in theirs))
         for name, metric in first.metrics.items()
-        if all(name in one for one in theirs)
+        if all(name in known for known in theirs)
     }
     if not shared:
         raise AlignmentError(
@@ -238,23 +238,23 @@ def _notes(
 ) -> Iterable[str]:
     if any(len(run.scores) > len(ids) for run in runs):
         alone = pd.Index(dict.fromkeys(i for run in runs for i in run.scores.index.difference(ids)))
-        verb = "query that not every pipeline has is" if len(alone) == 1 else "queries are not in"
-        told = verb if len(alone) == 1 else f"{verb} every pipeline, and are"
-        yield f"{len(alone)} {told} left out: {named(alone)}"
-    taken = [{one[place].name for one in metrics.values()} for place in range(len(runs))]
+        several = "queries are not in every pipeline, and are"
+        what = "query that not every pipeline has is" if len(alone) == 1 else several
+        yield f"{len(alone)} {what} left out: {named(alone)}"
+    shared = [{known[place].name for known in metrics.values()} for place in range(len(runs))]
     alone_in = [
         name
-        for run, known in zip(runs, taken, strict=True)
+        for run, known in zip(runs, shared, strict=True)
         for name in run.metrics
         if name not in known
     ]
     if alone_in:
-        told = named(dict.fromkeys(alone_in), 10)
-        yield f"metrics that not every pipeline has are left out: {told}"
+        names = named(dict.fromkeys(alone_in), 10)
+        yield f"metrics that not every pipeline has are left out: {names}"
 
 
 def choose_shared_metrics(lineup: Lineup, metrics: str | Iterable[str] | None) -> list[str]:
-    """The metrics asked for, by any of their names; all that the pipelines share otherwise.
+    """The metrics by any of their names; all that the pipelines share if `metrics` is None.
 
     Raises
     ------
@@ -265,8 +265,8 @@ def choose_shared_metrics(lineup: Lineup, metrics: str | Iterable[str] | None) -
         return list(lineup.metrics)
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     resolve = resolver(lineup.runs[0].metrics)
-    found = list(dict.fromkeys(resolve(name) for name in names))
-    for name in found:
+    chosen = list(dict.fromkeys(resolve(name) for name in names))
+    for name in chosen:
         if name not in lineup.metrics:
             raise UnknownNameError("metric of every pipeline", name, lineup.metrics)
-    return found
+    return chosen

@@ -1,10 +1,10 @@
-"""What pipelines are chosen by: objectives made of metrics, turned so that 1 is best and 0 worst.
+"""Objectives by which pipelines are chosen: made of metrics, on a scale from 0 (worst) to 1 (best).
 
 The defaults and their weights are those of the weighted score of ragbench's later versions, with
-three changes: a cost that is not known is missing, never free; an objective without data is left
-out and said to be; and accuracy takes what the reference told beside what was judged. An objective
-that names metrics takes those that are there; where none of them is, it takes the metrics of its
-group that no other objective names.
+three changes: an unknown cost is missing, never free; an objective without data is left out, with a
+note; and accuracy includes comparisons with the reference besides judgements. An objective that
+names metrics uses those that are present; if none of them is, it uses the metrics of its group that
+no other objective names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from rageval_report.analysis.ranking.lineup import Lineup, ScoreBlock
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.scores import Catalogue, Metric, normalise_name, resolver
 from rageval_report.stats.resampled import STATISTICS
 from rageval_report.types import FloatArray
@@ -26,19 +26,19 @@ Statistic = Literal["mean", "median"]
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What an objective is made of: the mean of its metrics, each between 0 and 1.
+    """The definition of an objective: the mean of its metrics, each between 0 and 1.
 
     Parameters
     ----------
     metrics : tuple of str, or str
-        Its metrics by any of their names; those that are there count alike.
+        Its metrics, by any of their names; those that are present have equal weights.
     group : str
-        The group of metrics that stands in where none of them is there; none where empty.
+        The group of metrics that is used if none of them is present; empty for none.
     statistic : {"mean", "median"}
-        What is taken of the queries.
+        The statistic over the queries.
     worst, best : float, optional
-        The values that count as 0 and as 1, and all beyond them; the metric's bounds where not
-        given. A metric without bounds needs them.
+        The values that count as 0 and as 1, as do all beyond them; the metric's bounds if omitted.
+        A metric without bounds needs them.
 
     Examples
     --------
@@ -57,15 +57,14 @@ class Objective:
         object.__setattr__(self, "metrics", names)
         if not names:
             raise DataError("an objective needs at least one metric")
-        if self.statistic not in STATISTICS:
-            raise UnknownNameError("statistic of an objective", self.statistic, STATISTICS)
+        check_choice("statistic", self.statistic, STATISTICS)
         if self.worst is not None and self.worst == self.best:
-            raise DataError(f"best and worst of an objective must differ; both are {self.best:g}")
+            raise DataError(f"best and worst must differ; both are {self.best:g}")
 
 
 ObjectivesArgument = Mapping[str, Objective | str | Sequence[str]] | Sequence[str] | None
 
-# Correctness where no judge told it, and beside one where it did; ragbench has neither of them.
+# Correctness without a judge, or in addition to one; ragbench has neither of them.
 _AGAINST_THE_REFERENCE = ("exact_match", "exact_match_squad", "token_f1")
 _RATES = ("abstention_false_positive_rate", "abstention_false_negative_rate")
 
@@ -111,9 +110,9 @@ class ObjectivePart:
     block : ScoreBlock
         The scores.
     statistic : {"mean", "median"}
-        What is taken of them.
+        The statistic over the queries.
     worst, best : float or None
-        What counts as 0 and as 1; None where neither the metric nor the objective says it.
+        The values that count as 0 and as 1; None if neither the metric nor the objective has them.
     """
 
     block: ScoreBlock
@@ -123,14 +122,14 @@ class ObjectivePart:
 
     @property
     def greater_is_better(self) -> bool:
-        """The direction, by the ends where they are known."""
+        """The direction: that of worst and best if they are known, else the metric's."""
         if self.worst is None or self.best is None:
             return self.block.metric.greater_is_better
         return self.best > self.worst
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """The worst and the best, where the metric's bounds do not say them."""
+        """The worst and the best value, if they are not the metric's bounds."""
         if self.worst is None or self.best is None:
             return None
         ends = self.worst, self.best
@@ -142,21 +141,21 @@ class ObjectivePart:
         Raises
         ------
         DataError
-            If it is not known what is worst, or best.
+            If the worst or the best value is unknown.
         """
         if self.worst is None or self.best is None:
             name = self.block.metric.name
             raise DataError(
-                f"{name!r} has no bounds, so it is not known what counts as 0 and as 1; say so: "
+                f"{name!r} has no bounds, so the values that count as 0 and 1 are unknown; write "
                 f"objectives={{{name!r}: Objective({name!r}, best=..., worst=...)}}"
             )
-        moved: FloatArray = (values - self.worst) / (self.best - self.worst)
-        return np.clip(moved, 0.0, 1.0)
+        shares: FloatArray = (values - self.worst) / (self.best - self.worst)
+        return np.clip(shares, 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """An objective of all pipelines: its weight, and its metrics; none where there is no data."""
+    """An objective of a ranking: its weight and its metrics; no metrics if it has no data."""
 
     name: str
     weight: float
@@ -164,21 +163,23 @@ class Aim:
     missing: str = ""
 
     @property
-    def told(self) -> str:
-        """What it is made of, as "mean of recall@5 and ndcg@10"."""
-        names = [_told_metric(part.block.metric) for part in self.parts]
+    def description(self) -> str:
+        """Its statistic and metrics, such as "mean of recall@5, ndcg@10"."""
+        names = [_metric_label(part.block.metric) for part in self.parts]
         return f"{self.parts[0].statistic} of {', '.join(names)}" if names else self.missing
 
     @property
-    def told_with_ends(self) -> str:
-        """The same, with what counts as 0 and as 1 where the metrics' own bounds do not say it."""
+    def description_with_scale(self) -> str:
+        """The same, with the values that count as 0 and as 1 unless they are the bounds."""
         scales = dict.fromkeys(part.scale for part in self.parts if part.scale is not None)
-        return "; ".join([self.told, *(f"0 at {worst:g}, 1 at {best:g}" for worst, best in scales)])
+        return "; ".join(
+            [self.description, *(f"0 at {worst:g}, 1 at {best:g}" for worst, best in scales)]
+        )
 
 
-def _told_metric(metric: Metric) -> str:
-    spent = metric.group == "performance"  # of which everybody knows which way is better
-    return metric.name if metric.greater_is_better or spent else f"{metric.name} (lower is better)"
+def _metric_label(metric: Metric) -> str:
+    is_obvious = metric.greater_is_better or metric.group == "performance"  # such as latency
+    return metric.name if is_obvious else f"{metric.name} (lower is better)"
 
 
 def resolve_objectives(
@@ -186,17 +187,17 @@ def resolve_objectives(
     objectives: ObjectivesArgument = None,
     weights: Mapping[str, float] | None = None,
 ) -> list[Aim]:
-    """The objectives that are meant, with their weights and the metrics that they find.
+    """The objectives with their weights, and the metrics of the pipelines that they use.
 
     Parameters
     ----------
     lineup : Lineup
         The pipelines.
     objectives : mapping of str to Objective, str or sequence of str; or names; optional
-        A mapping says what each is made of; names choose among the default ones and the metrics.
+        A mapping defines each objective; names choose among the default ones and the metrics.
     weights : mapping of str to float, optional
         By objective, or by metric, which is then an objective by itself. Objectives without a
-        weight are left out. Where not given, the default ones if all have one, else all alike.
+        weight are left out. If omitted, the default weights if all have one, else equal weights.
 
     Returns
     -------
@@ -210,32 +211,32 @@ def resolve_objectives(
     UnknownNameError
         If a name is neither an objective nor a metric.
     """
-    known = _known(lineup, objectives)
+    known = _known_objectives(lineup, objectives)
     chosen = _weights(lineup, known, objectives, weights)
     return [_aim(lineup, name, known, weight) for name, weight in chosen.items()]
 
 
-def _known(lineup: Lineup, objectives: ObjectivesArgument) -> dict[str, Objective]:
+def _known_objectives(lineup: Lineup, objectives: ObjectivesArgument) -> dict[str, Objective]:
     if not isinstance(objectives, Mapping):
         return dict(OBJECTIVES)
-    made = {
-        name: one if isinstance(one, Objective) else Objective(_names(one))
-        for name, one in objectives.items()
+    own = {
+        name: value if isinstance(value, Objective) else Objective(_names(value))
+        for name, value in objectives.items()
     }
-    resolve, catalogue = resolver(_metrics(lineup)), Catalogue()
-    for one in made.values():
-        for metric in one.metrics:
-            if catalogue.find(metric) is None:  # a misspelt metric is no missing one
+    resolve, catalogue = resolver(_all_metrics(lineup)), Catalogue()
+    for objective in own.values():
+        for metric in objective.metrics:
+            if catalogue.find(metric) is None:  # misspelt, and not only missing in these runs
                 resolve(metric)
-    return made
+    return own
 
 
-def _names(told: str | Sequence[str]) -> tuple[str, ...]:
-    return (told,) if isinstance(told, str) else tuple(told)
+def _names(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _metrics(lineup: Lineup) -> dict[str, Metric]:
-    """Every metric of any pipeline: one that some lack is missing, not misspelt."""
+def _all_metrics(lineup: Lineup) -> dict[str, Metric]:
+    """The metrics of all pipelines, also those that some of them lack."""
     return {name: metric for run in reversed(lineup.runs) for name, metric in run.metrics.items()}
 
 
@@ -245,33 +246,34 @@ def _weights(
     objectives: ObjectivesArgument,
     weights: Mapping[str, float] | None,
 ) -> dict[str, float]:
-    """The weight of each objective, checked; metrics that are named become objectives."""
-    asked: Mapping[str, float]
+    """The weight of each objective, checked; a metric among the names becomes an objective."""
+    requested: Mapping[str, float]
     if weights is not None:
-        asked = weights
+        requested = weights
     elif objectives is None:
-        asked = WEIGHTS
+        requested = WEIGHTS
     else:
         are_default = all(name in WEIGHTS for name in objectives)
-        asked = {name: WEIGHTS[name] if are_default else 1.0 for name in objectives}
+        requested = {name: WEIGHTS[name] if are_default else 1.0 for name in objectives}
     chosen = {
-        _objective_name(lineup, known, name): _weight(name, one) for name, one in asked.items()
+        _objective_name(lineup, known, name): _check_weight(name, weight)
+        for name, weight in requested.items()
     }
     if not chosen or not sum(chosen.values()) > 0:
         raise DataError(
-            "the weights of the objectives are all 0; at least one must be above 0, as "
+            "the weights of the objectives are all 0; at least one must be above 0, such as "
             "{'faithfulness': 2, 'cost': 1}"
         )
     return {name: weight for name, weight in chosen.items() if weight > 0}
 
 
-def _weight(name: str, weight: object) -> float:
+def _check_weight(name: str, weight: object) -> float:
     try:
         number = float(weight)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = float("nan")
     if isinstance(weight, bool) or not (np.isfinite(number) and number >= 0):
-        raise DataError(f"the weight of {name!r} must be a number of at least 0; got {weight!r}")
+        raise DataError(f"the weight of {name!r} must be a number >= 0; got {weight!r}")
     return number
 
 
@@ -280,20 +282,20 @@ def _objective_name(lineup: Lineup, known: dict[str, Objective], name: str) -> s
     spelled = normalise_name(name)
     if name in known or spelled in known:
         return name if name in known else spelled
-    metrics = _metrics(lineup)
+    metrics = _all_metrics(lineup)
     try:
         metric = resolver(metrics)(name)
     except UnknownNameError:
         raise UnknownNameError("objective or metric", name, {*known, *metrics}) from None
-    known[metric] = _alone(metrics[metric])
+    known[metric] = _objective_of(metrics[metric])
     return metric
 
 
-def _alone(metric: Metric) -> Objective:
-    """A metric as an objective, with the ends of the default one that it makes alone, if any."""
-    for one in OBJECTIVES.values():
-        if len(one.metrics) == 1 and _is_one_of(metric, _spellings(one)):
-            return replace(one, metrics=(metric.name,), group="")
+def _objective_of(metric: Metric) -> Objective:
+    """A metric as an objective; with the scale of a default one if it is that one's only metric."""
+    for objective in OBJECTIVES.values():
+        if len(objective.metrics) == 1 and _is_one_of(metric, _spellings(objective)):
+            return replace(objective, metrics=(metric.name,), group="")
     return Objective(metric.name)
 
 
@@ -302,41 +304,42 @@ def _alone(metric: Metric) -> Objective:
 
 def _aim(lineup: Lineup, name: str, known: Mapping[str, Objective], weight: float) -> Aim:
     objective = known[name]
-    found = _found(lineup, objective, known)
-    blocks = {one: lineup.block(one) for one in found}
-    full = [block for block in blocks.values() if _is_full(block, lineup)]
-    if not full:
+    blocks = {metric: lineup.block(metric) for metric in _present_metrics(lineup, objective, known)}
+    with_data = [block for block in blocks.values() if _has_all_data(block, lineup)]
+    if not with_data:
         return Aim(name, weight, (), _why_missing(objective, blocks, lineup))
-    return Aim(name, weight, tuple(_part(objective, block) for block in full))
+    return Aim(name, weight, tuple(_part(objective, block) for block in with_data))
 
 
-def _is_full(block: ScoreBlock, lineup: Lineup) -> bool:
+def _has_all_data(block: ScoreBlock, lineup: Lineup) -> bool:
     return len(block.names) == len(lineup.runs) and bool(len(block.complete))
 
 
-def _found(lineup: Lineup, objective: Objective, known: Mapping[str, Objective]) -> list[str]:
+def _present_metrics(
+    lineup: Lineup, objective: Objective, known: Mapping[str, Objective]
+) -> list[str]:
     """The metrics of an objective that every pipeline has, in the order of the table."""
-    wanted = _spellings(objective)
-    named = [name for name, shared in lineup.metrics.items() if _is_one_of(shared[0], wanted)]
+    spellings = _spellings(objective)
+    named = [name for name, shared in lineup.metrics.items() if _is_one_of(shared[0], spellings)]
     if named or not objective.group:
         return named
-    taken = set().union(*map(_spellings, known.values()))
+    of_any_objective = set().union(*map(_spellings, known.values()))
     return [
         name
         for name, (metric, *_) in lineup.metrics.items()
         if metric.group == objective.group
         and metric.bounds is not None
-        and not _is_one_of(metric, taken)
+        and not _is_one_of(metric, of_any_objective)
     ]
 
 
 def _spellings(objective: Objective) -> set[str]:
     """The names of an objective's metrics, as they are written and as the catalogue has them."""
     catalogue = Catalogue()
-    found = [catalogue.find(name) for name in objective.metrics]
+    entries = [catalogue.find(name) for name in objective.metrics]
     return {
         *(normalise_name(name) for name in objective.metrics),
-        *(metric.known_as for metric in found if metric is not None),
+        *(metric.known_as for metric in entries if metric is not None),
     }
 
 
@@ -347,13 +350,13 @@ def _is_one_of(metric: Metric, names: set[str]) -> bool:
 def _why_missing(objective: Objective, blocks: Mapping[str, ScoreBlock], lineup: Lineup) -> str:
     for block in blocks.values():
         if block.empty:
-            return f"{block.metric.name} is not known of {', '.join(block.empty)}"
-        return f"no query has {block.metric.name} of every pipeline"
-    wanted = _spellings(objective)
-    for name, metric in _metrics(lineup).items():
-        if _is_one_of(metric, wanted):
+            return f"{block.metric.name} is missing in {', '.join(block.empty)}"
+        return f"no query has {block.metric.name} in every pipeline"
+    spellings = _spellings(objective)
+    for name, metric in _all_metrics(lineup).items():
+        if _is_one_of(metric, spellings):
             lacking = [run.name for run in lineup.runs if name not in run.metrics]
-            return f"{name} is not known of {', '.join(lacking)}"
+            return f"{name} is missing in {', '.join(lacking)}"
     return "no metric for it"
 
 
@@ -369,7 +372,7 @@ def _part(objective: Objective, block: ScoreBlock) -> ObjectivePart:
 
 
 def _ends(metric: Metric) -> tuple[float | None, float | None]:
-    """The bounds; a similarity below 0 is none, and counts as 0."""
+    """The bounds; a similarity below 0 counts as 0."""
     if metric.bounds is None:
         return None, None
     low, high = metric.bounds

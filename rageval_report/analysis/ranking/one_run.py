@@ -1,4 +1,4 @@
-"""The weighted score of one run: what its objectives are worth, and what each adds."""
+"""The weighted score of one run, and the part of each objective in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Catalogue, Scored
 
-Objectives: TypeAlias = Mapping[str, Objective | str | Sequence[str]]
+ObjectiveMapping: TypeAlias = Mapping[str, Objective | str | Sequence[str]]
 
 WHOLE = "weighted score"
 
@@ -27,23 +27,24 @@ _HEADLINE = ("objective", "value", "ci_low", "ci_high", "weight", "contribution"
 def weighted_score(
     evaluation: Scored,
     weights: Mapping[str, float] | None = None,
-    objectives: Objectives | None = None,
+    objectives: ObjectiveMapping | None = None,
 ) -> Result:
-    """The weighted score of one run, with what it is made of.
+    """The weighted score of one run, and the part of each objective in it.
 
     Parameters
     ----------
     evaluation : Scored
         The run.
     weights, objectives : mapping, optional
-        As for `rageval_report.rank`; the default ones where not given. An objective under the name
-        of a default one stands in its place.
+        As for `rageval_report.rank`; the default ones if omitted. An objective under the name of a
+        default one replaces it.
 
     Returns
     -------
     Result
-        A row for the whole, with its interval, and a row an objective: its weight, the weight that
-        counts once objectives without data are left out, its value from 0 to 1, and what it adds.
+        One row for the whole, with its interval, and one row per objective: its weight, its
+        effective weight without the objectives that have no data, its value from 0 to 1, and its
+        contribution.
 
     Raises
     ------
@@ -55,8 +56,8 @@ def weighted_score(
     >>> from rageval_report import RAGPipelineEvaluation
     >>> data = {"query_id": ["a", "b"], "faithfulness": [1.0, 0.5], "recall@5": [0.5, 0.0]}
     >>> run = RAGPipelineEvaluation("rag", data)
-    >>> told = weighted_score(run, {"faithfulness": 2, "recall@5": 1})
-    >>> told.frame.set_index("objective")["contribution"].round(3).to_dict()
+    >>> result = weighted_score(run, {"faithfulness": 2, "recall@5": 1})
+    >>> result.frame.set_index("objective")["contribution"].round(3).to_dict()
     {'weighted score': 0.583, 'faithfulness': 0.5, 'recall@5': 0.083}
     """
     lineup = Lineup(
@@ -66,10 +67,10 @@ def weighted_score(
         metrics={name: (metric,) for name, metric in evaluation.metrics.items()},
         notes=(),
     )
-    found = weighted_scores(
-        lineup, *_completed(weights or {}, objectives or {}, evaluation.metrics)
+    scores = weighted_scores(
+        lineup, *_add_defaults(weights or {}, objectives or {}, evaluation.metrics)
     )
-    first = found.frame.iloc[0]
+    first = scores.frame.iloc[0]
     whole = {
         "objective": WHOLE,
         "value": first["score"],
@@ -77,10 +78,10 @@ def weighted_score(
         "ci_low": first["ci_low"],
         "ci_high": first["ci_high"],
     }
-    parts = found.contributions.frame[list(_PARTS)].to_dict("records")
+    parts = scores.contributions.frame[list(_PARTS)].to_dict("records")
     frame = pd.DataFrame([whole, *parts], columns=[*_PARTS, "ci_low", "ci_high"])
     title = f"Weighted score of {evaluation.name}"
-    return Result(title, frame, found.settings, found.notes, headline=_HEADLINE)
+    return Result(title, frame, scores.settings, scores.notes, headline=_HEADLINE)
 
 
 def check_weights(
@@ -88,16 +89,16 @@ def check_weights(
     objectives: Mapping[str, object] | None = None,
     metrics: Iterable[str] = (),
 ) -> None:
-    """Refuse weights that make no sense, while the scores are not there yet.
+    """Check weights before there are scores.
 
     Parameters
     ----------
     weights : mapping of str to float
         By objective or metric.
     objectives : mapping, optional
-        Objectives of the user's own.
+        The user's own objectives.
     metrics : iterable of str
-        Names of metrics that no catalogue has.
+        Names of metrics that are not in the catalogue.
 
     Raises
     ------
@@ -116,27 +117,29 @@ def check_weights(
         if name not in known and catalogue.find(name) is None:
             raise UnknownNameError("objective or metric", name, known)
         if not 0.0 <= weight < math.inf:
-            raise DataError(f"the weight of {name!r} must be a number of at least 0; got {weight}")
+            raise DataError(f"the weight of {name!r} must be a number >= 0; got {weight}")
     if weights and not sum(weights.values()) > 0.0:
         raise DataError("the weights of the objectives are all 0; at least one must be above 0")
 
 
-def _completed(
+def _add_defaults(
     weights: Mapping[str, float],
-    objectives: Objectives,
+    objectives: ObjectiveMapping,
     metrics: Iterable[str],
-) -> tuple[Mapping[str, float] | None, Objectives | None]:
-    """Weights and objectives with the default ones beside them, unless all are the user's own."""
+) -> tuple[Mapping[str, float] | None, ObjectiveMapping | None]:
+    """The weights and objectives, with the default ones unless all are the user's own."""
     if not objectives:
         return weights or None, None
     if weights or objectives.keys() <= OBJECTIVES.keys():
-        whole = {name: _of_known(one, metrics) for name, one in OBJECTIVES.items()}
-        return weights or WEIGHTS, {**whole, **objectives}
+        defaults = {
+            name: _with_known_metrics(objective, metrics) for name, objective in OBJECTIVES.items()
+        }
+        return weights or WEIGHTS, {**defaults, **objectives}
     return None, objectives
 
 
-def _of_known(objective: Objective, metrics: Iterable[str]) -> Objective:
-    """A default objective without the metrics that only files of another framework have."""
-    catalogue, there = Catalogue(), set(metrics)
-    named = [one for one in objective.metrics if one in there or catalogue.find(one) is not None]
-    return replace(objective, metrics=tuple(named))
+def _with_known_metrics(objective: Objective, metrics: Iterable[str]) -> Objective:
+    """A default objective without the metrics that only another framework's files have."""
+    catalogue, own = Catalogue(), set(metrics)
+    known = [name for name in objective.metrics if name in own or catalogue.find(name) is not None]
+    return replace(objective, metrics=tuple(known))

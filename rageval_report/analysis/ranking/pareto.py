@@ -1,47 +1,57 @@
-"""The pipelines that no other one beats on all objectives, and how sure that is."""
+"""The pipelines that no other one dominates, and how certain that is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from rageval_report._registry import load
 from rageval_report.analysis.ranking.lineup import Lineup
 from rageval_report.analysis.ranking.objectives import (
     Aim,
     ObjectivesArgument,
     resolve_objectives,
 )
-from rageval_report.analysis.ranking.tally import Tally, limits, percent, tally
+from rageval_report.analysis.ranking.resampled_objectives import (
+    ResampledObjectives,
+    percent,
+    percentile_limits,
+    resample_objectives,
+)
+from rageval_report.analysis.sentence_parts import join_names
 from rageval_report.errors import DataError
+from rageval_report.plots import plot
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.stats.base import TIE_TOLERANCE, check_level, check_resamples, check_seed
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _FRONT = ("pipeline", "on_front", "probability_on_front")
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One objective as the front takes it.
+    """One objective of a Pareto front.
 
     Parameters
     ----------
     name : str
-        The objective, or its metric where it has only one.
+        The objective, or its metric if it has only one.
     greater_is_better : bool
         The direction.
     values : ndarray of shape (n_pipelines,)
-        In the metric's own unit, or between 0 and 1 where several metrics make it.
+        In the metric's own unit, or between 0 and 1 if it has several metrics.
     drawn : ndarray of shape (n_resamples, n_pipelines)
         The same on each resample.
     made_of : str
-        As "median of latency_ms".
+        Such as "median of latency_ms".
     """
 
     name: str
@@ -52,19 +62,19 @@ class Axis:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all pipelines have one value, however queries are drawn: it decides nothing."""
+        """Whether all pipelines are equal on it on every resample, so that it decides nothing."""
         spread = np.ptp(self.drawn, axis=1).max(initial=0.0)
         return bool(max(np.ptp(self.values), spread) <= self.tie)
 
     @property
     def tie(self) -> float:
-        """How close two values may be and still be equal but for rounding."""
+        """The largest difference between two values that is only rounding."""
         return TIE_TOLERANCE * max(1.0, float(np.abs(self.values).max()))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParetoFront(Result):
-    """A row a pipeline, those on the front first.
+    """One row per pipeline, those on the front first.
 
     Parameters
     ----------
@@ -73,8 +83,8 @@ class ParetoFront(Result):
     axes : tuple of Axis
         The objectives that decide.
     dominance : DataFrame
-        A row an ordered pair: pipeline, other, dominates, probability (the share of the resamples
-        in which it does).
+        One row per ordered pair: pipeline, other, dominates, probability (the share of the
+        resamples in which it does).
     """
 
     axes: tuple[Axis, ...] = ()
@@ -85,9 +95,15 @@ class ParetoFront(Result):
         """The pipelines on the front."""
         return tuple(self.frame.loc[self.frame["on_front"], "pipeline"])
 
-    def plot(self, kind: str = "pareto", *args: Any, **options: Any) -> Any:
-        """Draw the front; see `rageval_report.plots`."""
-        return load("rageval_report.plots:plot")(self, kind, *args, **options)
+    def plot(
+        self,
+        kind: FrontPlot | Plot = "pareto",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
+        """Draw the front; parameters as in `Ranking.plot`."""
+        return plot(self, kind, *args, ax=ax, **options)
 
 
 def pareto_front(
@@ -99,7 +115,7 @@ def pareto_front(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> ParetoFront:
-    """Which pipelines no other one dominates.
+    """The pipelines that no other one dominates.
 
     One dominates another if it is better on at least one objective and worse on none.
 
@@ -112,9 +128,9 @@ def pareto_front(
         (accuracy, faithfulness, citation and retrieval, weighted), cost and latency; the parts of
         quality one by one if not every pipeline has cost or latency.
     weights : mapping of str to float, optional
-        Which objectives make the quality, and how much of it; or which to take.
+        Which objectives make up the quality, with their weights; or which to use.
     confidence_level : float
-        Of the intervals, which are percentiles of bootstrap resamples of the queries.
+        The level of the intervals, which are percentiles of bootstrap resamples of the queries.
     n_resamples, seed : int
         For the resamples.
 
@@ -132,15 +148,15 @@ def pareto_front(
     level, start = check_level(confidence_level), check_seed(seed)
     resamples = check_resamples(n_resamples)
     aims = resolve_objectives(lineup, objectives, weights)
-    there = [aim for aim in aims if aim.parts]
-    if not there:
-        told = "; ".join(f"{aim.name}: {aim.missing}" for aim in aims)
-        raise DataError(f"no objective has data in every pipeline ({told})")
-    counted = tally(there, n_resamples=resamples, seed=start)
-    axes = _axes(counted, as_quality=objectives is None)
+    with_data = [aim for aim in aims if aim.parts]
+    if not with_data:
+        reasons = "; ".join(f"{aim.name}: {aim.missing}" for aim in aims)
+        raise DataError(f"no objective has data in every pipeline ({reasons})")
+    resampled = resample_objectives(with_data, n_resamples=resamples, seed=start)
+    axes = _axes(resampled, as_quality=objectives is None)
     deciding = tuple(axis for axis in axes if not axis.is_constant)
-    frame = _frame(lineup.names, axes, deciding, level)
-    dominance = _dominance(lineup.names, deciding, counted)
+    frame = _front_frame(lineup.names, axes, deciding, level)
+    dominance = _dominance_table(lineup.names, deciding, resampled)
     settings = {
         "objectives": {axis.name: axis.made_of for axis in axes},
         "confidence_level": level,
@@ -149,17 +165,17 @@ def pareto_front(
         "seed": start,
     }
     return ParetoFront(
-        f"Pareto front over {_listed([axis.name for axis in axes])}",
+        f"Pareto front over {join_names([axis.name for axis in axes])}",
         frame.assign(verdict=pd.Series(_verdicts(frame, dominance, deciding), dtype=object)),
         settings,
-        tuple(_notes(lineup, aims, axes, deciding, counted)),
+        tuple(_notes(lineup, aims, axes, deciding, resampled)),
         headline=(*_FRONT, *(axis.name for axis in axes)),
         axes=axes,
         dominance=dominance,
     )
 
 
-def dominance_matrix(values: FloatArray, tie: FloatArray) -> npt.NDArray[np.bool_]:
+def dominance_matrix(values: FloatArray, tie: FloatArray) -> BoolArray:
     """Whether each pipeline dominates each other one.
 
     Parameters
@@ -167,7 +183,7 @@ def dominance_matrix(values: FloatArray, tie: FloatArray) -> npt.NDArray[np.bool
     values : ndarray of shape (..., n_pipelines, n_objectives)
         Higher is better.
     tie : ndarray of shape (n_objectives,)
-        Differences up to this are none.
+        The largest difference per objective that is only rounding.
 
     Returns
     -------
@@ -192,45 +208,49 @@ def dominance_matrix(values: FloatArray, tie: FloatArray) -> npt.NDArray[np.bool
 # -- the axes
 
 
-def _axes(counted: Tally, *, as_quality: bool) -> tuple[Axis, ...]:
-    """One an objective; those of quality as one where nothing is asked and others are there."""
-    aims = counted.aims
+def _axes(resampled: ResampledObjectives, *, as_quality: bool) -> tuple[Axis, ...]:
+    """One axis per objective; or one for quality as a whole, if there is also cost or latency."""
+    aims = resampled.aims
     spent = [aim for aim in aims if _is_spent(aim)]
     quality = [aim for aim in aims if not _is_spent(aim)]
     if not (as_quality and spent and len(quality) > 1):
-        return tuple(_axis(counted, aim) for aim in aims)
-    return (_quality(counted, quality), *(_axis(counted, aim) for aim in spent))
+        return tuple(_axis(resampled, aim) for aim in aims)
+    return (_quality_axis(resampled, quality), *(_axis(resampled, aim) for aim in spent))
 
 
 def _is_spent(aim: Aim) -> bool:
     return all(part.block.metric.group == "performance" for part in aim.parts)
 
 
-def _axis(counted: Tally, aim: Aim) -> Axis:
-    """In the metric's own unit where there is one, else between 0 and 1."""
+def _axis(resampled: ResampledObjectives, aim: Aim) -> Axis:
+    """The metric in its own unit if there is only one, else a value between 0 and 1."""
     if len(aim.parts) > 1:
-        return Axis(aim.name, True, *counted.shares(aim), aim.told)
+        return Axis(aim.name, True, *resampled.shares(aim), aim.description)
     part = aim.parts[0]
-    return Axis(aim.name, part.greater_is_better, *counted.raw(aim), aim.told)
+    return Axis(aim.name, part.greater_is_better, *resampled.raw(aim), aim.description)
 
 
-def _quality(counted: Tally, aims: Sequence[Aim]) -> Axis:
+def _quality_axis(resampled: ResampledObjectives, aims: Sequence[Aim]) -> Axis:
     weights = np.array([aim.weight for aim in aims])
     weights /= weights.sum()
-    both = [counted.shares(aim) for aim in aims]
-    seen = sum(one * weight for (one, _), weight in zip(both, weights, strict=True))
-    drawn = sum(one * weight for (_, one), weight in zip(both, weights, strict=True))
-    told = " + ".join(
-        f"{weight:.3f} {aim.name} ({aim.told})" for aim, weight in zip(aims, weights, strict=True)
+    shares = [resampled.shares(aim) for aim in aims]
+    weighted = [
+        (observed * weight, drawn * weight)
+        for (observed, drawn), weight in zip(shares, weights, strict=True)
+    ]
+    values, drawn_values = (np.asarray(sum(parts)) for parts in zip(*weighted, strict=True))
+    made_of = " + ".join(
+        f"{weight:.3f} {aim.name} ({aim.description})"
+        for aim, weight in zip(aims, weights, strict=True)
     )
-    return Axis("quality", True, np.asarray(seen), np.asarray(drawn), told)
+    return Axis("quality", True, values, drawn_values, made_of)
 
 
 # -- the tables
 
 
-def _turned(axes: Sequence[Axis], *, drawn: bool) -> FloatArray:
-    """The values so that higher is better, an objective a column."""
+def _higher_is_better(axes: Sequence[Axis], *, drawn: bool) -> FloatArray:
+    """The values with the sign that makes higher better, one column per objective."""
     sides = [
         (axis.drawn if drawn else axis.values) * (1.0 if axis.greater_is_better else -1.0)
         for axis in axes
@@ -242,7 +262,7 @@ def _ties(axes: Sequence[Axis]) -> FloatArray:
     return np.array([axis.tie for axis in axes])
 
 
-def _frame(
+def _front_frame(
     names: Sequence[str], axes: Sequence[Axis], deciding: Sequence[Axis], level: float
 ) -> pd.DataFrame:
     dominates = _observed_dominance(names, deciding)
@@ -254,7 +274,7 @@ def _frame(
         }
     )
     for axis in axes:
-        low, high = limits(axis.drawn, level)
+        low, high = percentile_limits(axis.drawn, level)
         frame[axis.name] = axis.values
         frame[f"{axis.name}_ci_low"], frame[f"{axis.name}_ci_high"] = low, high
     frame["dominated_by"] = [_names_where(names, column) for column in dominates.T]
@@ -264,31 +284,33 @@ def _frame(
     return frame.iloc[order].reset_index(drop=True)
 
 
-def _observed_dominance(names: Sequence[str], axes: Sequence[Axis]) -> npt.NDArray[np.bool_]:
+def _observed_dominance(names: Sequence[str], axes: Sequence[Axis]) -> BoolArray:
     if not axes:
         return np.zeros((len(names), len(names)), dtype=bool)
-    return dominance_matrix(_turned(axes, drawn=False), _ties(axes))
+    return dominance_matrix(_higher_is_better(axes, drawn=False), _ties(axes))
 
 
 def _probability_on_front(names: Sequence[str], axes: Sequence[Axis]) -> FloatArray:
     if not axes:
         return np.ones(len(names))
-    drawn = dominance_matrix(_turned(axes, drawn=True), _ties(axes))
+    drawn = dominance_matrix(_higher_is_better(axes, drawn=True), _ties(axes))
     share: FloatArray = (~drawn.any(axis=1)).mean(axis=0)
     return share
 
 
-def _dominance(names: Sequence[str], axes: Sequence[Axis], counted: Tally) -> pd.DataFrame:
+def _dominance_table(
+    names: Sequence[str], axes: Sequence[Axis], resampled: ResampledObjectives
+) -> pd.DataFrame:
     size = len(names)
-    seen = _observed_dominance(names, axes)
+    observed = _observed_dominance(names, axes)
     share = np.zeros((size, size))
-    if axes and len(counted.drawn):
-        share = dominance_matrix(_turned(axes, drawn=True), _ties(axes)).mean(axis=0)
+    if axes and len(resampled.drawn):
+        share = dominance_matrix(_higher_is_better(axes, drawn=True), _ties(axes)).mean(axis=0)
     rows = [
         {
             "pipeline": names[i],
             "other": names[j],
-            "dominates": bool(seen[i, j]),
+            "dominates": bool(observed[i, j]),
             "probability": float(share[i, j]),
         }
         for i in range(size)
@@ -298,37 +320,33 @@ def _dominance(names: Sequence[str], axes: Sequence[Axis], counted: Tally) -> pd
     return pd.DataFrame(rows)
 
 
-def _names_where(names: Sequence[str], holds: npt.NDArray[np.bool_]) -> str:
-    return ", ".join(name for name, one in zip(names, holds, strict=True) if one)
+def _names_where(names: Sequence[str], holds: BoolArray) -> str:
+    return ", ".join(name for name, is_held in zip(names, holds, strict=True) if is_held)
 
 
-# -- what is said
+# -- verdicts and notes
 
 
 def _verdicts(
     frame: pd.DataFrame, dominance: pd.DataFrame, axes: Sequence[Axis]
 ) -> list[str | None]:
-    """Of the front, and of each pipeline that is dominated."""
-    first = f"on the front: {_listed(list(frame.loc[frame['on_front'], 'pipeline']))}"
+    """The sentence on the front, and one on each pipeline that is dominated."""
+    first = f"on the front: {join_names(list(frame.loc[frame['on_front'], 'pipeline']))}"
     if not axes:
-        first = "no objective tells the pipelines apart: all are on the front"
-    told: list[str | None] = [first]
-    shown = dominance[dominance["dominates"]]
+        first = "no objective distinguishes the pipelines: all are on the front"
+    sentences: list[str | None] = [first]
+    dominated = dominance[dominance["dominates"]]
     for name in frame["pipeline"].iloc[1:]:
-        above = shown[shown["other"] == name]
+        above = dominated[dominated["other"] == name]
         if above.empty:
-            told.append(None)
+            sentences.append(None)
             continue
         surest = above.loc[above["probability"].idxmax()]
-        told.append(
+        sentences.append(
             f"{name} is dominated by {surest['pipeline']}, and in "
             f"{percent(surest['probability'])} of the resamples of the queries"
         )
-    return told
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return sentences
 
 
 def _notes(
@@ -336,7 +354,7 @@ def _notes(
     aims: Sequence[Aim],
     axes: Sequence[Axis],
     deciding: Sequence[Axis],
-    counted: Tally,
+    resampled: ResampledObjectives,
 ) -> list[str]:
     notes = [*lineup.notes]
     notes += [f"{axis.name}: {axis.made_of}{_direction(axis)}" for axis in axes]
@@ -345,15 +363,11 @@ def _notes(
         notes.append(f"objectives without data in every pipeline, left out: {'; '.join(left_out)}")
     constant = [axis.name for axis in axes if axis not in deciding]
     if constant:
-        notes.append(
-            f"the same for all pipelines, so that it decides nothing: {', '.join(constant)}"
-        )
+        notes.append(f"equal for all pipelines, so that it decides nothing: {', '.join(constant)}")
     if len(deciding) == 1:
-        notes.append("only one objective decides: the front is whoever is best at it")
-    if counted.n_undefined:
-        notes.append(
-            f"{counted.n_undefined} resamples hold no scored query of some metric, and are dropped"
-        )
+        notes.append("only one objective decides: the front is the best pipeline on it")
+    if resampled.n_undefined:
+        notes.append(resampled.undefined_note())
     return notes
 
 

@@ -1,33 +1,38 @@
-"""Where each pipeline stands on one metric, and the sentence about the best one."""
+"""The standing of each pipeline on one metric, and the sentence about the best one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
+from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.ranking.lineup import ScoreBlock
-from rageval_report.analysis.sentence_parts import number
+from rageval_report.analysis.sentence_parts import correction_text, join_names, number
 from rageval_report.stats.all_pairs import AllPairs
 from rageval_report.stats.base import TIE_TOLERANCE, Interval
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
 BEST, MAY_BE_BEST, WORSE = "best", "may be best", "worse"
 _MOST_NAMED = 6
-_CORRECTIONS = {
-    "bh": "Benjamini–Hochberg",
-    "bonferroni": "Bonferroni",
-    "by": "Benjamini–Yekutieli",
-    "hochberg": "Hochberg",
-    "holm": "Holm",
-    "westfall-young": "Westfall–Young",
-}
 
 
-def alpha_of(settings: Mapping[str, Any]) -> float:
+class RankingSettings(TypedDict):
+    """The settings of a ranking, as its result shows them."""
+
+    test: str
+    correction: str
+    family_size: int
+    confidence_level: float
+    missing: MissingTreatment
+    n_resamples: int
+    seed: int
+    on: NotRequired[str]
+
+
+def alpha_of(settings: Mapping[str, object]) -> float:
     """The error rate that belongs to the confidence level.
 
     Examples
@@ -35,42 +40,42 @@ def alpha_of(settings: Mapping[str, Any]) -> float:
     >>> alpha_of({"confidence_level": 0.95})
     0.05
     """
-    return round(1.0 - float(settings["confidence_level"]), 12)
+    return round(1.0 - float(str(settings["confidence_level"])), 12)
 
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """The order of the pipelines on one metric, and what is shown of each pair.
+    """The order of the pipelines on one metric, and which pairs are shown to differ.
 
     Parameters
     ----------
     block : ScoreBlock
         The scores.
     means : ndarray
-        Of each column of the block.
+        The mean of each column of the block.
     order : tuple of int
         The columns, the best first.
     ranks : ndarray of int
-        Of each column; 1 is best, equal means share a rank.
+        The rank of each column; 1 is best, equal means share a rank.
     average_ranks : ndarray
-        Of each column within the queries; 1 is best, ties share.
+        The average rank of each column within the queries; 1 is best, ties share.
     alone_best : ndarray of int
-        On how many queries each column is better than all others.
+        The number of queries on which each column is better than all others.
     beats : ndarray of bool
-        Whether the column of the row is shown to be better than that of the column.
+        Whether the pipeline of the row is shown to be better than that of the column.
     """
 
     block: ScoreBlock
     means: FloatArray
     order: tuple[int, ...]
-    ranks: npt.NDArray[np.int64]
+    ranks: IntArray
     average_ranks: FloatArray
-    alone_best: npt.NDArray[np.int64]
-    beats: npt.NDArray[np.bool_]
+    alone_best: IntArray
+    beats: BoolArray
 
     @classmethod
     def of(cls, block: ScoreBlock, tests: AllPairs, alpha: float) -> Standing:
-        """The standing that the tests of all pairs show."""
+        """The standing according to the tests of all pairs."""
         scores = block.complete if block.metric.greater_is_better else -block.complete
         sign = 1.0 if block.metric.greater_is_better else -1.0
         means = scores.mean(axis=0)
@@ -88,59 +93,53 @@ class Standing:
         )
 
     @property
-    def ordered(self) -> tuple[str, ...]:
+    def names_in_order(self) -> tuple[str, ...]:
         """The pipelines, the best first."""
         return tuple(self.block.names[place] for place in self.order)
 
     @property
-    def apart(self) -> npt.NDArray[np.bool_]:
-        """Whether a difference is shown between any two, the best first."""
+    def differs(self) -> BoolArray:
+        """Whether each two pipelines are shown to differ, in order, the best first."""
         either = self.beats | self.beats.T
         return np.asarray(either[np.ix_(self.order, self.order)])
 
     def word(self, place: int) -> str:
-        """The standing of a column: best, perhaps best, shown to be worse than the best."""
+        """The standing of a column: "best", "may be best", or "worse" if shown to be worse."""
         if self.ranks[place] == 1:
             return BEST
         return WORSE if self.beats[self.order[0], place] else MAY_BE_BEST
 
-    def sentence(self, interval: Interval, settings: Mapping[str, Any]) -> str:
-        """What is shown of the best pipeline, as a person can repeat it."""
+    def sentence(self, interval: Interval, settings: RankingSettings) -> str:
+        """The verdict on the best pipeline, as a person can repeat it."""
         leader, first = self.order[0], self.order[: int((self.ranks == 1).sum())]
         rivals = self.order[len(first) :]
         level = f"{100 * interval.confidence_level:g} % CI"
         n = len(self.block.complete)
         limits = f"{level} {number(interval.low)} to {number(interval.high)}, "
         counted = f"{n} {'query' if n == 1 else 'queries'}"
-        told = f"mean {number(interval.estimate)}, {limits}{counted}"
-        beaten = [self.block.names[one] for one in rivals if self.beats[leader, one]]
-        level_with = [self.block.names[one] for one in rivals if not self.beats[leader, one]]
-        name, leaders = self.block.metric.name, [self.block.names[one] for one in first]
+        mean = f"mean {number(interval.estimate)}, {limits}{counted}"
+        beaten = [self.block.names[rival] for rival in rivals if self.beats[leader, rival]]
+        unbeaten = [self.block.names[rival] for rival in rivals if not self.beats[leader, rival]]
+        name, leaders = self.block.metric.name, [self.block.names[place] for place in first]
         verb, are = ("has", "is") if len(first) == 1 else ("share", "are")
-        opening = f"{_listed(leaders)} {verb} the best {name} ({told})"
+        opening = f"{_list_names(leaders)} {verb} the best {name} ({mean})"
         if not rivals:
             return f"{opening}: their means are equal"
         if not beaten:
-            return f"{opening}, and {are} not shown to be better than {_listed(level_with, 'any')}"
-        family = int(settings["family_size"])
-        how = "" if family == 1 else f" ({_adjusted(str(settings['correction']))}, {family} tests)"
-        rest = f"; not told apart from {_listed(level_with)}" if level_with else ""
-        return f"{opening}, and {are} shown to be better than {_listed(beaten)}{how}{rest}"
+            return (
+                f"{opening}, and {are} not shown to be better than {_list_names(unbeaten, 'any')}"
+            )
+        family, correction = settings["family_size"], correction_text(settings["correction"])
+        how = "" if family == 1 else f" ({correction}, {family} tests)"
+        rest = f"; not distinguishable from {_list_names(unbeaten)}" if unbeaten else ""
+        return f"{opening}, and {are} shown to be better than {_list_names(beaten)}{how}{rest}"
 
 
-def _adjusted(correction: str) -> str:
-    return (
-        "uncorrected"
-        if correction == "none"
-        else f"{_CORRECTIONS.get(correction, correction)}-adjusted"
-    )
-
-
-def _listed(names: list[str], word: str = "") -> str:
-    """The names, or their number where they are many."""
+def _list_names(names: list[str], word: str = "") -> str:
+    """The names, or their number if they are many."""
     if len(names) > _MOST_NAMED:
         return f"any of the {len(names)} others" if word == "any" else f"{len(names)} pipelines"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return join_names(names)
 
 
 def _average_ranks(tests: AllPairs, sign: float, size: int) -> FloatArray:
@@ -153,7 +152,7 @@ def _average_ranks(tests: AllPairs, sign: float, size: int) -> FloatArray:
     return ranks
 
 
-def _alone_best(scores: FloatArray, tie: float) -> npt.NDArray[np.int64]:
+def _alone_best(scores: FloatArray, tie: float) -> IntArray:
     near = scores >= scores.max(axis=1, keepdims=True) - tie
-    counts: npt.NDArray[np.int64] = near[near.sum(axis=1) == 1].sum(axis=0)
+    counts: IntArray = near[near.sum(axis=1) == 1].sum(axis=0)
     return counts

@@ -1,4 +1,4 @@
-"""One score a pipeline from weighted objectives, and how far the order rests on the weights."""
+"""One score per pipeline from weighted objectives, and how much the order depends on weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import pandas as pd
 
 from rageval_report.analysis.ranking.lineup import Lineup
 from rageval_report.analysis.ranking.objectives import Aim, ObjectivesArgument, resolve_objectives
-from rageval_report.analysis.ranking.tally import Tally, limits, percent, tally
+from rageval_report.analysis.ranking.resampled_objectives import (
+    ResampledObjectives,
+    percent,
+    percentile_limits,
+    resample_objectives,
+)
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import DataError
 from rageval_report.results import Result
@@ -23,14 +28,14 @@ _SHARES = ("share_of_resamples", "share_of_weights")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedScores(Result):
-    """A row a pipeline, the highest score first.
+    """One row per pipeline, the highest score first.
 
     Parameters
     ----------
     title, frame, settings, notes, headline, grouped_by
         As in `Result`.
     objectives : DataFrame
-        A row an objective and pipeline: objective, weight, effective_weight, made_of, pipeline,
+        One row per objective and pipeline: objective, weight, effective_weight, made_of, pipeline,
         value (between 0 and 1), contribution; those without data have NaN.
     """
 
@@ -38,7 +43,7 @@ class WeightedScores(Result):
 
     @property
     def contributions(self) -> Result:
-        """What each objective adds to each pipeline's score."""
+        """The part of each objective in each pipeline's score."""
         return Result(
             "What the weighted scores are made of",
             pd.DataFrame() if self.objectives is None else self.objectives,
@@ -57,7 +62,7 @@ def weighted_scores(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> WeightedScores:
-    """Weigh the objectives of several pipelines into one score each.
+    """Combine the objectives of each pipeline into one weighted score.
 
     Parameters
     ----------
@@ -66,9 +71,9 @@ def weighted_scores(
     weights, objectives : mapping, optional
         As in `rageval_report.analysis.ranking.objectives.resolve_objectives`.
     confidence_level : float
-        Of the intervals, which are percentiles of bootstrap resamples of the queries.
+        The level of the intervals, which are percentiles of bootstrap resamples of the queries.
     n_resamples, seed : int
-        For the resamples, and for the weights that are drawn.
+        For the resamples, and for the random weights.
 
     Returns
     -------
@@ -84,24 +89,25 @@ def weighted_scores(
 
     Notes
     -----
-    The score is the mean of the objectives that have data in every pipeline, by weight; the weights
-    of the others are shared out among them. `share_of_weights` takes all weights for equally likely
-    (uniform on the simplex): exact for one and two objectives, from drawn weights for more.
+    The score is the weighted mean of the objectives that have data in every pipeline; the weights
+    of the others are distributed among them. `share_of_weights` takes all weights to be equally
+    likely (uniform on the simplex): exact for one and two objectives, from random weights for more.
     """
     aims = resolve_objectives(lineup, objectives, weights)
-    there = [aim for aim in aims if aim.parts]
-    _check_data(aims, there)
+    with_data = [aim for aim in aims if aim.parts]
+    _check_data(aims, with_data)
     level, start = check_level(confidence_level), check_seed(seed)
     resamples = check_resamples(n_resamples)
-    counted = tally(there, n_resamples=resamples, seed=start)
-    values, drawn = counted.all_shares()
-    effective = np.array([aim.weight for aim in there])
+    resampled = resample_objectives(with_data, n_resamples=resamples, seed=start)
+    values, drawn = resampled.all_shares()
+    effective = np.array([aim.weight for aim in with_data])
     effective /= effective.sum()
     scores, spread = values @ effective, drawn @ effective
-    frame = _frame(lineup.names, scores, limits(spread, level), values * effective, there)
+    ends = percentile_limits(spread, level)
+    frame = _score_frame(lineup.names, scores, ends, values * effective, with_data)
     frame["share_of_resamples"] = winning_shares(spread)
     frame["share_of_weights"] = simplex_shares(values, n_draws=resamples, seed=start)
-    frame = _ordered(frame, [aim.name for aim in there])
+    frame = _sort_by_rank(frame, [aim.name for aim in with_data])
     settings = {
         "weights": {aim.name: aim.weight for aim in aims},
         "confidence_level": level,
@@ -113,22 +119,22 @@ def weighted_scores(
         "Weighted scores",
         frame.assign(verdict=pd.Series(_verdicts(frame, level), dtype=object)),
         settings,
-        tuple(_notes(lineup, aims, effective, counted)),
-        headline=(*_FRONT, *_SHARES, *(aim.name for aim in there)),
+        tuple(_notes(lineup, aims, effective, resampled)),
+        headline=(*_FRONT, *_SHARES, *(aim.name for aim in with_data)),
         objectives=_contributions(lineup.names, aims, values, effective),
     )
 
 
-def _check_data(aims: Sequence[Aim], there: Sequence[Aim]) -> None:
-    if not there:
-        told = "; ".join(f"{aim.name}: {aim.missing}" for aim in aims)
+def _check_data(aims: Sequence[Aim], with_data: Sequence[Aim]) -> None:
+    if not with_data:
+        reasons = "; ".join(f"{aim.name}: {aim.missing}" for aim in aims)
         raise DataError(
-            f"no objective has data in every pipeline ({told}); say what they are made of, as "
+            f"no objective has data in every pipeline ({reasons}); name their metrics, such as "
             "objectives={'quality': ['recall@5', 'faithfulness']}"
         )
-    taken = [aim.name for aim in there if aim.name in (*_FRONT, *_SHARES)]
-    if taken:
-        raise DataError(f"an objective cannot be named {taken[0]!r}, which is a column of its own")
+    reserved = [aim.name for aim in with_data if aim.name in (*_FRONT, *_SHARES)]
+    if reserved:
+        raise DataError(f"an objective cannot be named {reserved[0]!r}, which is another column")
 
 
 def winning_shares(scores: FloatArray) -> FloatArray:
@@ -156,7 +162,7 @@ def simplex_shares(values: FloatArray, *, n_draws: int = 9999, seed: int = 0) ->
     values : ndarray of shape (n_pipelines, n_objectives)
         Higher is better.
     n_draws, seed : int
-        For more than two objectives: weights drawn uniformly (Dirichlet with all parameters 1).
+        For more than two objectives: random weights, uniform (Dirichlet with all parameters 1).
 
     Examples
     --------
@@ -173,7 +179,11 @@ def simplex_shares(values: FloatArray, *, n_draws: int = 9999, seed: int = 0) ->
 
 
 def _exact_shares(values: FloatArray) -> FloatArray:
-    """Between the weights at which two scores cross, the one on top in the middle stays on top."""
+    """The exact shares for two objectives.
+
+    The scores are linear in the weight: between two crossings the leader does not change, so the
+    leader in the middle of such a piece wins all of it.
+    """
     slope, start = values[:, 0] - values[:, 1], values[:, 1]
     steeper = slope[:, np.newaxis] - slope
     lower = start - start[:, np.newaxis]
@@ -182,12 +192,12 @@ def _exact_shares(values: FloatArray) -> FloatArray:
     ends = np.unique(np.concatenate([[0.0, 1.0], inside]))
     middles = (ends[1:] + ends[:-1]) / 2
     weights = np.column_stack([middles, 1 - middles])
-    top = [winning_shares(one[np.newaxis] @ values.T) for one in weights]
+    top = [winning_shares(weight[np.newaxis] @ values.T) for weight in weights]
     shares: FloatArray = np.diff(ends) @ np.array(top)
     return shares
 
 
-def _frame(
+def _score_frame(
     names: Sequence[str],
     scores: FloatArray,
     ends: tuple[FloatArray, FloatArray],
@@ -208,36 +218,41 @@ def _frame(
     )
 
 
-def _ordered(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+def _sort_by_rank(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     ordered = frame.sort_values("rank", kind="stable", ignore_index=True)
     return ordered[[*_FRONT, *_SHARES, *names]]
 
 
 def _verdicts(frame: pd.DataFrame, level: float) -> list[str | None]:
     """One sentence, beside the first."""
-    first, level_with = frame.iloc[0], frame.loc[frame["rank"] == 1, "pipeline"]
-    verb = "has" if len(level_with) == 1 else "share"
-    told = (
-        f"{' and '.join(level_with)} {verb} the highest weighted score, {number(first['score'])} "
+    first, leaders = frame.iloc[0], frame.loc[frame["rank"] == 1, "pipeline"]
+    verb = "has" if len(leaders) == 1 else "share"
+    sentence = (
+        f"{' and '.join(leaders)} {verb} the highest weighted score, {number(first['score'])} "
         f"({100 * level:g} % CI {number(first['ci_low'])} to {number(first['ci_high'])}): first in "
         f"{percent(first['share_of_resamples'])} of the resamples of the queries, and under "
         f"{percent(first['share_of_weights'])} of all weights"
-        f"{'' if len(level_with) == 1 else ' each'}"
+        f"{'' if len(leaders) == 1 else ' each'}"
     )
-    return [told, *[None] * (len(frame) - 1)]
+    return [sentence, *[None] * (len(frame) - 1)]
 
 
-def _notes(lineup: Lineup, aims: Sequence[Aim], effective: FloatArray, counted: Tally) -> list[str]:
-    there = [aim for aim in aims if aim.parts]
+def _notes(
+    lineup: Lineup,
+    aims: Sequence[Aim],
+    effective: FloatArray,
+    resampled: ResampledObjectives,
+) -> list[str]:
+    with_data = [aim for aim in aims if aim.parts]
     shown = ", ".join(
-        f"{aim.name} {aim.weight:g} ({one:.3f}; {aim.told_with_ends})"
-        for aim, one in zip(there, effective, strict=True)
+        f"{aim.name} {aim.weight:g} ({weight:.3f}; {aim.description_with_scale})"
+        for aim, weight in zip(with_data, effective, strict=True)
     )
     notes = [
         *lineup.notes,
-        "a score is the sum of what it has from each objective: the weight as it counts here times "
-        "a value between 0 (worst) and 1 (best)",
-        f"weights, in brackets as they count here: {shown}",
+        "a score is a sum over the objectives: the effective weight times a value between 0 "
+        "(worst) and 1 (best)",
+        f"weights, with the effective weights in brackets: {shown}",
     ]
     left_out = [f"{aim.name} ({aim.missing})" for aim in aims if not aim.parts]
     if left_out:
@@ -245,18 +260,16 @@ def _notes(lineup: Lineup, aims: Sequence[Aim], effective: FloatArray, counted: 
     used = {part.block.metric.name for aim in aims for part in aim.parts}
     unused = [name for name in lineup.metrics if name not in used]
     if unused:
-        notes.append(f"metrics that count in no objective: {', '.join(unused)}")
-    if counted.n_undefined:
-        notes.append(
-            f"{counted.n_undefined} resamples hold no scored query of some metric, and are dropped"
-        )
+        notes.append(f"metrics in no objective: {', '.join(unused)}")
+    if resampled.n_undefined:
+        notes.append(resampled.undefined_note())
     return notes
 
 
 def _contributions(
     names: Sequence[str], aims: Sequence[Aim], values: FloatArray, effective: FloatArray
 ) -> pd.DataFrame:
-    places = {id(aim): place for place, aim in enumerate(one for one in aims if one.parts)}
+    places = {id(aim): place for place, aim in enumerate(aim for aim in aims if aim.parts)}
     nan = float("nan")
     rows = []
     for aim in aims:
@@ -269,7 +282,7 @@ def _contributions(
                     "objective": aim.name,
                     "weight": aim.weight,
                     "effective_weight": weight,
-                    "made_of": aim.told,
+                    "made_of": aim.description,
                     "pipeline": name,
                     "value": value,
                     "contribution": value * weight if place is not None else nan,

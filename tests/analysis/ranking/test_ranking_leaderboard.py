@@ -175,7 +175,7 @@ def test_one_sentence_a_metric_is_said_of_the_best(three):
     ranking = rank(*three)
     assert ranking.sentences[0] == (
         "hybrid has the best recall (mean 0.538, 95 % CI 0.315 to 0.747, 10 queries), and is shown "
-        "to be better than bm25 (Holm-adjusted, 6 tests); not told apart from dense"
+        "to be better than bm25 (Holm-adjusted, 6 tests); not distinguishable from dense"
     )
     assert len(ranking.sentences) == 2
 
@@ -202,7 +202,7 @@ def test_queries_can_be_matched_by_what_was_asked():
 
 def test_too_few_queries_are_told(runs_of):
     ranking = rank(*runs_of(a={"f1": [0.5]}, b={"f1": [0.7]}))
-    assert any("too few queries to tell pipelines apart: 1" in note for note in ranking.notes)
+    assert any("too few queries to distinguish pipelines: 1" in note for note in ranking.notes)
     assert "1 query)" in ranking.sentences[0]
 
 
@@ -229,7 +229,7 @@ def test_a_ranking_renders_within_100_columns(noisy):
         (
             {"weights": {"recall": -1}},
             DataError,
-            "weight of 'recall' must be a number of at least 0",
+            "weight of 'recall' must be a number >= 0",
         ),
         ({"weights": {"recall": 0}}, DataError, "all 0"),
     ],

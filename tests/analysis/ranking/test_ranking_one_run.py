@@ -53,8 +53,8 @@ def test_a_run_without_any_objective_is_refused(rows):
     ("weights", "error", "told"),
     [
         ({"acuracy": 1}, UnknownNameError, "Did you mean 'accuracy'"),
-        ({"accuracy": -1}, DataError, "at least 0"),
-        ({"accuracy": float("inf")}, DataError, "at least 0"),
+        ({"accuracy": -1}, DataError, ">= 0"),
+        ({"accuracy": float("inf")}, DataError, ">= 0"),
         ({"accuracy": 0, "cost": 0}, DataError, "are all 0"),
     ],
 )

@@ -90,7 +90,7 @@ def test_only_common_objectives_count_and_the_others_are_told(runs_of):
     )
     front = rank(*runs).pareto()
     assert front.front == ("a",)
-    assert any("cost (cost_usd is not known of b)" in note for note in front.notes)
+    assert any("cost (cost_usd is missing in b)" in note for note in front.notes)
     assert any("only one objective decides" in note for note in front.notes)
 
 
@@ -98,7 +98,7 @@ def test_an_objective_that_is_the_same_for_all_decides_nothing(runs_of):
     same = {"latency_ms": [10.0, 10.0], "faithfulness": [0.5, 0.5]}
     front = rank(*runs_of(a=same, b=same)).pareto()
     assert front.front == ("a", "b")
-    assert any("the same for all pipelines" in note for note in front.notes)
+    assert any("equal for all pipelines" in note for note in front.notes)
     assert front.sentences == ("no objective tells the pipelines apart: all are on the front",)
 
 

@@ -1,9 +1,10 @@
-"""Each pipeline's value on each objective, observed and on bootstrap resamples of the queries."""
+"""Each pipeline's value on each objective, on the queries and on bootstrap resamples of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
@@ -12,9 +13,17 @@ from rageval_report.stats.resampled import resampled_statistics
 from rageval_report.types import FloatArray
 
 
+class ResamplingSettings(TypedDict):
+    """What a computation on resamples needs."""
+
+    n_resamples: int
+    seed: int
+    confidence_level: float
+
+
 @dataclass(frozen=True, eq=False)
-class Tally:
-    """The statistics of every metric of every objective.
+class ResampledObjectives:
+    """The statistic of every metric of every objective, observed and on resamples.
 
     Parameters
     ----------
@@ -25,7 +34,7 @@ class Tally:
     drawn : ndarray of shape (n_resamples, n_parts, n_pipelines)
         The same on each resample.
     n_undefined : int
-        Resamples that were dropped, as a metric had no scored query in them.
+        The number of resamples that were dropped, as a metric had no scored query in them.
     """
 
     aims: tuple[Aim, ...]
@@ -42,30 +51,37 @@ class Tally:
         """An objective between 0 at its worst and 1 at its best, observed and drawn."""
         places = self._places(aim)
         pairs = list(zip(aim.parts, places, strict=True))
-        seen = np.mean([part.shares(self.observed[one]) for part, one in pairs], axis=0)
-        drawn = np.mean([part.shares(self.drawn[:, one]) for part, one in pairs], axis=0)
-        return seen, drawn
+        observed = np.mean([part.shares(self.observed[row]) for part, row in pairs], axis=0)
+        drawn = np.mean([part.shares(self.drawn[:, row]) for part, row in pairs], axis=0)
+        return observed, drawn
 
     def all_shares(self) -> tuple[FloatArray, FloatArray]:
         """Every objective as a column: (n_pipelines, n_aims) and (n_resamples, ..., n_aims)."""
         both = [self.shares(aim) for aim in self.aims]
-        seen, drawn = zip(*both, strict=True)
-        return np.stack(seen, axis=-1), np.stack(drawn, axis=-1)
+        observed, drawn = zip(*both, strict=True)
+        return np.stack(observed, axis=-1), np.stack(drawn, axis=-1)
+
+    def undefined_note(self) -> str:
+        """The note on the resamples that were dropped."""
+        return (
+            f"{self.n_undefined} resamples are dropped, as they contain no scored query of some "
+            "metric"
+        )
 
     def _places(self, aim: Aim) -> list[int]:
         start = 0
-        for one in self.aims:
-            if one is aim:
+        for earlier in self.aims:
+            if earlier is aim:
                 break
-            start += len(one.parts)
+            start += len(earlier.parts)
         return list(range(start, start + len(aim.parts)))
 
 
-def tally(aims: Sequence[Aim], *, n_resamples: int, seed: int) -> Tally:
-    """Take the statistic of every metric, on the queries and on resamples of them.
+def resample_objectives(aims: Sequence[Aim], *, n_resamples: int, seed: int) -> ResampledObjectives:
+    """The statistic of every metric, on the queries and on resamples of them.
 
-    The queries are drawn once for all metrics and pipelines, so that what depends on several of
-    them keeps their dependence.
+    The queries are drawn once for all metrics and pipelines, so that figures
+    of several metrics keep the dependence between them.
     """
     parts = [part for aim in aims for part in aim.parts]
     drawn = resampled_statistics(
@@ -75,36 +91,36 @@ def tally(aims: Sequence[Aim], *, n_resamples: int, seed: int) -> Tally:
         seed=seed,
     )
     undefined = np.isnan(drawn).any(axis=(1, 2))
-    kept = drawn[~undefined] if undefined.any() else drawn
-    observed = np.stack([_observed(part) for part in parts])
-    return Tally(tuple(aims), observed, kept, int(undefined.sum()))
+    defined = drawn[~undefined] if undefined.any() else drawn
+    observed = np.stack([_statistic(part) for part in parts])
+    return ResampledObjectives(tuple(aims), observed, defined, int(undefined.sum()))
 
 
-def _observed(part: ObjectivePart) -> FloatArray:
+def _statistic(part: ObjectivePart) -> FloatArray:
     take = np.median if part.statistic == "median" else np.mean
     values: FloatArray = take(part.block.complete, axis=0)
     return values
 
 
-def limits(drawn: FloatArray, confidence_level: float) -> tuple[FloatArray, FloatArray]:
-    """The percentile interval of what was drawn, along the first axis.
+def percentile_limits(drawn: FloatArray, confidence_level: float) -> tuple[FloatArray, FloatArray]:
+    """The percentile interval along the first axis, that of the resamples.
 
     Examples
     --------
-    >>> low, high = limits(np.arange(101.0), 0.9)
+    >>> low, high = percentile_limits(np.arange(101.0), 0.9)
     >>> round(float(low), 9), round(float(high), 9)
     (5.0, 95.0)
     """
     alpha = (1.0 - confidence_level) / 2
     if not len(drawn):
-        nothing = np.full(drawn.shape[1:], np.nan)
-        return nothing, nothing
+        undefined = np.full(drawn.shape[1:], np.nan)
+        return undefined, undefined
     low, high = np.quantile(drawn, [alpha, 1.0 - alpha], axis=0)
     return low, high
 
 
 def percent(share: float) -> str:
-    """A share as a sentence says it; none and all only where it is none or all.
+    """A share in a sentence; 0 % and 100 % only if it is exactly that.
 
     Examples
     --------

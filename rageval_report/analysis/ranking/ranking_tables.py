@@ -1,0 +1,277 @@
+"""The tables of a ranking: the pipelines in order, every pair, Friedman's test; and the notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.arguments import mean_limits
+from rageval_report.analysis.comparing.pairing import require_bounds
+from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
+from rageval_report.analysis.ranking.letters import letters_of
+from rageval_report.analysis.ranking.lineup import Lineup, ScoreBlock
+from rageval_report.analysis.ranking.standing import RankingSettings, Standing, alpha_of
+from rageval_report.analysis.sentence_parts import correction_note, group_notes, number, pvalue_text
+from rageval_report.results import Result
+from rageval_report.stats import minimum_detectable_difference, paired_interval
+from rageval_report.stats.all_pairs import AllPairs
+from rageval_report.stats.base import Interval
+from rageval_report.stats.means.intervals import described_interval
+from rageval_report.stats.means.moments import moments
+from rageval_report.stats.pairs.paired import interval_of_test
+from rageval_report.stats.ranks import friedman_test
+from rageval_report.types import FloatArray
+
+
+def ranking_rows(
+    block: ScoreBlock, tests: AllPairs | None, lineup: Lineup, settings: RankingSettings
+) -> list[dict[str, object]]:
+    """The rows of one metric: the pipelines in order, then those that are not ranked."""
+    unranked = block.empty if tests is not None else lineup.names
+    unranked_rows = [_unranked_row(block, name, lineup) for name in unranked]
+    if tests is None:
+        return unranked_rows
+    scores = block.complete
+    intervals = [_mean_interval(column, block, settings) for column in scores.T]
+    standing = Standing.of(block, tests, alpha_of(settings))
+    letters = letters_of(standing.differs)
+    sentence = standing.sentence(intervals[standing.order[0]], settings)
+    rows = [
+        {
+            "metric": block.metric.name,
+            "pipeline": block.names[place],
+            "rank": int(standing.ranks[place]),
+            "n": len(scores),
+            "n_unscored": int(block.unscored[place]),
+            "mean": intervals[place].estimate,
+            "ci_low": intervals[place].low,
+            "ci_high": intervals[place].high,
+            "letters": letter,
+            "is_best": bool(standing.ranks[place] == 1),
+            "standing": standing.word(place),
+            "average_rank": float(standing.average_ranks[place]),
+            "wins": int(standing.alone_best[place]),
+            "beats": int(standing.beats[place].sum()),
+            "beaten_by": int(standing.beats[:, place].sum()),
+            "ci_method": intervals[place].method,
+            "title": block.metric.title,
+            "greater_is_better": block.metric.greater_is_better,
+            "verdict": sentence if position == 0 else None,
+            **_extreme_means(block, block.names[place], lineup),
+        }
+        for position, (place, letter) in enumerate(zip(standing.order, letters, strict=True))
+    ]
+    return rows + unranked_rows
+
+
+def _unranked_row(block: ScoreBlock, name: str, lineup: Lineup) -> dict[str, object]:
+    unscored = dict(zip(block.names, block.unscored.tolist(), strict=True))
+    nan = float("nan")
+    return {
+        "metric": block.metric.name,
+        "pipeline": name,
+        "rank": nan,
+        "n": 0,
+        "n_unscored": unscored.get(name, len(lineup.ids)),
+        "mean": nan,
+        "ci_low": nan,
+        "ci_high": nan,
+        "letters": "",
+        "is_best": False,
+        "standing": "not ranked",
+        "average_rank": nan,
+        "wins": 0,
+        "beats": 0,
+        "beaten_by": 0,
+        "ci_method": "none",
+        "title": block.metric.title,
+        "greater_is_better": block.metric.greater_is_better,
+        "verdict": None,
+        **_extreme_means(block, name, lineup),
+    }
+
+
+def _mean_interval(column: FloatArray, block: ScoreBlock, settings: RankingSettings) -> Interval:
+    known = moments(column)
+    return described_interval(
+        column,
+        known,
+        confidence_level=settings["confidence_level"],
+        bounds=mean_limits(block.metric, known.minimum),
+        n_resamples=settings["n_resamples"],
+        seed=settings["seed"],
+    )
+
+
+def _extreme_means(block: ScoreBlock, name: str, lineup: Lineup) -> dict[str, object]:
+    """The mean of all common queries if missing scores were as low, or high, as they can be."""
+    if lineup.missing != "bounds":
+        return {}
+    low, high = require_bounds(block.metric)
+    scores = lineup.scores(block.metric.name)[:, lineup.names.index(name)]
+    return {
+        "mean_lowest": float(np.where(np.isnan(scores), low, scores).mean()),
+        "mean_highest": float(np.where(np.isnan(scores), high, scores).mean()),
+    }
+
+
+def ranking_notes(
+    blocks: Mapping[str, ScoreBlock],
+    tests: Mapping[str, AllPairs],
+    lineup: Lineup,
+    settings: RankingSettings,
+) -> list[str]:
+    """What a reader must know: what was left out, and the number of tests."""
+    metric_notes = (
+        (name, note) for name, block in blocks.items() for note in _block_notes(block, lineup)
+    )
+    notes = group_notes(metric_notes, len(blocks))
+    correction, family, alpha = settings["correction"], settings["family_size"], alpha_of(settings)
+    if family > 1:
+        note = correction_note(correction, family, alpha, "pairs")
+        letters = f"pipelines that share a letter are not distinguishable at {alpha:g}; "
+        notes.append(note if correction == "none" else letters + note)
+    if tests:
+        notes.append(
+            "the best was chosen on these queries, so its mean is slightly too favourable; new "
+            "queries would show by how much"
+        )
+    return notes
+
+
+def _block_notes(block: ScoreBlock, lineup: Lineup) -> list[str]:
+    n = len(lineup.ids)
+    notes = []
+    if block.empty:
+        notes.append(f"not scored at all by {', '.join(block.empty)}, which are not ranked")
+    left_out = n - len(block.complete)
+    if len(block.names) > 1 and left_out == n:
+        notes.append(f"no query is scored by all of {', '.join(block.names)}; not ranked")
+    elif left_out:
+        worst = int(block.unscored.argmax())
+        notes.append(
+            f"{left_out} of {n} common queries are left out, as some pipeline did not "
+            f"score them ({block.names[worst]}: {int(block.unscored[worst])})"
+        )
+    if 0 < len(block.complete) < FEWEST_FOR_A_TEST and len(block.names) > 1:
+        notes.append(
+            f"too few queries to distinguish pipelines: {len(block.complete)} that all "
+            f"scored; at least {FEWEST_FOR_A_TEST} are needed"
+        )
+    if not left_out and lineup.missing == "worst" and block.unscored.any():
+        n_filled = int(block.unscored.sum())
+        notes.append(f"{n_filled} unscored queries count as the worst possible score")
+    return notes
+
+
+# -- the tables behind a ranking
+
+_PAIR_HEADLINE = (
+    *("baseline", "candidate", "n", "baseline_mean", "candidate_mean", "difference"),
+    *("ci_low", "ci_high", "pvalue_adjusted", "wins", "ties", "losses"),
+)
+
+
+def pair_table(
+    blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], settings: RankingSettings
+) -> Result:
+    """One row per metric and pair, with the interval of the test; see `Ranking.pairs`."""
+    rows = [
+        row for name, pairs in tests.items() for row in _pair_rows(blocks[name], pairs, settings)
+    ]
+    family = len(rows)
+    corrected = settings["correction"] != "none" and family > 1
+    note = f"p-values are adjusted ({settings['correction']}) over these {family} pairs"
+    return Result(
+        "All pairs of pipelines",
+        pd.DataFrame(rows),
+        settings,
+        (f"{note}; the intervals are not",) if corrected else (),
+        headline=_PAIR_HEADLINE,
+        grouped_by="metric" if len(tests) > 1 else "",
+    )
+
+
+def _pair_rows(
+    block: ScoreBlock, pairs: AllPairs, settings: RankingSettings
+) -> Iterator[dict[str, object]]:
+    scores, alpha = block.complete, alpha_of(settings)
+    for place, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
+        before, after = scores[:, i], scores[:, j]
+        low, high = _difference_limits(before, after, block, settings)
+        wins, losses = int(pairs.wins[place]), int(pairs.losses[place])
+        if not block.metric.greater_is_better:
+            wins, losses = losses, wins
+        yield {
+            "metric": block.metric.name,
+            "baseline": block.names[i],
+            "candidate": block.names[j],
+            "n": pairs.n,
+            "baseline_mean": float(before.mean()),
+            "candidate_mean": float(after.mean()),
+            "difference": float(pairs.difference[place]),
+            "ci_low": low,
+            "ci_high": high,
+            "test": pairs.tests[place],
+            "pvalue": float(pairs.pvalue[place]),
+            "pvalue_adjusted": float(pairs.pvalue_adjusted[place]),
+            "wins": wins,
+            "ties": int(pairs.ties[place]),
+            "losses": losses,
+            "min_detectable_difference": _detectable(pairs, place, alpha),
+            "is_shown": bool(pairs.pvalue_adjusted[place] <= alpha),
+        }
+
+
+def _difference_limits(
+    before: FloatArray, after: FloatArray, block: ScoreBlock, settings: RankingSettings
+) -> tuple[float, float]:
+    """The interval of the difference, within the metric's range."""
+    drawn = {"n_resamples": settings["n_resamples"], "seed": settings["seed"]}
+    method = interval_of_test(settings["test"])
+    level = settings["confidence_level"]
+    interval = paired_interval(before, after, method=method, confidence_level=level, **drawn)
+    if block.metric.bounds is None:
+        return interval.low, interval.high
+    widest = block.metric.bounds[1] - block.metric.bounds[0]
+    return max(interval.low, -widest), min(interval.high, widest)
+
+
+def _detectable(pairs: AllPairs, place: int, alpha: float) -> float:
+    deviation = float(pairs.standard_deviation[place])
+    if pairs.n < 2 or not deviation > 0:
+        return float("nan")
+    return minimum_detectable_difference(deviation, pairs.n, alpha=alpha)
+
+
+def friedman_table(blocks: Mapping[str, ScoreBlock], alpha: float) -> Result:
+    """Friedman's test on each metric: whether any pipeline tends to rank above another."""
+    rows = [_friedman_row(block, alpha) for block in blocks.values() if block.is_rankable]
+    return Result(
+        "Friedman's test",
+        pd.DataFrame(rows),
+        {"test": "friedman", "alpha": alpha},
+        (
+            "the test is about ranks within queries, not about means; on metrics with many ties "
+            "it has little power",
+        ),
+    )
+
+
+def _friedman_row(block: ScoreBlock, alpha: float) -> dict[str, object]:
+    test = friedman_test(block.complete, greater_is_better=block.metric.greater_is_better)
+    differ = "differ" if test.pvalue <= alpha else "are not shown to differ"
+    return {
+        "metric": block.metric.name,
+        "n": test.n,
+        "k": len(block.names),
+        "statistic": test.statistic,
+        "degrees_of_freedom": test.degrees_of_freedom,
+        "pvalue": test.pvalue,
+        "concordance": test.concordance,
+        "verdict": f"the ranks of the {len(block.names)} pipelines {differ} on {block.metric.name} "
+        f"(p {pvalue_text(test.pvalue)}, concordance {number(test.concordance)}, "
+        f"{test.n} queries)",
+    }
