@@ -11,7 +11,8 @@ import pandas as pd
 
 from rageval_report import plots, reports
 from rageval_report.analysis.agreement.calibration import Calibration, calibrate
-from rageval_report.analysis.agreement.ratings import Bounds, Labels, People
+from rageval_report.analysis.agreement.rating_scale import ScaleArgument
+from rageval_report.analysis.agreement.ratings import LabelColumns, People
 from rageval_report.analysis.breakdown import (
     breakdown,
     check_cause,
@@ -626,12 +627,12 @@ class RAGPipelineEvaluation:
         self,
         metric: str,
         people: People,
-        label: Labels = None,
+        label: LabelColumns = None,
         *,
-        scale: str = "auto",
+        scale: ScaleArgument = "auto",
         threshold: float | None = None,
         categories: Iterable[float] | None = None,
-        label_bounds: Bounds | None = None,
+        label_bounds: tuple[float, float] | None = None,
         errors: JudgeErrors | None = None,
         correct: Correct | None = None,
         lam: float | str = "auto",

@@ -1,17 +1,16 @@
-"""A judged metric held against people's labels: agreement, bias, and the mean put right."""
+"""A judged metric compared with people's labels: agreement, bias, and the corrected mean."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import pandas as pd
 
-from rageval_report._registry import load
 from rageval_report.analysis.agreement.calibration_notes import (
-    cautions,
     coverage_notes,
+    reliability_notes,
     scale_notes,
 )
 from rageval_report.analysis.agreement.calibration_tables import (
@@ -19,7 +18,7 @@ from rageval_report.analysis.agreement.calibration_tables import (
     disagreement_table,
     label_plan,
 )
-from rageval_report.analysis.agreement.calibration_verdicts import with_verdicts
+from rageval_report.analysis.agreement.calibration_verdicts import add_verdicts
 from rageval_report.analysis.agreement.judged_differences import Side, difference_of
 from rageval_report.analysis.agreement.means import (
     JudgeMeans,
@@ -38,14 +37,20 @@ from rageval_report.analysis.agreement.measures import (
     interval_notes,
     people_figures,
 )
-from rageval_report.analysis.agreement.rating_scale import RatingScale, scale_of
-from rageval_report.analysis.agreement.ratings import Bounds, Labels, People, Ratings, ratings_of
+from rageval_report.analysis.agreement.rating_scale import RatingScale, ScaleArgument, scale_of
+from rageval_report.analysis.agreement.ratings import LabelColumns, People, Ratings, ratings_of
 from rageval_report.analysis.arguments import choose_metrics
+from rageval_report.plots import plot
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import CalibrationPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.stats.agreement.rogan_gladen import JudgeErrors
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.types import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _HEADLINE = ("figure", "estimate", "ci_low", "ci_high", "n", "reading")
 _LABELS = (25, 50, 100, 200, 400)
@@ -53,31 +58,31 @@ _LABELS = (25, 50, 100, 200, 400)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Result):
-    """A judge against people on one metric: one row a figure, in parts.
+    """A judge compared with people on one metric: one row per figure, in parts.
 
     Parameters
     ----------
     title, frame, settings, notes, headline, grouped_by
         As in `Result`.
     evaluation : Scored
-        Holds the judge's scores.
+        The evaluation with the judge's scores.
     metric : Metric
-        What was judged.
+        The judged metric.
     ratings : Ratings
         Scores and labels, query by query.
     scale : RatingScale
         The scale on which they are compared; its `kind` is "binary", "nominal", "ordinal" or
         "continuous".
     means : JudgeMeans
-        Bias, means, the corrected mean and how many labels it is worth, as intervals.
+        Bias, means, and the corrected mean, as intervals.
     lam : float or "auto"
-        The weight of the judge that was asked for.
+        The weight of the judge, as passed to `calibrate`.
     plan : IntervalSettings
-        The settings of the intervals, as further tables need them.
+        The settings of the intervals, for further tables.
 
     Notes
     -----
-    The parts are "judge and people", "people with each other" (where there are several raters),
+    The parts are "judge and people", "people with each other" (if there are several raters),
     "bias", "errors of the judge" (of yes and no), "mean of all queries".
     """
 
@@ -91,7 +96,7 @@ class Calibration(Result):
 
     @property
     def errors(self) -> JudgeErrors | None:
-        """How often the judge of yes and no is right; another calibration takes it as errors=."""
+        """How often the judge is right on yes and no; another calibration takes it as errors=."""
         return self.means.errors
 
     @property
@@ -102,19 +107,19 @@ class Calibration(Result):
             {
                 "judge": ratings.judge[both],
                 "people": ratings.labels[both],
-                "judge_category": self.scale.judged(ratings.judge)[both],
-                "people_category": self.scale.agreed(ratings.table)[both],
+                "judge_category": self.scale.judge_categories(ratings.judge)[both],
+                "people_category": self.scale.agreed_labels(ratings.table)[both],
             },
             index=ratings.ids[both].rename("query_id"),
         )
 
     def confusion(self) -> Result:
-        """How often the judge gave what, where people gave what.
+        """How often the judge gave each category, by the category that people gave.
 
         Returns
         -------
         Result
-            Index ``people``, a column ``judge <category>`` each, ``total``.
+            Index ``people``, one column ``judge <category>`` per category, ``total``.
 
         Raises
         ------
@@ -130,46 +135,47 @@ class Calibration(Result):
         -------
         Result
             Index ``query_id``; ``people``, ``judge``, ``difference`` (judge minus people), each
-            rater's label where there are several, then question, answer and the judge's reason as
-            far as the details have them.
+            rater's label if there are several, then question, answer and the judge's reason if the
+            details have them.
         """
         return disagreement_table(self.evaluation, self.metric, self.ratings, self.scale)
 
     def planning(self, labels: Iterable[int] | None = None) -> Result:
-        """How sure the mean becomes with more labels, with the judge's help and without.
+        """The interval of the mean for larger numbers of labels, with the judge and without.
 
         Parameters
         ----------
         labels : iterable of int, optional
-            Numbers of labels; 25, 50, 100, 200, 400, as far as there are queries, where not given.
+            Numbers of labels; if omitted, 25, 50, 100, 200, 400, as far as there are queries.
 
         Returns
         -------
         Result
-            One row a number: ``labels``, ``half_width_alone`` and ``half_width_corrected`` of the
-            intervals, ``worth`` (so many labels without a judge would do the same).
+            One row per number: ``labels``, ``half_width_alone`` and ``half_width_corrected`` of
+            the intervals, ``worth`` (the number of labels that would do the same without a judge).
 
         Raises
         ------
         DataError
             If a number is below 2, or above the number of queries that the judge scored.
         """
-        most = int(self.ratings.judged.sum())
-        counts = [one for one in _LABELS if one <= most] if labels is None else labels
+        most = int(self.ratings.is_judged.sum())
+        counts = [count for count in _LABELS if count <= most] if labels is None else labels
         return label_plan(self.evaluation, self.metric, self.ratings, self.plan, counts)
 
     def difference(self, candidate: Calibration) -> Result:
-        """Another pipeline against this one, put right by people's labels of both.
+        """The difference of another pipeline from this one, corrected using labels of both.
 
         Parameters
         ----------
         candidate : Calibration
-            Of the same judge and metric; people labelled answers of both to the same queries.
+            A calibration of the same judge and metric; people labelled answers of both pipelines
+            to the same queries.
 
         Returns
         -------
         Result
-            A row each for the judge alone, people alone, and the corrected difference, candidate
+            One row each for the judge alone, people alone, and the corrected difference, candidate
             minus this one.
 
         Raises
@@ -177,36 +183,46 @@ class Calibration(Result):
         AlignmentError
             If fewer than two queries have labels of both.
         """
-        one, other = (Side(side.evaluation.name, side.ratings) for side in (self, candidate))
-        return difference_of(one, other, self.metric, self.lam, self.plan)
+        baseline, other = (Side(side.evaluation.name, side.ratings) for side in (self, candidate))
+        return difference_of(baseline, other, self.metric, self.lam, self.plan)
 
-    def plot(self, kind: str = "agreement", *args: Any, **options: Any) -> Any:
+    def plot(
+        self,
+        kind: CalibrationPlot | Plot = "agreement",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
         """Draw the calibration; see `rageval_report.plots`.
 
         Parameters
         ----------
-        kind : str
-            A name of the table ``rageval_report.plots.PLOTS``.
-        *args, **options
-            The plot's own; every plot takes ``ax=``.
+        kind : str or Plot
+            "agreement", or an entry of ``rageval_report.plots.PLOTS``.
+        *args : str or iterable of str
+            The metrics that the plot takes.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if omitted.
+        **options
+            The options of the plot.
 
         Returns
         -------
         matplotlib.axes.Axes
         """
-        return load("rageval_report.plots:plot")(self, kind, *args, **options)
+        return plot(self, kind, *args, ax=ax, **options)
 
 
 def calibrate(
     evaluation: Scored,
     metric: str,
     people: People,
-    label: Labels = None,
+    label: LabelColumns = None,
     *,
-    scale: str = "auto",
+    scale: ScaleArgument = "auto",
     threshold: float | None = None,
     categories: Iterable[float] | None = None,
-    label_bounds: Bounds | None = None,
+    label_bounds: tuple[float, float] | None = None,
     errors: JudgeErrors | None = None,
     correct: Correct | None = None,
     lam: float | str = "auto",
@@ -214,53 +230,53 @@ def calibrate(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> Calibration:
-    """Hold a judge against people: how far they agree, and what people would say of all queries.
+    """Compare a judge with people: their agreement, and the mean that people would give.
 
     Parameters
     ----------
     evaluation : RAGPipelineEvaluation
-        Holds the judge's scores, of many queries.
+        The evaluation with the judge's scores of many queries.
     metric : str
         The judged metric, by any of its names.
     people : RAGPipelineEvaluation, Series, DataFrame, or mapping
         People's labels of some of the queries, by query id: another evaluation (see `label`); one
-        label a query; or a frame of several raters, a column each. Yes and no, pass and fail are
-        1 and 0; what is empty was not rated.
+        label per query; or a frame of several raters, one column each. Yes and no, pass and fail
+        are 1 and 0; an empty cell means not rated.
     label : str or iterable of str, optional
-        The columns of `people` that hold labels; several are several raters. Of an evaluation the
-        metric of the same name where not given; of a frame all columns.
+        The columns of `people` with labels, one per rater. If omitted, the metric of the same name
+        for an evaluation, all columns for a frame.
     scale : {"auto", "binary", "nominal", "ordinal", "continuous"}
         "auto" looks at the values: 0 and 1, up to ten steps, or numbers.
     threshold : float, optional
-        The judge's scores from here on count as 1. Where people say yes or no and the judge gives
-        numbers: what `correct` says, else the middle of the metric's bounds.
+        The judge's scores from here on count as 1. If omitted, and people say yes or no while the
+        judge gives numbers: the threshold in `correct`, else the middle of the metric's bounds.
     categories : iterable of float, optional
-        All that could be given, in order; those that occur where not given.
+        All possible ratings, in order; those that occur if omitted.
     label_bounds : (float, float), optional
-        The scale of the labels where it is not the metric's, as ``(1, 5)``; they are moved to it.
+        The scale of the labels if it is not the metric's, such as ``(1, 5)``; they are converted.
     errors : JudgeErrors, optional
         How often the judge is right, counted on another set: for Rogan and Gladen's share.
     correct : see `rageval_report.scores.correctness`, optional
-        Where it has a threshold for the metric, that is the default of `threshold`.
+        If it has a threshold for the metric, that is the default of `threshold`.
     lam : float or "auto"
         The weight of the judge in the corrected mean, as in `rageval_report.stats.ppi_mean`.
     confidence_level : float
-        Of the intervals.
+        The level of the intervals.
     n_resamples, seed : int
         For the intervals that resample: Krippendorff's alpha, and means without bounds.
 
     Returns
     -------
     Calibration
-        One row a figure: ``part``, ``figure``, ``estimate``, ``ci_low``, ``ci_high``, ``n``,
-        ``reading`` (a word for the estimate), ``source`` (whose word it is), ``method``,
-        ``verdict``. Its methods give the confusion matrix, the queries of disagreement, how many
-        labels are needed, and the difference of two pipelines.
+        One row per figure: ``part``, ``figure``, ``estimate``, ``ci_low``, ``ci_high``, ``n``,
+        ``reading`` (a word for the estimate), ``source`` (of that word), ``method``, ``verdict``.
+        Its methods give the confusion matrix, the disagreements, a plan for the number of labels,
+        and the difference of two pipelines.
 
     Raises
     ------
     DataError
-        If labels are no numbers, or do not fit the metric or the scale.
+        If labels are not numbers, or do not fit the metric or the scale.
     AlignmentError
         If no query has both a score and a label.
     UnknownNameError
@@ -269,18 +285,19 @@ def calibrate(
     Notes
     -----
     The corrected mean is unbiased however bad the judge is, if the labelled queries are a random
-    sample of all; a bad judge only makes it wide. A word like "substantial" is a convention: look
-    at the interval, and at how far people agree with each other.
+    sample of all; a bad judge only makes its interval wide. A word like "substantial" is a
+    convention: look at the interval, and at the agreement of people with each other.
 
     Examples
     --------
     >>> from rageval_report import RAGPipelineEvaluation
     >>> scores = {"query_id": list("abcdefgh"), "faithfulness": [1, 1, 0, 1, 1, 0, 1, 1]}
     >>> judged = RAGPipelineEvaluation("hybrid", scores)
-    >>> found = calibrate(judged, "faithfulness", {"a": 1, "b": 0, "c": 0, "d": 1, "e": 1, "f": 0})
-    >>> float(found.frame.set_index("figure").loc["Cohen's kappa", "estimate"]).__round__(3)
+    >>> labels = {"a": 1, "b": 0, "c": 0, "d": 1, "e": 1, "f": 0}
+    >>> calibration = calibrate(judged, "faithfulness", labels)
+    >>> float(calibration.frame.set_index("figure").loc["Cohen's kappa", "estimate"]).__round__(3)
     0.667
-    >>> found.disagreements().frame["difference"].to_dict()
+    >>> calibration.disagreements().frame["difference"].to_dict()
     {'b': 1.0}
     """
     plan = IntervalSettings(
@@ -288,32 +305,33 @@ def calibrate(
     )
     known = choose_metrics(evaluation, metric)[0]
     ratings = ratings_of(evaluation, known, people, label, label_bounds)
-    on = scale_of(
-        *(ratings, known),
+    rating_scale = scale_of(
+        ratings,
+        known,
         scale=scale,
         threshold=threshold,
         categories=categories,
         correct=correct,
     )
-    agreed = on.agreed(ratings.table)
-    means = means_of(ratings, on, known.bounds, plan, lam)
-    figures = _agreement(ratings, on, agreed, plan)
-    found, why_not = _of_means(ratings, on, means, errors, plan)
-    figures += found
+    labels = rating_scale.agreed_labels(ratings.table)
+    means = means_of(ratings, rating_scale, known.bounds, plan, lam)
+    figures = _agreement_figures(ratings, rating_scale, labels, plan)
+    figures_of_means, share_notes = _figures_of_means(ratings, rating_scale, means, errors, plan)
+    figures += figures_of_means
     notes = (
         *coverage_notes(evaluation, known, ratings),
-        *scale_notes(ratings, on, agreed),
-        *cautions(ratings, on, agreed, figures, means),
-        *(*why_not, *interval_notes(figures)),
+        *scale_notes(ratings, rating_scale, labels),
+        *reliability_notes(ratings, rating_scale, labels, figures, means),
+        *(*share_notes, *interval_notes(figures)),
     )
     return Calibration(
         f"The judge of {known.name} against people: {evaluation.name}",
-        pd.DataFrame([one.row() for one in with_verdicts(figures, known, means)]),
+        pd.DataFrame([figure.row() for figure in add_verdicts(figures, known, means)]),
         {
-            **_told(known, ratings, on),
+            **_scale_settings(known, ratings, rating_scale),
             "lam": lam if means.corrected is None else means.corrected.lam,
-            **_told_options(label_bounds, errors),
-            **plan.told(),
+            **_option_settings(label_bounds, errors),
+            **plan.as_dict(),
         },
         notes,
         headline=_HEADLINE,
@@ -321,63 +339,67 @@ def calibrate(
         evaluation=evaluation,
         metric=known,
         ratings=ratings,
-        scale=on,
+        scale=rating_scale,
         means=means,
         lam=lam,
         plan=plan,
     )
 
 
-def _agreement(
-    ratings: Ratings, scale: RatingScale, agreed: FloatArray, plan: IntervalSettings
+def _agreement_figures(
+    ratings: Ratings, scale: RatingScale, labels: FloatArray, plan: IntervalSettings
 ) -> list[AgreementFigure]:
     """Judge with people, and people with each other."""
-    there = ratings.both & ~pd.isna(agreed)
-    if not there.any():
+    is_rated = ratings.both & ~pd.isna(labels)
+    if not is_rated.any():
         return list(people_figures(ratings, scale, plan))
-    pair = RatingPair(scale.judged(ratings.judge)[there], agreed[there], scale, plan)
+    pair = RatingPair(
+        scale.judge_categories(ratings.judge)[is_rated], labels[is_rated], scale, plan
+    )
     return [
         *agreement_figures(JUDGE_AND_PEOPLE, pair),
         *people_figures(ratings, scale, plan),
     ]
 
 
-def _of_means(
+def _figures_of_means(
     ratings: Ratings,
     scale: RatingScale,
     means: JudgeMeans,
     errors: JudgeErrors | None,
     plan: IntervalSettings,
 ) -> tuple[list[AgreementFigure], list[str]]:
-    """Bias, errors and means; of names there is no mean."""
+    """Bias, errors and means, and notes; none of them for names, which have no mean."""
     if scale.kind == "nominal":
         return [], []
-    shares, why_not = share_figures(ratings, scale, means.errors, errors, plan)
-    own = () if means.errors is None else error_figures(means.errors, plan)
-    figures = [bias_figure(means, ratings.n), *own, *mean_figures(means, ratings), *shares]
-    return figures, why_not
+    shares, notes = share_figures(ratings, scale, means.errors, errors, plan)
+    rates = () if means.errors is None else error_figures(means.errors, plan)
+    figures = [bias_figure(means, ratings.n), *rates, *mean_figures(means, ratings), *shares]
+    return figures, notes
 
 
-def _told(metric: Metric, ratings: Ratings, scale: RatingScale) -> dict[str, object]:
-    """The settings that tell what was held against what."""
-    told: dict[str, object] = {
+def _scale_settings(metric: Metric, ratings: Ratings, scale: RatingScale) -> dict[str, object]:
+    """The settings that say what was compared, on which scale."""
+    settings: dict[str, object] = {
         "metric": metric.name,
         "labels": ratings.raters,
         "scale": scale.kind,
     }
     if scale.threshold is not None:
-        told["threshold"] = scale.threshold
+        settings["threshold"] = scale.threshold
     if scale.categories.size:
-        told["categories"] = tuple(scale.categories.tolist())
-    return told
+        settings["categories"] = tuple(scale.categories.tolist())
+    return settings
 
 
-def _told_options(label_bounds: Bounds | None, errors: JudgeErrors | None) -> dict[str, object]:
-    told: dict[str, object] = {}
+def _option_settings(
+    label_bounds: tuple[float, float] | None, errors: JudgeErrors | None
+) -> dict[str, object]:
+    settings: dict[str, object] = {}
     if label_bounds is not None:
-        told["label_bounds"] = tuple(map(float, label_bounds))
+        settings["label_bounds"] = tuple(map(float, label_bounds))
     if errors is not None:
-        told["external_errors"] = (
+        settings["external_errors"] = (
             f"{errors.true_positives}/{errors.positives},{errors.true_negatives}/{errors.negatives}"
         )
-    return told
+    return settings

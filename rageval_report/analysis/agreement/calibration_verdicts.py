@@ -1,4 +1,4 @@
-"""What a person can repeat of a calibration, a sentence each."""
+"""The verdicts of a calibration: sentences that a person can repeat."""
 
 from __future__ import annotations
 
@@ -12,82 +12,96 @@ from rageval_report.analysis.sentence_parts import number
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval
 
-# The measure whose sentence stands for all, the first that is there.
+# The measure that gets the sentence on agreement: the first of these that is computed.
 _LEADING = ("Cohen's kappa, quadratic", "Cohen's kappa", "Spearman correlation")
 
 
-def with_verdicts(
+def add_verdicts(
     figures: Sequence[AgreementFigure], metric: Metric, means: JudgeMeans
 ) -> list[AgreementFigure]:
-    """The rows, those that say most with a sentence.
+    """The rows, the most important ones with a sentence.
 
     Parameters
     ----------
     figures : sequence of AgreementFigure
         The rows of a calibration.
     metric : Metric
-        What was judged.
+        The judged metric.
     means : JudgeMeans
-        What the corrected mean is compared with.
+        The means of judge and people.
     """
-    names = [one.name for one in figures if one.part == JUDGE_AND_PEOPLE]
+    names = [figure.name for figure in figures if figure.part == JUDGE_AND_PEOPLE]
     leading = next((name for name in _LEADING if name in names), "")
-    told = []
-    for one in figures:
-        if one.part == JUDGE_AND_PEOPLE and one.name == leading:
-            one = replace(one, verdict=_agreement(one, figures))
-        elif one.part == BIAS:
-            one = replace(one, verdict=_bias(one, metric))
-        elif one.name == CORRECTED:
-            one = replace(one, verdict=_corrected(metric, means))
-        told.append(one)
-    return told
+    return [
+        replace(figure, verdict=_verdict(figure, leading, figures, metric, means))
+        for figure in figures
+    ]
 
 
-def _agreement(one: AgreementFigure, figures: Sequence[AgreementFigure]) -> str:
-    same = [f for f in figures if f.part == JUDGE_AND_PEOPLE and f.name == "percent agreement"]
+def _verdict(
+    figure: AgreementFigure,
+    leading: str,
+    figures: Sequence[AgreementFigure],
+    metric: Metric,
+    means: JudgeMeans,
+) -> str | None:
+    if figure.part == JUDGE_AND_PEOPLE and figure.name == leading:
+        return _agreement_sentence(figure, figures)
+    if figure.part == BIAS:
+        return _bias_sentence(figure, metric)
+    return _corrected_sentence(metric, means) if figure.name == CORRECTED else figure.verdict
+
+
+def _agreement_sentence(figure: AgreementFigure, figures: Sequence[AgreementFigure]) -> str:
+    agreement = [
+        row for row in figures if row.part == JUDGE_AND_PEOPLE and row.name == "percent agreement"
+    ]
     start = "judge and people"
-    if same:
-        n = same[0].n
-        start += f" say the same on {round(same[0].interval.estimate * n)} of {n} queries"
-    if math.isnan(one.interval.estimate):
-        return f"{start}; {one.name} cannot be told"
-    joint = "; " if same else ": "
-    word = f", {one.reading} ({one.source})" if one.reading else ""
-    return f"{start}{joint}{one.name} {_with_interval(one.interval)}{word}"
+    if agreement:
+        n = agreement[0].n
+        start += f" agree on {round(agreement[0].interval.estimate * n)} of {n} queries"
+    if math.isnan(figure.interval.estimate):
+        return f"{start}; {figure.name} cannot be computed"
+    joint = "; " if agreement else ": "
+    word = f", {figure.reading} ({figure.source})" if figure.reading else ""
+    return f"{start}{joint}{figure.name} {_estimate_text(figure.interval)}{word}"
 
 
-def _bias(one: AgreementFigure, metric: Metric) -> str:
-    told = one.interval
-    if told.low > 0 or told.high < 0:
-        way = "higher" if told.estimate > 0 else "lower"
-        size = _size(told)
-        return f"the judge gives {way} {metric.name} than people by {_with_interval(size)}"
+def _bias_sentence(figure: AgreementFigure, metric: Metric) -> str:
+    bias = figure.interval
+    if bias.low > 0 or bias.high < 0:
+        way = "higher" if bias.estimate > 0 else "lower"
+        size = _estimate_text(_absolute(bias))
+        return f"the judge gives {way} {metric.name} than people by {size}"
     return (
         f"no bias of the judge shown on {metric.name}: judge minus people "
-        f"{_with_interval(told)}, {one.n} queries"
+        f"{_estimate_text(bias)}, {figure.n} queries"
     )
 
 
-def _size(told: Interval) -> Interval:
-    """An interval of the size of a difference that has a sign."""
-    if told.estimate >= 0:
-        return told
-    return replace(told, estimate=-told.estimate, low=-told.high, high=-told.low)
+def _absolute(interval: Interval) -> Interval:
+    """The interval of the size of a difference, whatever its sign."""
+    if interval.estimate >= 0:
+        return interval
+    return replace(interval, estimate=-interval.estimate, low=-interval.high, high=-interval.low)
 
 
-def _corrected(metric: Metric, means: JudgeMeans) -> str:
-    found = means.corrected
-    if found is None:
+def _corrected_sentence(metric: Metric, means: JudgeMeans) -> str:
+    corrected = means.corrected
+    if corrected is None:
         return ""
-    told = f"put right by {found.n} labels, the mean of {metric.name} is {_with_interval(found)}"
     worth = means.labels_worth
     more = "" if math.isnan(worth) else f"; worth {worth:.0f} labels without a judge"
-    return f"{told}; the judge alone says {number(means.naive.estimate)}{more}"
+    return (
+        f"the mean of {metric.name}, corrected using {corrected.n} labels, is "
+        f"{_estimate_text(corrected)}; the judge alone says {number(means.naive.estimate)}{more}"
+    )
 
 
-def _with_interval(told: Interval) -> str:
-    if math.isnan(told.low):
-        return number(told.estimate)
-    level = f"{100 * told.confidence_level:g} % CI"
-    return f"{number(told.estimate)} ({level} {number(told.low)} to {number(told.high)})"
+def _estimate_text(interval: Interval) -> str:
+    if math.isnan(interval.low):
+        return number(interval.estimate)
+    level = f"{100 * interval.confidence_level:g} % CI"
+    return (
+        f"{number(interval.estimate)} ({level} {number(interval.low)} to {number(interval.high)})"
+    )

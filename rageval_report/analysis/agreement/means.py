@@ -1,4 +1,4 @@
-"""What the judge gives on average, and what people would have given: bias and corrected means."""
+"""The bias of the judge, the means of judge and people, and the mean corrected using labels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from rageval_report.analysis.agreement.measures import AgreementFigure, IntervalSettings
 from rageval_report.analysis.agreement.rating_scale import RatingScale
-from rageval_report.analysis.agreement.ratings import Bounds, Ratings
+from rageval_report.analysis.agreement.ratings import Ratings
 from rageval_report.errors import DataError
 from rageval_report.stats.agreement.prediction_powered import (
     ENOUGH_TO_TUNE,
@@ -31,7 +31,7 @@ BIAS, MEAN, ERRORS = "bias", "mean of all queries", "errors of the judge"
 NAIVE, LABELLED, CORRECTED = "judge alone", "people alone", "corrected (PPI++)"
 ROGAN_GLADEN, EXTERNAL = "Rogan-Gladen", "Rogan-Gladen, external"
 _SAME = 1e-9
-# With fewer labels that differ from the judge, their spread cannot be told.
+# With fewer labels that differ from the judge, their spread cannot be estimated.
 _FEWEST_MOVED = 5
 _PPI = "Angelopoulos et al. 2023"
 _ROGAN_GLADEN = "Rogan & Gladen 1978"
@@ -39,20 +39,20 @@ _ROGAN_GLADEN = "Rogan & Gladen 1978"
 
 @dataclass(frozen=True, eq=False)
 class JudgeMeans:
-    """The means of judge and people, and what is between them.
+    """The means of judge and people, and the difference between them.
 
     Parameters
     ----------
     bias : Interval
-        Judge minus people on the queries that both rated.
+        Judge minus people, on the queries that both rated.
     naive : Interval
-        The judge's mean of all queries that it scored.
+        The judge's mean over all queries that it scored.
     people : Interval
         The mean of the labels.
     corrected : PredictionPowered, optional
-        The judge's mean put right by the labels; None where too few queries are without a label.
+        The judge's mean corrected using the labels; None if fewer than two queries are unlabelled.
     errors : JudgeErrors, optional
-        How often the judge is right, where ratings are yes and no.
+        How often the judge is right, if ratings are yes and no.
     """
 
     bias: Interval
@@ -63,7 +63,7 @@ class JudgeMeans:
 
     @property
     def labels_worth(self) -> float:
-        """So many labels without a judge would make the mean as sure."""
+        """The number of labels that would give an equally certain mean without a judge."""
         if self.corrected is None or not self.corrected.standard_error:
             return math.nan
         ratio = self.people.standard_error / self.corrected.standard_error
@@ -73,7 +73,7 @@ class JudgeMeans:
 def means_of(
     ratings: Ratings,
     scale: RatingScale,
-    bounds: Bounds | None,
+    bounds: tuple[float, float] | None,
     settings: IntervalSettings,
     lam: float | str = "auto",
 ) -> JudgeMeans:
@@ -84,11 +84,11 @@ def means_of(
     ratings : Ratings
         Scores and labels.
     scale : RatingScale
-        Their scale; the means are those of the scores as they are, whatever it is.
+        Their scale; the means are those of the scores themselves, whatever the scale.
     bounds : (float, float), optional
         The smallest and largest possible score.
     settings : IntervalSettings
-        Of the intervals.
+        The settings of the intervals.
     lam : float or "auto"
         The weight of the judge, as in `rageval_report.stats.ppi_mean`.
     """
@@ -106,11 +106,13 @@ def means_of(
         naive=_mean(ratings.judge, bounds, settings),
         people=_people_mean(people, bounds, settings),
         corrected=corrected_mean(ratings, bounds, lam, level),
-        errors=_errors(ratings, scale),
+        errors=_judge_errors(ratings, scale),
     )
 
 
-def _mean(values: FloatArray, bounds: Bounds | None, settings: IntervalSettings) -> Interval:
+def _mean(
+    values: FloatArray, bounds: tuple[float, float] | None, settings: IntervalSettings
+) -> Interval:
     return mean_interval(
         values,
         bounds=bounds,
@@ -120,46 +122,48 @@ def _mean(values: FloatArray, bounds: Bounds | None, settings: IntervalSettings)
     )
 
 
-def _people_mean(labels: FloatArray, bounds: Bounds | None, settings: IntervalSettings) -> Interval:
-    """With the standard error of a mean, to which that of the corrected one is compared."""
-    found = _mean(labels, bounds, settings)
+def _people_mean(
+    labels: FloatArray, bounds: tuple[float, float] | None, settings: IntervalSettings
+) -> Interval:
+    """The mean of the labels, with a plain standard error to compare with the corrected mean's."""
+    interval = _mean(labels, bounds, settings)
     error = float(labels.std(ddof=1)) / math.sqrt(labels.size) if labels.size > 1 else math.nan
-    return replace(found, standard_error=error)
+    return replace(interval, standard_error=error)
 
 
 def corrected_mean(
-    ratings: Ratings, bounds: Bounds | None, lam: float | str, level: float
+    ratings: Ratings, bounds: tuple[float, float] | None, lam: float | str, level: float
 ) -> PredictionPowered | None:
-    """The judge's mean put right by the labels, its interval cut at the bounds."""
+    """The judge's mean corrected using the labels, its interval within the bounds."""
     both = ratings.both
-    others = ratings.judge[ratings.judged & ~both]
+    others = ratings.judge[ratings.is_judged & ~both]
     if both.sum() < 2 or others.size < 2:
         return None
     people, judge = ratings.labels[both], ratings.judge[both]
-    found = ppi_mean(people, judge, others, lam=lam, confidence_level=level)
+    mean = ppi_mean(people, judge, others, lam=lam, confidence_level=level)
     low, high = bounds or (-math.inf, math.inf)
-    return replace(found, low=max(found.low, low), high=min(found.high, high))
+    return replace(mean, low=max(mean.low, low), high=min(mean.high, high))
 
 
-def _errors(ratings: Ratings, scale: RatingScale) -> JudgeErrors | None:
+def _judge_errors(ratings: Ratings, scale: RatingScale) -> JudgeErrors | None:
     if scale.kind != "binary":
         return None
-    return JudgeErrors.of(scale.agreed(ratings.table), scale.judged(ratings.judge))
+    return JudgeErrors.of(scale.agreed_labels(ratings.table), scale.judge_categories(ratings.judge))
 
 
 def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
-    """What to say where so few labels move the judge's mean that its interval is too narrow.
+    """A warning if too few labels differ from the judge for a valid interval; else empty.
 
     Examples
     --------
     >>> rare_corrections(np.array([1.0, 0.0, 1.0]), np.array([1.0, 1.0, 1.0]), 1.0)
-    'labels differ from the judge on 1 of 3 only: so rare a thing makes the interval too narrow'
+    'only 1 of 3 labels differ from the judge, which makes the interval too narrow'
     """
-    moved = int((np.abs(labels - judge) > _SAME).sum())
-    if lam != 1.0 or moved >= _FEWEST_MOVED:
+    n_different = int((np.abs(labels - judge) > _SAME).sum())
+    if lam != 1.0 or n_different >= _FEWEST_MOVED:
         return ""
     return (
-        f"labels differ from the judge on {moved} of {labels.size} only: so rare a thing makes the "
+        f"only {n_different} of {labels.size} labels differ from the judge, which makes the "
         "interval too narrow"
     )
 
@@ -174,18 +178,18 @@ def bias_figure(means: JudgeMeans, n: int) -> AgreementFigure:
 
 def mean_figures(means: JudgeMeans, ratings: Ratings) -> Iterator[AgreementFigure]:
     """The judge's mean, people's, and the corrected one, as rows."""
-    yield AgreementFigure(MEAN, NAIVE, means.naive, int(ratings.judged.sum()))
+    yield AgreementFigure(MEAN, NAIVE, means.naive, int(ratings.is_judged.sum()))
     yield AgreementFigure(MEAN, LABELLED, means.people, ratings.n)
     if means.corrected is not None:
         worth = means.labels_worth
-        told = "" if math.isnan(worth) else f"worth {worth:.0f} labels"
+        reading = "" if math.isnan(worth) else f"worth {worth:.0f} labels"
         yield AgreementFigure(
-            MEAN, CORRECTED, means.corrected, int(ratings.judged.sum()), told, _PPI
+            MEAN, CORRECTED, means.corrected, int(ratings.is_judged.sum()), reading, _PPI
         )
 
 
 def error_figures(errors: JudgeErrors, settings: IntervalSettings) -> Iterator[AgreementFigure]:
-    """Sensitivity and specificity as rows, as far as there are queries to tell them from."""
+    """Sensitivity and specificity as rows; the one without a query is left out."""
     level = settings.confidence_level
     known = JudgeErrors(
         errors.true_positives if errors.positives else 0,
@@ -207,61 +211,61 @@ def share_figures(
     external: JudgeErrors | None,
     settings: IntervalSettings,
 ) -> tuple[list[AgreementFigure], list[str]]:
-    """The share of ones put right by the judge's errors, and why it cannot be where it cannot.
+    """The share of ones corrected by the judge's error rates, and the reason if that is impossible.
 
     Parameters
     ----------
     ratings, scale, settings
         As in `means_of`.
     own : JudgeErrors, optional
-        Counted on these queries: the share is that of the queries without a label.
+        Counted on these queries: the share is that of the unlabelled queries.
     external : JudgeErrors, optional
         Counted on others: the share is that of all queries.
     """
-    verdicts = scale.judged(ratings.judge)
-    found, notes = [], []
-    for name, errors, which, of in (
-        (ROGAN_GLADEN, own, ratings.judged & ~ratings.both, "share of 1, unlabelled"),
-        (EXTERNAL, external, ratings.judged, "share of 1"),
+    verdicts = scale.judge_categories(ratings.judge)
+    figures, notes = [], []
+    for name, errors, rows, reading in (
+        (ROGAN_GLADEN, own, ratings.is_judged & ~ratings.both, "share of 1, unlabelled"),
+        (EXTERNAL, external, ratings.is_judged, "share of 1"),
     ):
-        if errors is None or not which.any():
+        if errors is None or not rows.any():
             continue
         try:
-            told = rogan_gladen(verdicts[which], errors, confidence_level=settings.confidence_level)
+            share = rogan_gladen(verdicts[rows], errors, confidence_level=settings.confidence_level)
         except DataError as exc:
             notes.append(f"no {name}: {exc}")
             continue
-        n = int(which.sum())
-        found.append(AgreementFigure(MEAN, name, told, n, of, _ROGAN_GLADEN))
-    return found, notes
+        n = int(rows.sum())
+        figures.append(AgreementFigure(MEAN, name, share, n, reading, _ROGAN_GLADEN))
+    return figures, notes
 
 
-# -- how many labels
+# -- planning the number of labels
 
 
-def planned_errors(ratings: Ratings, n_labels: int) -> tuple[float, float]:
-    """The standard error of the mean from so many labels: people's alone, and the corrected one.
+def expected_errors(ratings: Ratings, n_labels: int) -> tuple[float, float]:
+    """The expected standard error of the mean for a number of labels: people's, and the corrected.
 
     Parameters
     ----------
     ratings : Ratings
-        From whose spread it is told.
+        The ratings from whose spread it is estimated.
     n_labels : int
-        Of all queries that the judge scored.
+        The number of labels, at most that of the queries that the judge scored.
 
     Notes
     -----
-    The variances of `rageval_report.stats.ppi_mean`, with those of these labels and scores for
-    those to come; the judge's weight is tuned from 100 labels on.
+    The formulas of `rageval_report.stats.ppi_mean`, with the variances of the present labels and
+    scores; the judge's weight is tuned from 100 labels on.
     """
     both = ratings.both
     people, judge = ratings.labels[both], ratings.judge[both]
-    every = ratings.judge[ratings.judged]
-    n_others = every.size - n_labels
+    all_scores = ratings.judge[ratings.is_judged]
+    n_others = all_scores.size - n_labels
     alone = float(people.var(ddof=1)) / n_labels
     if n_others < 2:
         return math.sqrt(alone), math.sqrt(alone)
-    spread = float(every.var(ddof=1))
+    spread = float(all_scores.var(ddof=1))
     lam = _weight(people, judge, spread, n_labels, n_others)
     rest = float((people - lam * judge).var(ddof=1))
     return math.sqrt(alone), math.sqrt(lam**2 * spread / n_others + rest / n_labels)
@@ -270,10 +274,10 @@ def planned_errors(ratings: Ratings, n_labels: int) -> tuple[float, float]:
 def _weight(
     people: FloatArray, judge: FloatArray, spread: float, n_labels: int, n_others: int
 ) -> float:
-    """The judge's weight: tuned where there will be labels enough."""
+    """The judge's weight: tuned if there are enough labels, else 1."""
     if n_labels < ENOUGH_TO_TUNE:
         return 1.0
     if not spread:
         return 0.0
-    together = float(np.cov(people, judge, ddof=1)[0, 1])
-    return float(np.clip(together / ((1.0 + n_labels / n_others) * spread), 0.0, 1.0))
+    covariance = float(np.cov(people, judge, ddof=1)[0, 1])
+    return float(np.clip(covariance / ((1.0 + n_labels / n_others) * spread), 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""The measures of agreement, each with its interval and the word that its benchmark has for it."""
+"""The measures of agreement, each with its interval and the word for it by a known benchmark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from rageval_report.analysis.agreement.correlations import correlation
+from rageval_report.analysis.agreement.correlations import CorrelationKind, correlation
 from rageval_report.analysis.agreement.rating_scale import RatingScale, ScaleKind
 from rageval_report.analysis.agreement.ratings import Ratings
 from rageval_report.stats.agreement.ac1 import gwet_ac1, gwet_ac2
@@ -28,14 +28,14 @@ _IN_ALPHA = {"binary": "nominal", "continuous": "interval"}
 
 @dataclass(frozen=True, slots=True)
 class IntervalSettings:
-    """What the intervals need."""
+    """The settings of the intervals of a calibration."""
 
     confidence_level: float = 0.95
     n_resamples: int = 9999
     seed: int = 0
 
-    def told(self) -> dict[str, object]:
-        """As settings of a result."""
+    def as_dict(self) -> dict[str, object]:
+        """The settings as a result shows them."""
         return {
             "confidence_level": self.confidence_level,
             "n_resamples": self.n_resamples,
@@ -45,7 +45,7 @@ class IntervalSettings:
 
 @dataclass(frozen=True, eq=False)
 class AgreementFigure:
-    """One row of a calibration."""
+    """One row of a calibration: a named estimate with its interval."""
 
     part: str
     name: str
@@ -56,18 +56,17 @@ class AgreementFigure:
     verdict: str | None = None
 
     def row(self) -> dict[str, object]:
-        """As a row of the frame."""
-        one = self.interval
+        """The row of the frame."""
         return {
             "part": self.part,
             "figure": self.name,
-            "estimate": one.estimate,
-            "ci_low": one.low,
-            "ci_high": one.high,
+            "estimate": self.interval.estimate,
+            "ci_low": self.interval.low,
+            "ci_high": self.interval.high,
             "n": self.n,
             "reading": self.reading or None,
             "source": self.source or None,
-            "method": one.method,
+            "method": self.interval.method,
             "verdict": self.verdict,
         }
 
@@ -77,13 +76,13 @@ class AgreementFigure:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """Words for a coefficient, from its smallest value up."""
+    """Words for the sizes of a coefficient, each with the smallest value it applies to."""
 
     source: str
     steps: tuple[tuple[float, str], ...]
 
     def word(self, value: float) -> str:
-        """The word for a value; none where there is no value.
+        """The word for a value; empty for NaN.
 
         Examples
         --------
@@ -114,7 +113,7 @@ COHEN = Benchmark("Cohen 1988", ((_ANY, "none"), (0.1, "small"), (0.3, "medium")
 
 @dataclass(frozen=True, eq=False)
 class RatingPair:
-    """Two ratings of the same queries, complete, and the scale that they are on."""
+    """Two ratings of the same queries, without gaps, and their scale."""
 
     a: FloatArray
     b: FloatArray
@@ -123,20 +122,17 @@ class RatingPair:
 
     @property
     def categories(self) -> list[float]:
-        """All that could be given."""
-        return [float(one) for one in self.scale.categories]
-
-
-Compute = Callable[[RatingPair], Interval]
+        """All possible ratings."""
+        return [float(category) for category in self.scale.categories]
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of agreement: on which scales it stands, how it is computed and read."""
+    """A measure of agreement: the scales it is for, how it is computed and how it is read."""
 
     name: str
     kinds: tuple[ScaleKind, ...]
-    compute: Compute
+    compute: Callable[[RatingPair], Interval]
     benchmark: Benchmark | None = None
 
 
@@ -165,7 +161,7 @@ def _alpha(pair: RatingPair) -> Interval:
     return alpha_of(np.column_stack([pair.a, pair.b]), pair.scale, pair.settings)
 
 
-def _correlation(pair: RatingPair, kind: str) -> Interval:
+def _correlation(pair: RatingPair, kind: CorrelationKind) -> Interval:
     return correlation(pair.a, pair.b, kind, confidence_level=pair.settings.confidence_level)
 
 
@@ -189,7 +185,7 @@ MEASURES: tuple[Measure, ...] = (
 
 
 def alpha_of(table: FloatArray, scale: RatingScale, settings: IntervalSettings) -> Interval:
-    """Krippendorff's alpha at the level of the scale."""
+    """Krippendorff's alpha at the measurement level of the scale."""
     return krippendorff_alpha(
         table,
         _IN_ALPHA.get(scale.kind, scale.kind),
@@ -200,17 +196,20 @@ def alpha_of(table: FloatArray, scale: RatingScale, settings: IntervalSettings) 
 
 
 def agreement_figures(part: str, pair: RatingPair) -> list[AgreementFigure]:
-    """Every measure that suits the scale.
+    """The measures that are for the scale of two ratings.
 
     Parameters
     ----------
     part : str
-        Under which heading the rows stand.
+        The heading of the rows.
     pair : RatingPair
         Two ratings of the same queries.
     """
-    found = [(one, one.compute(pair)) for one in MEASURES if pair.scale.kind in one.kinds]
-    return [_figure(part, one.name, told, pair.a.size, one.benchmark) for one, told in found]
+    measures = [measure for measure in MEASURES if pair.scale.kind in measure.kinds]
+    return [
+        _figure(part, measure.name, measure.compute(pair), pair.a.size, measure.benchmark)
+        for measure in measures
+    ]
 
 
 def _figure(
@@ -227,40 +226,40 @@ def _figure(
 def people_figures(
     ratings: Ratings, scale: RatingScale, settings: IntervalSettings
 ) -> Iterator[AgreementFigure]:
-    """How far people agree with each other: the most that can be asked of a judge.
+    """The agreement of people with each other: the most that can be expected of a judge.
 
     Parameters
     ----------
     ratings : Ratings
-        With two raters or more; else there is nothing to tell.
+        Two raters or more; else there are no rows.
     scale : RatingScale
         The scale of judge and people.
     settings : IntervalSettings
-        Of the intervals.
+        The settings of the intervals.
     """
-    rated = np.column_stack([scale.labelled(column) for column in ratings.table.T])
-    several = (~np.isnan(rated)).sum(axis=1) > 1
-    if not several.any():
+    rated = np.column_stack([scale.label_categories(column) for column in ratings.table.T])
+    has_several = (~np.isnan(rated)).sum(axis=1) > 1
+    if not has_several.any():
         return
-    table, n = rated[several], int(several.sum())
+    table, n = rated[has_several], int(has_several.sum())
     if scale.kind != "continuous":
-        yield _figure(PEOPLE, "percent agreement", _pairwise(table, settings), n, None)
+        yield _figure(PEOPLE, "percent agreement", _pairwise_agreement(table, settings), n, None)
         yield from _fleiss(table, scale, settings)
     alpha = alpha_of(table, scale, settings)
     yield _figure(PEOPLE, "Krippendorff's alpha", alpha, n, KRIPPENDORFF)
-    joined = np.column_stack([table, scale.judged(ratings.judge)[several]])
+    joined = np.column_stack([table, scale.judge_categories(ratings.judge)[has_several]])
     with_judge = alpha_of(joined, scale, settings)
     yield _figure(PEOPLE, "alpha, the judge as one more", with_judge, n, KRIPPENDORFF)
 
 
-def _pairwise(table: FloatArray, settings: IntervalSettings) -> Interval:
-    """The mean over queries of the share of pairs of raters who say the same."""
+def _pairwise_agreement(table: FloatArray, settings: IntervalSettings) -> Interval:
+    """The mean over queries of the share of pairs of raters who agree."""
     same = np.zeros(len(table))
     pairs = np.zeros(len(table))
-    for one, other in itertools.combinations(table.T, 2):
-        there = ~(np.isnan(one) | np.isnan(other))
-        pairs += there
-        same += there & (one == other)
+    for first, second in itertools.combinations(table.T, 2):
+        is_pair = ~(np.isnan(first) | np.isnan(second))
+        pairs += is_pair
+        same += is_pair & (first == second)
     return mean_interval(
         same / pairs, bounds=(0.0, 1.0), confidence_level=settings.confidence_level
     )
@@ -269,19 +268,19 @@ def _pairwise(table: FloatArray, settings: IntervalSettings) -> Interval:
 def _fleiss(
     table: FloatArray, scale: RatingScale, settings: IntervalSettings
 ) -> Iterator[AgreementFigure]:
-    """Fleiss' kappa of the queries that have as many labels as most have; it bears no other."""
+    """Fleiss' kappa of the queries with the usual number of labels; it needs an equal number."""
     n_labels = (~np.isnan(table)).sum(axis=1)
     usual = int(np.bincount(n_labels).argmax())
     rated = table[n_labels == usual]
-    counts = np.column_stack([(rated == one).sum(axis=1) for one in scale.categories])
-    found = fleiss_kappa(counts, confidence_level=settings.confidence_level)
-    yield _figure(PEOPLE, "Fleiss' kappa", found, len(rated), LANDIS_KOCH)
+    counts = np.column_stack([(rated == category).sum(axis=1) for category in scale.categories])
+    kappa = fleiss_kappa(counts, confidence_level=settings.confidence_level)
+    yield _figure(PEOPLE, "Fleiss' kappa", kappa, len(rated), LANDIS_KOCH)
 
 
 def interval_notes(figures: Sequence[AgreementFigure]) -> list[str]:
-    """What the intervals themselves say, once each."""
-    told: dict[str, list[str]] = {}
-    for one in figures:
-        for note in one.interval.notes:
-            told.setdefault(note, []).append(one.name)
-    return [f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in told.items()]
+    """The notes of the intervals, each once with the figures it applies to."""
+    names_by_note: dict[str, list[str]] = {}
+    for figure in figures:
+        for note in figure.interval.notes:
+            names_by_note.setdefault(note, []).append(figure.name)
+    return [f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in names_by_note.items()]

@@ -1,41 +1,42 @@
-"""On which scale judge and people are laid beside each other: categories, steps, or numbers."""
+"""The scale on which judge and people are compared: categories, steps, or numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from rageval_report.analysis.agreement.ratings import Ratings
-from rageval_report.errors import DataError, UnknownNameError, named
+from rageval_report.errors import DataError, check_choice, named
 from rageval_report.scores import Correct, Metric, normalise_name
 from rageval_report.types import FloatArray
 
 ScaleKind = Literal["binary", "nominal", "ordinal", "continuous"]
-KINDS: tuple[ScaleKind, ...] = ("binary", "nominal", "ordinal", "continuous")
+ScaleArgument = Literal["auto", ScaleKind]
+KINDS: tuple[ScaleKind, ...] = get_args(ScaleKind)
 
-# So many different values at most are steps of a scale, if each is used often enough.
+# At most this many different values are steps of a scale, if each is used often enough.
 _MOST_STEPS = 10
 _CLOSE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class RatingScale:
-    """How ratings are told apart.
+    """The categories of ratings, or that they are plain numbers.
 
     Parameters
     ----------
     kind : {"binary", "nominal", "ordinal", "continuous"}
         0 and 1; names; steps; any number.
     categories : ndarray
-        In order; empty where the scale is continuous.
+        In order; empty if the scale is continuous.
     threshold : float, optional
-        Judge's scores from here on count as 1, where the judge is no judge of yes and no.
+        The judge's scores from here on count as 1, if the judge gives numbers.
     bins_labels : bool
-        Whether people's labels are cut there, too.
+        Whether the threshold applies to people's labels too.
     """
 
     kind: ScaleKind
@@ -43,26 +44,27 @@ class RatingScale:
     threshold: float | None = None
     bins_labels: bool = False
 
-    def judged(self, scores: FloatArray) -> FloatArray:
-        """The category of each of the judge's scores; NaN where there is none."""
+    def judge_categories(self, scores: FloatArray) -> FloatArray:
+        """The category of each of the judge's scores; NaN if there is none."""
         if self.threshold is not None:
-            return _cut(scores, self.threshold)
+            return _apply_threshold(scores, self.threshold)
         return _nearest(scores, self.categories) if self.categories.size else scores
 
-    def labelled(self, labels: FloatArray) -> FloatArray:
+    def label_categories(self, labels: FloatArray) -> FloatArray:
         """The category of each label."""
         if self.threshold is not None and self.bins_labels:
-            return _cut(labels, self.threshold)
+            return _apply_threshold(labels, self.threshold)
         return _nearest(labels, self.categories) if self.categories.size else labels
 
-    def agreed(self, table: FloatArray) -> FloatArray:
-        """What the raters of each query say together, as a category; NaN where they say nothing.
+    def agreed_labels(self, table: FloatArray) -> FloatArray:
+        """The common label of the raters of each query; NaN if they have none.
 
-        The most frequent category; the median of steps. Raters who are evenly split say nothing.
+        The most frequent category, the median of steps, or the mean of numbers. Raters who are
+        evenly split have no common label.
         """
         if table.shape[1] == 1:
-            return self.labelled(table[:, 0])
-        rated = np.column_stack([self.labelled(column) for column in table.T])
+            return self.label_categories(table[:, 0])
+        rated = np.column_stack([self.label_categories(column) for column in table.T])
         if self.kind == "continuous":
             return _middle(rated, np.mean)
         if self.kind == "ordinal":
@@ -71,37 +73,37 @@ class RatingScale:
         return _most_frequent(rated, self.categories)
 
 
-def _cut(values: FloatArray, threshold: float) -> FloatArray:
+def _apply_threshold(values: FloatArray, threshold: float) -> FloatArray:
     return np.where(np.isnan(values), np.nan, (values >= threshold - _CLOSE).astype(np.float64))
 
 
 def _nearest(values: FloatArray, categories: FloatArray) -> FloatArray:
-    apart = np.abs(values[:, np.newaxis] - categories)
-    return np.where(np.isnan(values), np.nan, categories[np.argmin(apart, axis=1)])
+    distances = np.abs(values[:, np.newaxis] - categories)
+    return np.where(np.isnan(values), np.nan, categories[np.argmin(distances, axis=1)])
 
 
 def _middle(rated: FloatArray, middle: Callable[..., FloatArray]) -> FloatArray:
-    """The mean or the median of each row's labels; rows of as many labels at once."""
-    found = np.full(len(rated), np.nan)
+    """The mean or the median of each row's labels; rows with equally many labels at once."""
+    result = np.full(len(rated), np.nan)
     ordered, n_labels = np.sort(rated, axis=1), (~np.isnan(rated)).sum(axis=1)  # NaN go last
     for n in np.unique(n_labels[n_labels > 0]):
         rows = n_labels == n
-        found[rows] = middle(ordered[rows, :n], axis=1)
-    return found
+        result[rows] = middle(ordered[rows, :n], axis=1)
+    return result
 
 
 def _most_frequent(rated: FloatArray, categories: FloatArray) -> FloatArray:
-    counts = np.column_stack([(rated == one).sum(axis=1) for one in categories])
+    counts = np.column_stack([(rated == category).sum(axis=1) for category in categories])
     most = counts.max(axis=1)
-    alone = (counts == most[:, np.newaxis]).sum(axis=1) == 1
-    return np.where(alone & (most > 0), categories[counts.argmax(axis=1)], np.nan)
+    is_unique = (counts == most[:, np.newaxis]).sum(axis=1) == 1
+    return np.where(is_unique & (most > 0), categories[counts.argmax(axis=1)], np.nan)
 
 
 def scale_of(
     ratings: Ratings,
     metric: Metric,
     *,
-    scale: str = "auto",
+    scale: ScaleArgument = "auto",
     threshold: float | None = None,
     categories: Iterable[float] | None = None,
     correct: Correct | None = None,
@@ -113,15 +115,15 @@ def scale_of(
     ratings : Ratings
         Scores and labels.
     metric : Metric
-        What is known of the judged metric.
+        The judged metric.
     scale : {"auto", "binary", "nominal", "ordinal", "continuous"}
         "auto" looks at the values.
     threshold : float, optional
-        From which score on a rating counts as 1.
+        Ratings from here on count as 1.
     categories : iterable of float, optional
-        All that could be given, in order; those that occur where not given.
+        All possible ratings, in order; those that occur if omitted.
     correct : see `rageval_report.scores.correctness`, optional
-        Where it has a threshold for the metric, the default of `threshold`.
+        If it has a threshold for the metric, the default of `threshold`.
 
     Raises
     ------
@@ -136,70 +138,79 @@ def scale_of(
     >>> from rageval_report.analysis.agreement.ratings import ratings_of
     >>> run = RAGPipelineEvaluation("rag", {"query_id": ["a", "b", "c"], "tone": [0.2, 0.9, 0.7]})
     >>> tone = run.metrics["tone"]
-    >>> found = scale_of(ratings_of(run, tone, {"a": 0, "b": 1}), tone)
-    >>> found.kind, found.threshold
+    >>> scale = scale_of(ratings_of(run, tone, {"a": 0, "b": 1}), tone)
+    >>> scale.kind, scale.threshold
     ('binary', 0.5)
     """
-    if scale not in ("auto", *KINDS):
-        raise UnknownNameError("scale", scale, ["auto", *KINDS])
+    check_choice("scale", scale, ("auto", *KINDS))
     if threshold is not None and not math.isfinite(threshold):
-        raise DataError(f"a threshold must be a finite number; got {threshold}")
+        raise DataError(f"threshold must be a finite number; got {threshold}")
     if categories is not None:
-        return _of_categories(ratings, scale, list(categories))
-    kind = scale if scale != "auto" else _kind(ratings, metric, threshold)
+        return _scale_of_categories(ratings, scale, list(categories))
+    kind = scale if scale != "auto" else _guess_kind(ratings, metric, threshold)
     if kind == "binary":
-        return _of_two(ratings, metric, threshold, correct)
+        return _binary_scale(ratings, metric, threshold, correct)
     if threshold is not None:
-        raise DataError(f"a threshold makes ratings binary; the scale asked for is {kind}")
+        raise DataError(f'threshold makes ratings binary, but scale is "{kind}"; omit one of them')
     if kind == "continuous":
         return RatingScale("continuous", np.array([]))
-    return RatingScale("nominal" if kind == "nominal" else "ordinal", _seen(ratings))
+    return RatingScale(
+        "nominal" if kind == "nominal" else "ordinal", _occurring_categories(ratings)
+    )
 
 
-def _of_categories(ratings: Ratings, scale: str, told: list[float]) -> RatingScale:
-    known = np.array(told, dtype=np.float64)
+def _scale_of_categories(
+    ratings: Ratings, scale: ScaleArgument, categories: list[float]
+) -> RatingScale:
+    known = np.array(categories, dtype=np.float64)
     if known.size < 2 or np.unique(known).size < known.size:
-        raise DataError(f"expected two different categories or more; got {told}")
+        raise DataError(f"categories must be two or more different numbers; got {categories}")
     if scale == "continuous":
-        raise DataError("a continuous scale has no categories; leave them out")
+        raise DataError("a continuous scale has no categories; omit them")
     kind: ScaleKind = "nominal" if scale == "nominal" else "ordinal"
-    strange = _strange(ratings.table, known)
-    if kind == "nominal":
-        strange = np.union1d(strange, _strange(ratings.judge, known))
-    if strange.size:
-        raise DataError(f"not among the categories {named(told, 12)}: {named(strange.tolist())}")
-    two = set(told) == {0.0, 1.0}
-    return RatingScale("binary" if two and scale != "nominal" else kind, known)
+    others = _values_outside(ratings.table, known)
+    if (
+        kind == "nominal"
+    ):  # scores of the judge are moved to the nearest step, not to a nearest name
+        others = np.union1d(others, _values_outside(ratings.judge, known))
+    if others.size:
+        raise DataError(
+            f"categories {named(categories, 12)} do not include {named(others.tolist())}"
+        )
+    is_binary = set(categories) == {0.0, 1.0}
+    return RatingScale("binary" if is_binary and scale != "nominal" else kind, known)
 
 
-def _strange(values: FloatArray, known: FloatArray) -> FloatArray:
-    every: FloatArray = np.unique(values[~np.isnan(values)])
-    strange: FloatArray = every[np.abs(every[:, np.newaxis] - known).min(axis=1) > _CLOSE]
-    return strange
+def _values_outside(values: FloatArray, known: FloatArray) -> FloatArray:
+    """The values that are not among the known ones."""
+    distinct: FloatArray = np.unique(values[~np.isnan(values)])
+    distances = np.abs(distinct[:, np.newaxis] - known).min(axis=1)
+    others: FloatArray = distinct[distances > _CLOSE]
+    return others
 
 
-def _seen(ratings: Ratings) -> FloatArray:
-    """The categories that occur; what differs by rounding is one."""
-    every = np.concatenate([ratings.judge, ratings.table.ravel()])
-    levels = np.unique(every[~np.isnan(every)])
-    seen: FloatArray = levels[np.concatenate([[True], np.diff(levels) > _CLOSE])]
-    return seen
+def _occurring_categories(ratings: Ratings) -> FloatArray:
+    """The categories that occur; values that differ only by rounding are one."""
+    values = np.concatenate([ratings.judge, ratings.table.ravel()])
+    levels: FloatArray = np.unique(values[~np.isnan(values)])
+    categories: FloatArray = levels[np.concatenate([[True], np.diff(levels) > _CLOSE])]
+    return categories
 
 
-def _kind(ratings: Ratings, metric: Metric, threshold: float | None) -> ScaleKind:
+def _guess_kind(ratings: Ratings, metric: Metric, threshold: float | None) -> ScaleKind:
     if threshold is not None or _is_binary(ratings.table):
         return "binary"
-    levels = _seen(ratings).size
-    often = levels <= min(_MOST_STEPS, ratings.n) or metric.kind == "ordinal"
-    return "ordinal" if levels <= _MOST_STEPS and often else "continuous"
+    levels = _occurring_categories(ratings).size
+    are_steps = levels <= min(_MOST_STEPS, ratings.n) or metric.kind == "ordinal"
+    return "ordinal" if levels <= _MOST_STEPS and are_steps else "continuous"
 
 
 def _is_binary(values: FloatArray) -> bool:
-    every = values[~np.isnan(values)]
-    return bool(np.isin(every, (0.0, 1.0)).all())
+    known = values[~np.isnan(values)]
+    return bool(np.isin(known, (0.0, 1.0)).all())
 
 
-def _of_two(
+def _binary_scale(
     ratings: Ratings, metric: Metric, threshold: float | None, correct: Correct | None
 ) -> RatingScale:
     two = np.array([0.0, 1.0])
@@ -211,15 +222,15 @@ def _of_two(
 
 
 def _default_threshold(metric: Metric, correct: Correct | None) -> float:
-    """Where a correct answer begins, as far as somebody said; else the middle of the bounds."""
+    """The threshold of the rule for a correct answer; else the middle of the bounds."""
     rules = {correct[0]: correct[1]} if isinstance(correct, tuple) else correct
     if isinstance(rules, Mapping):
-        told = {normalise_name(name): float(one) for name, one in rules.items()}
-        if metric.name in told:
-            return told[metric.name]
+        thresholds = {normalise_name(name): float(value) for name, value in rules.items()}
+        if metric.name in thresholds:
+            return thresholds[metric.name]
     if metric.bounds is None:
         raise DataError(
-            f"people say yes or no, {metric.name!r} is a number without bounds: give the threshold "
-            "from which on the judge means yes"
+            f"threshold is required: people say yes or no, and {metric.name!r} is a number without "
+            "bounds"
         )
     return sum(metric.bounds) / 2.0

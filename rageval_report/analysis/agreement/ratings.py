@@ -1,10 +1,10 @@
-"""People's labels, however they come, laid beside the judge's scores by query id."""
+"""People's labels, in any of several forms, beside the judge's scores by query id."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,9 @@ from rageval_report.types import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
 
-# Anything that has labels by query id: an evaluation, a Series, a frame of raters, a dict.
-People = Any
-Labels = str | Iterable[str] | None
-Bounds = tuple[float, float]
+# Labels by query id: an evaluation, a Series, a frame of raters (of any library), a dict.
+People = Scored | pd.Series | pd.DataFrame | Mapping[str, object] | object
+LabelColumns = str | Iterable[str] | None
 
 # A sheet for reviewers puts this before an id that a spreadsheet would take for a formula.
 _GUARD = "'"
@@ -37,11 +36,11 @@ class Ratings:
     ids : Index
         The queries of the evaluation.
     judge : ndarray of shape (n_queries,)
-        The judge's scores; NaN where it gave none.
+        The judge's scores; NaN if it gave none.
     table : ndarray of shape (n_queries, n_raters)
-        People's labels; NaN where there is none.
+        People's labels; NaN if there is none.
     raters : tuple of str
-        Who gave the columns of the table.
+        The raters, who gave the columns of the table.
     strangers : Index
         Labelled queries that the evaluation does not have.
     """
@@ -54,30 +53,30 @@ class Ratings:
 
     @property
     def labels(self) -> FloatArray:
-        """One label a query: the mean over its raters; NaN where nobody rated it."""
-        there = ~np.isnan(self.table)
-        n = there.sum(axis=1)
-        total = np.where(there, self.table, 0.0).sum(axis=1)
+        """One label per query: the mean over its raters; NaN if nobody rated it."""
+        is_rated = ~np.isnan(self.table)
+        n = is_rated.sum(axis=1)
+        total = np.where(is_rated, self.table, 0.0).sum(axis=1)
         return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
     @property
-    def judged(self) -> BoolArray:
+    def is_judged(self) -> BoolArray:
         """Whether the judge scored each query."""
         return ~np.isnan(self.judge)
 
     @property
-    def labelled(self) -> BoolArray:
+    def is_labelled(self) -> BoolArray:
         """Whether anybody rated each query."""
         return np.asarray(~np.isnan(self.table).all(axis=1))
 
     @property
     def both(self) -> BoolArray:
         """Whether a query has a score and a label."""
-        return self.judged & self.labelled
+        return self.is_judged & self.is_labelled
 
     @property
     def n(self) -> int:
-        """How many queries have both."""
+        """The number of queries that have both."""
         return int(self.both.sum())
 
 
@@ -85,8 +84,8 @@ def ratings_of(
     evaluation: Scored,
     metric: Metric,
     people: People,
-    label: Labels = None,
-    label_bounds: Bounds | None = None,
+    label: LabelColumns = None,
+    label_bounds: tuple[float, float] | None = None,
 ) -> Ratings:
     """The judge's scores beside people's labels.
 
@@ -95,19 +94,19 @@ def ratings_of(
     evaluation : Scored
         Holds the judge's scores.
     metric : Metric
-        Which of its metrics the judge gave.
+        The metric that the judge gave.
     people : RAGPipelineEvaluation, Series, DataFrame, or mapping
         People's labels: another evaluation and `label`; a Series or dict by query id; a frame of
-        several raters, a column each, by query id.
+        several raters, one column each, by query id.
     label : str or iterable of str, optional
         The columns of `people` that hold labels.
     label_bounds : (float, float), optional
-        The scale of the labels, where it is not that of the metric: they are moved to the metric's.
+        The scale of the labels, if it is not that of the metric; they are converted to it.
 
     Raises
     ------
     DataError
-        If labels are no numbers, lie outside the metric's bounds, or an id comes twice.
+        If labels are not numbers, lie outside the metric's bounds, or an id appears twice.
     AlignmentError
         If no query has both a score and a label.
 
@@ -123,41 +122,41 @@ def ratings_of(
     _check_ids(frame.index)
     numbers = pd.DataFrame({name: _numbers(frame[name]) for name in frame}, index=frame.index)
     if label_bounds is not None:
-        numbers = _rescaled(numbers, metric, label_bounds)
+        numbers = _rescale(numbers, metric, label_bounds)
     ids = evaluation.scores.index
     rated = numbers.index[numbers.notna().any(axis=1)]
-    found = Ratings(
+    ratings = Ratings(
         ids,
         evaluation.scores[metric.name].to_numpy(dtype=np.float64),
         numbers.reindex(ids).to_numpy(dtype=np.float64),
         tuple(map(str, numbers.columns)),
         rated[~rated.isin(ids)],
     )
-    _check_overlap(found, evaluation, metric, rated)
-    _check_bounds(found, metric)
-    return found
+    _check_overlap(ratings, evaluation, metric, rated)
+    _check_bounds(ratings, metric)
+    return ratings
 
 
-# -- the forms in which labels come
+# -- the forms of labels
 
 
-def _label_frame(people: People, metric: Metric, label: Labels) -> pd.DataFrame:
-    """The cells of the labels, a column a rater, by query id."""
+def _label_frame(people: People, metric: Metric, label: LabelColumns) -> pd.DataFrame:
+    """The labels as cells, one column per rater, by query id."""
     names = [label] if isinstance(label, str) else None if label is None else list(label)
     if hasattr(people, "scores") and hasattr(people, "details"):
-        return _of_evaluation(cast("Scored", people), metric, names)
+        return _frame_of_evaluation(cast("Scored", people), metric, names)
     if isinstance(people, pd.Series):
         return people.to_frame(str(people.name or "people"))
     if isinstance(people, Mapping) and not any(map(_is_column, people.values())):
         return pd.Series(dict(people), dtype=object).to_frame("people")
-    return _of_frame(to_pandas(people), names)
+    return _frame_of_raters(to_pandas(people), names)
 
 
 def _is_column(value: object) -> bool:
     return isinstance(value, list | tuple | np.ndarray | pd.Series)
 
 
-def _of_evaluation(people: Scored, metric: Metric, names: list[str] | None) -> pd.DataFrame:
+def _frame_of_evaluation(people: Scored, metric: Metric, names: list[str] | None) -> pd.DataFrame:
     chosen = names or [_default_label(people, metric)]
     columns = {}
     for name in chosen:
@@ -171,18 +170,20 @@ def _of_evaluation(people: Scored, metric: Metric, names: list[str] | None) -> p
 
 def _default_label(people: Scored, metric: Metric) -> str:
     """The metric of the same name, or of the same meaning, or the only one."""
-    alike = [one.name for one in people.metrics.values() if one.known_as == metric.known_as]
-    if metric.name in people.metrics or len(alike) == 1:
-        return metric.name if metric.name in people.metrics else alike[0]
+    if metric.name in people.metrics:
+        return metric.name
+    same = [theirs.name for theirs in people.metrics.values() if theirs.known_as == metric.known_as]
+    if len(same) == 1:
+        return same[0]
     if len(people.metrics) == 1:
         return next(iter(people.metrics))
     raise DataError(
-        "name the column that holds people's labels (label), as none is named "
-        f"{metric.name!r}: {', '.join(people.metrics)}"
+        f"label must name the column of people's labels, as none is named {metric.name!r}; "
+        f"columns: {', '.join(people.metrics)}"
     )
 
 
-def _of_frame(frame: pd.DataFrame, names: list[str] | None) -> pd.DataFrame:
+def _frame_of_raters(frame: pd.DataFrame, names: list[str] | None) -> pd.DataFrame:
     column = id_column_of(map(str, frame.columns))
     if column is not None:
         frame = frame.set_index(column)
@@ -191,12 +192,12 @@ def _of_frame(frame: pd.DataFrame, names: list[str] | None) -> pd.DataFrame:
             raise UnknownNameError("column of labels", name, map(str, frame.columns))
     chosen = frame[names] if names else frame
     if not chosen.shape[1]:
-        raise DataError("the frame of people's labels has no column but the ids")
+        raise DataError("the frame of people's labels has no column besides the ids")
     return chosen
 
 
 def _numbers(cells: pd.Series) -> FloatArray:
-    """Labels as numbers: yes and no, pass and fail, "4/5" are understood; blanks are no label."""
+    """Labels as numbers; yes and no, pass and fail, "4/5" are understood; a blank is none."""
     if pd.api.types.is_numeric_dtype(cells.dtype):
         return cells.to_numpy(dtype=np.float64, na_value=np.nan)
     read = read_cells(cells.tolist())
@@ -207,17 +208,19 @@ def _numbers(cells: pd.Series) -> FloatArray:
         )
         raise DataError(
             f"labels must be numbers, yes or no, or left empty; {cells.name!r} has "
-            f"{len(read.unread)} that are none of these: {shown}. If it holds no labels, name the "
-            "column that does (label)"
+            f"{len(read.unread)} that are none of these: {shown}. If it is not a column of labels, "
+            "name the right one with label="
         )
     return read.numbers
 
 
-def _rescaled(numbers: pd.DataFrame, metric: Metric, label_bounds: Bounds) -> pd.DataFrame:
+def _rescale(
+    numbers: pd.DataFrame, metric: Metric, label_bounds: tuple[float, float]
+) -> pd.DataFrame:
     low, high = map(float, label_bounds)
     if metric.bounds is None:
         raise DataError(
-            f"{metric.name!r} has no bounds to which labels could be moved; give them: "
+            f"{metric.name!r} has no bounds to which labels could be converted; give them: "
             f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
         )
     if not low < high:
@@ -230,52 +233,54 @@ def _rescaled(numbers: pd.DataFrame, metric: Metric, label_bounds: Bounds) -> pd
 
 
 def _ids(index: pd.Index, known: pd.Index) -> pd.Index:
-    """The ids as texts; without the guard of a reviewers' sheet where the evaluation has none."""
+    """The ids as texts; without the guard of a review sheet if the evaluation has none."""
     if index.nlevels > 1:
-        raise DataError(f"expected one query id a row of labels; got {index.nlevels} levels")
-    texts = [str(one) for one in index]
-    bare = [text.removeprefix(_GUARD) for text in texts]
-    ours = set(known)
-    told = [
-        short if short in ours and text not in ours else text
-        for text, short in zip(texts, bare, strict=True)
+        raise DataError(
+            f"expected one query id per row of labels; got {index.nlevels} index levels"
+        )
+    texts = [str(query_id) for query_id in index]
+    unguarded = [text.removeprefix(_GUARD) for text in texts]
+    known_ids = set(known)
+    ids = [
+        short if short in known_ids and text not in known_ids else text
+        for text, short in zip(texts, unguarded, strict=True)
     ]
-    return pd.Index(told, name="query_id")
+    return pd.Index(ids, name="query_id")
 
 
 def _check_ids(index: pd.Index) -> None:
     if not index.is_unique:
         twice = index[index.duplicated()].unique().tolist()
         raise DataError(
-            f"query ids of labels must be unique; seen more than once: {named(twice)}. Several "
-            "raters stand side by side, a column each"
+            f"query ids of labels must be unique; seen more than once: {named(twice)}. Put several "
+            "raters side by side, one column each"
         )
 
 
-def _check_overlap(found: Ratings, evaluation: Scored, metric: Metric, rated: pd.Index) -> None:
+def _check_overlap(ratings: Ratings, evaluation: Scored, metric: Metric, rated: pd.Index) -> None:
     if not len(rated):
-        raise DataError(f"nobody has rated anything: {', '.join(found.raters)} is empty")
-    if not len(rated) - len(found.strangers):
+        raise DataError(f"there are no labels: {', '.join(ratings.raters)} has only empty cells")
+    if not len(rated) - len(ratings.strangers):
         raise AlignmentError(
             f"no labelled query is in {evaluation.name!r}; ids of the labels: {named(rated, 3)}, "
-            f"of the evaluation: {named(found.ids, 3)}"
+            f"of the evaluation: {named(ratings.ids, 3)}"
         )
-    if not found.n:
+    if not ratings.n:
         raise AlignmentError(
             f"no query has both a score of {metric.name!r} and a label: "
-            f"{int(found.judged.sum())} are scored, {int(found.labelled.sum())} labelled"
+            f"{int(ratings.is_judged.sum())} are scored, {int(ratings.is_labelled.sum())} labelled"
         )
 
 
-def _check_bounds(found: Ratings, metric: Metric) -> None:
-    every = found.table[~np.isnan(found.table)]
-    if np.isinf(every).any():
+def _check_bounds(ratings: Ratings, metric: Metric) -> None:
+    labels = ratings.table[~np.isnan(ratings.table)]
+    if np.isinf(labels).any():
         raise DataError("labels must be finite numbers, or left empty; some are infinite")
     low, high = metric.bounds or (-np.inf, np.inf)
-    room = 1e-9 * max(abs(low), abs(high), 1.0) if metric.bounds else 0.0
-    if every.min() < low - room or every.max() > high + room:
+    rounding = 1e-9 * max(abs(low), abs(high), 1.0) if metric.bounds else 0.0
+    if labels.min() < low - rounding or labels.max() > high + rounding:
         raise DataError(
-            f"people's labels lie between {every.min():g} and {every.max():g}, {metric.name!r} "
-            f"between {low:g} and {high:g}. If people used another scale, give its ends (label "
-            "bounds)"
+            f"people's labels lie between {labels.min():g} and {labels.max():g}, {metric.name!r} "
+            f"between {low:g} and {high:g}. If people used another scale, give its ends with "
+            "label_bounds="
         )

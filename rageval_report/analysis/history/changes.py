@@ -1,6 +1,6 @@
 """What changed from one run to another: its configuration, its gold set, how it was measured.
 
-A field that a run does not tell is unknown, which is never taken for equal.
+A field that a run does not have is unknown, and never assumed to be equal.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Any, Self
 
 import pandas as pd
 
+from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.run_file import plain_value, query_set, query_set_hash
 
 UNKNOWN = "unknown"
 
-# Words in the name of a field that tells how answers were measured, not how they were made.
+# Words in the name of a field that says how answers were measured, not how they were generated.
 _OF_MEASUREMENT = frozenset(
     "judge judges evaluator evaluators grader dataset datasets split gold qrels testset".split()
 )
@@ -29,7 +30,7 @@ _SHORT_HASH = 8
 
 @dataclass(frozen=True, eq=False)
 class DatedRun:
-    """A run of a history: an evaluation under a name of its own, with its time and set-up.
+    """A run of a history: an evaluation with its own name, its time and its configuration.
 
     Parameters
     ----------
@@ -38,9 +39,9 @@ class DatedRun:
     evaluation : Scored
         The scores.
     created : datetime, optional
-        When the pipeline was run.
+        The time of the run.
     config : mapping of str to object
-        How it was set up; what is not known is not there. Names of nested fields hold dots.
+        The configuration; unknown fields are absent. Names of nested fields contain dots.
     query_set : str
         The hash of its query ids and references.
     """
@@ -67,7 +68,7 @@ class DatedRun:
         evaluation : Scored
             The scores.
         name : str, optional
-            The evaluation's where not given.
+            The evaluation's name if omitted.
         created, config
             As in the class.
 
@@ -88,28 +89,27 @@ class DatedRun:
 
     @property
     def short_query_set(self) -> str:
-        """As much of the hash as people compare."""
+        """The first characters of the hash, for tables."""
         return self.query_set[:_SHORT_HASH]
 
     @property
     def scores(self) -> pd.DataFrame:
-        """A row a query, a column a metric."""
+        """One row per query, one column per metric."""
         return self.evaluation.scores
 
     @property
     def details(self) -> pd.DataFrame:
-        """Everything else that is known of the queries."""
+        """The other columns of the queries."""
         return self.evaluation.details
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """What is known of each metric."""
+        """The description of each metric."""
         return self.evaluation.metrics
 
     def metric(self, known: Metric) -> Metric | None:
-        """The run's own form of a metric, by its name or else its meaning; None without it."""
-        by_meaning = {one.known_as: one for one in self.metrics.values()}
-        return self.metrics.get(known.name) or by_meaning.get(known.known_as)
+        """A metric as this run knows it, by its name or else its meaning; None without it."""
+        return twin_of(known, self.evaluation)
 
 
 def _flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -122,16 +122,16 @@ def _flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field of two runs that differs, or that one of them does not tell.
+    """A field that differs between two runs, or that one of them does not have.
 
     Parameters
     ----------
     field : str
         Its name.
     before, after : str
-        Its values as text; "unknown" where the run does not tell it.
+        Its values as text; "unknown" if the run does not have it.
     is_known : bool
-        Whether both runs tell it.
+        Whether both runs have it.
     """
 
     field: str
@@ -148,14 +148,14 @@ class FieldChange:
 def config_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable[str]
 ) -> list[FieldChange]:
-    """The fields that differ between two set-ups, and those that either does not tell.
+    """The fields that differ between two configurations, or that one of them does not have.
 
     Parameters
     ----------
     before, after : mapping of str to object
-        Two set-ups.
+        Two configurations.
     fields : iterable of str
-        The fields to look at, as all that any run of the history tells.
+        The fields to compare.
 
     Examples
     --------
@@ -163,24 +163,24 @@ def config_changes(
     >>> [str(change) for change in changes]
     ['k: 5 → 10', 'model: a → unknown', 'seed: unknown']
     """
-    found = []
+    changes = []
     for field in fields:
         is_known = field in before and field in after
         if not is_known or before[field] != after[field]:
-            told = FieldChange(field, _told(before, field), _told(after, field), is_known)
-            found.append(told)
-    return found
+            old, new = _value_text(before, field), _value_text(after, field)
+            changes.append(FieldChange(field, old, new, is_known))
+    return changes
 
 
-def _told(config: Mapping[str, Any], field: str) -> str:
+def _value_text(config: Mapping[str, Any], field: str) -> str:
     if field not in config:
         return UNKNOWN
-    told = " ".join(str(config[field]).split())
-    return told if len(told) <= _LONGEST else f"{told[: _LONGEST - 1]}…"
+    text = " ".join(str(config[field]).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def is_of_measurement(field: str) -> bool:
-    """Whether a field tells, by its name, how answers were measured.
+    """Whether a field says how answers were measured, judging by its name.
 
     Examples
     --------
@@ -191,14 +191,14 @@ def is_of_measurement(field: str) -> bool:
 
 
 def fields_of(runs: Iterable[DatedRun]) -> list[str]:
-    """All fields that any of the runs tells, in the order of first mention."""
+    """The fields of all runs, in the order of first appearance."""
     return list(dict.fromkeys(field for run in runs for field in run.config))
 
 
 def measurement_changes(
     before: DatedRun, after: DatedRun, metric: Metric, fixed: Iterable[str]
 ) -> list[FieldChange]:
-    """What keeps two runs from being compared on a metric, and what may, being unknown.
+    """The changes that prevent a comparison on a metric, and those that may, being unknown.
 
     Parameters
     ----------
@@ -207,25 +207,27 @@ def measurement_changes(
     metric : Metric
         The metric.
     fixed : iterable of str
-        The fields of the set-up that must be equal for scores to mean the same.
+        The fields of the configuration that must be equal for scores to mean the same.
     """
     changes = config_changes(before.config, after.config, fixed)
     ours, theirs = before.metric(metric), after.metric(metric)
     if ours is None or theirs is None:
         return changes
     if ours.greater_is_better != theirs.greater_is_better:
-        changes.append(FieldChange("direction", _way(ours), _way(theirs), is_known=True))
+        changes.append(
+            FieldChange("direction", _direction_text(ours), _direction_text(theirs), is_known=True)
+        )
     if ours.bounds and theirs.bounds and tuple(ours.bounds) != tuple(theirs.bounds):
         changes.append(FieldChange("bounds", str(ours.bounds), str(theirs.bounds), is_known=True))
     return changes
 
 
-def _way(metric: Metric) -> str:
+def _direction_text(metric: Metric) -> str:
     return "higher is better" if metric.greater_is_better else "lower is better"
 
 
 def query_set_change(before: DatedRun, after: DatedRun) -> str:
-    """How the gold set changed, in words; empty where it is the same.
+    """How the gold set changed, in words; empty if it is the same.
 
     Examples
     --------
@@ -251,25 +253,25 @@ def query_set_change(before: DatedRun, after: DatedRun) -> str:
 
 
 def common_queries(before: DatedRun, after: DatedRun) -> pd.Index:
-    """The ids of the queries that both runs were asked and that had the same reference in both."""
+    """The ids of the queries that are in both runs with the same reference."""
     if before.query_set == after.query_set:
         return before.scores.index
-    theirs: Collection[str] = frozenset(query_set(after.evaluation))
-    same = [one in theirs for one in query_set(before.evaluation)]
+    queries_after: Collection[str] = frozenset(query_set(after.evaluation))
+    same = [query in queries_after for query in query_set(before.evaluation)]
     return before.scores.index[same]
 
 
 def run_row(before: DatedRun | None, run: DatedRun, fields: Sequence[str]) -> dict[str, object]:
-    """A run beside the one before it, as a row of a table.
+    """The row of a run in the table of changes.
 
     Parameters
     ----------
     before : DatedRun or None
-        The run before it; None for the first.
+        The previous run; None for the first.
     run : DatedRun
         The run.
     fields : sequence of str
-        All fields that any run of the history tells.
+        The fields of all runs.
     """
     moment = run.created
     row: dict[str, object] = {
@@ -282,13 +284,13 @@ def run_row(before: DatedRun | None, run: DatedRun, fields: Sequence[str]) -> di
         "config": None if fields else UNKNOWN,
     }
     if before is not None:
-        changed = query_set_change(before, run).removeprefix("query set: ")
-        row["gold_set"] = changed or "the same"
+        change = query_set_change(before, run).removeprefix("query set: ")
+        row["gold_set"] = change or "the same"
         if fields:
-            row["config"] = changes_told(before, run, fields) or "the same"
+            row["config"] = config_change_text(before, run, fields) or "the same"
     return row
 
 
-def changes_told(before: DatedRun, after: DatedRun, fields: Sequence[str]) -> str:
-    """The changes of the set-up from one run to another on one line; empty where there is none."""
+def config_change_text(before: DatedRun, after: DatedRun, fields: Sequence[str]) -> str:
+    """The changes of the configuration, on one line; empty if there are none."""
     return "; ".join(map(str, config_changes(before.config, after.config, fields)))

@@ -1,11 +1,11 @@
-"""What must be said beside the table of a history."""
+"""The notes on a history."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from rageval_report.analysis.history.changes import DatedRun, changes_told, fields_of
+from rageval_report.analysis.history.changes import DatedRun, config_change_text, fields_of
 from rageval_report.analysis.history.steps import HistorySteps
 from rageval_report.scores import Metric
 
@@ -19,21 +19,21 @@ def history_notes(
     steps: HistorySteps,
     settings: Mapping[str, object],
 ) -> Iterator[str]:
-    """What a reader of a history must know: breaks, changes, what is missing, the family of tests.
+    """What a reader of a history must know: breaks, changes, missing scores, the number of tests.
 
     Parameters
     ----------
     runs, baseline, metrics
-        What the history is of.
+        Those of the history.
     steps : dict of (str, str, str) to HistoryStep
-        Its tests.
+        The tests.
     settings : mapping of str to object
-        Its settings, with ``correction`` and ``family_size``.
+        The settings, with ``correction`` and ``family_size``.
     """
     if len(runs) == 1:
-        yield "one run: there is nothing yet to hold it against"
+        yield "only one run: there is nothing to compare it with yet"
     yield (
-        f"change: against the run before; difference: against {baseline.name}; both over the "
+        f"change: from the previous run; difference: from {baseline.name}; both over the "
         "queries that both runs scored"
     )
     yield from _unscored_notes(runs, metrics)
@@ -42,9 +42,9 @@ def history_notes(
     for metric in metrics:
         without = [run.name for run in runs if run.metric(metric) is None]
         if without:
-            yield f"{metric.name} is not in {_few(without)}"
+            yield f"{metric.name} is not in {_list_first(without)}"
         if baseline.name in without and len(runs) > 1:
-            yield f"{metric.name}: no change against the baseline {baseline.name}, which lacks it"
+            yield f"{metric.name}: no difference from the baseline {baseline.name}, which lacks it"
     if int(str(settings["family_size"])) > 1:
         yield _family_note(settings)
 
@@ -54,7 +54,7 @@ def _family_note(settings: Mapping[str, object]) -> str:
         return f"{settings['family_size']} tests without correction: some will be false alarms"
     return (
         f"p-values are adjusted ({settings['correction']}) over the {settings['family_size']} "
-        "tests of this table; as a history grows they are more, and an early finding may go"
+        "tests of this table; as a history grows there are more, and an early finding may disappear"
     )
 
 
@@ -65,28 +65,28 @@ def _unscored_notes(runs: Sequence[DatedRun], metrics: Sequence[Metric]) -> Iter
             for run in runs
             if (mine := run.metric(metric))
         }
-        told = [f"{name} {n}" for name, n in counts.items() if n]
-        if told:
-            yield f"{metric.name}: unscored queries, left out of the means: {_few(told)}"
+        unscored = [f"{name} {n}" for name, n in counts.items() if n]
+        if unscored:
+            yield f"{metric.name}: unscored queries, left out of the means: {_list_first(unscored)}"
 
 
 def _break_notes(
     runs: Sequence[DatedRun], metrics: Sequence[Metric], steps: HistorySteps
 ) -> Iterator[str]:
-    """Where lines break, told once for all metrics that do; what may break them, unknown."""
-    by_text: dict[str, list[str]] = {}
+    """Breaks in comparability, and possible ones, each once for all metrics."""
+    metrics_by_note: dict[str, list[str]] = {}
     for (name, before, after), step in steps.items():
         if _are_neighbours(before, after, runs):
             if step.differs:
-                told = f"{after} is not comparable with {before} as it stands: {step.differs}"
-                by_text.setdefault(told, []).append(name)
+                note = f"{after} is not directly comparable with {before}: {step.differs}"
+                metrics_by_note.setdefault(note, []).append(name)
             if step.unknown:
-                told = f"whether {after} is comparable with {before} is unknown: {step.unknown}"
-                by_text.setdefault(told, []).append(name)
-    for told, names in by_text.items():
-        yield told if len(names) == len(metrics) else f"{', '.join(names)}: {told}"
+                note = f"whether {after} is comparable with {before} is unknown: {step.unknown}"
+                metrics_by_note.setdefault(note, []).append(name)
+    for note, names in metrics_by_note.items():
+        yield note if len(names) == len(metrics) else f"{', '.join(names)}: {note}"
     if any(step.gold_set and step.row is not None for step in steps.values()):
-        yield "where the gold set changed, tests take the queries that are the same in both runs"
+        yield "where the gold set changed, tests use the queries that are the same in both runs"
 
 
 def _are_neighbours(before: str, after: str, runs: Sequence[DatedRun]) -> bool:
@@ -97,18 +97,19 @@ def _are_neighbours(before: str, after: str, runs: Sequence[DatedRun]) -> bool:
 def _config_notes(runs: Sequence[DatedRun]) -> Iterator[str]:
     fields = fields_of(runs)
     if not fields:
-        yield "no run tells how it was set up: what changed between runs is unknown"
+        yield "no run has a configuration: what changed between runs is unknown"
         return
     changed = [
-        f"{after.name} ({told})"
+        f"{after.name} ({changes})"
         for before, after in pairwise(runs)
-        if (told := changes_told(before, after, fields))
+        if (changes := config_change_text(before, after, fields))
     ]
     if changed:
-        yield f"set-up changed, or is unknown, at {_few(changed)}"
+        yield f"the configuration changed, or is unknown, at {_list_first(changed)}"
 
 
-def _few(told: Sequence[str]) -> str:
-    more = len(told) - _MOST_NOTED
-    shown = ", ".join(told[:_MOST_NOTED])
+def _list_first(names: Sequence[str]) -> str:
+    """The first few names, and the number of the others."""
+    more = len(names) - _MOST_NOTED
+    shown = ", ".join(names[:_MOST_NOTED])
     return f"{shown} and {more} more" if more > 0 else shown

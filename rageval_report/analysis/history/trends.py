@@ -1,15 +1,14 @@
-"""Runs of a pipeline in the order of time: the trend of each metric, and what changed when."""
+"""Runs of a pipeline in order of time: the trend of each metric, and what changed when."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Unpack, cast
 
 import pandas as pd
 
-from rageval_report._registry import load
 from rageval_report.analysis.comparing.metric_comparison import DEFAULT_PLAN, ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun, fields_of, is_of_measurement, run_row
 from rageval_report.analysis.history.history_notes import history_notes
@@ -18,14 +17,20 @@ from rageval_report.analysis.history.steps import (
     WORSE,
     HistoryStep,
     HistorySteps,
-    test_steps,
+    run_tests,
 )
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.analysis.summary import summarise
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.plots import plot
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import HistoryPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SHOWN = (BETTER, WORSE)
 _MOST_IN_TITLE = 2
@@ -34,51 +39,61 @@ _HEADLINE = ("run", "n", "mean", "ci_low", "ci_high", "change", "difference", "m
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History(Result):
-    """The trend of each metric over the runs of a pipeline: one row a metric and a run.
+    """The trend of each metric over the runs of a pipeline: one row per metric and run.
 
     Parameters
     ----------
     title, frame, settings, notes, headline, grouped_by
         As in `Result`.
     runs : tuple of DatedRun
-        In the order of time.
+        In order of time.
     origin : tuple of str
-        Where the runs come from: what was passed over, which times were guessed.
+        Notes on the files of the runs: which were skipped, which times were guessed.
     """
 
     runs: tuple[DatedRun, ...] = ()
     origin: tuple[str, ...] = ()
 
     def changes(self) -> Result:
-        """What changed from run to run: set-up and gold set.
+        """What changed from run to run: configuration and gold set.
 
         Returns
         -------
         Result
-            One row a run: ``run``, ``created``, ``pipeline``, ``n_queries``, ``query_set``,
-            ``gold_set`` (how it differs from that of the run before), ``config`` (the fields that
-            differ, or that either run does not tell).
+            One row per run: ``run``, ``created``, ``pipeline``, ``n_queries``, ``query_set``,
+            ``gold_set`` (how it differs from that of the previous run), ``config`` (the fields
+            that differ, or that one of the runs does not have).
         """
         fields = fields_of(self.runs)
         before = (None, *self.runs[:-1])
         rows = [run_row(old, new, fields) for old, new in zip(before, self.runs, strict=True)]
         return Result("What changed from run to run", pd.DataFrame(rows), {}, self.origin)
 
-    def plot(self, kind: str = "trends", *args: Any, **options: Any) -> Any:
+    def plot(
+        self,
+        kind: HistoryPlot | Plot = "trends",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
         """Draw the history; see `rageval_report.plots`.
 
         Parameters
         ----------
-        kind : str
-            A name of the table ``rageval_report.plots.PLOTS``.
-        *args, **options
-            The plot's own; every plot takes ``ax=``.
+        kind : str or Plot
+            "trends", or an entry of ``rageval_report.plots.PLOTS``.
+        *args : str or iterable of str
+            The metrics, by any of their names.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if omitted.
+        **options
+            The options of the plot.
 
         Returns
         -------
         matplotlib.axes.Axes
         """
-        return load("rageval_report.plots:plot")(self, kind, *args, **options)
+        return plot(self, kind, *args, ax=ax, **options)
 
 
 def trends(
@@ -90,33 +105,33 @@ def trends(
     correction: str = "holm",
     plan: ComparisonPlan = DEFAULT_PLAN,
 ) -> History:
-    """The trend of each metric over runs that stand in the order of time.
+    """The trend of each metric over runs in order of time.
 
     Parameters
     ----------
     runs : sequence of DatedRun
         The oldest first; their names differ.
     baseline : str, optional
-        The run that later ones are held against; the first one where not given.
+        The run with which later ones are compared; the first one if omitted.
     metrics : str or iterable of str, optional
-        By any of their names; all that any run has where nothing is asked.
+        The metrics, by any of their names; all that any run has if omitted.
     fixed : iterable of str, optional
-        Fields of the set-up that must be equal for two runs to be compared; those whose names
-        speak of a judge, an evaluator, a data set or a gold set where not given.
+        Fields of the configuration that must be equal for two runs to be compared; if omitted,
+        those whose names mention a judge, an evaluator, a data set or a gold set.
     correction : str
-        Of the p-values, over all tests of the table.
+        The correction of the p-values of all tests of the table.
     plan : ComparisonPlan
         Test, intervals, confidence level, seed.
 
     Returns
     -------
     History
-        The columns are told in `rageval_report.run_history.runs.history`.
+        `rageval_report.run_history.runs.history` describes the columns.
 
     Raises
     ------
     DataError
-        If there is no run, or two have one name.
+        If there is no run, or two have the same name.
     UnknownNameError
         If the baseline, a metric, a field or a method is not known.
 
@@ -134,26 +149,28 @@ def trends(
     tuesday is worse on exact_match by 1.000
     """
     _check_methods(plan, correction)
-    pinned = _baseline_of(runs, baseline)
-    chosen = _chosen_metrics(runs, metrics)
-    fields = fields_of(runs)
-    held = _held(fixed, fields)
-    made = test_steps(runs, pinned, chosen, held, plan, correction)
-    steps = made.steps
-    summaries = {run.name: _summary(run, chosen, plan) for run in runs}
-    rows = [row for one in chosen for row in _rows(one, runs, pinned, steps, summaries)]
+    baseline_run = _find_baseline(runs, baseline)
+    chosen = _choose_metrics(runs, metrics)
+    fixed_fields = _choose_fixed_fields(fixed, fields_of(runs))
+    tests = run_tests(runs, baseline_run, chosen, fixed_fields, plan, correction)
+    summaries = {run.name: _summary_rows(run, chosen, plan) for run in runs}
+    rows = [
+        row
+        for metric in chosen
+        for row in _history_rows(metric, runs, baseline_run, tests.steps, summaries)
+    ]
     settings = {
-        "baseline": pinned.name,
-        "fixed": tuple(held),
-        **made.plan.settings(),
+        "baseline": baseline_run.name,
+        "fixed": tuple(fixed_fields),
+        **tests.plan.settings(),
         "correction": correction,
-        "family_size": made.family_size,
+        "family_size": tests.family_size,
     }
     return History(
-        _title(runs, pinned),
+        _title(runs, baseline_run),
         pd.DataFrame(rows),
         settings,
-        tuple(history_notes(runs, pinned, chosen, steps, settings)),
+        tuple(history_notes(runs, baseline_run, chosen, tests.steps, settings)),
         headline=_HEADLINE,
         grouped_by="metric",
         runs=tuple(runs),
@@ -162,11 +179,11 @@ def trends(
 
 def _title(runs: Sequence[DatedRun], baseline: DatedRun) -> str:
     names = list(dict.fromkeys(run.evaluation.name for run in runs))
-    told = f"{len(runs)} runs" if len(names) > _MOST_IN_TITLE else " and ".join(names)
-    return f"History of {told}" + (f", against {baseline.name}" if len(runs) > 1 else "")
+    of = f"{len(runs)} runs" if len(names) > _MOST_IN_TITLE else " and ".join(names)
+    return f"History of {of}" + (f", against {baseline.name}" if len(runs) > 1 else "")
 
 
-# -- what is asked
+# -- the arguments
 
 
 def _check_methods(plan: ComparisonPlan, correction: str) -> None:
@@ -179,7 +196,7 @@ def _check_methods(plan: ComparisonPlan, correction: str) -> None:
             raise UnknownNameError(what, name, known)
 
 
-def _baseline_of(runs: Sequence[DatedRun], baseline: str | None) -> DatedRun:
+def _find_baseline(runs: Sequence[DatedRun], baseline: str | None) -> DatedRun:
     if not runs:
         raise DataError("a history needs at least one run; got none")
     by_name = {run.name: run for run in runs}
@@ -192,35 +209,38 @@ def _baseline_of(runs: Sequence[DatedRun], baseline: str | None) -> DatedRun:
     return runs[0] if baseline is None else by_name[baseline]
 
 
-def _chosen_metrics(runs: Sequence[DatedRun], metrics: str | Iterable[str] | None) -> list[Metric]:
+def _choose_metrics(runs: Sequence[DatedRun], metrics: str | Iterable[str] | None) -> list[Metric]:
     """The metrics of all runs, each once, as the last run that has it knows it."""
     known: dict[str, Metric] = {}
     for run in reversed(runs):
         for metric in run.metrics.values():
-            others = (one for one in known.values() if one.name not in run.metrics)
-            if metric.name not in known and metric.known_as not in {o.known_as for o in others}:
+            other_runs = (later for later in known.values() if later.name not in run.metrics)
+            meanings = {later.known_as for later in other_runs}
+            if metric.name not in known and metric.known_as not in meanings:
                 known[metric.name] = metric
     if metrics is None:
         return list(known.values())
     resolve = resolver(known)
-    return [known[resolve(one)] for one in ([metrics] if isinstance(metrics, str) else metrics)]
+    return [known[resolve(name)] for name in ([metrics] if isinstance(metrics, str) else metrics)]
 
 
-def _held(fixed: Iterable[str] | None, fields: Sequence[str]) -> list[str]:
-    """The fields that must be equal; one that no run tells is a slip of the pen."""
+def _choose_fixed_fields(fixed: Iterable[str] | None, fields: Sequence[str]) -> list[str]:
+    """The fields that must be equal; one that no run has is an error."""
     if fixed is None:
         return [field for field in fields if is_of_measurement(field)]
-    asked = [fixed] if isinstance(fixed, str) else list(fixed)
-    for field in asked:
+    names = [fixed] if isinstance(fixed, str) else list(fixed)
+    for field in names:
         if field not in fields:
             raise UnknownNameError("field of the configuration of these runs", field, fields)
-    return asked
+    return names
 
 
-# -- what is told
+# -- the rows
 
 
-def _summary(run: DatedRun, metrics: Sequence[Metric], plan: ComparisonPlan) -> Mapping[str, Any]:
+def _summary_rows(
+    run: DatedRun, metrics: Sequence[Metric], plan: ComparisonPlan
+) -> Mapping[str, pd.Series]:
     """The summary's row of each metric that the run has, by the metric's name in the history."""
     own = {metric.name: mine for metric in metrics if (mine := run.metric(metric))}
     if not own:
@@ -234,22 +254,22 @@ def _summary(run: DatedRun, metrics: Sequence[Metric], plan: ComparisonPlan) -> 
         seed=plan.seed,
     )
     rows = summary.frame.set_index("metric")
-    return {name: rows.loc[mine.name] for name, mine in own.items()}
+    return {name: cast("pd.Series", rows.loc[mine.name]) for name, mine in own.items()}
 
 
-def _rows(
+def _history_rows(
     metric: Metric,
     runs: Sequence[DatedRun],
     baseline: DatedRun,
     steps: HistorySteps,
-    summaries: Mapping[str, Mapping[str, Any]],
+    summaries: Mapping[str, Mapping[str, pd.Series]],
 ) -> Iterator[dict[str, object]]:
-    """One row a run that has the metric."""
-    having = [run for run in runs if metric.name in summaries[run.name]]
-    regression = _first_regression(metric, having, baseline, steps)
+    """One row per run that has the metric."""
+    with_metric = [run for run in runs if metric.name in summaries[run.name]]
+    regression = _first_regression(metric, with_metric, baseline, steps)
     segment = 0
-    for before, run in zip((None, *having[:-1]), having, strict=True):
-        told = summaries[run.name][metric.name]
+    for before, run in zip((None, *with_metric[:-1]), with_metric, strict=True):
+        summary = summaries[run.name][metric.name]
         since_previous = None if before is None else steps[metric.name, before.name, run.name]
         since_baseline = steps.get((metric.name, baseline.name, run.name))
         segment += bool(since_previous and since_previous.differs)
@@ -261,11 +281,11 @@ def _rows(
             "created": run.created,
             "query_set": run.short_query_set,
             "segment": segment,
-            **{name: told[name] for name in ("n", "n_unscored", "mean", "ci_low", "ci_high")},
+            **{name: summary[name] for name in ("n", "n_unscored", "mean", "ci_low", "ci_high")},
             "previous": None if before is None else before.name,
-            **_against(since_previous, "change", "since_previous"),
+            **_step_columns(since_previous, "change", "since_previous"),
             "baseline": baseline.name,
-            **_against(since_baseline, "difference", "since_baseline"),
+            **_step_columns(since_baseline, "difference", "since_baseline"),
             "first_regression": run is regression,
             "differs": _or_none(since_previous, "differs"),
             "unknown": _or_none(since_previous, "unknown"),
@@ -273,33 +293,33 @@ def _rows(
             "marks": _marks(since_previous, since_baseline, is_first=run is regression),
             "kind": metric.kind,
             "greater_is_better": metric.greater_is_better,
-            "ci_method": told["ci_method"],
-            "verdict": _verdict(metric, having, baseline, regression, steps)
-            if run is having[-1]
+            "ci_method": summary["ci_method"],
+            "verdict": _verdict(metric, with_metric, baseline, regression, steps)
+            if run is with_metric[-1]
             else None,
         }
 
 
 def _first_regression(
-    metric: Metric, having: Sequence[DatedRun], baseline: DatedRun, steps: HistorySteps
+    metric: Metric, with_metric: Sequence[DatedRun], baseline: DatedRun, steps: HistorySteps
 ) -> DatedRun | None:
-    for run in having:
+    for run in with_metric:
         step = steps.get((metric.name, baseline.name, run.name))
         if step is not None and step.outcome == WORSE:
             return run
     return None
 
 
-_NOTHING = ("n", "difference", "ci_low", "ci_high", "pvalue", "pvalue_adjusted")
+_STEP_NUMBERS = ("n", "difference", "ci_low", "ci_high", "pvalue", "pvalue_adjusted")
 
 
-def _against(step: HistoryStep | None, what: str, outcome: str) -> dict[str, object]:
-    """The numbers of a step under the names that they have in the table."""
-    numbers = dict.fromkeys(_NOTHING, float("nan")) if step is None else step.numbers
+def _step_columns(step: HistoryStep | None, what: str, outcome: str) -> dict[str, object]:
+    """The numbers of a step, under their names in the table."""
+    numbers = dict.fromkeys(_STEP_NUMBERS, float("nan")) if step is None else step.numbers
     return {
         f"{what}_n": 0 if step is None else numbers["n"],
         what: numbers["difference"],
-        **{f"{what}_{part}": numbers[part] for part in _NOTHING[2:]},
+        **{f"{what}_{part}": numbers[part] for part in _STEP_NUMBERS[2:]},
         outcome: None if step is None else step.outcome,
     }
 
@@ -307,17 +327,17 @@ def _against(step: HistoryStep | None, what: str, outcome: str) -> dict[str, obj
 def _marks(
     previous: HistoryStep | None, since: HistoryStep | None, *, is_first: bool
 ) -> str | None:
-    """What a reader who runs an eye down the table must not miss, the gravest first."""
+    """The marks of a row that a reader must not miss, the most serious first."""
     marks = []
     if since is not None and since.outcome in _SHOWN:
         marks.append(
             "first regression" if is_first else f"{since.outcome} than {since.before.name}"
         )
     if previous is not None:
-        is_told = since is not None and since.before is previous.before
-        if previous.outcome in _SHOWN and not is_told:
+        is_marked = since is not None and since.before is previous.before
+        if previous.outcome in _SHOWN and not is_marked:
             marks.append(f"{previous.outcome} than before")
-        marks += [f"other {', '.join(previous.differing)}"] if previous.differing else []
+        marks += [f"other {', '.join(previous.changed_fields)}"] if previous.changed_fields else []
         marks += ["perhaps not comparable"] if previous.unknown else []
     return "; ".join(marks) or None
 
@@ -328,28 +348,35 @@ def _or_none(step: HistoryStep | None, part: str) -> str | None:
 
 def _verdict(
     metric: Metric,
-    having: Sequence[DatedRun],
+    with_metric: Sequence[DatedRun],
     baseline: DatedRun,
     regression: DatedRun | None,
     steps: HistorySteps,
 ) -> str | None:
-    """What the last run shows against the baseline, since when, and where the metric fell between.
+    """How the last run compares with the baseline, since when, and where the metric fell between.
 
-    Nothing is said of a baseline alone.
+    None for a baseline alone.
     """
-    last = steps.get((metric.name, baseline.name, having[-1].name))
+    last = steps.get((metric.name, baseline.name, with_metric[-1].name))
     if last is None:
         return None
-    told = last.sentence(metric)
+    sentence = last.sentence(metric)
     if regression is last.after:
-        told += f"; the first run that shows a regression against {baseline.name}"
+        sentence += f"; the first run that shows a regression against {baseline.name}"
     elif regression is not None:
-        told += f"; a regression against {baseline.name} was first shown at {regression.name}"
-    between = (steps[metric.name, one.name, other.name] for one, other in pairwise(having))
-    untold = (one for one in between if baseline is not one.before and regression is not one.after)
-    falls = (one for one in untold if one.outcome == WORSE)
-    return told + "".join(
-        f"; {one.after.name} is worse than {one.before.name} by "
-        f"{number(abs(one.numbers['difference']))}"
-        for one in falls
+        sentence += f"; a regression against {baseline.name} was first shown at {regression.name}"
+    between = (
+        steps[metric.name, before.name, after.name] for before, after in pairwise(with_metric)
+    )
+    falls = (
+        step
+        for step in between
+        if step.outcome == WORSE
+        and baseline is not step.before  # the sentence above is about these two
+        and regression is not step.after
+    )
+    return sentence + "".join(
+        f"; {step.after.name} is worse than {step.before.name} by "
+        f"{number(abs(step.numbers['difference']))}"
+        for step in falls
     )

@@ -1,7 +1,7 @@
-"""Repeated runs of one pipeline: how much its scores move by themselves, and what to do about it.
+"""Repeated runs of one pipeline: how much its scores vary by themselves, and what to do about it.
 
-Nothing was changed between the runs, so whatever differs is noise: of sampling in the model, of a
-judge, of a server. What two pipelines differ by must be held against it.
+Nothing was changed between the runs, so all differences are noise: of sampling in the model, of a
+judge, of a server. Compare the difference of two pipelines with it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import choose_metrics
+from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.repeating.repeats_notes import (
     noise_limit,
     repeats_notes,
@@ -38,7 +39,7 @@ _REPEATS = (1, 2, 3, 5, 10)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeats(Result):
-    """What repeated runs of a pipeline say of its noise: one row a metric.
+    """The noise in repeated runs of a pipeline: one row per metric.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class Repeats(Result):
     runs : tuple of Scored
         The runs, in the order given.
     components : mapping of str to VarianceComponents
-        Of each metric that has queries scored in every run.
+        For each metric that has queries scored in every run.
     correct : see `rageval_report.scores.correctness`, optional
         What a correct answer is.
     """
@@ -57,47 +58,47 @@ class Repeats(Result):
     correct: Correct | None = None
 
     def stability(self) -> Result:
-        """How far the runs agree on each query, the least stable first.
+        """The agreement of the runs on each query, the least stable first.
 
         Returns
         -------
         Result
-            As of `rageval_report.analysis.repeating.stability.stability`.
+            See `rageval_report.analysis.repeating.stability.stability`.
         """
         return stability(self.runs, self.correct)
 
     def planning(
         self, repeats: Iterable[int] = _REPEATS, *, n_queries: int | None = None
     ) -> Result:
-        """How sure the mean becomes with more runs of each query, and what else that would buy.
+        """The standard error of the mean with more runs of each query, or with more queries.
 
         Parameters
         ----------
         repeats : iterable of int
             Numbers of runs.
         n_queries : int, optional
-            Of how many queries; as many as there were where not given.
+            The number of queries; as many as in these runs if omitted.
 
         Returns
         -------
         Result
-            One row a metric and a number: ``metric``, ``repeats``, ``n_queries``,
-            ``standard_error`` of the mean, ``variance``, ``noise_limit`` (how far the means of two
-            such measurements differ by noise alone), ``with_more_queries`` (the standard error of
-            one run of so many times the queries, which costs the same).
+            One row per metric and number: ``metric``, ``repeats``, ``n_queries``,
+            ``standard_error`` of the mean, ``variance``, ``noise_limit`` (the difference between
+            the means of two such measurements by noise alone), ``with_more_queries`` (the standard
+            error of one run of that many times the queries, which costs the same).
 
         Raises
         ------
         DataError
             If a number is below 1.
         """
-        counts = [_count("repeats", one) for one in repeats]
-        n = None if n_queries is None else _count("n_queries", n_queries)
+        counts = [_check_count("repeats", count) for count in repeats]
+        n = None if n_queries is None else _check_count("n_queries", n_queries)
         level = float(str(self.settings["confidence_level"]))
         rows = [
-            _plan_row(name, one, count, n or one.n, level)
-            for name, one in self.components.items()
-            if one.n > 1
+            _plan_row(name, components, count, n or components.n, level)
+            for name, components in self.components.items()
+            if components.n > 1
             for count in counts
         ]
         return Result(
@@ -116,31 +117,31 @@ def repeats(
     confidence_level: float = 0.95,
     tolerance: float = 0.05,
 ) -> Repeats:
-    """What repeated runs of one pipeline say of its noise.
+    """Measure the noise in repeated runs of one pipeline.
 
     Parameters
     ----------
     *evaluations : RAGPipelineEvaluation
-        Two or more runs of the same pipeline on the same queries; they may be of one name.
+        Two or more runs of the same pipeline on the same queries; they may have the same name.
     metrics : str or iterable of str, optional
-        Which metrics; all that every run has where nothing is asked.
+        The metrics; all that every run has if omitted.
     correct : see `rageval_report.scores.correctness`, optional
-        What a correct answer is, for the stability of each query; exact match where there is one.
+        What a correct answer is, for the stability of each query; exact match if omitted.
     confidence_level : float
-        Of the intervals.
+        The level of the intervals.
     tolerance : float
-        Repeats are worth it until the standard error of the mean is within this share of what it
-        would be without noise.
+        Repeats are worthwhile until the standard error of the mean is within this share of its
+        value without noise.
 
     Returns
     -------
     Repeats
-        One row a metric: ``metric``, ``title``, ``n`` (queries scored in every run), ``n_dropped``,
-        ``n_runs``, ``mean``, ``sd_within`` (how far one query's score moves from run to run) with
-        its interval, ``sd_between`` (how far queries differ beyond that), ``icc`` with its
-        interval, ``share_between`` and ``share_within`` of the variance, ``standard_error`` of the
-        mean of one run, ``noise_limit`` (the means of two runs differ by less in so many of 100
-        pairs as the confidence level says), ``n_repeats`` (so many runs are worth it),
+        One row per metric: ``metric``, ``title``, ``n`` (queries scored in every run),
+        ``n_dropped``, ``n_runs``, ``mean``, ``sd_within`` (the variation of one query's score from
+        run to run) with its interval, ``sd_between`` (that between queries beyond it), ``icc`` with
+        its interval, ``share_between`` and ``share_within`` of the variance, ``standard_error`` of
+        the mean of one run, ``noise_limit`` (the means of two runs differ by less, in the share of
+        pairs that is the confidence level), ``n_repeats`` (the number of worthwhile runs),
         ``run_effect_pvalue`` and ``run_effect_pvalue_adjusted`` (Holm: whether whole runs are
         shifted), ``verdict``.
 
@@ -158,7 +159,7 @@ def repeats(
     One-way random effects of the queries that every run scored: the variance of a score is that
     between queries plus that within a query, and the intraclass correlation ICC(1,1) is the share
     of the former. The mean of n queries, each run m times, has the variance (between + within/m)/n:
-    repeats cut the second part alone.
+    repeats reduce only the second part.
 
     Examples
     --------
@@ -166,13 +167,13 @@ def repeats(
     >>> ids = ["a", "b", "c", "d"]
     >>> first = RAGPipelineEvaluation("hybrid", {"query_id": ids, "rating": [9.0, 2, 5, 8]})
     >>> again = RAGPipelineEvaluation("hybrid", {"query_id": ids, "rating": [8.0, 3, 5, 8]})
-    >>> found = repeats(first, again).frame
-    >>> float(found["sd_within"][0]), round(float(found["icc"][0]), 3)
+    >>> frame = repeats(first, again).frame
+    >>> float(frame["sd_within"][0]), round(float(frame["icc"][0]), 3)
     (0.5, 0.969)
     """
     level = check_level(confidence_level)
     if not (math.isfinite(tolerance) and tolerance > 0):
-        raise DataError(f"tolerance must be a number above 0, as 0.05; got {tolerance}")
+        raise DataError(f"tolerance must be a number above 0, such as 0.05; got {tolerance}")
     ids = _common_ids(evaluations)
     shared = _shared_metrics(evaluations, metrics)
     tables = {own[0].name: _table(evaluations, own, ids) for own in shared}
@@ -182,7 +183,7 @@ def repeats(
         if len(table)
     }
     rows = [_row(own[0], len(ids), components.get(own[0].name), tolerance) for own in shared]
-    frame = _finished(pd.DataFrame(rows), shared, components, level, tolerance)
+    frame = _complete_frame(pd.DataFrame(rows), shared, components, level, tolerance)
     names = dict.fromkeys(run.name for run in evaluations)
     return Repeats(
         f"{len(evaluations)} runs of {', '.join(names)}",
@@ -196,19 +197,19 @@ def repeats(
     )
 
 
-def _count(what: str, told: int) -> int:
-    if isinstance(told, bool) or int(told) != told or told < 1:
-        raise DataError(f"{what} must be a whole number of at least 1; got {told!r}")
-    return int(told)
+def _check_count(parameter: str, count: int) -> int:
+    if isinstance(count, bool) or int(count) != count or count < 1:
+        raise DataError(f"{parameter} must be an integer >= 1; got {count!r}")
+    return int(count)
 
 
-# -- what is measured
+# -- the scores
 
 
 def _common_ids(runs: Sequence[Scored]) -> pd.Index:
     if len(runs) < 2:
         raise DataError(
-            f"expected two or more runs of one pipeline, to see how they differ; got {len(runs)}"
+            f"expected at least 2 runs of one pipeline, to measure how they differ; got {len(runs)}"
         )
     ids = runs[0].scores.index
     for run in runs[1:]:
@@ -227,23 +228,18 @@ def _shared_metrics(
     """Each metric that all runs have, as each of them knows it."""
     shared = []
     for known in choose_metrics(runs[0], metrics):
-        own = [one for run in runs if (one := _twin(known, run))]
+        own = [twin for run in runs if (twin := twin_of(known, run))]
         if len(own) == len(runs):
             shared.append(own)
         elif metrics is not None:
-            raise AlignmentError(f"{known.name!r} is in {len(own)} of {len(runs)} runs only")
+            raise AlignmentError(f"{known.name!r} is in only {len(own)} of {len(runs)} runs")
     if not shared:
         raise AlignmentError(f"no metric is in all {len(runs)} runs")
     return shared
 
 
-def _twin(known: Metric, run: Scored) -> Metric | None:
-    by_meaning = {one.known_as: one for one in run.metrics.values()}
-    return run.metrics.get(known.name) or by_meaning.get(known.known_as)
-
-
 def _table(runs: Sequence[Scored], own: Sequence[Metric], ids: pd.Index) -> FloatArray:
-    """The queries that every run scored, a row each, a column a run."""
+    """The scores of the queries that every run scored, one column per run."""
     columns = [
         run.scores[metric.name].reindex(ids).to_numpy(dtype=np.float64)
         for run, metric in zip(runs, own, strict=True)
@@ -252,70 +248,71 @@ def _table(runs: Sequence[Scored], own: Sequence[Metric], ids: pd.Index) -> Floa
     return table[~np.isnan(table).any(axis=1)]
 
 
-# -- what is told
+# -- the table
 
 
 def _row(
-    metric: Metric, n_common: int, one: VarianceComponents | None, tolerance: float
+    metric: Metric, n_common: int, components: VarianceComponents | None, tolerance: float
 ) -> dict[str, object]:
     nan = float("nan")
     row: dict[str, object] = {"metric": metric.name, "title": metric.title}
-    if one is None:
+    if components is None:
         return row | {"n": 0, "n_dropped": n_common}
     return row | {
-        "n": one.n,
-        "n_dropped": n_common - one.n,
-        "n_runs": one.k,
-        "mean": one.mean,
-        "sd_within": one.sd_within.estimate,
-        "sd_within_ci_low": one.sd_within.low,
-        "sd_within_ci_high": one.sd_within.high,
-        "sd_between": math.sqrt(one.between) if one.n > 1 else nan,
-        "icc": one.icc.estimate,
-        "icc_ci_low": one.icc.low,
-        "icc_ci_high": one.icc.high,
-        "share_between": one.share_between,
-        "share_within": 1.0 - one.share_between,
-        "standard_error": one.standard_error() if one.n > 1 else nan,
-        "n_repeats": repeats_worth(one.between, one.within, tolerance),
-        "run_effect_pvalue": one.run_effect_pvalue,
+        "n": components.n,
+        "n_dropped": n_common - components.n,
+        "n_runs": components.k,
+        "mean": components.mean,
+        "sd_within": components.sd_within.estimate,
+        "sd_within_ci_low": components.sd_within.low,
+        "sd_within_ci_high": components.sd_within.high,
+        "sd_between": math.sqrt(components.between) if components.n > 1 else nan,
+        "icc": components.icc.estimate,
+        "icc_ci_low": components.icc.low,
+        "icc_ci_high": components.icc.high,
+        "share_between": components.share_between,
+        "share_within": 1.0 - components.share_between,
+        "standard_error": components.standard_error() if components.n > 1 else nan,
+        "n_repeats": repeats_worth(components.between, components.within, tolerance),
+        "run_effect_pvalue": components.run_effect_pvalue,
     }
 
 
 def _plan_row(
-    name: str, one: VarianceComponents, count: int, n: int, level: float
+    name: str, components: VarianceComponents, count: int, n: int, level: float
 ) -> dict[str, object]:
-    error = one.standard_error(count, n)
+    error = components.standard_error(count, n)
     return {
         "metric": name,
         "repeats": count,
         "n_queries": n,
         "standard_error": error,
         "variance": error**2,
-        "noise_limit": noise_limit(one.within, n, count, level),
-        "with_more_queries": one.standard_error(1, n * count),
+        "noise_limit": noise_limit(components.within, n, count, level),
+        "with_more_queries": components.standard_error(1, n * count),
     }
 
 
-def _finished(
+def _complete_frame(
     frame: pd.DataFrame,
     shared: Sequence[Sequence[Metric]],
     components: Mapping[str, VarianceComponents],
     level: float,
     tolerance: float,
 ) -> pd.DataFrame:
-    """The columns that need all rows, and the sentences."""
-    found = [components.get(own[0].name) for own in shared]
+    """The table with the columns that need all rows, and the verdicts."""
+    all_components = [components.get(own[0].name) for own in shared]
     missing = [name for name in _HEADLINE if name not in frame and name != "noise_limit"]
     frame = frame.assign(**{name: float("nan") for name in missing})
     frame["noise_limit"] = [
-        float("nan") if one is None else noise_limit(one.within, one.n, 1, level) for one in found
+        float("nan") if parts is None else noise_limit(parts.within, parts.n, 1, level)
+        for parts in all_components
     ]
     pvalues = frame.get("run_effect_pvalue", pd.Series(float("nan"), index=frame.index))
     frame["run_effect_pvalue"] = pvalues
     frame["run_effect_pvalue_adjusted"] = adjust_pvalues(pvalues.to_numpy(dtype=np.float64))
     frame["verdict"] = [
-        repeats_verdict(own[0], one, level, tolerance)
-        for own, one in zip(shared, found, strict=True)
+        repeats_verdict(own[0], parts, level, tolerance)
+        for own, parts in zip(shared, all_components, strict=True)
     ]
     return frame

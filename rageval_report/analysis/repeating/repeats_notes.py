@@ -1,4 +1,4 @@
-"""What is said of repeated runs: how many are worth it, the sentences, the notes."""
+"""The noise of repeated runs: its limits, how many repeats are worthwhile, and the sentences."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.variance_components import VarianceComponents
 
-# Where more runs than this would be worth it, queries hardly differ beyond the noise.
+# If more runs than this would be worthwhile, queries hardly differ beyond the noise.
 _MOST_WORTH = 100
 
 
 def repeats_worth(between: float, within: float, tolerance: float) -> float:
-    """The fewest runs that bring the standard error this near to what it would be without noise.
+    """The fewest runs that bring the standard error near to its value without noise.
 
     Parameters
     ----------
     between, within : float
         The variance between queries, and within a query.
     tolerance : float
-        The share by which the standard error may be above.
+        The share by which the standard error may exceed it.
 
     Returns
     -------
     float
-        A whole number; infinite where queries do not differ, so that every repeat helps; NaN where
-        nothing is known of them.
+        An integer; infinite if queries do not differ, so that every repeat helps; NaN if that is
+        unknown.
 
     Examples
     --------
@@ -54,16 +54,16 @@ def repeats_worth(between: float, within: float, tolerance: float) -> float:
 
 
 def noise_limit(within: float, n: int, n_runs: int = 1, level: float = 0.95) -> float:
-    """How far the means of two measurements of one pipeline differ by noise alone.
+    """The difference between the means of two measurements that is due to noise alone.
 
     Parameters
     ----------
     within : float
         The variance of a query's score from run to run.
     n, n_runs : int
-        Queries, and runs of each, of either measurement.
+        The number of queries, and of runs of each query, in either measurement.
     level : float
-        The share of such pairs that differ by less.
+        The share of pairs of measurements that differ by less.
 
     Examples
     --------
@@ -74,39 +74,44 @@ def noise_limit(within: float, n: int, n_runs: int = 1, level: float = 0.95) -> 
 
 
 def repeats_verdict(
-    metric: Metric, one: VarianceComponents | None, level: float, tolerance: float
+    metric: Metric, components: VarianceComponents | None, level: float, tolerance: float
 ) -> str:
-    """What the runs say of a metric, as a sentence.
+    """The verdict on the noise of a metric.
 
     Parameters
     ----------
     metric : Metric
         The metric.
-    one : VarianceComponents or None
-        Its analysis; None where no query is scored in every run.
+    components : VarianceComponents or None
+        Its variance components; None if no query is scored in every run.
     level : float
         The confidence level.
     tolerance : float
         As in `repeats_worth`.
     """
-    if one is None:
+    if components is None:
         return f"{metric.name}: no query is scored in every run"
-    if one.n < 2:
-        return f"{metric.name}: one query alone is scored in every run; nothing can be told"
-    if one.within == 0:
-        return f"{metric.name}: all {one.k} runs give equal scores on all {one.n} queries"
-    limit = number(noise_limit(one.within, one.n, 1, level))
-    low, high = one.sd_within.low, one.sd_within.high
+    if components.n < 2:
+        return f"{metric.name}: only one query is scored in every run, which is too few"
+    if components.within == 0:
+        k, n = components.k, components.n
+        return f"{metric.name}: all {k} runs give equal scores on all {n} queries"
+    limit = number(noise_limit(components.within, components.n, 1, level))
+    low, high = components.sd_within.low, components.sd_within.high
     return (
-        f"{metric.name}: a query's score moves by {number(one.sd_within.estimate)} from run to run "
-        f"(SD, {100 * level:g} % CI {number(low)} to {number(high)}); means of two runs of "
-        f"{one.n} queries differ by up to {limit} by noise alone; {_worth_told(one, tolerance)}"
+        f"{metric.name}: a query's score moves by {number(components.sd_within.estimate)} from run "
+        f"to run (SD, {100 * level:g} % CI {number(low)} to {number(high)}); means of two runs of "
+        f"{components.n} queries differ by up to {limit} by noise alone; "
+        f"{_worth_part(components, tolerance)}"
     )
 
 
-def _worth_told(one: VarianceComponents, tolerance: float) -> str:
-    worth = repeats_worth(one.between, one.within, tolerance)
-    error, floor = number(one.standard_error()), number(math.sqrt(one.between / one.n))
+def _worth_part(components: VarianceComponents, tolerance: float) -> str:
+    worth = repeats_worth(components.between, components.within, tolerance)
+    error, floor = (
+        number(components.standard_error()),
+        number(math.sqrt(components.between / components.n)),
+    )
     if worth == 1:
         return (
             f"one run is enough for the mean: its standard error is {error}, and would be {floor} "
@@ -114,14 +119,14 @@ def _worth_told(one: VarianceComponents, tolerance: float) -> str:
         )
     if worth > _MOST_WORTH:
         return (
-            f"queries hardly differ beyond the noise, so that every repeat helps the mean; its "
-            f"standard error is {error}"
+            f"queries hardly differ beyond the noise, so every repeat helps the mean; its standard "
+            f"error is {error}"
         )
-    then = number(one.standard_error(int(worth)))
+    then = number(components.standard_error(int(worth)))
     return (
         f"{rounded_count(int(worth))} runs bring the standard error of the mean from {error} to "
-        f"{then}, and no number of them below {floor}; as many times the queries, run once, bring "
-        f"it to {number(one.standard_error(1, one.n * int(worth)))}"
+        f"{then}, and no number of runs brings it below {floor}; as many times the queries, run "
+        f"once, bring it to {number(components.standard_error(1, components.n * int(worth)))}"
     )
 
 
@@ -132,7 +137,7 @@ def repeats_notes(
     ids: pd.Index,
     level: float,
 ) -> Iterator[str]:
-    """What a reader must know beside the table.
+    """The notes on the table.
 
     Parameters
     ----------
@@ -152,13 +157,14 @@ def repeats_notes(
         yield f"{len(ids)} queries are in all runs, of up to {longest}; the others are left out"
     dropped = frame.loc[frame["n_dropped"] > 0, ["metric", "n_dropped"]]
     if len(dropped):
-        told = ", ".join(f"{name} {n}" for name, n in dropped.itertuples(index=False))
-        yield f"queries left out because some run did not score them: {told}"
+        counts = ", ".join(f"{name} {n}" for name, n in dropped.itertuples(index=False))
+        yield f"queries left out because some run did not score them: {counts}"
     noisy = set(frame.loc[frame["sd_within"] > 0, "metric"])
     yield from _difference_notes(runs)
     binary = [own[0].name for own in shared if own[0].kind == "binary" and own[0].name in noisy]
     if binary:
-        yield f"{', '.join(binary)}: the intervals take scores for normal; of 0/1 scores, rough"
+        names = ", ".join(binary)
+        yield f"{names}: the intervals assume normal scores, so for 0/1 scores they are rough"
     shifted = frame[frame["run_effect_pvalue_adjusted"] <= 1.0 - level]
     for name, pvalue in zip(shifted["metric"], shifted["run_effect_pvalue_adjusted"], strict=True):
         yield (
@@ -168,18 +174,18 @@ def repeats_notes(
 
 
 def _difference_notes(runs: Sequence[Scored]) -> Iterator[str]:
-    """What differs between runs that should be repetitions of one, as far as they tell."""
+    """The known differences between runs that should be repetitions of one."""
     dated = [DatedRun.of(run, config=getattr(run, "config", None)) for run in runs]
     fields = fields_of(dated)
-    told = {
+    changes = {
         str(change)
         for run in dated[1:]
         for change in config_changes(dated[0].config, run.config, fields)
     }
-    if told:
+    if changes:
         yield (
-            "the runs are not told to be of one set-up, so that their scores differ by more than "
-            f"noise, or may: {'; '.join(sorted(told))}"
+            "the configurations of the runs differ or are unknown, so their scores may differ by "
+            f"more than noise: {'; '.join(sorted(changes))}"
         )
     edited = [change for run in dated[1:] if (change := query_set_change(dated[0], run))]
     if any("another reference" in change for change in edited):

@@ -44,7 +44,7 @@ def test_the_values_tell_the_scale(found, scores, people, kind):
 def test_a_judge_of_numbers_is_cut_in_the_middle_of_the_bounds(found):
     scale = found([0.2, 0.5, 0.9], [0, 1, 1])
     assert (scale.threshold, scale.bins_labels) == (0.5, False)
-    assert scale.judged(np.array([0.2, 0.5, NAN]))[:2].tolist() == [0.0, 1.0]
+    assert scale.judge_categories(np.array([0.2, 0.5, NAN]))[:2].tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("correct", [("faithfulness", 0.8), {"Faithfulness": 0.8, "f1": 0.1}])
@@ -55,26 +55,28 @@ def test_what_is_correct_tells_the_threshold(found, correct):
 def test_a_threshold_that_is_given_goes_before_all(found):
     scale = found([0.2, 0.5, 0.9], [0.1, 0.6, 0.9], threshold=0.6, correct=("faithfulness", 0.8))
     assert (scale.kind, scale.threshold, scale.bins_labels) == ("binary", 0.6, True)
-    assert scale.labelled(np.array([0.1, 0.6])).tolist() == [0.0, 1.0]
+    assert scale.label_categories(np.array([0.1, 0.6])).tolist() == [0.0, 1.0]
 
 
 def test_a_score_at_the_threshold_but_for_rounding_counts_as_1(found):
-    assert found([0.2, 0.9], [0, 1], threshold=0.3).judged(np.array([0.1 + 0.2 - 1e-12])) == [1.0]
+    assert found([0.2, 0.9], [0, 1], threshold=0.3).judge_categories(
+        np.array([0.1 + 0.2 - 1e-12])
+    ) == [1.0]
 
 
 def test_without_bounds_somebody_must_say_where_yes_begins(found):
-    with pytest.raises(DataError, match="give the threshold"):
+    with pytest.raises(DataError, match="threshold is required"):
         found([3.0, 17.5, 25.0], [0, 1, 1], "stars")
 
 
 def test_scores_between_categories_go_to_the_nearest(found):
     scale = found([1.4, 2.6, 4.9], [1, 3, 5], "grade", categories=(1, 2, 3, 4, 5))
-    assert scale.judged(np.array([1.4, 2.6, 4.9])).tolist() == [1.0, 3.0, 5.0]
+    assert scale.judge_categories(np.array([1.4, 2.6, 4.9])).tolist() == [1.0, 3.0, 5.0]
 
 
 REFUSED = {
-    "label outside": ({"categories": (1, 2)}, DataError, "not among the categories 1, 2: 3.0"),
-    "one category": ({"categories": (1,)}, DataError, "two different categories"),
+    "label outside": ({"categories": (1, 2)}, DataError, "categories 1, 2 do not include 3.0"),
+    "one category": ({"categories": (1,)}, DataError, "two or more different numbers"),
     "numbers have none": ({"categories": (1, 3), "scale": "continuous"}, DataError, "no categ"),
     "steps have no cut": ({"threshold": 2, "scale": "ordinal"}, DataError, "makes ratings binary"),
     "scale": ({"scale": "ordinl"}, UnknownNameError, "Did you mean 'ordinal'"),
@@ -89,7 +91,7 @@ def test_what_does_not_fit_is_refused(found, options, error, told):
 
 
 def test_a_judge_of_names_must_keep_to_the_categories(found):
-    with pytest.raises(DataError, match=r"not among the categories 1, 3: 2\.0"):
+    with pytest.raises(DataError, match=r"categories 1, 3 do not include 2\.0"):
         found([1, 2, 3], [1, 3, 3], "grade", categories=(1, 3), scale="nominal")
 
 
@@ -97,11 +99,11 @@ def test_several_raters_say_what_most_of_them_say(found):
     table = np.array([[1, 1, 0], [1, 0, NAN], [NAN, NAN, NAN], [0, 0, 0]])
     frame = pd.DataFrame(table, index=["q0", "q1", "q2", "q3"])
     scale = found([1, 0, 1, 0], frame)
-    np.testing.assert_array_equal(scale.agreed(table), [1, NAN, NAN, 0])
+    np.testing.assert_array_equal(scale.agreed_labels(table), [1, NAN, NAN, 0])
 
 
 def test_several_raters_of_steps_say_their_median(found):
     table = np.array([[1, 2, 4], [2, 3, NAN], [3, 3, 4.0]])
     frame = pd.DataFrame(table, index=["q0", "q1", "q2"])
     scale = found([1, 2, 3], frame, "grade")
-    np.testing.assert_array_equal(scale.agreed(table), [2, NAN, 3])
+    np.testing.assert_array_equal(scale.agreed_labels(table), [2, NAN, 3])

@@ -97,11 +97,11 @@ def test_labels_outside_the_scale_of_the_metric_are_refused(run):
 
 WRONG = {
     "word": ({"q0": "good", "q1": 1}, DataError, "'good' at 'q0'"),
-    "empty": ({"q0": None, "q1": ""}, DataError, "nobody has rated anything"),
+    "empty": ({"q0": None, "q1": ""}, DataError, "there are no labels"),
     "other ids": ({"x": 1, "y": 0}, AlignmentError, "no labelled query is in 'hybrid'"),
     "never both": ({"q3": 1}, AlignmentError, "3 are scored, 1 labelled"),
     "infinite": ({"q0": float("inf")}, DataError, "finite"),
-    "no column": (pd.DataFrame({"query_id": ["q0"]}), DataError, "no column but the ids"),
+    "no column": (pd.DataFrame({"query_id": ["q0"]}), DataError, "no column besides the ids"),
     "twice": (pd.Series([1, 0], index=["q0", "q0"]), DataError, "more than once: 'q0'"),
 }
 

@@ -164,7 +164,7 @@ def test_a_changed_gold_set_breaks_the_line_and_common_queries_are_tested():
     assert row["change_n"] == 30
     assert row["differs"] == "query set: 10 added, 10 removed"
     assert "other query set" in row["marks"]
-    assert any("is not comparable with a as it stands" in note for note in history.notes)
+    assert any("is not directly comparable with a" in note for note in history.notes)
 
 
 def test_a_query_with_another_reference_is_another_query():
@@ -229,7 +229,7 @@ def test_only_the_metric_that_differs_breaks():
     history = quick(runs)
     assert by_run(history, "own").loc["b", "segment"] == 1
     assert by_run(history, "recall").loc["b", "segment"] == 0
-    assert any(note.startswith("own: b is not comparable") for note in history.notes)
+    assert any(note.startswith("own: b is not directly comparable") for note in history.notes)
 
 
 def test_a_run_without_the_metric_has_no_row_and_its_neighbours_are_compared():
@@ -245,7 +245,7 @@ def test_a_run_without_the_metric_has_no_row_and_its_neighbours_are_compared():
 def test_a_baseline_without_the_metric_is_told():
     history = quick([run("a", bleu=SKILL), run("b"), run("c", 0.2, seed=1)])
     assert by_run(history)["since_baseline"].isna().all()
-    assert any("no change against the baseline a, which lacks it" in n for n in history.notes)
+    assert any("no difference from the baseline a, which lacks it" in n for n in history.notes)
 
 
 def test_unscored_queries_are_counted():
@@ -305,7 +305,7 @@ def test_one_run_has_a_mean_and_nothing_to_compare(week):
     history = quick(week[:1])
     assert by_run(history)["since_previous"].isna().all()
     assert history.sentences == ()
-    assert "one run: there is nothing yet to hold it against" in history.notes
+    assert "only one run: there is nothing to compare it with yet" in history.notes
 
 
 def test_runs_are_named_in_the_table_that_is_printed(week):

@@ -99,7 +99,7 @@ def test_an_objective_that_is_the_same_for_all_decides_nothing(runs_of):
     front = rank(*runs_of(a=same, b=same)).pareto()
     assert front.front == ("a", "b")
     assert any("equal for all pipelines" in note for note in front.notes)
-    assert front.sentences == ("no objective tells the pipelines apart: all are on the front",)
+    assert front.sentences == ("no objective distinguishes the pipelines: all are on the front",)
 
 
 def test_no_objective_with_data_is_an_error(shops):

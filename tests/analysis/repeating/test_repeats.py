@@ -60,7 +60,7 @@ def test_planning_for_another_number_of_queries():
 
 @pytest.mark.parametrize("told", [0, -1, 1.5, True])
 def test_a_number_of_repeats_is_whole_and_at_least_one(told):
-    with pytest.raises(DataError, match="whole number of at least 1"):
+    with pytest.raises(DataError, match="must be an integer >= 1"):
         repeats(run(rating=[1.0, 5.0]), run(rating=[3.0, 7.0])).planning([told])
 
 
@@ -122,7 +122,10 @@ def test_a_shift_of_whole_runs_is_told():
 
 def test_intervals_of_0_1_scores_are_called_rough():
     found = repeats(run(exact_match=[1, 0, 1, 0]), run(exact_match=[1, 1, 1, 0]))
-    assert "exact_match: the intervals take scores for normal; of 0/1 scores, rough" in found.notes
+    assert (
+        "exact_match: the intervals assume normal scores, so for 0/1 scores they are rough"
+        in found.notes
+    )
 
 
 def test_runs_of_different_set_ups_are_no_repetitions():
@@ -130,7 +133,7 @@ def test_runs_of_different_set_ups_are_no_repetitions():
         run(rating=[1.0, 5.0], config={"top_k": 5, "model": "a"}),
         run(rating=[3.0, 7.0], config={"top_k": 10}),
     )
-    [note] = [note for note in found.notes if "set-up" in note]
+    [note] = [note for note in found.notes if "configurations" in note]
     assert note.endswith("model: a → unknown; top_k: 5 → 10")
 
 
@@ -156,11 +159,11 @@ def test_a_metric_that_is_scored_nowhere_is_told_and_not_planned():
 
 def test_one_query_alone_tells_nothing():
     found = repeats(run(rating=[1.0]), run(rating=[2.0]))
-    assert found.sentences[0].endswith("nothing can be told")
+    assert found.sentences[0].endswith("which is too few")
 
 
 def test_one_run_is_no_repetition():
-    with pytest.raises(DataError, match="two or more runs of one pipeline"):
+    with pytest.raises(DataError, match="at least 2 runs of one pipeline"):
         repeats(run(rating=[1.0]))
 
 
@@ -169,7 +172,7 @@ def test_runs_without_a_common_query_or_metric_are_refused():
         repeats(run(ids=["a"], rating=[1.0]), run(ids=["b"], rating=[1.0]))
     with pytest.raises(AlignmentError, match="no metric is in all 2 runs"):
         repeats(run(rating=[1.0]), run(recall=[1.0]))
-    with pytest.raises(AlignmentError, match="'rating' is in 1 of 2 runs only"):
+    with pytest.raises(AlignmentError, match="'rating' is in only 1 of 2 runs"):
         repeats(run(rating=[1.0]), run(recall=[1.0]), metrics="rating")
 
 

@@ -50,7 +50,7 @@ def test_unscored_runs_are_passed_over_and_not_counted():
     found = stability(runs([1, NAN], [NAN, NAN], [0, NAN]))
     assert found.frame.loc["q0", ["share_correct", "flips"]].tolist() == [0.5, 1]
     assert found.frame.loc["q1"].isna().sum() == 3
-    assert found.notes[0].endswith("; of 1 nothing can be told")
+    assert found.notes[0].endswith("; 1 more are unscored in all runs")
 
 
 def test_a_query_of_some_runs_only_counts_these():
@@ -66,7 +66,7 @@ def test_what_is_correct_may_be_a_threshold():
 def test_without_a_rule_nothing_is_called_correct():
     found = stability(runs([0.9], [0.7], name="faithfulness"))
     assert list(found.frame) == ["n_runs"]
-    assert found.notes == ("what a correct answer is, nobody says; say it with correct=...",)
+    assert found.notes == ("it is unknown what a correct answer is; pass correct=...",)
 
 
 def test_an_unknown_rule_is_an_error():

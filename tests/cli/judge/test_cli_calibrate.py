@@ -13,7 +13,7 @@ WITH = "calibrate judged.csv people.csv --metric faithfulness"
 def test_agreement_bias_and_means_are_shown_with_the_matrix(demo_folder, run):
     result = run(f"{WITH} --label human_label")
     assert result.exit_code == 0, result.stderr
-    assert "judge and people say the same on 3 of 4 queries" in result.stdout  # q1, q2, q3, q6
+    assert "judge and people agree on 3 of 4 queries" in result.stdout  # q1, q2, q3, q6
     for part in ("judge and people", "errors of the judge", "mean of all queries", "Confusion"):
         assert part in result.stdout
     assert "labelled but not scored (1 missing): 'q4'" in result.stdout
@@ -94,7 +94,7 @@ def test_labels_of_another_scale_are_moved(demo_folder, run):
     result = run(
         "calibrate judged.csv stars.csv --metric faithfulness --label stars --label-bounds 1:5"
     )
-    assert "say the same on 2 of 3 queries" in result.stdout
+    assert "agree on 2 of 3 queries" in result.stdout
 
 
 def test_a_picture_beside_the_table(demo_folder, run, refused):

@@ -1,0 +1,19 @@
+"""Some of the queries of an evaluation, with what analyses need of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from rageval_report.scores import Metric
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationSubset:
+    """Some of the queries of an evaluation."""
+
+    name: str
+    scores: pd.DataFrame
+    details: pd.DataFrame
+    metrics: dict[str, Metric]
