@@ -1,4 +1,4 @@
-"""Why queries fail: retrieval, ranking, generation, citation or refusal, each query once."""
+"""The cause of each query's failure: retrieval, ranking, generation, citation or refusal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rageval_report.stats import mean_interval
 
 FINE = "fine"
 UNKNOWN = "unknown"
-# In the order in which they are asked: what went wrong first is the cause.
+# In the order in which they are checked: what went wrong first is the cause.
 CAUSES = {
     "over-refusal": "an answerable question was refused",
     "under-refusal": "a question without an answer was answered",
@@ -24,7 +24,7 @@ CAUSES = {
     "citation": "the answer is right, and cites no gold",
 }
 _WHOLE_RANKING = ("hit", "recall", "reachable_recall")
-_OTHERS = {FINE: "nothing went wrong", UNKNOWN: "the scores that tell are missing"}
+_OTHERS = {FINE: "nothing went wrong", UNKNOWN: "a score that decides is missing"}
 
 
 def failure_causes(evaluation: Scored, *, k: int = 5, correct: Correct | None = None) -> pd.Series:
@@ -33,50 +33,52 @@ def failure_causes(evaluation: Scored, *, k: int = 5, correct: Correct | None = 
     Parameters
     ----------
     evaluation : Scored
-        With as many of these metrics as are known: ``hit@k`` (or ``recall@k``), ``hit`` (or
+        With as many of these metrics as available: ``hit@k`` (or ``recall@k``), ``hit`` (or
         ``recall``) over the whole ranking, ``citation_hit``, ``false_refusal``,
-        ``hallucinated_answer``; and what tells a correct answer.
+        ``hallucinated_answer``; and the metric of a correct answer.
     k : int
-        How many results the answer was made of.
+        The number of results from which the answer was generated.
     correct : see `correctness`, optional
-        What a correct answer is; exact match where nothing is said.
+        What a correct answer is; exact match if omitted.
 
     Returns
     -------
     Series of str, index query_id
-        A name of `CAUSES`, "fine", or "unknown" where a score that decides is missing.
+        A name of `CAUSES`, "fine", or "unknown" if a score that decides is missing.
 
     Raises
     ------
     DataError
-        If there is neither ``hit@k`` nor ``recall@k``, or nothing tells a correct answer.
+        If there is neither ``hit@k`` nor ``recall@k``, or it is unknown what a correct answer is.
     """
     right = correctness(evaluation, correct)
-    within = _found(evaluation, f"@{k}")
+    within = _gold_found(evaluation, f"@{k}")
     if within is None:
         raise DataError(
-            f"whether gold was in the context is told by 'hit@{k}' or 'recall@{k}'; metrics: "
+            f"breakdown needs the metric hit@{k} or recall@{k}; metrics: "
             f"{', '.join(evaluation.metrics)}"
         )
-    anywhere = _found(evaluation, "")
+    anywhere = _gold_found(evaluation, "")
     refused_wrongly = _is_one(evaluation, "false_refusal")
     answered_wrongly = _is_one(evaluation, "hallucinated_answer")
     uncited = _is_zero(evaluation, "citation_hit")
-    wrong = _true(~right)
-    told = pd.Series(UNKNOWN, index=evaluation.scores.index, name="cause", dtype=object)
+    wrong = _is_true(~right)
+    causes = pd.Series(UNKNOWN, index=evaluation.scores.index, name="cause", dtype=object)
     rules = {
         "over-refusal": refused_wrongly,
         "under-refusal": answered_wrongly,
-        FINE: _answerable_not(evaluation) & ~answered_wrongly,
-        "retrieval": wrong & _true(~within) & _true(~(within if anywhere is None else anywhere)),
-        "ranking": wrong & _true(~within) & _true(anywhere),
-        "generation": wrong & _true(within),
-        "citation": _true(right) & uncited,
+        FINE: _is_unanswerable(evaluation) & ~answered_wrongly,
+        "retrieval": wrong
+        & _is_true(~within)
+        & _is_true(~(within if anywhere is None else anywhere)),
+        "ranking": wrong & _is_true(~within) & _is_true(anywhere),
+        "generation": wrong & _is_true(within),
+        "citation": _is_true(right) & uncited,
     }
     for cause, holds in rules.items():
-        told[(told == UNKNOWN) & holds] = cause
-    told[(told == UNKNOWN) & _true(right)] = FINE
-    return told
+        causes[(causes == UNKNOWN) & holds] = cause
+    causes[(causes == UNKNOWN) & _is_true(right)] = FINE
+    return causes
 
 
 def breakdown(
@@ -86,40 +88,42 @@ def breakdown(
     correct: Correct | None = None,
     confidence_level: float = 0.95,
 ) -> Result:
-    """How many queries fail, and why: each query is counted under the first thing that went wrong.
+    """The number of failed queries by cause: each is counted under the first thing that went wrong.
 
     Parameters
     ----------
     evaluation, k, correct
         As in `failure_causes`.
     confidence_level : float
-        Of the intervals of the shares (Wilson).
+        The level of the intervals of the shares (Wilson).
 
     Returns
     -------
     Result
-        One row a cause: ``cause``, ``what``, ``n``, ``share`` (of the queries that can be told),
-        ``ci_low``, ``ci_high``; none of them where no metric tells the cause.
+        One row per cause: ``cause``, ``what``, ``n``, ``share`` (of the queries whose cause is
+        known), ``ci_low``, ``ci_high``; missing values if no metric measures the cause.
     """
     causes = failure_causes(evaluation, k=k, correct=correct)
     known = causes[causes != UNKNOWN]
-    unmeasured = _unmeasured(evaluation)
+    unmeasured = _unmeasured_causes(evaluation)
     rows = [
-        _unknown_share(cause, what)
+        _unmeasured_row(cause, what)
         if cause in unmeasured
-        else _share(known, cause, what, confidence_level)
+        else _cause_row(known, cause, what, confidence_level)
         for cause, what in {FINE: _OTHERS[FINE], **CAUSES}.items()
     ]
     frame = pd.DataFrame(rows).astype({"n": "Int64"})
     notes = list(unmeasured.values())
     if n_unknown := len(causes) - len(known):
-        notes.append(f"{n_unknown} of {len(causes)} queries cannot be told: {_OTHERS[UNKNOWN]}")
+        notes.append(
+            f"the cause of {n_unknown} of {len(causes)} queries is unknown: {_OTHERS[UNKNOWN]}"
+        )
     return Result(
         f"Why {evaluation.name} fails",
         frame,
         {
             "k": k,
-            "correct": _told_rule(correct),
+            "correct": _rule_text(correct),
             "confidence_level": confidence_level,
         },
         tuple(notes),
@@ -130,7 +134,7 @@ def breakdown(
 def retrieval_by_generation(
     evaluation: Scored, *, k: int = 5, correct: Correct | None = None
 ) -> Result:
-    """Retrieval passed or failed, against the answer right or wrong: where the failures lie.
+    """Retrieval passed or failed, by the answer right or wrong.
 
     Parameters
     ----------
@@ -144,18 +148,18 @@ def retrieval_by_generation(
         ``share_correct`` with its interval.
     """
     right = correctness(evaluation, correct)
-    within = _found(evaluation, f"@{k}")
+    within = _gold_found(evaluation, f"@{k}")
     if within is None:
-        raise DataError(f"retrieval is told by 'hit@{k}' or 'recall@{k}'; neither is there")
+        raise DataError(f"retrieval_by_generation needs the metric hit@{k} or recall@{k}")
     rows = [
-        _answers(f"{word} (gold {'' if passed else 'not '}in the first {k})", right[holds])
+        _answer_row(f"{word} (gold {'' if passed else 'not '}in the first {k})", right[holds])
         for word, passed, holds in (
-            ("passed", True, _true(within)),
-            ("failed", False, _true(~within)),
+            ("passed", True, _is_true(within)),
+            ("failed", False, _is_true(~within)),
         )
     ]
-    untold = int((right.isna() | within.isna()).sum())
-    notes = (f"{untold} queries cannot be told",) if untold else ()
+    n_unknown = int((right.isna() | within.isna()).sum())
+    notes = (f"{n_unknown} queries are left out, as a score is missing",) if n_unknown else ()
     return Result(
         f"Retrieval and answers of {evaluation.name}",
         pd.DataFrame(rows),
@@ -165,25 +169,25 @@ def retrieval_by_generation(
 
 
 def check_cause(cause: str) -> str:
-    """The cause, if it is one."""
+    """The cause, if it is a known one."""
     known: Sequence[str] = [*CAUSES, FINE, UNKNOWN]
     if cause not in known:
         raise UnknownNameError("cause of failure", cause, known)
     return cause
 
 
-# -- what the scores tell
+# -- the scores
 
 
-def _told_rule(correct: Correct | None) -> str:
-    """The rule for the signature; a function is told by its name, not by where it lies."""
+def _rule_text(correct: Correct | None) -> str:
+    """The rule for the signature; a function by its name, not its address."""
     if correct is None:
         return "exact_match"
     return getattr(correct, "__name__", "a function") if callable(correct) else str(correct)
 
 
-def _found(evaluation: Scored, cutoff: str) -> pd.Series | None:
-    """Whether any gold is among the results, as far as a metric tells."""
+def _gold_found(evaluation: Scored, cutoff: str) -> pd.Series | None:
+    """Whether any gold is among the results; None if no metric says so."""
     known = {metric.known_as: metric.name for metric in evaluation.metrics.values()}
     for stem in _WHOLE_RANKING:
         name = known.get(stem + cutoff)
@@ -208,35 +212,37 @@ def _is_zero(evaluation: Scored, name: str) -> pd.Series:
     return _column(evaluation, name) <= 0.0
 
 
-def _answerable_not(evaluation: Scored) -> pd.Series:
-    """The questions without an answer, which only a refusal can serve."""
+def _is_unanswerable(evaluation: Scored) -> pd.Series:
+    """Whether a question has no answer, so that a refusal is right."""
     return _column(evaluation, "hallucinated_answer").notna()
 
 
-def _true(holds: pd.Series | None) -> pd.Series | bool:
-    """What is known to hold; unknown does not."""
+def _is_true(holds: pd.Series | None) -> pd.Series | bool:
+    """The values with unknown as False; None is False throughout."""
     return False if holds is None else holds.fillna(False).astype(bool)
 
 
 # -- rows
 
 
-def _share(known: pd.Series, cause: str, what: str, confidence_level: float) -> dict[str, object]:
-    is_it = (known == cause).to_numpy(dtype=float)
+def _cause_row(
+    known: pd.Series, cause: str, what: str, confidence_level: float
+) -> dict[str, object]:
+    has_cause = (known == cause).to_numpy(dtype=float)
     share = mean_interval(
-        is_it, method="wilson" if is_it.size else "auto", confidence_level=confidence_level
+        has_cause, method="wilson" if has_cause.size else "auto", confidence_level=confidence_level
     )
     return {
         "cause": cause,
         "what": what,
-        "n": int(is_it.sum()),
+        "n": int(has_cause.sum()),
         "share": share.estimate,
         "ci_low": share.low,
         "ci_high": share.high,
     }
 
 
-def _unknown_share(cause: str, what: str) -> dict[str, object]:
+def _unmeasured_row(cause: str, what: str) -> dict[str, object]:
     nan = float("nan")
     return {
         "cause": cause,
@@ -248,24 +254,24 @@ def _unknown_share(cause: str, what: str) -> dict[str, object]:
     }
 
 
-def _answers(word: str, right: pd.Series) -> dict[str, object]:
-    told = right.dropna().to_numpy(dtype=float)
-    share = mean_interval(told, method="wilson" if told.size else "auto")
+def _answer_row(word: str, right: pd.Series) -> dict[str, object]:
+    known = right.dropna().to_numpy(dtype=float)
+    share = mean_interval(known, method="wilson" if known.size else "auto")
     return {
         "retrieval": word,
-        "correct": int(told.sum()),
-        "incorrect": int(told.size - told.sum()),
-        "n": told.size,
+        "correct": int(known.sum()),
+        "incorrect": int(known.size - known.sum()),
+        "n": known.size,
         "share_correct": share.estimate,
         "ci_low": share.low,
         "ci_high": share.high,
     }
 
 
-def _unmeasured(evaluation: Scored) -> dict[str, str]:
-    """The causes that no score tells, each with what becomes of such queries."""
-    refusal = "such queries count under what else went wrong"
-    told_by = {
+def _unmeasured_causes(evaluation: Scored) -> dict[str, str]:
+    """The causes that no score measures, each with a note on how such queries are counted."""
+    refusal = "such queries count under other causes"
+    metrics_of = {
         "over-refusal": (("false_refusal",), refusal),
         "under-refusal": (("hallucinated_answer",), refusal),
         "ranking": (_WHOLE_RANKING, "ranking counts as retrieval"),
@@ -273,6 +279,6 @@ def _unmeasured(evaluation: Scored) -> dict[str, str]:
     }
     return {
         cause: f"{cause} is not measured, as no query is scored on {names[0]!r}: {instead}"
-        for cause, (names, instead) in told_by.items()
+        for cause, (names, instead) in metrics_of.items()
         if not any(_column(evaluation, name).notna().any() for name in names)
     }

@@ -1,37 +1,37 @@
-"""The three reports of Haystack's ``EvaluationRunResult``, as dict of lists, CSV text or frame."""
+"""The three reports of Haystack's ``EvaluationRunResult``: dict of lists, CSV text or frame."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
 from rageval_report.analysis.summary import aggregated_scores
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.files.writing import write_atomically
 from rageval_report.scores import Scored
 
 OutputFormat = Literal["json", "csv", "df"]
-Report = dict[str, list[Any]] | str | pd.DataFrame
+HaystackReport = dict[str, list[Any]] | str | pd.DataFrame
 
 
 def aggregated_report(
     evaluation: Scored, output_format: OutputFormat = "json", csv_file: str | Path | None = None
-) -> Report:
+) -> HaystackReport:
     """The mean of each metric: columns ``metrics``, ``score``."""
     means = aggregated_scores(evaluation)
     frame = pd.DataFrame({"metrics": means.index, "score": means.to_numpy()})
-    return _told(frame, output_format, csv_file)
+    return _format_report(frame, output_format, csv_file)
 
 
 def detailed_report(
     evaluation: Scored, output_format: OutputFormat = "json", csv_file: str | Path | None = None
-) -> Report:
-    """One row a query: ``query_id``, the details, then the metrics."""
-    frame = pd.concat([evaluation.details, _apart(evaluation)], axis=1)
-    return _told(frame.reset_index(), output_format, csv_file)
+) -> HaystackReport:
+    """One row per query: ``query_id``, the details, then the metrics."""
+    frame = pd.concat([evaluation.details, _distinct_scores(evaluation)], axis=1)
+    return _format_report(frame.reset_index(), output_format, csv_file)
 
 
 def comparative_detailed_report(
@@ -40,15 +40,15 @@ def comparative_detailed_report(
     keep_columns: Iterable[str] | None = None,
     output_format: OutputFormat = "json",
     csv_file: str | Path | None = None,
-) -> Report:
-    """Two runs beside each other, paired by query id.
+) -> HaystackReport:
+    """Two runs side by side, paired by query id.
 
     Parameters
     ----------
     evaluation, other : Scored
         The runs; their names become prefixes.
     keep_columns : iterable of str, optional
-        Detail columns to show of both runs, prefixed.
+        Detail columns to show for both runs, prefixed.
     output_format : {"json", "csv", "df"}
         Dict of lists, CSV text, or frame.
     csv_file : str or Path, optional
@@ -57,43 +57,45 @@ def comparative_detailed_report(
     Returns
     -------
     dict, str or DataFrame
-        ``query_id``, this run's details, then ``{name}_{column}`` of both runs. A query that one
-        run alone has keeps its row; the other run's cells are missing.
+        ``query_id``, this run's details, then ``{name}_{column}`` of both runs. A query that only
+        one run has keeps its row; the other run's cells are missing.
 
     Raises
     ------
     DataError
-        If both runs have one name.
+        If both runs have the same name.
     UnknownNameError
-        If a column to keep is not there.
+        If a column to keep is missing.
     """
     if evaluation.name == other.name:
         raise DataError(f"both runs are named {other.name!r}; give each its own name")
-    kept = list(keep_columns or ())
-    details = evaluation.details.drop(columns=[c for c in kept if c in evaluation.details])
-    parts = [details, _prefixed(evaluation, kept), _prefixed(other, kept)]
+    columns = list(keep_columns or ())
+    details = evaluation.details.drop(columns=[c for c in columns if c in evaluation.details])
+    parts = [details, _prefix_columns(evaluation, columns), _prefix_columns(other, columns)]
     ids = evaluation.scores.index.append(
         other.scores.index.difference(evaluation.scores.index, sort=False)
     )
     frame = pd.concat([part.reindex(ids) for part in parts], axis=1)
-    return _told(frame.rename_axis("query_id").reset_index(), output_format, csv_file)
+    return _format_report(frame.rename_axis("query_id").reset_index(), output_format, csv_file)
 
 
-def _apart(evaluation: Scored) -> pd.DataFrame:
+def _distinct_scores(evaluation: Scored) -> pd.DataFrame:
+    """The scores, renamed if a detail has the same name."""
     clash = {name: f"{name}_score" for name in evaluation.scores if name in evaluation.details}
     return evaluation.scores.rename(columns=clash)
 
 
-def _prefixed(run: Scored, kept: list[str]) -> pd.DataFrame:
-    for column in kept:
+def _prefix_columns(run: Scored, columns: list[str]) -> pd.DataFrame:
+    for column in columns:
         if column not in run.details:
             raise UnknownNameError(f"detail column of {run.name!r}", column, map(str, run.details))
-    return pd.concat([run.details[kept], run.scores], axis=1).add_prefix(f"{run.name}_")
+    return pd.concat([run.details[columns], run.scores], axis=1).add_prefix(f"{run.name}_")
 
 
-def _told(frame: pd.DataFrame, output_format: str, csv_file: str | Path | None) -> Report:
-    if output_format not in ("json", "csv", "df"):
-        raise UnknownNameError("output format", output_format, ("json", "csv", "df"))
+def _format_report(
+    frame: pd.DataFrame, output_format: str, csv_file: str | Path | None
+) -> HaystackReport:
+    check_choice("output_format", output_format, get_args(OutputFormat))
     if output_format == "df":
         return frame
     if output_format == "json":

@@ -1,14 +1,15 @@
-"""The same numbers group by group: by any column of the details."""
+"""Summaries and comparisons in each group of queries, by any column of the details."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, Unpack
 
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.arguments import MeanSettings
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonLike,
     ComparisonPlan,
@@ -17,31 +18,23 @@ from rageval_report.analysis.comparing.metric_comparison import (
 )
 from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
+from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.summary import summarise
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.align import Alignment
 from rageval_report.stats import adjust_pvalues, heterogeneity_test
+from rageval_report.types import IntArray
 
 NO_GROUP = "(none)"
 
 _Groups: TypeAlias = list[tuple[str, MetricComparison]]
 
 
-@dataclass(frozen=True, eq=False)
-class Subset:
-    """Some queries of an evaluation."""
-
-    name: str
-    scores: pd.DataFrame
-    details: pd.DataFrame
-    metrics: dict[str, Metric]
-
-
 @dataclass(frozen=True)
-class _Telling:
-    """What a sentence about a group must know of the table."""
+class _SliceTable:
+    """The facts about a table of slices that its sentences need."""
 
     by: str
     correction: str
@@ -49,14 +42,17 @@ class _Telling:
     plan: ComparisonPlan
 
     def reversal(self, label: str, row: MetricComparison, pvalue: float, overall: float) -> str:
-        """That a group differs the other way than all queries together."""
+        """The verdict on a group that differs in the other direction than all queries together."""
         adjusted = AdjustedPvalues(pvalue, float("nan"), self.correction, self.family_size)
         sentence = verdict(row.finding(adjusted, self.plan))
         return f"where {self.by} is {label}, {sentence}; over all queries it is {overall:+.3f}"
 
 
 def slice_summary(
-    evaluation: Scored, by: str, metrics: str | Iterable[str] | None = None, **settings: object
+    evaluation: Scored,
+    by: str,
+    metrics: str | Iterable[str] | None = None,
+    **settings: Unpack[MeanSettings],
 ) -> Result:
     """Describe each metric in each group of queries.
 
@@ -67,14 +63,15 @@ def slice_summary(
     by : str
         A column of the details.
     metrics : str or iterable of str, optional
-        Which metrics; all of them where nothing is asked.
+        The metrics; all of them if omitted.
     **settings
         As in `summarise`.
 
     Returns
     -------
     Result
-        One row a metric and a group: ``metric``, the groups' column, then what `summarise` has.
+        One row per metric and group: ``metric``, the column of the groups, then the columns of
+        `summarise`.
 
     Raises
     ------
@@ -87,7 +84,7 @@ def slice_summary(
     parts = []
     for label, rows in _rows_by_group(labels):
         subset = _subset(evaluation, rows)
-        part = summarise(subset, metrics=metrics, **settings)  # type: ignore[arg-type]
+        part = summarise(subset, metrics=metrics, **settings)
         column = _column_for(by, part.frame)
         part.frame.insert(1, column, label)
         parts.append(part)
@@ -121,29 +118,29 @@ def slice_comparison(
     metrics: str | Iterable[str] | None = None,
     correction: str = "holm",
 ) -> Result:
-    """Compare two runs in each group of queries, and ask whether the groups agree.
+    """Compare two runs in each group of queries, and test whether the groups agree.
 
     Parameters
     ----------
     comparison : Comparison
-        Its settings hold for the groups too.
+        Its settings apply to the groups too.
     by : str
         A column of the baseline's details.
     metrics : str or iterable of str, optional
-        Which metrics; all that were compared where nothing is asked.
+        The metrics; all that were compared if omitted.
     correction : str
-        Over all rows of this table.
+        The correction of the p-values of all rows of this table.
 
     Returns
     -------
     Result
-        One row a metric, a candidate and a group: ``metric``, ``candidate``, the groups' column,
-        ``n``, ``n_dropped``, both means, ``difference``, ``ci_low``, ``ci_high``, ``test``,
-        ``pvalue``, ``pvalue_adjusted``, ``wins``, ``ties``, ``losses``, and, of the whole metric,
-        ``heterogeneity_pvalue`` (Welch's form of Cochran's Q: do
-        the groups differ?) and ``crossing_pvalue``
-        (Gail & Simon: do they point different ways?). ``verdict`` is a sentence where a group is
-        shown to differ the other way than all queries together, and missing elsewhere.
+        One row per metric, candidate and group: ``metric``, ``candidate``, the column of the
+        groups, ``n``, ``n_dropped``, both means, ``difference``, ``ci_low``, ``ci_high``, ``test``,
+        ``pvalue``, ``pvalue_adjusted``, ``wins``, ``ties``, ``losses``, and, for the whole metric,
+        ``heterogeneity_pvalue`` (Welch's form of Cochran's Q: do the groups differ?) and
+        ``crossing_pvalue`` (Gail & Simon: do they differ in opposite directions?). ``verdict`` is a
+        sentence if a group is shown to differ in the other direction than all queries together,
+        else missing.
 
     Raises
     ------
@@ -151,28 +148,28 @@ def slice_comparison(
         If `by` is not a column of the details, or a metric was not compared.
     """
     notes: list[str] = []
-    found: list[_Groups] = []
+    all_groups: list[_Groups] = []
     column = _column_for(by, comparison.frame)
     for pairing in comparison.pairings:
         labels = group_labels(pairing.baseline, by).reindex(pairing.alignment.ids)
         notes += _label_notes(labels, by)
-        for ours, theirs in _asked(pairing, metrics):
-            found.append(
+        for ours, theirs in _choose_pairs(pairing, metrics):
+            all_groups.append(
                 [
                     (
                         label,
                         compare_metric(
-                            _restricted(pairing, rows), ours, theirs, None, comparison.plan
+                            _select_queries(pairing, rows), ours, theirs, None, comparison.plan
                         ),
                     )
                     for label, rows in _rows_by_group(labels)
                 ]
             )
-    frame = pd.DataFrame([record for groups in found for record in _records(groups, column)])
+    frame = pd.DataFrame([record for groups in all_groups for record in _records(groups, column)])
     adjusted = adjust_pvalues(frame["pvalue"].to_numpy(), method=correction)
     frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", adjusted)
-    told = _Telling(by, correction, len(frame), comparison.plan)
-    frame["verdict"] = _reversals(found, adjusted.tolist(), told)
+    table = _SliceTable(by, correction, len(frame), comparison.plan)
+    frame["verdict"] = _reversals(all_groups, adjusted.tolist(), table)
     several = len(comparison.pairings) > 1
     middle = ("candidate",) if several else ()
     return Result(
@@ -180,7 +177,9 @@ def slice_comparison(
         frame,
         {**comparison.settings, "by": column, "correction": correction, "family_size": len(frame)},
         (
-            *dict.fromkeys([*notes, *_disagreements(found, frame["verdict"].tolist(), told)]),
+            *dict.fromkeys(
+                [*notes, *_disagreement_notes(all_groups, frame["verdict"].tolist(), table)]
+            ),
             f"p-values are adjusted ({correction}) over {len(frame)} rows",
         ),
         headline=(
@@ -192,7 +191,7 @@ def slice_comparison(
 
 
 def group_labels(evaluation: Scored, by: str) -> pd.Series:
-    """The group of each query as text; "(none)" where the column says nothing."""
+    """The group of each query as text; "(none)" for an empty cell."""
     if by not in evaluation.details:
         raise UnknownNameError("detail column", by, map(str, evaluation.details.columns))
     column = evaluation.details[by]
@@ -206,18 +205,18 @@ def group_labels(evaluation: Scored, by: str) -> pd.Series:
 
 
 def _column_for(by: str, frame: pd.DataFrame) -> str:
-    """The column that tells the groups: named like the details' one, unless that name is taken."""
+    """The name of the column of groups: that of the details, unless the table has one like it."""
     return f"{by}_slice" if by in frame else by
 
 
-def _rows_by_group(labels: pd.Series) -> Iterator[tuple[str, np.ndarray]]:
+def _rows_by_group(labels: pd.Series) -> Iterator[tuple[str, IntArray]]:
     """Each group and its rows, the largest first."""
     for label in labels.value_counts(sort=True).index:
         yield str(label), np.flatnonzero((labels == label).to_numpy())
 
 
-def _subset(evaluation: Scored, rows: np.ndarray) -> Subset:
-    return Subset(
+def _subset(evaluation: Scored, rows: IntArray) -> EvaluationSubset:
+    return EvaluationSubset(
         evaluation.name,
         evaluation.scores.iloc[rows],
         evaluation.details.iloc[rows],
@@ -225,7 +224,7 @@ def _subset(evaluation: Scored, rows: np.ndarray) -> Subset:
     )
 
 
-def _restricted(pairing: Pairing, rows: np.ndarray) -> Pairing:
+def _select_queries(pairing: Pairing, rows: IntArray) -> Pairing:
     whole = pairing.alignment
     part = Alignment(
         whole.ids[rows],
@@ -237,7 +236,9 @@ def _restricted(pairing: Pairing, rows: np.ndarray) -> Pairing:
     return replace(pairing, alignment=part)
 
 
-def _asked(pairing: Pairing, metrics: str | Iterable[str] | None) -> list[tuple[Metric, Metric]]:
+def _choose_pairs(
+    pairing: Pairing, metrics: str | Iterable[str] | None
+) -> list[tuple[Metric, Metric]]:
     if metrics is None:
         return pairing.metrics
     by_name = {ours.name: (ours, theirs) for ours, theirs in pairing.metrics}
@@ -254,25 +255,27 @@ def _label_notes(labels: pd.Series, by: str) -> tuple[str, ...]:
 
 def _records(groups: _Groups, column: str) -> list[dict[str, object]]:
     spread = heterogeneity_test([row.differences for _, row in groups if row.differences.size])
-    told = {"heterogeneity_pvalue": spread.pvalue, "crossing_pvalue": spread.crossing_pvalue}
-    return [_record(label, row, column) | told for label, row in groups]
+    pvalues = {"heterogeneity_pvalue": spread.pvalue, "crossing_pvalue": spread.crossing_pvalue}
+    return [_record(label, row, column) | pvalues for label, row in groups]
 
 
 def _record(label: str, row: MetricComparison, column: str) -> dict[str, object]:
     numbers = dict(row.numbers)
-    head = {name: numbers.pop(name) for name in ("metric", "candidate")}
-    return {**head, column: label, **numbers}
+    first = {name: numbers.pop(name) for name in ("metric", "candidate")}
+    return {**first, column: label, **numbers}
 
 
-def _reversals(found: list[_Groups], adjusted: list[float], told: _Telling) -> list[str | None]:
-    """A sentence for each group that is shown to differ the other way than all queries together."""
+def _reversals(
+    all_groups: list[_Groups], adjusted: list[float], table: _SliceTable
+) -> list[str | None]:
+    """The verdict of each group that is shown to differ in the other direction than the whole."""
     sentences: list[str | None] = []
-    for groups in found:
+    for groups in all_groups:
         overall = _overall(groups)
         for label, row in groups:
             pvalue = adjusted[len(sentences)]
-            is_against = row.test.difference * overall < 0 and pvalue <= told.plan.alpha
-            sentences.append(told.reversal(label, row, pvalue, overall) if is_against else None)
+            is_against = row.test.difference * overall < 0 and pvalue <= table.plan.alpha
+            sentences.append(table.reversal(label, row, pvalue, overall) if is_against else None)
     return sentences
 
 
@@ -282,37 +285,37 @@ def _overall(groups: _Groups) -> float:
     return float(every.mean()) if every.size else float("nan")
 
 
-def _disagreements(
-    found: list[_Groups], verdicts: list[str | None], told: _Telling
+def _disagreement_notes(
+    all_groups: list[_Groups], verdicts: list[str | None], table: _SliceTable
 ) -> Iterator[str]:
-    """Where groups point the other way than the whole does, and no verdict says so."""
+    """Notes on groups that differ in the other direction than the whole without a verdict."""
     place = 0
-    for groups in found:
+    for groups in all_groups:
         place += len(groups)
         if not any(verdicts[place - len(groups) : place]):
-            yield from _disagreement(groups, told)
+            yield from _disagreement_note(groups, table)
 
 
-def _disagreement(groups: _Groups, told: _Telling) -> Iterator[str]:
+def _disagreement_note(groups: _Groups, table: _SliceTable) -> Iterator[str]:
     overall, n = _overall(groups), sum(row.test.n for _, row in groups)
     against = [(label, row) for label, row in groups if row.test.difference * overall < 0]
     if not against:
         return
     first = groups[0][1]
     name = f"{first.metric.name} ({first.names[1]})"
-    clear = [(label, row) for label, row in against if row.test.pvalue <= told.plan.alpha]
+    clear = [(label, row) for label, row in against if row.test.pvalue <= table.plan.alpha]
     if 2 * sum(row.test.n for _, row in against) > n:
         yield (
-            f"{name}: {overall:+.3f} overall, but most queries are in groups of {told.by} that "
-            f"point the other way: {_listed(against)}"
+            f"{name}: {overall:+.3f} overall, but most queries are in groups of {table.by} that "
+            f"differ in the other direction: {_list_groups(against)}"
         )
     elif clear:
         spread = heterogeneity_test([row.differences for _, row in groups if row.differences.size])
         yield (
-            f"{name}: {overall:+.3f} overall, but the other way in {_listed(clear)}; the groups "
-            f"differ with heterogeneity p = {spread.pvalue:.2g}"
+            f"{name}: {overall:+.3f} overall, but the other direction in "
+            f"{_list_groups(clear)}; the groups differ with heterogeneity p = {spread.pvalue:.2g}"
         )
 
 
-def _listed(groups: _Groups) -> str:
+def _list_groups(groups: _Groups) -> str:
     return ", ".join(f"{label} ({row.test.difference:+.3f})" for label, row in groups[:5])

@@ -1,14 +1,16 @@
-"""One pipeline, metric by metric: how many were scored, the mean with its interval, the spread."""
+"""One pipeline, metric by metric: the number of scores, the mean with its interval, the spread."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import (
+    MeanSettings,
     check_percentiles,
     choose_metrics,
     mean_limits,
@@ -35,8 +37,8 @@ from rageval_report.types import FloatArray
 
 MOST_REASONS = 3
 _LONGEST_REASON = 80
-# A mean that falls to this share of itself without its largest score says little of the others.
-_RULED = 0.8
+# A mean that falls to this share of itself without its largest score says little about the others.
+_DOMINATED = 0.8
 
 
 def summarise(
@@ -56,11 +58,11 @@ def summarise(
     evaluation : Scored
         A pipeline's scores.
     metrics : str or iterable of str, optional
-        Which metrics; all of them where nothing is asked.
+        The metrics; all of them if omitted.
     percentiles : sequence of float
         0 to 100.
     interval : str
-        How the interval of the mean is made; "auto" goes by the kind of metric.
+        The method of the interval of the mean; "auto" chooses by the kind of metric.
     confidence_level : float
         Between 0 and 1.
     n_resamples, seed : int
@@ -69,9 +71,9 @@ def summarise(
     Returns
     -------
     Result
-        One row a metric: ``metric``, ``title``, ``group``, ``kind``, ``greater_is_better``, ``n``,
-        ``n_unscored``, ``mean``, ``ci_low``, ``ci_high``, ``ci_method``, ``std``, ``min``, a column
-        a percentile (``p25``), ``max``. Metrics of one group stand together.
+        One row per metric: ``metric``, ``title``, ``group``, ``kind``, ``greater_is_better``,
+        ``n``, ``n_unscored``, ``mean``, ``ci_low``, ``ci_high``, ``ci_method``, ``std``, ``min``,
+        one column per percentile (``p25``), ``max``. Metrics of one group are together.
 
     Raises
     ------
@@ -80,10 +82,10 @@ def summarise(
     DataError
         If a setting makes no sense.
     """
-    asked = check_percentiles(percentiles)
+    checked = check_percentiles(percentiles)
     known = sorted(choose_metrics(evaluation, metrics), key=lambda m: GROUPS.index(m.group))
     columns = [scores_of(evaluation, metric) for metric in known]
-    described = describe(columns, percentiles=asked)
+    described = describe(columns, percentiles=checked)
     intervals = [
         described_interval(
             column,
@@ -97,21 +99,21 @@ def summarise(
         for metric, column, numbers in zip(known, columns, described, strict=True)
     ]
     rows = [
-        _row(metric, numbers, one, asked)
-        for metric, numbers, one in zip(known, described, intervals, strict=True)
+        _summary_row(metric, numbers, limits, checked)
+        for metric, numbers, limits in zip(known, described, intervals, strict=True)
     ]
     settings = {
         "interval": interval,
         "confidence_level": confidence_level,
-        "percentiles": asked,
+        "percentiles": checked,
         "percentile_method": "linear",
-        **_drawn(intervals, n_resamples, seed),
+        **_resampling_settings(intervals, n_resamples, seed),
     }
     notes = _interval_notes(known, intervals)
     return Result(f"Evaluation of {evaluation.name}", pd.DataFrame(rows), settings, notes)
 
 
-def _row(
+def _summary_row(
     metric: Metric, numbers: ColumnDescription, interval: Interval, percentiles: tuple[float, ...]
 ) -> dict[str, object]:
     moments = numbers.moments
@@ -135,32 +137,34 @@ def _row(
     }
 
 
-def _drawn(intervals: Sequence[Interval], n_resamples: int, seed: int) -> dict[str, int]:
-    """The seed belongs to the signature only where something was drawn."""
-    if any(one.method == "studentised" for one in intervals):
+def _resampling_settings(
+    intervals: Sequence[Interval], n_resamples: int, seed: int
+) -> dict[str, int]:
+    """The seed belongs to the signature only if something was drawn."""
+    if any(interval.method == "studentised" for interval in intervals):
         return {"n_resamples": n_resamples, "seed": seed}
     return {}
 
 
 def _interval_notes(metrics: Sequence[Metric], intervals: Sequence[Interval]) -> tuple[str, ...]:
-    told: dict[str, list[str]] = {}
-    for metric, one in zip(metrics, intervals, strict=True):
-        for note in one.notes:
-            told.setdefault(note, []).append(metric.name)
-    return tuple(f"{', '.join(names)}: {note}" for note, names in told.items())
+    metrics_by_note: dict[str, list[str]] = {}
+    for metric, interval in zip(metrics, intervals, strict=True):
+        for note in interval.notes:
+            metrics_by_note.setdefault(note, []).append(metric.name)
+    return tuple(f"{', '.join(names)}: {note}" for note, names in metrics_by_note.items())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EvaluationReport(Result, Mapping[str, float | int]):
-    """A pipeline's report: printed it is the full table, read it is a mapping of titles to means.
+    """The report of a pipeline: prints as the full table, and is a mapping of titles to means.
 
     Parameters
     ----------
     title, frame, settings, notes, headline, grouped_by
         As in `Result`.
     counts : mapping of str to int
-        ``nr_correct_queries`` and ``nr_incorrect_queries``, and ``nr_unscored_queries`` where there
-        are any; empty where nothing tells what is correct.
+        ``nr_correct_queries`` and ``nr_incorrect_queries``, and ``nr_unscored_queries`` if there
+        are any; empty if it is unknown what is correct.
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -181,17 +185,21 @@ class EvaluationReport(Result, Mapping[str, float | int]):
 
 
 def evaluation_report(
-    evaluation: Scored, correct: Correct | None = None, **settings: object
+    evaluation: Scored,
+    correct: Correct | None = None,
+    *,
+    metrics: str | Iterable[str] | None = None,
+    **settings: Unpack[MeanSettings],
 ) -> EvaluationReport:
-    """The report of one pipeline: every metric described, and how many queries are correct.
+    """The report of one pipeline: every metric described, and the number of correct queries.
 
     Parameters
     ----------
     evaluation : Scored
         A pipeline's scores.
     correct : see `correctness`, optional
-        What a correct answer is; exact match where there is one, else nothing is counted.
-    **settings
+        What a correct answer is; exact match if omitted. Without either nothing is counted.
+    metrics, **settings
         As in `summarise`.
 
     Returns
@@ -199,8 +207,8 @@ def evaluation_report(
     EvaluationReport
         A mapping of each metric's title to its mean; its frame is that of `summarise`.
     """
-    summary = summarise(evaluation, **settings)  # type: ignore[arg-type]
-    counts, told = _correct_counts(evaluation, correct)
+    summary = summarise(evaluation, metrics=metrics, **settings)
+    counts, count_notes = _correct_counts(evaluation, correct)
     percentiles = [name for name in summary.frame.columns if name.startswith("p")]
     return EvaluationReport(
         summary.title,
@@ -210,7 +218,7 @@ def evaluation_report(
             *unscored_notes(evaluation, summary.frame["metric"]),
             *summary.notes,
             *_typical_notes(evaluation, summary),
-            *told,
+            *count_notes,
         ),
         headline=(
             *("title", "n", "n_unscored", "mean", "ci_low", "ci_high", "std", "min"),
@@ -225,8 +233,8 @@ def evaluation_report(
 def _correct_counts(
     evaluation: Scored, correct: Correct | None
 ) -> tuple[dict[str, int], tuple[str, ...]]:
-    known = any(metric.known_as == "exact_match" for metric in evaluation.metrics.values())
-    if correct is None and not known:
+    has_match = any(metric.known_as == "exact_match" for metric in evaluation.metrics.values())
+    if correct is None and not has_match:
         return {}, ()
     right = correctness(evaluation, correct)
     n_right, n_unscored = int(right.sum()), int(right.isna().sum())
@@ -234,44 +242,44 @@ def _correct_counts(
         "nr_correct_queries": n_right,
         "nr_incorrect_queries": len(right) - n_right - n_unscored,
     }
-    told = f"{n_right} of {len(right) - n_unscored} queries are correct"
+    note = f"{n_right} of {len(right) - n_unscored} queries are correct"
     if n_unscored:
         counts["nr_unscored_queries"] = n_unscored
-        told += f"; {n_unscored} more are unscored, and counted as neither"
-    return counts, (told,)
+        note += f"; {n_unscored} more are unscored, and counted as neither"
+    return counts, (note,)
 
 
 def unscored_notes(evaluation: Scored, metrics: Iterable[str]) -> tuple[str, ...]:
-    """How many queries have no score, of which state they are, and why they failed.
+    """The number of unscored queries by state, and the reasons of those that failed.
 
     Parameters
     ----------
     evaluation : Scored
         A pipeline's scores.
     metrics : iterable of str
-        The metrics to tell of.
+        The metrics to describe.
     """
     scores = evaluation.scores[list(metrics)]
     scores = scores.loc[:, scores.isna().any()]
     if not scores.shape[1]:
         return ()
     states = states_frame(scores, evaluation.details)
-    told = ", ".join(f"{name} {_states_told(states[name])}" for name in scores)
+    counts = ", ".join(f"{name} {_count_states(states[name])}" for name in scores)
     return (
-        f"unscored of {len(scores)} queries, left out of the means: {told}",
+        f"unscored of {len(scores)} queries, left out of the means: {counts}",
         *_failure_notes(evaluation, states),
     )
 
 
-def _states_told(states: pd.Series) -> str:
-    """As "3" where all are simply missing, as "3 (2 failed, 1 missing)" where more is known."""
+def _count_states(states: pd.Series) -> str:
+    """The counts as "3" if all are missing, else such as "3 (2 failed, 1 missing)"."""
     counts = states[states != SCORED].value_counts()
     parts = [f"{counts[state]} {state}" for state in STATES if state in counts]
     return str(counts.sum()) + (f" ({', '.join(parts)})" if {*counts.index} != {MISSING} else "")
 
 
 def _failure_notes(evaluation: Scored, states: pd.DataFrame) -> Iterator[str]:
-    by_text: dict[str, list[str]] = {}
+    metrics_by_text: dict[str, list[str]] = {}
     for name in states:
         reasons = unscored_reasons(evaluation.details, str(name))[states[name] == FAILED].dropna()
         if len(reasons):
@@ -279,8 +287,8 @@ def _failure_notes(evaluation: Scored, states: pd.DataFrame) -> Iterator[str]:
             shown = ", ".join(f"{reason!r} {n}" for reason, n in counts.head(MOST_REASONS).items())
             more = len(counts) - MOST_REASONS
             text = shown + (f" and {more} other reasons" if more > 0 else "")
-            by_text.setdefault(text, []).append(str(name))
-    for text, names in by_text.items():
+            metrics_by_text.setdefault(text, []).append(str(name))
+    for text, names in metrics_by_text.items():
         yield f"{', '.join(names)} failed: {text}"
 
 
@@ -290,37 +298,38 @@ def _short(reason: str) -> str:
 
 
 def _typical_notes(evaluation: Scored, summary: Result) -> tuple[str, ...]:
-    """Of what is spent, the typical and the bad case: a mean says little of a long tail."""
-    spent = summary.frame[summary.frame["group"] == "performance"]
+    """The typical and the bad case of latency and cost: a mean says little about a long tail."""
+    rows_of_cost = summary.frame[summary.frame["group"] == "performance"]
     level = float(str(summary.settings["confidence_level"]))
     return tuple(
-        _typical_note(name, scores_of(evaluation, evaluation.metrics[name]), level) + _ruled(row)
-        for name, (_, row) in zip(spent["metric"], spent.iterrows(), strict=True)
+        _typical_note(name, scores_of(evaluation, evaluation.metrics[name]), level)
+        + _dominance_part(row)
+        for name, (_, row) in zip(rows_of_cost["metric"], rows_of_cost.iterrows(), strict=True)
     )
 
 
-def _ruled(row: pd.Series) -> str:
-    """That one score decides the mean, where the mean falls by a fifth or more without it."""
+def _dominance_part(row: pd.Series) -> str:
+    """That one score decides the mean, if the mean falls by a fifth or more without it."""
     if row["n"] < 2:
         return ""
     without = (row["mean"] * row["n"] - row["max"]) / (row["n"] - 1)
-    if not 0.0 <= without <= _RULED * row["mean"] or row["mean"] == 0.0:
+    if not 0.0 <= without <= _DOMINATED * row["mean"] or row["mean"] == 0.0:
         return ""
     return (
-        f"; one score rules the mean and its interval: without the largest, {number(row['max'])}, "
-        f"the mean is {number(without)}"
+        f"; one score dominates the mean and its interval: without the largest, "
+        f"{number(row['max'])}, the mean is {number(without)}"
     )
 
 
 def _typical_note(name: str, values: FloatArray, level: float) -> str:
-    told = [
-        f"{word} {number(one.estimate)}{_limits(one)}"
-        for word, one in (
+    quantiles = [
+        f"{word} {number(interval.estimate)}{_limits(interval)}"
+        for word, interval in (
             ("median", quantile_interval(values, 0.5, confidence_level=level)),
             ("p95", quantile_interval(values, 0.95, confidence_level=level)),
         )
     ]
-    return f"{name}: {', '.join(told)}"
+    return f"{name}: {', '.join(quantiles)}"
 
 
 def _limits(interval: Interval) -> str:
@@ -336,7 +345,7 @@ def aggregated_scores(evaluation: Scored) -> pd.Series:
     Returns
     -------
     Series of float, index metric
-        NaN where nothing was scored.
+        NaN if nothing was scored.
     """
     means = [
         float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")

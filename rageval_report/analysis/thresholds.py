@@ -1,4 +1,4 @@
-"""Where the thresholds of a metric lie, and which queries fall on the wrong side of one."""
+"""Thresholds from the scores of a metric, and the queries on the wrong side of a threshold."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, join_details, normalise_name
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
 from rageval_report.stats.means.describe import percentiles_of
+from rageval_report.types import BoolArray, FloatArray
 
 _TEXTS = (*QUESTION, *ANSWER, *REFERENCE)
 
@@ -35,7 +36,7 @@ def find_thresholds(
     evaluation : Scored
         A pipeline's scores.
     metrics : str or iterable of str, optional
-        Which metrics; all of them where nothing is asked.
+        The metrics; all of them if omitted.
     percentiles : sequence of float
         0 to 100.
     method : {"linear", "exclusive"}
@@ -44,25 +45,25 @@ def find_thresholds(
     Returns
     -------
     Result
-        One row a metric: ``metric``, a column a percentile (``p25``), ``mean``, ``n``,
-        ``n_unscored``; NaN where nothing is scored.
+        One row per metric: ``metric``, one column per percentile (``p25``), ``mean``, ``n``,
+        ``n_unscored``; NaN if nothing is scored.
 
     Raises
     ------
     DataError
         If a percentile lies outside 0 to 100, or the method is not known.
     """
-    asked = check_percentiles(percentiles)
+    checked = check_percentiles(percentiles)
     rows = [
-        _thresholds_of(metric, scores_of(evaluation, metric), asked, method)
+        _threshold_row(metric, scores_of(evaluation, metric), checked, method)
         for metric in choose_metrics(evaluation, metrics)
     ]
-    settings = {"percentiles": asked, "percentile_method": method}
+    settings = {"percentiles": checked, "percentile_method": method}
     return Result(f"Thresholds of {evaluation.name}", pd.DataFrame(rows), settings)
 
 
-def _thresholds_of(
-    metric: Metric, values: np.ndarray, percentiles: tuple[float, ...], method: str
+def _threshold_row(
+    metric: Metric, values: FloatArray, percentiles: tuple[float, ...], method: str
 ) -> dict[str, object]:
     scored = values[~np.isnan(values)]
     cuts = percentiles_of(scored, percentiles, method=method)
@@ -86,7 +87,7 @@ def below_threshold(evaluation: Scored, metric: str, threshold: float | str) -> 
     metric : str
         By any of its names.
     threshold : float, or "p25" and the like, "median", "mean"
-        A number, or one found in the scores.
+        A number, or one computed from the scores.
 
     Returns
     -------
@@ -100,14 +101,14 @@ def below_threshold(evaluation: Scored, metric: str, threshold: float | str) -> 
     """
     known = choose_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
-    return _rows(evaluation, known, values < threshold_value(known, values, threshold))
+    return _query_rows(evaluation, known, values < threshold_value(known, values, threshold))
 
 
-def _rows(evaluation: Scored, metric: Metric, wanted: np.ndarray) -> pd.DataFrame:
-    """Scores and details, the metric first, the worst on top; equal scores keep their order."""
-    scores = evaluation.scores[wanted]
+def _query_rows(evaluation: Scored, metric: Metric, is_selected: BoolArray) -> pd.DataFrame:
+    """Scores and details, the metric first, the worst query first; ties keep their order."""
+    scores = evaluation.scores[is_selected]
     first = scores[[metric.name, *(name for name in scores if name != metric.name)]]
-    rows = join_details(first, evaluation.details[wanted])
+    rows = join_details(first, evaluation.details[is_selected])
     return rows.sort_values(metric.name, ascending=metric.greater_is_better, kind="stable")
 
 
@@ -121,17 +122,17 @@ def failures(
     evaluation : Scored
         A pipeline's scores.
     metric : str
-        By any of its names; its direction says which side is wrong.
+        By any of its names; its direction decides which side is wrong.
     threshold : float, or "p25" and the like, "median", "mean"
-        The threshold itself is still right.
+        The threshold; a score equal to it is on the right side.
     only : Series of bool, index query_id, optional
-        The queries to look at; the threshold is found in all.
+        The queries to look at; the threshold is computed from all.
 
     Returns
     -------
     Result
         Its frame has index ``query_id``, then the metric, then question, answer, reference and
-        reason as far as the details have them, then all other metrics and details, uncut.
+        reason if the details have them, then all other metrics and details, uncut.
 
     Raises
     ------
@@ -141,17 +142,17 @@ def failures(
     known = choose_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
     cut = threshold_value(known, values, threshold)
-    wrong = values < cut if known.greater_is_better else values > cut
+    is_wrong = values < cut if known.greater_is_better else values > cut
     if only is not None:
-        wrong &= only.to_numpy(dtype=bool)
-    rows = _rows(evaluation, known, wrong)
+        is_wrong &= only.to_numpy(dtype=bool)
+    rows = _query_rows(evaluation, known, is_wrong)
     texts = _text_columns(rows, known)
     ordered = rows[[known.name, *texts, *(c for c in rows if c not in (known.name, *texts))]]
     side = "below" if known.greater_is_better else "above"
     n_unscored = int(np.isnan(values).sum())
     n_scored = values.size - n_unscored
-    told = f"{len(ordered)} of {n_scored} scored queries lie {side} {cut:.4g} on {known.name}"
-    notes = (told,) if not n_unscored else (told, _unscored_note(n_unscored, known))
+    note = f"{len(ordered)} of {n_scored} scored queries lie {side} {cut:.4g} on {known.name}"
+    notes = (note,) if not n_unscored else (note, _unscored_note(n_unscored, known))
     return Result(
         f"Failures of {evaluation.name} on {known.title}",
         ordered,
@@ -170,5 +171,5 @@ def _text_columns(rows: pd.DataFrame, metric: Metric) -> list[str]:
     """Question, answer, reference, and the reasons for this metric's score."""
     by_name = {normalise_name(str(column)): column for column in rows.columns}
     reasons = [f"{stem}_{word}" for stem in (metric.name, metric.known_as) for word in REASON]
-    wanted = dict.fromkeys((*_TEXTS, *reasons, *REASON))
-    return [by_name[name] for name in wanted if name in by_name and by_name[name] != metric.name]
+    names = dict.fromkeys((*_TEXTS, *reasons, *REASON))
+    return [by_name[name] for name in names if name in by_name and by_name[name] != metric.name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -64,7 +65,7 @@ class CalibrateOptions(
         help="The column of a rater's labels; may be repeated, one column per rater. If omitted, "
         "the column that is named as the metric.",
     )
-    scale: str = option(
+    scale: Literal["auto", "binary", "nominal", "ordinal", "continuous"] = option(
         "--scale",
         type=click.Choice(["auto", "binary", "nominal", "ordinal", "continuous"]),
         default="auto",

@@ -28,8 +28,8 @@ from rageval_report.analysis.gates.gate import gate
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.haystack_reports import (
+    HaystackReport,
     OutputFormat,
-    Report,
     aggregated_report,
     comparative_detailed_report,
     detailed_report,
@@ -744,13 +744,13 @@ class RAGPipelineEvaluation:
 
     def aggregated_report(
         self, output_format: OutputFormat = "json", csv_file: str | Path | None = None
-    ) -> Report:
+    ) -> HaystackReport:
         """The means, as ``{"metrics": [...], "score": [...]}``, CSV text or frame."""
         return aggregated_report(self, output_format, csv_file)
 
     def detailed_report(
         self, output_format: OutputFormat = "json", csv_file: str | Path | None = None
-    ) -> Report:
+    ) -> HaystackReport:
         """One row per query, as dict of lists, CSV text or frame."""
         return detailed_report(self, output_format, csv_file)
 
@@ -760,7 +760,7 @@ class RAGPipelineEvaluation:
         keep_columns: Iterable[str] | None = None,
         output_format: OutputFormat = "json",
         csv_file: str | Path | None = None,
-    ) -> Report:
+    ) -> HaystackReport:
         """Two evaluations paired by query id, with their metrics as ``{name}_{metric}``."""
         return comparative_detailed_report(self, other, keep_columns, output_format, csv_file)
 

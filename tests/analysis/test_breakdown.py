@@ -41,7 +41,7 @@ def test_each_failure_is_counted_under_the_first_thing_that_went_wrong(evaluatio
 
 def test_a_query_that_cannot_be_told_is_noted_and_in_no_share(evaluation):
     result = evaluation.breakdown()
-    assert "1 of 9 queries cannot be told" in result.notes[-1]
+    assert "the cause of 1 of 9 queries is unknown" in result.notes[-1]
     assert result.frame["share"].sum() == pytest.approx(1.0)
 
 
@@ -87,12 +87,12 @@ def test_a_cause_that_no_metric_tells_is_printed_as_a_dash_and_noted():
     assert line.split()[-3:] == ["–", "–", "–"]
     assert result.notes == (
         "under-refusal is not measured, as no query is scored on 'hallucinated_answer': such "
-        "queries count under what else went wrong",
+        "queries count under other causes",
     )
 
 
 def test_without_any_metric_of_retrieval_nothing_can_be_told():
-    with pytest.raises(DataError, match="'hit@5' or 'recall@5'"):
+    with pytest.raises(DataError, match="needs the metric hit@5 or recall@5"):
         RAGPipelineEvaluation("a", {"query_id": ["q"], "exact_match": [0]}).breakdown()
 
 

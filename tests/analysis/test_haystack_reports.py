@@ -57,7 +57,7 @@ def test_csv_is_text_and_a_file_on_request(runs, tmp_path):
 
 
 def test_an_unknown_format_or_column_is_named(runs):
-    with pytest.raises(UnknownNameError, match="output format"):
+    with pytest.raises(UnknownNameError, match='output_format must be "json"'):
         runs[0].aggregated_report("xml")
     with pytest.raises(UnknownNameError, match="anwser"):
         runs[0].comparative_detailed_report(runs[1], keep_columns=["anwser"])

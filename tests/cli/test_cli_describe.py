@@ -278,7 +278,7 @@ BAD = {
     "an unknown column of ids": ("report old.csv --query-id qid", "no column is named 'qid'"),
     "threshold p200": ("failures old.csv --metric em --threshold p200", "between 0 and 100"),
     "threshold nan": ("failures old.csv --metric em --threshold nan", "finite number"),
-    "threshold low": ("failures old.csv --metric em --threshold low", 'percentile as "p25"'),
+    "threshold low": ("failures old.csv --metric em --threshold low", 'percentile such as "p25"'),
     "a percentile above 100": ("thresholds old.csv --percentiles 50,101", "between 0 and 100"),
     "percentiles of text": ("thresholds old.csv --percentiles low", "as 10,25,50"),
     "confidence level 95": ("report old.csv --confidence-level 95", "95"),
