@@ -14,7 +14,7 @@ from rageval_report.stats.means.describe import percentiles_of
 from rageval_report.types import FloatArray
 
 
-class MeanSettings(TypedDict, total=False):
+class MeanKeywords(TypedDict, total=False):
     """The keywords that say how means and their intervals are computed; see `summarise`."""
 
     percentiles: Sequence[float]
@@ -24,7 +24,7 @@ class MeanSettings(TypedDict, total=False):
     seed: int
 
 
-class ReportOptions(MeanSettings, total=False):
+class ReportKeywords(MeanKeywords, total=False):
     """The keywords of a report file; see `rageval_report.reports.report_evaluation`."""
 
     title: str | None

@@ -9,7 +9,7 @@ from typing import TypeAlias, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import MeanSettings
+from rageval_report.analysis.arguments import MeanKeywords
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonLike,
     ComparisonPlan,
@@ -52,7 +52,7 @@ def slice_summary(
     evaluation: Scored,
     by: str,
     metrics: str | Iterable[str] | None = None,
-    **settings: Unpack[MeanSettings],
+    **settings: Unpack[MeanKeywords],
 ) -> Result:
     """Describe each metric in each group of queries.
 

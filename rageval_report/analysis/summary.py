@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import (
-    MeanSettings,
+    MeanKeywords,
     check_percentiles,
     choose_metrics,
     mean_limits,
@@ -189,7 +189,7 @@ def evaluation_report(
     correct: Correct | None = None,
     *,
     metrics: str | Iterable[str] | None = None,
-    **settings: Unpack[MeanSettings],
+    **settings: Unpack[MeanKeywords],
 ) -> EvaluationReport:
     """The report of one pipeline: every metric described, and the number of correct queries.
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from rageval_report.analysis.agreement.means import CORRECTED, LABELLED, NAIVE, rare_corrections
 from rageval_report.analysis.agreement.measures import IntervalSettings
-from rageval_report.analysis.agreement.ratings import BoolArray, Ratings
+from rageval_report.analysis.agreement.ratings import Ratings
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import AlignmentError
 from rageval_report.results import Result
@@ -19,7 +19,7 @@ from rageval_report.scores.align import align
 from rageval_report.stats.agreement.prediction_powered import PredictionPowered, ppi_difference
 from rageval_report.stats.base import Interval
 from rageval_report.stats.pairs.paired import paired_interval
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray
 
 _HEADLINE = ("figure", "n", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high")
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, named
@@ -15,9 +14,7 @@ from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.table import id_column_of
-from rageval_report.types import FloatArray
-
-BoolArray = npt.NDArray[np.bool_]
+from rageval_report.types import BoolArray, FloatArray
 
 # Labels by query id: an evaluation, a Series, a frame of raters (of any library), a dict.
 People = Scored | pd.Series | pd.DataFrame | Mapping[str, object] | object

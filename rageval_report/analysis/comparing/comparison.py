@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.arguments import ReportOptions
+from rageval_report.analysis.arguments import ReportKeywords
 from rageval_report.analysis.comparing.metric_comparison import (
     DEFAULT_PLAN,
     ComparisonPlan,
@@ -160,7 +160,7 @@ class Comparison(Result):
         """
         return gate_comparison(self, *rules, correct=correct)
 
-    def report(self, **options: Unpack[ReportOptions]) -> Report:
+    def report(self, **options: Unpack[ReportKeywords]) -> Report:
         """The report file: verdicts, tables, pictures, slices, and every query in one page.
 
         Parameters
@@ -175,7 +175,7 @@ class Comparison(Result):
             Its ``save("report.html")`` writes the page; .md, .tex and .txt files contain the
             tables.
         """
-        check_options("Comparison.report()", options, ReportOptions.__annotations__)
+        check_options("Comparison.report()", options, ReportKeywords.__annotations__)
         return _report_builder()(self, **options)
 
     def plot(

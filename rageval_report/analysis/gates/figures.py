@@ -51,7 +51,7 @@ class GateSettings:
     correct: Correct | None = None
 
 
-class GateOptions(TypedDict, total=False):
+class GateKeywords(TypedDict, total=False):
     """The fields of `GateSettings` as keywords; a file of gates may set them too."""
 
     missing: GateMissing

@@ -19,7 +19,7 @@ from rageval_report.analysis.gates.grammar import Rule, parse_rule
 from rageval_report.analysis.gates.pair_figures import non_inferiority
 from rageval_report.analysis.gates.result import COLUMNS, HEADLINE, GateResult, gate_row
 from rageval_report.analysis.gates.rule_outcomes import Outcome
-from rageval_report.analysis.gates.rule_resolution import GateRequest, Subject, resolve_rule
+from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject, resolve_rule
 from rageval_report.errors import DataError, check_choice
 from rageval_report.scores import Correct, Scored
 from rageval_report.stats import adjust_pvalues
@@ -178,11 +178,11 @@ def _evaluate_rules(subjects: Sequence[Subject], rules: Sequence[str | Rule]) ->
     return _adjust_claims([_evaluate(subject, request) for subject, request in requests])
 
 
-def _evaluate(subject: Subject, request: GateRequest) -> Outcome:
+def _evaluate(subject: Subject, request: RuleRequest) -> Outcome:
     return Outcome(request, subject, subject.measure(request), _test_claim(subject, request))
 
 
-def _test_claim(subject: Subject, request: GateRequest) -> EquivalenceResult | None:
+def _test_claim(subject: Subject, request: RuleRequest) -> EquivalenceResult | None:
     if not request.is_claim or request.metric is None:
         return None
     pair = subject.pair(request.metric)

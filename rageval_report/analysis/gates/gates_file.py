@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import cast
 
 from rageval_report._registry import load
-from rageval_report.analysis.gates.figures import GATE_MISSING, GateOptions
+from rageval_report.analysis.gates.figures import GATE_MISSING, GateKeywords
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
 from rageval_report.errors import ReaderError, UnknownNameError
 
@@ -39,12 +39,12 @@ class Gates:
     ----------
     rules : tuple of Rule
         The parsed rules, each with its place in the file.
-    settings : GateOptions
+    settings : GateKeywords
         The other arguments of `rageval_report.analysis.gates.gate.gate`.
     """
 
     rules: tuple[Rule, ...]
-    settings: GateOptions = field(default_factory=GateOptions)
+    settings: GateKeywords = field(default_factory=GateKeywords)
 
 
 def read_gates(path: str | Path) -> Gates:
@@ -90,7 +90,7 @@ def read_gates(path: str | Path) -> Gates:
     settings = {str(key): value for key, value in document.items() if key != "rules"}
     return Gates(
         _parse_rules(document.get("rules"), text, path),
-        cast("GateOptions", settings),  # `_check_key` has checked the names and the types
+        cast("GateKeywords", settings),  # `_check_key` has checked the names and the types
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rageval_report.analysis.gates.figures import Measurement
-from rageval_report.analysis.gates.rule_resolution import GateRequest, Subject
+from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject
 from rageval_report.analysis.sentence_parts import number, pvalue_text
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
@@ -23,7 +23,7 @@ class Outcome:
 
     Parameters
     ----------
-    request : GateRequest
+    request : RuleRequest
         What the rule asks for.
     subject : Subject
         The pipeline.
@@ -37,7 +37,7 @@ class Outcome:
         The number of claims.
     """
 
-    request: GateRequest
+    request: RuleRequest
     subject: Subject
     measurement: Measurement
     test: EquivalenceResult | None = None

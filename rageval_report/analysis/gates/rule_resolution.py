@@ -66,7 +66,7 @@ class Subject:
         twin = next(theirs for ours, theirs in self.pairing.metrics if ours.name == metric.name)
         return ComparedPair(self.comparison, self.pairing, metric, twin)
 
-    def measure(self, request: GateRequest) -> Measurement:
+    def measure(self, request: RuleRequest) -> Measurement:
         """The value that a rule asks for."""
         figure, metric = request.figure, request.metric
         if metric is None:
@@ -80,7 +80,7 @@ class Subject:
 
 
 @dataclass(frozen=True, eq=False)
-class GateRequest:
+class RuleRequest:
     """What a rule asks of one pipeline.
 
     Parameters
@@ -130,7 +130,7 @@ class GateRequest:
         return self.figure.value_range(self.metric if self.metric is not None else Metric("run"))
 
 
-def resolve_rule(rule: Rule, subject: Subject) -> GateRequest:
+def resolve_rule(rule: Rule, subject: Subject) -> RuleRequest:
     """The request that a rule is for one pipeline.
 
     Raises
@@ -145,7 +145,7 @@ def resolve_rule(rule: Rule, subject: Subject) -> GateRequest:
     return request
 
 
-def _resolve_call(rule: Rule, call: Call, subject: Subject) -> GateRequest:
+def _resolve_call(rule: Rule, call: Call, subject: Subject) -> RuleRequest:
     name = call.figure.text.lower()
     if name in LIMITS:
         return _resolve_limit(rule, call, subject, name)
@@ -154,17 +154,17 @@ def _resolve_call(rule: Rule, call: Call, subject: Subject) -> GateRequest:
     number_words = {key: word for key, word in words.items() if key != "metric"}
     numbers = {key: rule.number(word) for key, word in number_words.items()}
     if "metric" not in words:
-        return GateRequest(rule, name, figure, None, numbers)
+        return RuleRequest(rule, name, figure, None, numbers)
     metric = _find_metric(rule, words["metric"], subject.metrics(figure))
     for word in number_words.values():
         _check_percentage(rule, word.text, word.place, metric.bounds, metric.name)
     if "threshold" in words:
         _check_cut(rule, words["threshold"].place, numbers["threshold"], metric)
-    request = GateRequest(rule, name, figure, metric, numbers)
+    request = RuleRequest(rule, name, figure, metric, numbers)
     return _with_margin(request, words, subject) if name == NO_REGRESSION else request
 
 
-def _resolve_limit(rule: Rule, call: Call, subject: Subject, limit: str) -> GateRequest:
+def _resolve_limit(rule: Rule, call: Call, subject: Subject, limit: str) -> RuleRequest:
     """The end of an interval: of a figure, or of the mean if only a metric is named."""
     arguments = call.arguments or ()
     if len(arguments) == 1 and isinstance(arguments[0].value, Call):
@@ -175,7 +175,7 @@ def _resolve_limit(rule: Rule, call: Call, subject: Subject, limit: str) -> Gate
         return replace(request, limit=limit)
     words = _bind_arguments(rule, call, ("metric",))
     metric = _find_metric(rule, words["metric"], subject.run.evaluation.metrics)
-    return GateRequest(rule, "mean", FIGURES["mean"], metric, limit=limit)
+    return RuleRequest(rule, "mean", FIGURES["mean"], metric, limit=limit)
 
 
 def _find_figure(rule: Rule, call: Call, subject: Subject) -> GateFigure:
@@ -264,7 +264,7 @@ def _plain_word(rule: Rule, argument: Argument) -> Word:
 # -- rules that can be read but make no sense
 
 
-def _with_margin(request: GateRequest, words: Mapping[str, Word], subject: Subject) -> GateRequest:
+def _with_margin(request: RuleRequest, words: Mapping[str, Word], subject: Subject) -> RuleRequest:
     """The margin of the rule, or else that of the comparison; positive, and not the whole range."""
     rule, comparison = request.rule, subject.comparison
     if comparison is None or request.metric is None:  # `_find_figure` has refused that already
@@ -289,7 +289,7 @@ def _with_margin(request: GateRequest, words: Mapping[str, Word], subject: Subje
     return request
 
 
-def _check_clusters(request: GateRequest, comparison: ComparisonLike) -> None:
+def _check_clusters(request: RuleRequest, comparison: ComparisonLike) -> None:
     if "clusters" not in comparison.settings or request.metric is None:
         return
     better = request.metric.greater_is_better
@@ -301,7 +301,7 @@ def _check_clusters(request: GateRequest, comparison: ComparisonLike) -> None:
     )
 
 
-def _check_operator(request: GateRequest) -> None:
+def _check_operator(request: RuleRequest) -> None:
     rule = request.rule
     if request.is_claim and rule.operator:
         rule.refuse(f"{request.name} is complete without an operator", rule.operator_place)
@@ -311,7 +311,7 @@ def _check_operator(request: GateRequest) -> None:
         )
 
 
-def _check_threshold(request: GateRequest) -> None:
+def _check_threshold(request: RuleRequest) -> None:
     """A threshold outside the possible values: such a rule never fails, or never holds."""
     rule, value_range = request.rule, request.value_range
     if request.is_claim:
@@ -351,14 +351,14 @@ def _percent_hint(number: float, value_range: ValueRange) -> str:
     return f"Did you mean {number:g}%?" if value_range[1] <= 1 < number <= 100 else ""
 
 
-def _difference_hint(request: GateRequest) -> str:
+def _difference_hint(request: RuleRequest) -> str:
     is_mean_limit = request.limit and request.name == "mean"
     if is_mean_limit and request.rule.threshold < 0 and request.metric:
         return f"For a difference, write {request.limit}(difference({request.metric.name}))."
     return ""
 
 
-def _bounds_hint(request: GateRequest) -> str:
+def _bounds_hint(request: RuleRequest) -> str:
     if request.metric is None or request.figure.queries != "scores":
         return ""
     bounds = f"metrics={{{request.metric.name!r}: {{'bounds': (low, high)}}}}"

@@ -21,7 +21,7 @@ from rageval_report.scores import Catalogue, Metric, normalise_name, resolver
 from rageval_report.stats.resampled import STATISTICS
 from rageval_report.types import FloatArray
 
-Statistic = Literal["mean", "median"]
+ObjectiveStatistic = Literal["mean", "median"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Objective:
 
     metrics: tuple[str, ...] | str
     group: str = ""
-    statistic: Statistic = "mean"
+    statistic: ObjectiveStatistic = "mean"
     worst: float | None = None
     best: float | None = None
 
@@ -116,7 +116,7 @@ class ObjectivePart:
     """
 
     block: ScoreBlock
-    statistic: Statistic
+    statistic: ObjectiveStatistic
     worst: float | None
     best: float | None
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import click
 
-from rageval_report.analysis.ranking.objectives import Objective, Statistic
+from rageval_report.analysis.ranking.objectives import Objective, ObjectiveStatistic
 from rageval_report.cli.eval.config_lines import line_of
 from rageval_report.cli.eval.default_metrics import MetricGroups
 from rageval_report.cli.eval.eval import EvalOptions
@@ -183,7 +183,7 @@ def _objective(name: str, value: object) -> object:
     return Objective(
         metrics=section.metrics,
         group=section.group,
-        statistic=cast("Statistic", section.statistic),
+        statistic=cast("ObjectiveStatistic", section.statistic),
         worst=section.worst,
         best=section.best,
     )
