@@ -44,7 +44,7 @@ _NARROW = 6.0
 _INCHES_PER_ROW = 0.26
 _LETTERS = 15.0  # of small text, in an inch
 _MOST_WITH_SHARES = 4
-_DARK = 0.62
+_DARK = 0.62  # on cells with a larger share, white digits are easier to read than black ones
 _SAME = LinearSegmentedColormap.from_list("rageval_report_same", ["#F3F3F3", BLUE])
 _OTHER = LinearSegmentedColormap.from_list("rageval_report_other", ["#F3F3F3", VERMILLION])
 # Standard deviations: 19 of 20 differences lie within, if they are normal (Bland and Altman 1986).

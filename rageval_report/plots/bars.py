@@ -72,4 +72,5 @@ def _bars_of_levels(
 
 
 def _n_bins(n: int) -> int:
+    # Round numbers, so that the edges of scores between 0 and 1 are at 0.1, 0.05 or 0.025.
     return 10 if n < 50 else 20 if n < 1000 else 40

@@ -45,7 +45,7 @@ from rageval_report.plots.subjects import (
 from rageval_report.scores import Metric
 from rageval_report.types import FloatArray
 
-_MOST_RUG = 1000
+_MOST_RUG = 1000  # ticks of more queries would merge into a bar
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
 # The height of one line of labels above the bars, as a share of the tallest bar.
 _LINE = 0.085

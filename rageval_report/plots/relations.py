@@ -58,6 +58,7 @@ _LARGEST_DOT, _SMALLEST_DOT, _ALL_DOTS = 600.0, 8.0, 15_000.0
 # If there are fewer places than this share of the queries, dots would hide each other.
 _SHARED = 0.8
 _TIED = 1e-12
+_DARK = 0.65  # on cells of stronger correlations, white digits are easier to read than black ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,7 +321,7 @@ def _draw_cells(ax: Axes, values: FloatArray, style: ArtistOptions) -> None:
         for column in range(row + 1):
             value = shown[row, column]
             text = f"{round(value, 2) + 0.0:.2f}".replace("-", "−") if np.isfinite(value) else "–"
-            dark = np.isfinite(value) and abs(value) > 0.65
+            dark = np.isfinite(value) and abs(value) > _DARK
             ax.text(
                 column + 0.5,
                 row + 0.5,

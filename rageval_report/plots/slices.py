@@ -42,7 +42,7 @@ from rageval_report.plots.subjects import (
 from rageval_report.results import Result
 from rageval_report.scores import Metric
 
-_MOST_GROUPS = 30
+_MOST_GROUPS = 30  # more rows would not be readable
 
 
 @dataclass(frozen=True, eq=False)

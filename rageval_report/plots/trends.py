@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Unpack
+from typing import Any, Protocol, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -47,13 +47,33 @@ _LONGEST_NAME, _NAMES_AN_INCH = 18, 3.2
 # Up to this many runs have bars for intervals, and lines are shifted a little from each other; more
 # runs have bands, if there are few lines, because bands of many lines would hide each other.
 _MOST_BARS, _MOST_BANDS, _SHIFT = 12, 3, 0.09
-_MANY_RUNS = 25
+_MANY_RUNS = 25  # from here on, marks are smaller
 _BREAK_LETTERS = 40
 _MOST_NAMED = 5
 
 
+class DrawnHistory(Protocol):
+    """Dated runs and the trends of their metrics."""
+
+    @property
+    def title(self) -> str:
+        """The title."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per metric and run."""
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """The settings that produced the numbers."""
+
+    @property
+    def runs(self) -> Sequence[Any]:
+        """The runs, the oldest first; each has a name."""
+
+
 def trends(
-    subject: Result,
+    subject: DrawnHistory,
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
@@ -82,7 +102,8 @@ def trends(
     ring marks the first run with a regression against the baseline. If one metric is drawn, the
     dotted line is the mean of the baseline.
     """
-    frame = _frame_of(subject)
+    history = history_of(subject)
+    frame = history.frame
     known = metrics_of_frame(frame)
     requested = select_metrics(known, metrics)
     drawn, left_out = of_one_scale(requested, named=metrics is not None)
@@ -90,13 +111,13 @@ def trends(
     if more and metrics is not None:
         raise DataError(f"{len(drawn)} lines cannot be distinguished; choose up to {len(HUES)}")
     drawn = drawn[: len(HUES)]
-    names = [run.name for run in subject.runs]  # type: ignore[attr-defined]
+    names = [run.name for run in history.runs]
     axes = axes_for(ax, _width_of(len(names), len(drawn)), 4.4)
     as_bars = len(names) <= _MOST_BARS
     for number, metric in enumerate(drawn):
-        mine = frame[(frame["metric"] == metric.name) & frame["mean"].notna()]
+        rows = frame[(frame["metric"] == metric.name) & frame["mean"].notna()]
         shift = _SHIFT * (number - (len(drawn) - 1) / 2) if as_bars else 0.0
-        stretches = _stretches(mine, shift)
+        stretches = _stretches(rows, shift)
         if as_bars or len(drawn) <= _MOST_BANDS:
             _draw_intervals(axes, stretches, HUES[number], as_bars=as_bars)
         size = 3 if len(names) > _MANY_RUNS else 5
@@ -104,43 +125,50 @@ def trends(
     if not axes.has_data():
         raise DataError("nothing to draw: no query of these runs is scored")
     shown = frame[frame["metric"].isin([metric.name for metric in drawn])]
-    _draw_baseline(axes, shown, str(subject.settings["baseline"]))
+    _draw_baseline(axes, shown, str(history.settings["baseline"]))
     _label_axes(axes, names, drawn, shown)
     _mark_breaks(axes, shown)
     note_below(
         axes,
-        _interval_note(len(names), len(drawn), level_text(subject.settings)),
-        _regression_note(shown, subject),
-        _undrawn_note(frame, drawn, str(subject.settings["baseline"])),
+        _interval_note(len(names), len(drawn), level_text(history.settings)),
+        _regression_note(shown, history),
+        _undrawn_note(frame, drawn, str(history.settings["baseline"])),
         direction_note(drawn) if len(drawn) > 1 else "",
         left_out_note(more, f"more than {len(HUES)} lines"),
         left_out_note(left_out),
     )
     head = f"{drawn[0].title} — " if len(drawn) == 1 else ""
-    tidy(axes, f"{head}{subject.title}", grid="y")
+    tidy(axes, f"{head}{history.title}", grid="y")
     return axes
 
 
-def _frame_of(subject: object) -> pd.DataFrame:
+def history_of(subject: object) -> DrawnHistory:
+    """The subject, if it is a history.
+
+    Raises
+    ------
+    DataError
+        If it is something else.
+    """
     if not (
         isinstance(subject, Result) and hasattr(subject, "runs") and "segment" in subject.frame
     ):
         raise DataError(
             f"this plot draws a history: history('runs/'); got {type(subject).__name__}"
         )
-    return subject.frame
+    return cast("DrawnHistory", subject)
 
 
 def _width_of(n_runs: int, n_lines: int) -> float:
     return float(np.clip(5.5 + 0.09 * n_runs, 6.4, 11.0)) + (2.0 if n_lines > 1 else 0.0)
 
 
-def _stretches(mine: pd.DataFrame, shift: float) -> list[pd.DataFrame]:
+def _stretches(rows: pd.DataFrame, shift: float) -> list[pd.DataFrame]:
     """The rows of a line, split where runs are not comparable or lack the metric."""
-    place, segment = mine["place"].to_numpy(), mine["segment"].to_numpy()
+    place, segment = rows["place"].to_numpy(), rows["segment"].to_numpy()
     breaks = 1 + np.flatnonzero((np.diff(place) > 1) | (np.diff(segment) > 0))
-    ends = [0, *breaks.tolist(), len(mine)]
-    moved = mine.assign(place=place + shift)
+    ends = [0, *breaks.tolist(), len(rows)]
+    moved = rows.assign(place=place + shift)
     return [moved.iloc[start:stop] for start, stop in pairwise(ends) if stop > start]
 
 
@@ -251,12 +279,12 @@ def _interval_note(n_runs: int, n_lines: int, level: str) -> str:
     return f"Bands: {level} of the mean." if n_lines <= _MOST_BANDS else ""
 
 
-def _regression_note(shown: pd.DataFrame, subject: Result) -> str:
-    baseline = shorten_label(str(subject.settings["baseline"]))
+def _regression_note(shown: pd.DataFrame, history: DrawnHistory) -> str:
+    baseline = shorten_label(str(history.settings["baseline"]))
     key = "Star and dotted line: the baseline." if len(set(shown["metric"])) == 1 else ""
     if shown["first_regression"].any():
         return f"{key} Ring: the first run with a regression against {baseline}.".strip()
-    if len(subject.runs) > 1:  # type: ignore[attr-defined]
+    if len(history.runs) > 1:
         return f"{key} No run shows a regression against {baseline} on these metrics.".strip()
     return key
 
