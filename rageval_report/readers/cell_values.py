@@ -63,7 +63,7 @@ def number_or_none(value: object, *, with_booleans: bool = False) -> float | Non
     value : object
         A cell, or a value of a JSON document.
     with_booleans : bool
-        Whether True counts as 1 and False as 0; they are no numbers otherwise.
+        Whether True counts as 1 and False as 0; otherwise they are not numbers.
 
     Examples
     --------

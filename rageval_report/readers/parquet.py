@@ -60,23 +60,29 @@ def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
     """The columns; a large file is read one row group at a time, to show the progress."""
     if source.size < LARGE:
         return pd.read_parquet(source.path_or_buffer(), columns=columns, engine="pyarrow")
-    file = load("pyarrow.parquet").ParquetFile(source.path_or_buffer(), pre_buffer=False)
+    file = _pyarrow().parquet.ParquetFile(source.path_or_buffer(), pre_buffer=False)
     groups = tqdm(
         range(file.num_row_groups), desc="groups of rows", leave=False, delay=2, disable=None
     )
     parts = [file.read_row_group(group, columns, use_pandas_metadata=True) for group in groups]
     if not parts:
         return pd.read_parquet(source.path_or_buffer(), columns=columns, engine="pyarrow")
-    table = load("pyarrow").concat_tables(parts)
+    table = _pyarrow().concat_tables(parts)
     parts.clear()
     # The table gives up each column as it is converted, so that no column is in memory twice.
     frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True)
     return frame
 
 
+def _pyarrow() -> Any:
+    """The library with its Parquet module, which has no types."""
+    load("pyarrow.parquet")
+    return load("pyarrow")
+
+
 def _schema(source: Source) -> Any:
     try:
-        return load("pyarrow.parquet").read_schema(source.path_or_buffer())
+        return _pyarrow().parquet.read_schema(source.path_or_buffer())
     except _errors_of_damage() as exc:
         raise source.error(
             f"this Parquet file cannot be opened; is it cut? Copy it again ({_first_line(exc)})"
@@ -89,7 +95,7 @@ def _header(source: Source) -> list[str]:
 
 def _errors_of_damage() -> tuple[type[Exception], ...]:
     """The exceptions that pyarrow raises for damaged files."""
-    return (load("pyarrow").ArrowException, OSError, ValueError, KeyError, TypeError)
+    return (_pyarrow().ArrowException, OSError, ValueError, KeyError, TypeError)
 
 
 def _first_line(exc: BaseException) -> str:
@@ -98,7 +104,7 @@ def _first_line(exc: BaseException) -> str:
 
 def _convert_decimals(frame: pd.DataFrame, schema: Any) -> pd.DataFrame:
     """The frame with floats in place of decimals, which databases write for 0.5."""
-    arrow = load("pyarrow")
+    arrow = _pyarrow()
     decimals = [
         name
         for name in frame.columns

@@ -50,17 +50,10 @@ def read_braintrust(source: Source) -> list[ScoreFile]:
     Trials of one input become one row. If a scorer failed, the row has no score and its metadata
     has the error; if a scorer returned None, it skipped the case.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
     Raises
     ------
     ReaderError
         If the file is broken, or contains no record.
-    ShapeError
-        If a field has another shape than Braintrust writes.
     """
     rows, notes = _roots(read_rows(source, "results"))
     judged = _judge_rows(rows)

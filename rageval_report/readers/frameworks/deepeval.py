@@ -88,17 +88,10 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
     an error is a failed score with the error as its reason. The direction of a metric follows from
     the scores that passed their thresholds. ``verboseLogs`` are left out.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
     Raises
     ------
     ReaderError
         If the file contains no test case.
-    ShapeError
-        If a part of it has another shape.
 
     Examples
     --------

@@ -70,21 +70,10 @@ def read_haystack(
     the question identifies the query. A score that is NaN or blank has failed. An aggregated report
     has no scores of queries and is refused.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    columns : iterable of str, optional
-        The columns of a table to read besides the ids.
-    query_id : str, optional
-        The column of ids.
-
     Raises
     ------
     ReaderError
         If the file is not such a report, or contains only means.
-    ShapeError
-        If a part of a dumped result has another shape.
 
     Examples
     --------

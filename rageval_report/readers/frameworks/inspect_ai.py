@@ -53,19 +53,12 @@ def read_inspect_ai(source: Source) -> list[ScoreFile]:
     ended in an error, is unscored with its reason. Without samples, the scores are read from the
     log's own reductions over epochs.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
     Raises
     ------
     ReaderError
         If the file is not a log of Inspect, is damaged, or contains no score of a sample.
     MissingDependencyError
         If the members are compressed with zstd, and no package that reads it is installed.
-    ShapeError
-        If a part of the log has another shape than Inspect writes.
     """
     if is_archive(source):
         return [_read_log(source, *_parts_of_archive(source))]

@@ -33,8 +33,6 @@ def read_frame(source: Source) -> list[ScoreFile]:
     ------
     ReaderError
         If it is a frame of evaluations, which has only aggregates, or has no score.
-    ShapeError
-        If a cell has another shape than Inspect writes.
     """
     if not set(header_of(source)) >= _SAMPLES:
         raise source.error(

@@ -51,17 +51,10 @@ def read_inspector_raget(source: Source) -> list[ScoreFile]:
     judgement of each annotator, and ``<metric>_reason`` their text about it. Scales and directions
     are those that the file declares.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
     Raises
     ------
     ReaderError
         If one of the tables is missing.
-    ShapeError
-        If a part of it has another shape.
     """
     document = source.document
     if not _recognise(source):

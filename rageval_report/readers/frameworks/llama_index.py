@@ -55,11 +55,6 @@ def read_llama_index(source: Source) -> list[ScoreFile]:
     A frame names the pipeline in its column ``rag`` and has one metric without a name. Lists of
     results are one pipeline, with one metric per evaluator if they are grouped by evaluators.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
     Raises
     ------
     ReaderError

@@ -67,13 +67,6 @@ def read_mlflow(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     ``/rationale`` and ``/error_message``. Ids are a tag or an input that is named like one, or the
     client's request id; never the trace's id, which is new in each run.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    frame : DataFrame
-        The table in it.
-
     Raises
     ------
     ReaderError

@@ -57,13 +57,6 @@ def read_openai_evals(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     ``metrics``. A query is a sample. A sample without a score has failed, with the error that was
     recorded; several scores of a sample are averaged.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    frame : DataFrame
-        The table in it.
-
     Raises
     ------
     ShapeError

@@ -48,8 +48,6 @@ def read_opik(source: Source) -> list[ScoreFile]:
     ------
     ReaderError
         If the file is broken, or contains no test result.
-    ShapeError
-        If a field has another shape than Opik writes.
     """
     rows = read_rows(source, _RESULTS)
     if not all({"test_case", "score_results"} <= set(row) for row in rows):

@@ -63,17 +63,6 @@ def read_phoenix(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     examples with annotations, several runs of a repeated example; annotation frames have one row
     per annotation of a span.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    frame : DataFrame
-        The table in it.
-
-    Raises
-    ------
-    ShapeError
-        If a cell has another shape than Phoenix writes.
     """
     cells = parse_columns(frame)
     if set(cells) >= _RUN:

@@ -59,11 +59,6 @@ def read_promptfoo(source: Source) -> list[ScoreFile]:
     column ``error``: promptfoo itself gives them a score of 0. A metric whose grader failed is
     unscored as well, with the reason.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
     Raises
     ------
     ReaderError

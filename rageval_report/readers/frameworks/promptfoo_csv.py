@@ -80,11 +80,6 @@ def read_promptfoo_csv(source: Source) -> list[ScoreFile]:
     The CSV rounds scores to two places. It writes 0 if a grader failed; if the grader's reason says
     so, the score of the row is unscored here.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
     Raises
     ------
     ReaderError

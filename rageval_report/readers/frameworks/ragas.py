@@ -74,15 +74,6 @@ def read_ragas(
     Ragas writes it without a reason if a metric raised an error or could not use its judge's
     answer. A cell with a whole ``MetricResult`` gives a score and its reason.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    columns : iterable of str, optional
-        The columns to read besides the ids.
-    query_id : str, optional
-        The column of ids.
-
     Raises
     ------
     ReaderError

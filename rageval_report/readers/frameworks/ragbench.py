@@ -47,17 +47,10 @@ def read_ragbench(source: Source) -> list[ScoreFile]:
     The texts come from the samples, if they are in the same folder. Earlier versions keep scores
     without the questions' ids: the ids are then positions in the run, and pair with no other run.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
     Raises
     ------
     ReaderError
         If the run has only means.
-    ShapeError
-        If a part of it has another shape.
     """
     document = check_object(source.document, "the document")
     if _is_samples(document):

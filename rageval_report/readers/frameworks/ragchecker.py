@@ -96,17 +96,10 @@ def read_ragchecker(source: Source) -> list[ScoreFile]:
     If there is nothing to score, RAGChecker writes 0; here such a score is not applicable. The
     metrics of the whole file, in percent, are left out.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
     Raises
     ------
     ReaderError
         If the file contains no metrics: it is the input, or was not evaluated yet.
-    ShapeError
-        If a part of it has another shape.
     """
     rows = check_records(check_object(source.document, "the document").get("results"), "results")
     if not rows:

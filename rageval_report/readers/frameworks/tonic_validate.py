@@ -128,21 +128,10 @@ def read_tonic_validate(
 
     The question's text identifies the query. A score that is null has failed.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    columns : iterable of str, optional
-        The columns of a table to read besides the questions.
-    query_id : str, optional
-        The column of ids of a table.
-
     Raises
     ------
     ReaderError
         If the file is not a run.
-    ShapeError
-        If a row has another shape.
     """
     rows = _rows_of(source.document_or_none())
     if rows:

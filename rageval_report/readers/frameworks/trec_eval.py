@@ -83,11 +83,6 @@ def _first_lines(source: Source) -> list[str]:
 def read_trec_eval(source: Source) -> list[ScoreFile]:
     r"""Read the output of ``trec_eval -q``: a measure, a query and a value per line.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
     Raises
     ------
     ReaderError
@@ -188,11 +183,6 @@ def _is_number(value: object) -> bool:
 def read_pytrec_eval(source: Source) -> list[ScoreFile]:
     """Read the result of pytrec_eval's evaluator as JSON: ``{query: {measure: value}}``.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-
     Raises
     ------
     ReaderError
@@ -285,11 +275,6 @@ def _mark_of_json_rankings(source: Source) -> float:
 
 def read_rankings(source: Source) -> list[ScoreFile]:
     """Raise an error that says what to do with rankings and judgments.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
 
     Raises
     ------

@@ -75,15 +75,6 @@ def read_trulens(
     among proportions means that TruLens could not read the judge's answer. Traces are left out,
     and so are the calls of metrics except for the judges' explanations.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    columns : iterable of str, optional
-        The columns to read besides the ids.
-    query_id : str, optional
-        The column of ids.
-
     Raises
     ------
     ReaderError
