@@ -98,6 +98,9 @@ class ScoreFile:
 class Reader:
     """How files of one format are recognised and read.
 
+    An error inside a reader of another package is reported with the name of that reader and of its
+    distribution or module.
+
     Parameters
     ----------
     name : str

@@ -141,6 +141,7 @@ def _parse_object(cell: object) -> object:
     if not isinstance(cell, str) or len(cell) > _LONGEST:
         return none_if_nan(cell)
     text = replace_lone_surrogates(cell.strip())[0]
+    # Only objects and lists: a text "5" or "null" in a column of texts is a text.
     if (text[:1], text[-1:]) not in (("{", "}"), ("[", "]")):
         return cell
     try:

@@ -84,6 +84,7 @@ def _mark(source: Source, delimiters: Iterable[str]) -> float:
     if not best:
         return 0.0
     agreement = _fit(source.sample, best[0]).agreement
+    # From 0.7 to 0.9 for a table, so that a framework's own reader (0.92 and more) goes first.
     return 0.5 + 0.4 * agreement if agreement >= 0.5 else 0.3
 
 

@@ -56,15 +56,6 @@ def read_json(
 ) -> list[ScoreFile]:
     """Read a table from one JSON document.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    columns : iterable of str, optional
-        The columns to read besides the ids.
-    query_id : str, optional
-        The column of ids.
-
     Raises
     ------
     ReaderError

@@ -24,6 +24,7 @@ def _recognise(source: Source) -> float:
         return 0.0
     record = _parse_or_none(first[1])
     if second is None:
+        # One line is a table of one row, or any other JSON document.
         return 0.6 if _is_single_record(record) else 0.2
     return 0.8 if record is not None or second[1].lstrip().startswith("{") else 0.2
 
@@ -46,15 +47,6 @@ def read_jsonl(
     source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
 ) -> list[ScoreFile]:
     """Read a table with one JSON object per line.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    columns : iterable of str, optional
-        The columns to read besides the ids.
-    query_id : str, optional
-        The column of ids.
 
     Raises
     ------

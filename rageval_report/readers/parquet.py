@@ -30,15 +30,6 @@ def read_parquet(
 ) -> list[ScoreFile]:
     """Read a Parquet file; only the requested columns are read from disk.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    columns : iterable of str, optional
-        The columns to read besides the ids.
-    query_id : str, optional
-        The column of ids.
-
     Raises
     ------
     ReaderError

@@ -58,6 +58,7 @@ def columns_of(records: Iterable[Mapping[str, Any]]) -> CellsByColumn:
     >>> columns_of([{"a": 1}, {"b": 2}])
     {'a': [1, None], 'b': [None, 2]}
     """
+    # Missing keys are filled only if the record lacks one, so that uniform records cost one pass.
     columns: CellsByColumn = {}
     for n_before, record in enumerate(records):
         for key, value in record.items():

@@ -26,6 +26,7 @@ from rageval_report.readers.parquet import PARQUET
 # The readers of plain tables: those with a `header`.
 CONTAINERS: tuple[Reader, ...] = (CSV, TSV, JSON, JSONL, PARQUET, EXCEL)
 
+# Every dialect looks at the same header, so it is read once per file.
 _HEADERS: WeakKeyDictionary[Source, tuple[str, ...]] = WeakKeyDictionary()
 
 

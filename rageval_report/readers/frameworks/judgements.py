@@ -65,6 +65,7 @@ def judgement_columns(
             _with_error(row.get(name, Judgement()), error)
             for row, error in zip(all_rows, row_errors, strict=True)
         ]
+        # A number beside a failure is not a score: some frameworks write 0 if a judge failed.
         scores = [None if judgement.is_failed else judgement.score for judgement in judgements]
         read = read_cells(scores)
         if any(state == SCORED for state in read.states):

@@ -62,7 +62,6 @@ def read_phoenix(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     Evaluated frames have ``<metric>_score`` objects with their direction; experiments have runs of
     examples with annotations, several runs of a repeated example; annotation frames have one row
     per annotation of a span.
-
     """
     cells = parse_columns(frame)
     if set(cells) >= _RUN:

@@ -211,13 +211,17 @@ def _reasons(row: JsonObject) -> dict[str, str]:
 
 def _scores(row: JsonObject) -> dict[str, float | None]:
     """The metrics of a row; all are unscored if the row ended in an error."""
-    scores = {ours: _number(row.get(theirs)) for theirs, ours in _MEASURES.items()}
+    scores = {
+        ours: number_or_none(row.get(theirs), with_booleans=True)
+        for theirs, ours in _MEASURES.items()
+    }
     usage = check_object(_response(row).get("tokenUsage"), "response.tokenUsage")
     for theirs, ours in _TOKENS.items():
-        scores[ours] = _number(usage.get(theirs)) or None  # providers that do not count write 0
+        # Providers that do not count their tokens write 0.
+        scores[ours] = number_or_none(usage.get(theirs)) or None
     for part in (row, *_components(_grading_result(row))):
         for name, value in _named_scores(part).items():
-            scores.setdefault(name, _number(value))
+            scores.setdefault(name, number_or_none(value, with_booleans=True))
     if _is_error(row):
         return dict.fromkeys(scores)
     failed = _failures(row)
@@ -263,10 +267,6 @@ def _failures(row: JsonObject) -> dict[str, str]:
     failed = _failed_graders(row)
     whole = "; ".join(dict.fromkeys(failed.values()))
     return {**failed, "score": whole, "passed": whole} if failed else {}
-
-
-def _number(value: object) -> float | None:
-    return number_or_none(value, with_booleans=True)
 
 
 PROMPTFOO = Reader(
