@@ -101,7 +101,8 @@ def verdict_without_judging(rubric: Rubric, record: JudgedRecord) -> Verdict | N
     if _ANSWER in missing:
         return Verdict(math.nan, "there is no answer", MISSING)
     # Without a reference or contexts there is nothing to compare the answer with.
-    return Verdict(math.nan, f"there is no {' and no '.join(missing)}", NOT_APPLICABLE)
+    verb = "are" if missing[0] == "contexts" else "is"
+    return Verdict(math.nan, f"there {verb} no {' and no '.join(missing)}", NOT_APPLICABLE)
 
 
 def is_blank(field: str, value: object) -> bool:

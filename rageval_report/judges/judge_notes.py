@@ -10,9 +10,9 @@ import pandas as pd
 from rageval_report.errors import JudgeError
 from rageval_report.judges.chats.base import Chat
 from rageval_report.judges.chats.families import family_of
+from rageval_report.judges.judge_jobs import INTERRUPTED
 from rageval_report.judges.sessions import JudgeSession
 from rageval_report.judges.spending import Usage
-from rageval_report.judges.worker_threads import INTERRUPTED
 
 _MODEL = "model"
 

@@ -18,6 +18,7 @@ from rageval_report.judges.applying import (
     is_blank,
     verdict_without_judging,
 )
+from rageval_report.judges.judge_jobs import INTERRUPTED, Progress, run_jobs
 from rageval_report.judges.judge_notes import (
     family_note,
     judge_settings,
@@ -38,7 +39,6 @@ from rageval_report.judges.sessions import (
     open_session,
 )
 from rageval_report.judges.spending import Usage, usage_rows
-from rageval_report.judges.worker_threads import INTERRUPTED, Progress, run_jobs
 from rageval_report.records import record_table
 from rageval_report.records.cells import is_missing
 from rageval_report.scores import Metric

@@ -11,6 +11,7 @@ import pandas as pd
 
 from rageval_report.errors import AlignmentError, DataError, named
 from rageval_report.judges.applying import check_fields, verdict_without_judging
+from rageval_report.judges.judge_jobs import INTERRUPTED, Progress, run_jobs
 from rageval_report.judges.judge_notes import (
     family_note,
     judge_settings,
@@ -34,7 +35,6 @@ from rageval_report.judges.sessions import (
     open_session,
 )
 from rageval_report.judges.spending import usage_rows
-from rageval_report.judges.worker_threads import INTERRUPTED, Progress, run_jobs
 from rageval_report.records import record_table
 from rageval_report.scores.states import FAILED, MISSING, SCORED
 

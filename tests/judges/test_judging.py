@@ -136,7 +136,7 @@ def test_nothing_retrieved_is_nothing_to_be_faithful_to(rows):
     rows[0]["contexts"] = []
     score, state, reason = one(rows, "faithfulness")
     assert math.isnan(score)
-    assert (state, reason) == ("not applicable", "there is no contexts")
+    assert (state, reason) == ("not applicable", "there are no contexts")
 
 
 def test_an_empty_answer_is_judged(rows):

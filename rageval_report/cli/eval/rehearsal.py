@@ -13,7 +13,7 @@ from rageval_report.cli.eval.default_metrics import JUDGED
 from rageval_report.cli.eval.eval_queries import QuerySource
 from rageval_report.cli.judge.setup import JudgeSetup, estimate_result
 from rageval_report.judges import Rubric, estimate
-from rageval_report.judges.chats.over_http import HttpChat
+from rageval_report.judges.chats.base import Chat
 from rageval_report.readers.record_files import read_records
 from rageval_report.records import record_table
 from rageval_report.results import Result
@@ -30,7 +30,7 @@ def rehearse(
     queries: QuerySource,
     folder: Path,
     rubrics: Sequence[Rubric],
-    chat: HttpChat | None,
+    chat: Chat | None,
     setup: JudgeSetup,
 ) -> dict[str, Result]:
     """What would be asked of the pipeline, and of the judge if there is one.
@@ -43,7 +43,7 @@ def rehearse(
         If it holds the answers of a run, the judge's tokens are estimated from them.
     rubrics : sequence of Rubric
         The rubrics that are named; if empty, those that are judged by default.
-    chat : HttpChat, optional
+    chat : Chat, optional
         The judge.
     setup : JudgeSetup
         How the judge is asked.
@@ -80,7 +80,7 @@ def _judge_result(
     rows: list[dict[str, Any]],
     records: Path | None,
     rubrics: Sequence[Rubric],
-    chat: HttpChat,
+    chat: Chat,
     setup: JudgeSetup,
 ) -> Result:
     table: object

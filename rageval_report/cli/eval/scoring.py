@@ -17,7 +17,7 @@ from rageval_report.cli.eval.eval_queries import QuerySource
 from rageval_report.cli.notes import note
 from rageval_report.errors import DataError, JudgeError, PipelineError
 from rageval_report.judges import Rubric
-from rageval_report.judges.chats.over_http import HttpChat
+from rageval_report.judges.chats.base import Chat
 from rageval_report.judges.judge_options import JudgeOptions
 from rageval_report.metrics.views import Tools
 from rageval_report.readers.record_files import read_records
@@ -42,7 +42,7 @@ class ScoringPlan:
         The rubrics to judge by.
     judges_by_default : bool
         Whether the rubrics are those that the fields allow.
-    chat : HttpChat, optional
+    chat : Chat, optional
         The judge.
     how : dict
         How the judge is asked.
@@ -51,7 +51,7 @@ class ScoringPlan:
     computed: tuple[str, ...] = ()
     rubrics: tuple[Rubric, ...] = ()
     judges_by_default: bool = False
-    chat: HttpChat | None = None
+    chat: Chat | None = None
     how: JudgeOptions = field(default_factory=JudgeOptions)
 
 

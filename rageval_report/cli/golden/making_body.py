@@ -25,7 +25,7 @@ from rageval_report.golden import GoldenItem, generate_golden, highly_relevant, 
 from rageval_report.judges import chat_from_environment
 
 if TYPE_CHECKING:
-    from rageval_report.judges.chats.over_http import HttpChat
+    from rageval_report.judges.chats.base import Chat
 
 ChatFunction: TypeAlias = Callable[[str], Any]
 
@@ -93,7 +93,7 @@ def ground_truth(options: GroundTruthOptions) -> None:
 # -- the model
 
 
-def _chat(options: WriterOptions) -> ChatFunction | HttpChat:
+def _chat(options: WriterOptions) -> ChatFunction | Chat:
     if options.chat is None:
         return chat_from_environment(options.provider, options.model, base_url=options.base_url)
     if options.provider or options.model or options.base_url:

@@ -7,7 +7,7 @@ from rageval_report.cli.judge.options import JudgingOptions
 from rageval_report.cli.options import OutputOptions
 
 
-class JudgeOptions(JudgingOptions, OutputOptions):
+class JudgeCommandOptions(JudgingOptions, OutputOptions):
     """Let a chat model judge records by rubrics.
 
     RECORDS holds one row per query: question, answer, contexts, reference. Keys come from the
@@ -56,7 +56,7 @@ class JudgeOptions(JudgingOptions, OutputOptions):
 
 
 judge = Command(
-    JudgeOptions,
+    JudgeCommandOptions,
     "rageval_report.cli.judge.judge_body:judge",
     examples=(
         "rageval-report judge records.jsonl --judge faithfulness --model llama3.1 --dry-run",

@@ -12,7 +12,8 @@ from rageval_report.cli.judge.options import JudgingOptions
 from rageval_report.cli.judge.section import JudgeSection
 from rageval_report.cli.notes import note
 from rageval_report.judges import Judged, Rubric, chat_from_environment, default_cache, read_rubric
-from rageval_report.judges.chats.over_http import ChatOptions, HttpChat
+from rageval_report.judges.chats.base import Chat
+from rageval_report.judges.chats.over_http import ChatOptions
 from rageval_report.judges.judge_options import CallOptions, JudgeOptions
 from rageval_report.judges.rubrics import rubrics_of
 from rageval_report.results import Result
@@ -46,7 +47,7 @@ class JudgeSetup:
         """Whether any price is known."""
         return self.options.price is not None or bool(self.section.prices)
 
-    def chat(self) -> HttpChat:
+    def chat(self) -> Chat:
         """The model that judges."""
         options, section = self.options, self.section
         settings = ChatOptions(temperature=_first(options.temperature, section.temperature))
@@ -117,7 +118,7 @@ class JudgeSetup:
         return {**self.how(model), "n_repeats": self.repeats, "generator": None}
 
 
-def estimate_result(setup: JudgeSetup, chat: HttpChat, frame: pd.DataFrame, *notes: str) -> Result:
+def estimate_result(setup: JudgeSetup, chat: Chat, frame: pd.DataFrame, *notes: str) -> Result:
     """What a judge would take, as a result; nothing was asked for it."""
     messages = ["nothing was asked; tokens are guessed from lengths, about four bytes each"]
     if not setup.is_priced:

@@ -7,7 +7,8 @@ from typing import Unpack
 
 from rageval_report.errors import DataError
 from rageval_report.judges.chats import CHATS
-from rageval_report.judges.chats.over_http import ChatOptions, HttpChat
+from rageval_report.judges.chats.base import Chat
+from rageval_report.judges.chats.over_http import ChatOptions
 
 PROVIDER = "RAG_EVAL_PROVIDER"
 
@@ -19,7 +20,7 @@ def chat_from_environment(
     base_url: str | None = None,
     api_key_env: str | None = None,
     **options: Unpack[ChatOptions],
-) -> HttpChat:
+) -> Chat:
     """The chat that the arguments name, or the environment if they are omitted.
 
     Parameters

@@ -14,7 +14,15 @@ from rageval_report.errors import DataError, JudgeError
 from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.client import Client, Headers, HttpResponse
 from rageval_report.http.keys import check_key_variable, key_from_environment
-from rageval_report.judges.chats.base import MAX_TOKENS, Ask, Ending, JsonSchema, Message, Reply
+from rageval_report.judges.chats.base import (
+    MAX_TOKENS,
+    Ask,
+    Chat,
+    Ending,
+    JsonSchema,
+    Message,
+    Reply,
+)
 from rageval_report.judges.judge_options import check_options
 from rageval_report.types import Sleep
 
@@ -67,7 +75,7 @@ class ChatFactory(Protocol):
         base_url: str | None = None,
         api_key_env: str | None = None,
         **options: Unpack[ChatOptions],
-    ) -> HttpChat:
+    ) -> Chat:
         """A chat with a model of the provider."""
 
 

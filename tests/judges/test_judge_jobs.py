@@ -4,9 +4,9 @@ import pytest
 
 from rageval_report.errors import DataError
 from rageval_report.judges import Reply, ScriptedChat
+from rageval_report.judges.judge_jobs import Progress, run_jobs
 from rageval_report.judges.sessions import Brake, open_session
 from rageval_report.judges.spending import Meter
-from rageval_report.judges.worker_threads import Progress, run_jobs
 from rageval_report.metrics.performance import Price
 
 
