@@ -82,11 +82,10 @@ def ranx_way() -> Way:
 
 def our_way(with_numba: bool) -> Way:
     from rageval_report.rankings.score_tables import score_table_of_rankings
-    from rageval_report.rankings.trec import columns as trec_columns
-    from rageval_report.rankings.trec import kernels
+    from rageval_report.rankings.trec import kernels, text_rows
 
     def score(run: Path, qrels: Path) -> object:
-        trec_columns.scan_for = lambda _: kernels.compiled_scan() if with_numba else None
+        text_rows.scan_for = lambda _: kernels.compiled_scan() if with_numba else None
         return score_table_of_rankings(run, qrels, list(NAMES))
 
     return score

@@ -14,13 +14,13 @@ from rageval_report._registry import Registry, lazy_face
 if TYPE_CHECKING:
     from rageval_report.embeddings.openai import openai_embeddings as openai_embeddings
     from rageval_report.embeddings.sentences import sentence_transformer as sentence_transformer
-    from rageval_report.embeddings.vectors import Vectors
+    from rageval_report.types import Float32Array
 else:
     __getattr__, __dir__, __all__ = lazy_face(__name__, "EMBEDDERS")
 
 _HERE = __name__
 
-EMBEDDERS: Registry[Callable[..., Callable[[list[str]], Vectors]]] = Registry(
+EMBEDDERS: Registry[Callable[..., Callable[[list[str]], Float32Array]]] = Registry(
     "embedder",
     {
         "openai": f"{_HERE}.openai:openai_embeddings",

@@ -15,12 +15,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rageval_report.embeddings.vectors import Vectors, check_texts, check_vectors, no_vectors
+from rageval_report.embeddings.vectors import check_texts, check_vectors, no_vectors
 from rageval_report.errors import DataError, check_choice
 from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.client import Client, Headers, HttpResponse
 from rageval_report.http.keys import check_key_variable, key_from_environment
-from rageval_report.types import Sleep
+from rageval_report.types import Float32Array, Sleep
 
 _OPENAI = "https://api.openai.com/v1"
 _STAND_IN = "."  # sent if all texts are blank, to learn the length of a vector
@@ -53,7 +53,7 @@ class EmbeddingServer:
     batch_size: int
     client: Callable[[], Client] = field(repr=False)
 
-    def __call__(self, texts: Sequence[str]) -> Vectors:
+    def __call__(self, texts: Sequence[str]) -> Float32Array:
         """Embed texts, each distinct one once.
 
         Parameters
@@ -83,11 +83,11 @@ class EmbeddingServer:
         rows[filled] = vectors[[row_of[listed[row]] for row in filled]]
         return rows
 
-    def _request_vectors(self, texts: list[str]) -> Vectors:
+    def _request_vectors(self, texts: list[str]) -> Float32Array:
         """The vectors of distinct texts, batch by batch."""
         headers = self.headers()
         width = self.body.get("dimensions")
-        parts: list[Vectors] = []
+        parts: list[Float32Array] = []
         with self.client() as client:
             for start in range(0, len(texts), self.batch_size):
                 batch = texts[start : start + self.batch_size]
@@ -104,7 +104,7 @@ class EmbeddingServer:
         return {"authorization": key_from_environment(self.api_key_env)}
 
 
-def _parse_vectors(answer: HttpResponse, n: int, width: Any) -> Vectors:
+def _parse_vectors(answer: HttpResponse, n: int, width: Any) -> Float32Array:
     """The vectors of a response in the order of the texts."""
     document = answer.json()
     items = document.get("data") if isinstance(document, dict) else None

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rageval_report._registry import load
-from rageval_report.embeddings.vectors import Vectors, check_texts, check_vectors, no_vectors
+from rageval_report.embeddings.vectors import check_texts, check_vectors, no_vectors
 from rageval_report.errors import DataError
+from rageval_report.types import Float32Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class SentenceTransformerEmbeddings:
     model: Any = field(repr=False)
     encode: Mapping[str, object]
 
-    def __call__(self, texts: Sequence[str]) -> Vectors:
+    def __call__(self, texts: Sequence[str]) -> Float32Array:
         """Embed texts.
 
         Parameters

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rageval_report.errors import DataError
-
-Vectors = NDArray[np.float32]
+from rageval_report.types import Float32Array
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:
@@ -37,7 +36,7 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     return listed
 
 
-def check_vectors(rows: ArrayLike, n: int, width: int | None = None) -> Vectors:
+def check_vectors(rows: ArrayLike, n: int, width: int | None = None) -> Float32Array:
     """The vectors of some texts, one each, finite and of one length, in single precision.
 
     Parameters
@@ -80,6 +79,6 @@ def check_vectors(rows: ArrayLike, n: int, width: int | None = None) -> Vectors:
     return vectors
 
 
-def no_vectors() -> Vectors:
+def no_vectors() -> Float32Array:
     """The vectors of no text: no row, and no length."""
     return np.empty((0, 0), dtype=np.float32)

@@ -108,7 +108,7 @@ class Hits:
 
     def ideal_first(self, k: int | None) -> tuple[IntArray, IntArray, FloatArray]:
         """As `ideal`, only the first `k` of each query."""
-        query, grade, counts = self._judged
+        query, grade, counts = self._grade_counts
         has_gain = grade > 0
         query, grade, counts = query[has_gain], grade[has_gain], counts[has_gain]
         if k is not None:
@@ -119,12 +119,12 @@ class Hits:
         return query, _places(query, self.n_queries), np.repeat(grade, counts)
 
     @cached_property
-    def _judged(self) -> tuple[IntArray, FloatArray, IntArray]:
+    def _grade_counts(self) -> tuple[IntArray, FloatArray, IntArray]:
         return _by_grade(self.judged_query, self.judged_grade)
 
     def _n_judged(self, which: Callable[[FloatArray], BoolArray]) -> IntArray:
         """How many judged documents of each query have one of the chosen grades."""
-        query, grade, counts = self._judged
+        query, grade, counts = self._grade_counts
         chosen = which(grade)
         sums = np.bincount(query[chosen], weights=counts[chosen], minlength=self.n_queries)
         return sums.astype(np.int64)

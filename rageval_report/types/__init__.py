@@ -11,6 +11,7 @@ import numpy.typing as npt
 __all__ = [
     "BoolArray",
     "ComplexArray",
+    "Float32Array",
     "FloatArray",
     "IndexArray",
     "IntArray",
@@ -22,6 +23,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 ComplexArray = npt.NDArray[np.complex128]
+
+# Vectors that a model of embeddings returns.
+Float32Array = npt.NDArray[np.float32]
 
 # Places in another array, as `numpy.argsort` and `numpy.flatnonzero` give them.
 IndexArray = npt.NDArray[np.intp]

@@ -19,7 +19,6 @@ from rageval_report.rankings import score_tables as rankings
 from rageval_report.rankings.trec import bytes as trec_bytes
 from rageval_report.rankings.trec import kernels
 from rageval_report.rankings.trec.bytes import read_text
-from rageval_report.rankings.trec.columns import TextRows, columns_of_chunk, hashes, read_columns
 from rageval_report.rankings.trec.files import (
     _RUN,
     join_files,
@@ -28,6 +27,7 @@ from rageval_report.rankings.trec.files import (
 )
 from rageval_report.rankings.trec.kernels import compiled_scan
 from rageval_report.rankings.trec.numbers import parse_decimals
+from rageval_report.rankings.trec.text_rows import TextRows, columns_of_chunk, hashes, read_columns
 
 NAMES = ["mrr", "ndcg@10", "map", "bpref", "recall@2"]
 WAYS = ["numpy", "numba"]
@@ -44,7 +44,7 @@ def choose(way, monkeypatch):
         pytest.importorskip("numba")
         monkeypatch.setattr(kernels, "WORTH_LOADING", 0)
     else:
-        scan_for = "rageval_report.rankings.trec.columns.scan_for"
+        scan_for = "rageval_report.rankings.trec.text_rows.scan_for"
         monkeypatch.setattr(scan_for, lambda n_bytes: None)
 
 

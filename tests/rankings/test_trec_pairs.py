@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.rankings.trec.bytes import PADDING, Text
-from rageval_report.rankings.trec.columns import TextColumns, TextRows, hashes
 from rageval_report.rankings.trec.join import _pairs_by_sorting
+from rageval_report.rankings.trec.text_rows import TextColumns, TextRows, hashes
 
 WORD = st.one_of(
     st.integers(0, 20).map(b"%x".__mod__), st.integers(0, 9).map(b"document-%020d".__mod__)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from rageval_report.errors import ReaderError
 from rageval_report.rankings.trec import files
 from rageval_report.rankings.trec.bytes import Text, read_text
-from rageval_report.rankings.trec.columns import TextRows, read_columns, scanner_for
 from rageval_report.rankings.trec.files import _RUN, _read_parts, join_files
 from rageval_report.rankings.trec.kernels import match
+from rageval_report.rankings.trec.text_rows import TextRows, read_columns, scanner_for
 
 LINES = "".join(f"q{n // 4} Q0 {'é' * (n % 5)}d{n} 1 {n / 8} t\n" for n in range(40))
 

@@ -28,7 +28,9 @@ from rageval_report.rankings.trec.bytes import (
     read_text,
     refuse_other_bytes,
 )
-from rageval_report.rankings.trec.columns import (
+from rageval_report.rankings.trec.join import RunHits, collect_hits, join_hits
+from rageval_report.rankings.trec.kernels import Scanner, compiled_match
+from rageval_report.rankings.trec.text_rows import (
     LineFormat,
     TextRows,
     columns_of_chunk,
@@ -36,8 +38,6 @@ from rageval_report.rankings.trec.columns import (
     read_columns,
     scanner_for,
 )
-from rageval_report.rankings.trec.join import RunHits, collect_hits, join_hits
-from rageval_report.rankings.trec.kernels import Scanner, compiled_match
 from rageval_report.types import IntArray
 
 _RUN = LineFormat(
@@ -175,7 +175,7 @@ def _read_parts(path: str | Path, form: LineFormat, scanner: Scanner | None) -> 
         If the file cannot be read.
     """
     room, is_last = bytearray(_WIDTH + len(PADDING)), False
-    with _open(path) as file:
+    with _open_plain_or_gzipped(path) as file:
         filled = _without_mark(room, file.readinto(memoryview(room)[: len(BOM)]))
         while not is_last:
             if filled >= len(room) - len(PADDING):  # one query fills it: the buffer is doubled
@@ -197,7 +197,7 @@ def _read_parts(path: str | Path, form: LineFormat, scanner: Scanner | None) -> 
             room[:rest], filled = room[end:filled], rest
 
 
-def _open(path: str | Path) -> io.FileIO | gzip.GzipFile:
+def _open_plain_or_gzipped(path: str | Path) -> io.FileIO | gzip.GzipFile:
     with Path(path).open("rb") as file:
         is_gzipped = file.read(len(GZIP)) == GZIP
     return gzip.GzipFile(path) if is_gzipped else Path(path).open("rb", buffering=0)

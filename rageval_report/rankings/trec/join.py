@@ -17,7 +17,7 @@ from rageval_report.rankings import order
 from rageval_report.rankings.hits import Hits, order_by_slot
 from rageval_report.rankings.joined import Joined, Ties, refuse_strangers, refuse_ties
 from rageval_report.rankings.row_pairs import RowLists, lists_of, pairs_of
-from rageval_report.rankings.trec.columns import TextRows
+from rageval_report.rankings.trec.text_rows import TextRows
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
 MatchKernel = Callable[..., int]

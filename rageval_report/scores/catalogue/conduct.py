@@ -1,4 +1,4 @@
-"""Metrics of how it was answered: citations, refusals, time and money."""
+"""Entries of citations, refusals and performance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONDUCT: tuple[Metric, ...] = (
     proportion(
         "citation_f1",
         "citation",
-        "Of citation precision and recall.",
+        "The harmonic mean of citation precision and recall.",
         "Gao et al. 2023",
         compute="rageval_report.metrics.citation:citation_f1",
         needs="citations",
@@ -42,7 +42,7 @@ CONDUCT: tuple[Metric, ...] = (
     proportion(
         "document_accuracy",
         "citation",
-        "The share of citations of the right document.",
+        "The share of the citations whose document is right.",
         "ragbench",
         compute="rageval_report.metrics.citation:document_accuracy",
         needs="citations",
@@ -50,14 +50,14 @@ CONDUCT: tuple[Metric, ...] = (
     binary(
         "answered_citation_hit",
         "citation",
-        "Whether a shipped answer to an answerable question cites gold; of answered questions.",
+        "Whether the answer to an answerable question cites gold; of the answered questions.",
         "the gold and trace scorer",
         "chr",
     ),
     proportion(
         "section_accuracy",
         "citation",
-        "The share of citations with the right section.",
+        "The share of the citations whose document and chunk are right.",
         "ragbench",
         compute="rageval_report.metrics.citation:section_accuracy",
         needs="citations",
@@ -65,7 +65,7 @@ CONDUCT: tuple[Metric, ...] = (
     binary(
         "abstention_accuracy",
         "abstention",
-        "Whether an answerable question was answered, or another refused.",
+        "Whether an answerable question was answered, or any other refused.",
         "ragbench",
         compute="rageval_report.metrics.refusal:abstention_accuracy",
         needs="refusals",
@@ -73,7 +73,7 @@ CONDUCT: tuple[Metric, ...] = (
     binary(
         "unanswerable_accuracy",
         "abstention",
-        "Whether a question without an answer was refused; of unanswerable questions only.",
+        "Whether a question without an answer was refused; of the unanswerable questions only.",
         "Rajpurkar et al. 2018",
         "refusal_accuracy",
         compute="rageval_report.metrics.refusal:unanswerable_accuracy",
@@ -82,7 +82,7 @@ CONDUCT: tuple[Metric, ...] = (
     defect(
         "false_refusal",
         "abstention",
-        "Whether an answerable question was refused; of answerable questions only.",
+        "Whether an answerable question was refused; of the answerable questions only.",
         "the gold and trace scorer (over-refusal)",
         "false_refusal_rate",
         "over_refusal",
@@ -92,7 +92,7 @@ CONDUCT: tuple[Metric, ...] = (
     defect(
         "hallucinated_answer",
         "abstention",
-        "Whether an unanswerable question was answered; of unanswerable questions only.",
+        "Whether an unanswerable question was answered; of the unanswerable questions only.",
         "the gold and trace scorer (under-refusal)",
         "hallucinated_answer_rate",
         "under_refusal",

@@ -1,4 +1,4 @@
-"""Metrics of what was answered."""
+"""Entries of the answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ GENERATION: tuple[Metric, ...] = (
     proportion(
         "faithfulness",
         "generation",
-        "The share of the answer's claims that the contexts support.",
+        "The share of the claims of the answer that the contexts support.",
         RAGAS + "; " + HAYSTACK,
         "groundedness",
         "answer_faithfulness",
@@ -87,7 +87,7 @@ GENERATION: tuple[Metric, ...] = (
     proportion(
         "chrf",
         "generation",
-        "Overlap of runs of characters, between 0 and 1.",
+        "Overlap of character n-grams, between 0 and 1.",
         "Popović 2015",
         *("chrf_score", "chrf_score(mode=fmeasure)"),
         title="chrF",
@@ -97,7 +97,7 @@ GENERATION: tuple[Metric, ...] = (
     binary(
         "answered_precision",
         "generation",
-        "Whether a shipped answer holds a gold claim and cites gold; of answered questions.",
+        "Whether the answer contains a gold claim and cites gold; of the answered questions.",
         "the gold and trace scorer",
     ),
     proportion(
@@ -145,13 +145,13 @@ GENERATION: tuple[Metric, ...] = (
     proportion(
         "completeness",
         "generation",
-        "How much of what the reference holds the answer says.",
+        "How much of the content of the reference the answer contains.",
         "judged",
         "answer_completeness",
         "comprehensiveness",
     ),
-    proportion("coherence", "generation", "Whether the answer hangs together.", "judged"),
-    proportion("harmlessness", "generation", "Whether the answer is free of harm.", "judged"),
+    proportion("coherence", "generation", "Whether the answer is coherent.", "judged"),
+    proportion("harmlessness", "generation", "Whether the answer is harmless.", "judged"),
     defect(
         "hallucination",
         "generation",

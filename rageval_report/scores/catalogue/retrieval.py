@@ -1,4 +1,4 @@
-"""Metrics of what was retrieved, and in which order."""
+"""Entries of what was retrieved, and in which order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RETRIEVAL: tuple[Metric, ...] = (
     proportion(
         "reciprocal_rank",
         "retrieval",
-        "One over the rank of the first relevant result, 0 where there is none.",
+        "One over the rank of the first relevant result, 0 if there is none.",
         "Voorhees 1999; " + HAYSTACK,
         "mrr",
         "rr",
@@ -25,8 +25,7 @@ RETRIEVAL: tuple[Metric, ...] = (
     binary(
         "single_hit",
         "retrieval",
-        "Whether the first result is relevant; whether any is, Haystack 2 asks in "
-        "document_recall_single_hit.",
+        "Whether the first result is relevant (whether any result is: document_recall_single_hit).",
         HAYSTACK_PROPOSAL,
         compute="rageval_report.rankings.retrieval:single_hit",
         needs="rankings",
@@ -34,8 +33,8 @@ RETRIEVAL: tuple[Metric, ...] = (
     proportion(
         "multi_hit",
         "retrieval",
-        "The share of relevant among the results; the share of the relevant that was found is "
-        "Haystack 2's document_recall_multi_hit.",
+        "The share of the results that are relevant (the share of the relevant documents that were "
+        "retrieved: document_recall_multi_hit).",
         HAYSTACK_PROPOSAL,
         compute="rageval_report.rankings.retrieval:multi_hit",
         needs="rankings",
@@ -54,7 +53,7 @@ RETRIEVAL: tuple[Metric, ...] = (
     proportion(
         "document_recall_multi_hit",
         "retrieval",
-        "The share of the relevant documents that was found.",
+        "The share of the relevant documents that were retrieved.",
         HAYSTACK,
         "recall_multi_hit",
         "doc_recall_multi",
@@ -151,7 +150,7 @@ RETRIEVAL: tuple[Metric, ...] = (
     proportion(
         "bpref",
         "retrieval",
-        "How often judged relevant documents stand before judged non-relevant ones.",
+        "How often judged relevant documents rank above judged non-relevant ones.",
         "Buckley & Voorhees 2004; " + TREC,
         compute="rageval_report.rankings.retrieval:bpref",
         needs="rankings",
@@ -167,7 +166,7 @@ RETRIEVAL: tuple[Metric, ...] = (
     proportion(
         "hybrid_log_rank",
         "retrieval",
-        "Recall, weighed with how early the relevant stand on a logarithmic scale.",
+        "Recall, combined with how early the relevant documents rank, on a logarithmic scale.",
         "datapizza-ai",
         *("hybrid_log_rank_score", "hybrid_log_rank_score_exact"),
         title="Hybrid Log-Rank",
@@ -177,7 +176,7 @@ RETRIEVAL: tuple[Metric, ...] = (
     proportion(
         "precision_similarity",
         "retrieval",
-        "The share of the results whose vector is near a truth's.",
+        "The share of the results whose vector is near that of a truth.",
         "datapizza-ai",
         title="Precision (similarity)",
         compute="rageval_report.metrics.similarity:precision_similarity",
@@ -186,7 +185,7 @@ RETRIEVAL: tuple[Metric, ...] = (
     proportion(
         "recall_similarity",
         "retrieval",
-        "The share of the truths whose vector is near a result's.",
+        "The share of the truths whose vector is near that of a result.",
         "datapizza-ai",
         title="Recall (similarity)",
         compute="rageval_report.metrics.similarity:recall_similarity",
@@ -204,7 +203,7 @@ RETRIEVAL: tuple[Metric, ...] = (
     proportion(
         "hybrid_log_rank_similarity",
         "retrieval",
-        "Recall of near truths, weighed with how early they stand.",
+        "Recall of near truths, combined with how early they rank.",
         "datapizza-ai",
         "hybrid_log_rank_score_similarity",
         title="Hybrid Log-Rank (similarity)",
@@ -214,13 +213,13 @@ RETRIEVAL: tuple[Metric, ...] = (
     binary(
         "full_recall",
         "retrieval",
-        "Whether all gold is among the results; of answerable questions.",
+        "Whether all gold is among the results; of the answerable questions.",
         "the gold and trace scorer",
     ),
     proportion(
         "context_relevance",
         "retrieval",
-        "The share of the retrieved context that bears on the question.",
+        "The share of the retrieved context that is relevant to the question.",
         HAYSTACK + "; TruLens; DeepEval",
         "contextual_relevancy",
         "contextual_relevance",
@@ -231,7 +230,7 @@ RETRIEVAL: tuple[Metric, ...] = (
     proportion(
         "context_precision",
         "retrieval",
-        "Whether the useful contexts stand before the useless ones.",
+        "Whether the useful contexts rank above the others.",
         RAGAS,
         "contextual_precision",
         "llm_context_precision_with_reference",
@@ -239,15 +238,14 @@ RETRIEVAL: tuple[Metric, ...] = (
     proportion(
         "llm_context_precision_without_reference",
         "retrieval",
-        "Whether the contexts that bear the answer stand before the others; no reference is asked "
-        "for.",
+        "Whether the contexts that support the answer rank above the others; needs no reference.",
         RAGAS,
         title="Context Precision (no reference)",
     ),
     proportion(
         "non_llm_context_precision_with_reference",
         "retrieval",
-        "Whether the contexts that are near a gold text stand before the others, by their letters.",
+        "Whether the contexts similar to a gold text rank above the others, by their letters.",
         RAGAS,
         title="Context Precision (no LLM)",
     ),
@@ -262,14 +260,14 @@ RETRIEVAL: tuple[Metric, ...] = (
     proportion(
         "non_llm_context_recall",
         "retrieval",
-        "The share of the gold texts that a retrieved context is near to, by their letters.",
+        "The share of the gold texts that are similar to a retrieved context, by their letters.",
         RAGAS,
         title="Context Recall (no LLM)",
     ),
     proportion(
         "context_entity_recall",
         "retrieval",
-        "The share of the reference's entities that the contexts name.",
+        "The share of the entities of the reference that the contexts name.",
         RAGAS,
         "context_entities_recall",
     ),
