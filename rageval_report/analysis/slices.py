@@ -20,7 +20,7 @@ from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.summary import summarise
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError, check_options
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.align import Alignment
@@ -80,6 +80,7 @@ def slice_summary(
     DataError
         If every query is a group of its own.
     """
+    check_options("slice_summary()", settings, MeanKeywords.__annotations__)
     labels = group_labels(evaluation, by)
     parts = []
     for label, rows in _rows_by_group(labels):

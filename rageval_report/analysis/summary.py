@@ -18,6 +18,7 @@ from rageval_report.analysis.arguments import (
     scores_of,
 )
 from rageval_report.analysis.sentence_parts import number
+from rageval_report.errors import check_options
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.metric import GROUPS
@@ -207,6 +208,7 @@ def evaluation_report(
     EvaluationReport
         A mapping of each metric's title to its mean; its frame is that of `summarise`.
     """
+    check_options("evaluation_report()", settings, MeanKeywords.__annotations__)
     summary = summarise(evaluation, metrics=metrics, **settings)
     counts, count_notes = _correct_counts(evaluation, correct)
     percentiles = [name for name in summary.frame.columns if name.startswith("p")]

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation
+from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import aggregated_scores, evaluation_report, summarise
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError, UnknownOptionError
 
 
 def evaluated(**columns):
@@ -179,3 +180,16 @@ def test_a_mean_that_one_score_rules_is_noted():
 def test_a_mean_that_all_scores_make_has_no_such_note():
     report = evaluation_report(evaluated(latency_ms=np.linspace(900, 1500, 98)))
     assert not any("rules the mean" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda run: evaluation_report(run, confidence_leve=0.9), r"evaluation_report\(\)"),
+        (lambda run: slice_summary(run, "topic", confidence_leve=0.9), r"slice_summary\(\)"),
+    ],
+)
+def test_a_wrong_keyword_names_what_was_called_and_the_near_one(call, name):
+    run = evaluated(recall=[0.5, 0.2, 0.3], topic=["a", "a", "b"])
+    with pytest.raises(UnknownOptionError, match=rf"^{name} has no .*'confidence_level'"):
+        call(run)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.errors import AlignmentError, DataError, UnknownNameError
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError, UnknownOptionError
 
 COLUMNS = [
     *("metric", "baseline", "candidate", "n", "n_dropped", "baseline_mean", "candidate_mean"),
@@ -413,3 +413,13 @@ def test_too_few_clusters_are_told_as_clusters():
 def test_without_correction_the_false_alarms_are_those_of_the_level(two):
     notes = compare(*two, correction="none", confidence_level=0.9).notes
     assert any("3 tests without correction: about 0.3 false alarms" in note for note in notes)
+
+
+def test_a_wrong_keyword_names_the_method_that_was_called_and_the_near_one():
+    comparison = compare(run("a", recall=[0.5, 0.2]), run("b", recall=[0.6, 0.2]))
+    with pytest.raises(
+        UnknownOptionError, match=r"Comparison\.report\(\) has no option 'titel'.*'title'"
+    ):
+        comparison.report(titel="A")
+    with pytest.raises(TypeError, match=r"Comparison\.gate\(\) got .* 'seed'"):
+        comparison.gate("n(recall) >= 1", seed=1)

@@ -297,3 +297,10 @@ def test_queries_that_are_left_out_of_every_metric_are_noted_once(runs_of):
     notes = rank(*(RAGPipelineEvaluation(name, data) for name in ("one", "two"))).notes
     [told] = [note for note in notes if "left out" in note]
     assert told.startswith("all 2 metrics: 1 of 3 common queries are left out")
+
+
+def test_a_wrong_keyword_names_the_method_that_was_called(runs_of):
+    ranking = rank(*runs_of(a={"recall": [0.5, 0.2]}, b={"recall": [0.6, 0.2]}))
+    for method in (ranking.weighted, ranking.pareto):
+        with pytest.raises(TypeError, match=rf"Ranking\.{method.__name__}\(\) got .* 'n_resample'"):
+            method(n_resample=9)
