@@ -73,7 +73,7 @@ def test_what_is_left_out_is_told_beside_a_table_of_values(demo_folder, run):
         ("history runs --reader csv", "--reader is for files"),
         ("history runs old.csv", "runs is a folder; name it alone"),
         ("history runs --confidence-level 95", "did you mean 0.95"),
-        ("repeats old.csv", "expected two or more runs"),
+        ("repeats old.csv", "expected at least 2 runs"),
         ("repeats old.csv new.csv --queries --planning", "Choose one of"),
         ("repeats old.csv new.csv --tolerance 0", "tolerance must be a number above 0"),
         ("repeats old.csv old.csv", "two runs are named"),
