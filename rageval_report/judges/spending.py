@@ -138,7 +138,7 @@ def _add(total: Number | None, more: Number | None) -> Number | None:
 
 @dataclass
 class Budget:
-    """Lets a call start only if the budget holds even if the call costs as much as it can.
+    """Lets a call start only if the budget covers the highest cost that the call can have.
 
     Parameters
     ----------

@@ -1,7 +1,13 @@
+import subprocess
+import sys
+
 import pytest
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.judges import JUDGES, Rubric, shipped_rubrics
+from rageval_report.judges import JUDGES, Rubric, judge, openai_chat, prefer, shipped_rubrics
+from rageval_report.judges.forms import FORMS
+from rageval_report.judges.procedures import PROCEDURES
+from rageval_report.judges.rubric import RUBRIC_KINDS
 from rageval_report.scores import METRICS
 
 
@@ -95,3 +101,40 @@ def test_a_rubric_that_cannot_be_asked_is_refused(fields, told):
 def test_an_unknown_kind_is_told_with_the_known(fields, told):
     with pytest.raises(UnknownNameError, match=told):
         Rubric("x", "?", "{answer}", **fields)
+
+
+def test_every_kind_of_rubric_has_a_form_and_a_procedure():
+    assert set(RUBRIC_KINDS) <= set(FORMS)
+    assert {*PROCEDURES, "preference"} == set(RUBRIC_KINDS)  # it has a module of its own
+
+
+WITHOUT_HTTP = """
+import sys
+sys.modules["tenacity"] = sys.modules["httpx2"] = None  # as if the extra http were not installed
+from rageval_report.judges import judge, prefer
+rows = [{"query_id": "q", "question": "Where is Oslo?", "answer": "In Norway."}]
+judged = judge(rows, "coherence", lambda text: '{"score": 5}', progress=False)
+print(judged.scores["coherence"].item(), prefer(rows, rows, lambda text: "tie").ties)
+"""
+
+
+def test_a_callable_judges_without_the_extra():
+    """In a process of its own, which has not loaded the packages of the extra."""
+    words = [sys.executable, "-c", WITHOUT_HTTP]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("1.0 1\n", 0), done.stderr
+
+
+@pytest.mark.parametrize("function", [judge, prefer])
+def test_a_misspelt_option_is_answered_with_the_nearest(function):
+    options = {"max_costs": 2.0}
+    words = ([], "coherence", print) if function is judge else ([], [], print)
+    told = rf"{function.__name__}\(\) has no parameter 'max_costs'. Did you mean 'max_cost'\?"
+    with pytest.raises(TypeError, match=told):
+        function(*words, **options)
+
+
+def test_a_misspelt_option_of_a_chat_is_answered_with_the_nearest():
+    options = {"temprature": 0}
+    with pytest.raises(TypeError, match=r"openai_chat\(\) has no .* mean 'temperature'\?"):
+        openai_chat("m", base_url="http://localhost/v1", **options)
