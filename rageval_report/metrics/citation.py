@@ -1,6 +1,7 @@
 """Metrics of citations: what the answers cite, compared with the gold.
 
-With a cutoff, as in ``citation_precision@3``, only the first citations of an answer count.
+Each metric takes the citations of all queries (`Citations`) and a cutoff, and returns one score per
+query. With a cutoff, as in ``citation_precision@3``, only the first citations of an answer count.
 """
 
 from __future__ import annotations
@@ -202,13 +203,6 @@ def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
 def citation_precision(view: Citations, k: int | None = None) -> FloatArray:
     """The share of the distinct cited sources that are relevant.
 
-    Parameters
-    ----------
-    view : Citations
-        The citations of all queries.
-    k : int, optional
-        How many citations of each answer count; all if omitted.
-
     Returns
     -------
     ndarray of shape (n_queries,)
@@ -227,13 +221,6 @@ def citation_precision(view: Citations, k: int | None = None) -> FloatArray:
 def citation_recall(view: Citations, k: int | None = None) -> FloatArray:
     """The share of the relevant sources that are cited.
 
-    Parameters
-    ----------
-    view : Citations
-        The citations of all queries.
-    k : int, optional
-        How many citations of each answer count; all if omitted.
-
     Returns
     -------
     ndarray of shape (n_queries,)
@@ -251,13 +238,6 @@ def citation_recall(view: Citations, k: int | None = None) -> FloatArray:
 def citation_f1(view: Citations, k: int | None = None) -> FloatArray:
     """The harmonic mean of citation precision and recall; 0 if both are 0.
 
-    Parameters
-    ----------
-    view : Citations
-        The citations of all queries.
-    k : int, optional
-        How many citations of each answer count; all if omitted.
-
     Examples
     --------
     >>> citation_f1(citations_between([["a", "b"], ["b"]], [{"a": 1.0, "c": 1.0}] * 2))
@@ -271,13 +251,6 @@ def section_accuracy(view: Citations, k: int | None = None) -> FloatArray:
     """The share of all citations (repeated ones count) whose document and chunk are both right.
 
     If the gold or a citation names no document, the chunk alone decides.
-
-    Parameters
-    ----------
-    view : Citations
-        The citations of all queries.
-    k : int, optional
-        How many citations of each answer count; all if omitted.
 
     Returns
     -------
@@ -303,13 +276,6 @@ def section_accuracy(view: Citations, k: int | None = None) -> FloatArray:
 
 def document_accuracy(view: Citations, k: int | None = None) -> FloatArray:
     """The share of all citations whose document is right, whatever the chunk.
-
-    Parameters
-    ----------
-    view : Citations
-        The citations of all queries.
-    k : int, optional
-        How many citations of each answer count; all if omitted.
 
     Returns
     -------
@@ -337,13 +303,6 @@ def citation_hit(view: Citations, k: int | None = None) -> FloatArray:
     """Whether an answer cites a relevant source, and nothing that was not retrieved.
 
     If no source is relevant, an answer without citations is a hit.
-
-    Parameters
-    ----------
-    view : Citations
-        The citations of all queries.
-    k : int, optional
-        How many citations of each answer count; all if omitted.
 
     Returns
     -------

@@ -1,7 +1,9 @@
 """Metrics of refusals: whether the pipeline refused to answer, and whether it should have.
 
-Each rate is over the questions to which it applies: false refusals over the answerable ones,
-hallucinated answers over those without an answer. Elsewhere the score is NaN, "not applicable".
+Each metric takes a `Refusals` and returns one score per query; a cutoff is an error, because there
+is no ranking to cut. Each rate is over the questions to which it applies: false refusals over the
+answerable ones, hallucinated answers over those without an answer. Elsewhere the score is NaN, "not
+applicable".
 """
 
 from __future__ import annotations
@@ -227,13 +229,6 @@ def refusals_between(
 def unanswerable_accuracy(view: Refusals, k: int | None = None) -> FloatArray:
     """Whether a question without an answer was refused.
 
-    Parameters
-    ----------
-    view : Refusals
-        Which questions were refused and which have an answer.
-    k : None
-        Not used: there is no ranking to cut.
-
     Returns
     -------
     ndarray of shape (n_queries,)
@@ -253,13 +248,6 @@ def unanswerable_accuracy(view: Refusals, k: int | None = None) -> FloatArray:
 def hallucinated_answer(view: Refusals, k: int | None = None) -> FloatArray:
     """Whether a question without an answer was answered anyway; lower is better.
 
-    Parameters
-    ----------
-    view : Refusals
-        Which questions were refused and which have an answer.
-    k : None
-        Not used: there is no ranking to cut.
-
     Returns
     -------
     ndarray of shape (n_queries,)
@@ -278,13 +266,6 @@ def hallucinated_answer(view: Refusals, k: int | None = None) -> FloatArray:
 def false_refusal(view: Refusals, k: int | None = None) -> FloatArray:
     """Whether an answerable question was refused; lower is better.
 
-    Parameters
-    ----------
-    view : Refusals
-        Which questions were refused and which have an answer.
-    k : None
-        Not used: there is no ranking to cut.
-
     Returns
     -------
     ndarray of shape (n_queries,)
@@ -302,13 +283,6 @@ def false_refusal(view: Refusals, k: int | None = None) -> FloatArray:
 
 def abstention_accuracy(view: Refusals, k: int | None = None) -> FloatArray:
     """Whether an answerable question was answered, or any other question refused.
-
-    Parameters
-    ----------
-    view : Refusals
-        Which questions were refused and which have an answer.
-    k : None
-        Not used: there is no ranking to cut.
 
     Returns
     -------

@@ -244,12 +244,8 @@ def rouge_2(
 
     Parameters
     ----------
-    answers : Answers
-        Answers and references; of several references the best one counts.
-    k : None
-        Not used: there is no ranking to cut.
-    stem, tokenizer
-        As in `rouge_scores`.
+    answers, k, stem, tokenizer
+        As in `rouge_1`.
 
     Returns
     -------
@@ -272,12 +268,8 @@ def rouge_l(
 
     Parameters
     ----------
-    answers : Answers
-        Answers and references; of several references the best one counts.
-    k : None
-        Not used: there is no ranking to cut.
-    stem, tokenizer
-        As in `rouge_scores`.
+    answers, k, stem, tokenizer
+        As in `rouge_1`.
 
     Returns
     -------

@@ -52,12 +52,8 @@ def recall_similarity(
 
     Parameters
     ----------
-    view : Similarities
-        The cosines.
-    k : int, optional
-        The cutoff.
-    threshold : float, default 0.8
-        The lowest cosine that counts as near.
+    view, k, threshold
+        As in `precision_similarity`.
 
     Returns
     -------
@@ -81,12 +77,8 @@ def f1_similarity(
 
     Parameters
     ----------
-    view : Similarities
-        The cosines.
-    k : int, optional
-        The cutoff.
-    threshold : float, default 0.8
-        The lowest cosine that counts as near.
+    view, k, threshold
+        As in `precision_similarity`.
 
     Returns
     -------
