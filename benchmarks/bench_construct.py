@@ -4,7 +4,7 @@
 
 Held is what the new table keeps beside the rows that were given, peak the most there was on the
 way; both in units of the numbers themselves (queries x 10 metrics x 8 bytes), as tracemalloc counts
-them. The time is told beside that of a plain copy of the frame.
+them. The time is table_rows beside that of a plain copy of the frame.
 """
 
 from __future__ import annotations
@@ -38,26 +38,27 @@ def rows(n: int) -> pd.DataFrame:
 
 
 def copies(data: object, n: int) -> tuple[float, float]:
-    """Memory that is held, and the most on the way, in units of the numbers."""
+    """Memory that the table keeps, and the peak, in multiples of the size of the numbers."""
     tracemalloc.start()
     table = score_table(data)
-    held, peak = tracemalloc.get_traced_memory()
+    retained, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     numbers = 8 * n * table.scores.shape[1]
-    return held / numbers, peak / numbers
+    return retained / numbers, peak / numbers
 
 
 def compare(n: int, rounds: int) -> list[list[str]]:
     frame = rows(n)
-    given = {name: make(frame) for name, make in FORMS.items()}
-    contenders = {name: lambda data=data: score_table(data) for name, data in given.items()}
+    inputs = {name: make(frame) for name, make in FORMS.items()}
+    contenders = {name: lambda data=data: score_table(data) for name, data in inputs.items()}
     spent = cpu_times({"copy": lambda: frame.copy(deep=True), **contenders}, rounds)
-    told = []
-    for name, data in given.items():
-        held, peak = copies(data, n)
+    table_rows = []
+    for name, data in inputs.items():
+        retained, peak = copies(data, n)
         ratio = f"{spent[name] / spent['copy']:.1f} x"
-        told.append([f"{n:,}", name, seconds(spent[name]), ratio, f"{held:.2f}", f"{peak:.2f}"])
-    return told
+        cells = [f"{n:,}", name, seconds(spent[name]), ratio, f"{retained:.2f}", f"{peak:.2f}"]
+        table_rows.append(cells)
+    return table_rows
 
 
 def main() -> None:
@@ -65,8 +66,8 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    told = [row for n in options.sizes for row in compare(n, options.rounds)]
-    print(markdown(["queries", "rows as", "CPU", "/ plain copy", "held", "peak"], told))
+    table_rows = [row for n in options.sizes for row in compare(n, options.rounds)]
+    print(markdown(["queries", "rows as", "CPU", "/ plain copy", "held", "peak"], table_rows))
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ BOUNDS = [(0, 1)] * 4 + [(1, 5)] + [(0, 1)] * 4 + [None]
 
 def report(columns: list[np.ndarray]) -> None:
     described = describe(columns, percentiles=PERCENTILES)
-    for column, found, bounds in zip(columns, described, BOUNDS, strict=True):
-        described_interval(column, found.moments, bounds=bounds)
+    for column, description, bounds in zip(columns, described, BOUNDS, strict=True):
+        described_interval(column, description.moments, bounds=bounds)
 
 
 def intervals(columns: list[np.ndarray]) -> None:

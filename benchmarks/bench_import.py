@@ -51,8 +51,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=21)
     spent = measure(parser.parse_args().rounds)
     pandas = spent["import pandas"]
-    told = [[name, seconds(each), f"{each / pandas:.2f} x"] for name, each in spent.items()]
-    print(markdown(["program", "CPU", "/ import pandas"], told))
+    table_rows = [[name, seconds(each), f"{each / pandas:.2f} x"] for name, each in spent.items()]
+    print(markdown(["program", "CPU", "/ import pandas"], table_rows))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from rageval_report.judges.reply_cache import reply_key
 WRITER = """
 import sys
 from bench_judge_cache import kept
-kept(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+store_replies(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
 """
 
 
@@ -34,32 +34,32 @@ def replies(n: int, seed: int = 0) -> list[Reply]:
     draw = random.Random(seed)
     letters = "".join(draw.choices(string.ascii_letters + "    ", k=200_000))
     places = [draw.randrange(len(letters) - 150) for _ in range(n)]
-    told = ({"reasoning": letters[at : at + 150], "score": 1 + at % 5} for at in places)
-    return [Reply(json.dumps(one), 900, 60) for one in told]
+    verdicts = ({"reasoning": letters[at : at + 150], "score": 1 + at % 5} for at in places)
+    return [Reply(json.dumps(verdict), 900, 60) for verdict in verdicts]
 
 
 def key_of(i: int) -> bytes:
     return i.to_bytes(16, "big")
 
 
-def kept(path: str, n: int, first: int = 0) -> float:
-    """Seconds to keep n replies, each for itself, as judging does."""
-    given = replies(n)
+def store_replies(path: str, n: int, first: int = 0) -> float:
+    """Seconds to store n replies one by one, as judging does."""
+    new_replies = replies(n)
     with Cache(path) as cache:
         start = time.perf_counter()
-        for i, reply in enumerate(given, first):
+        for i, reply in enumerate(new_replies, first):
             cache.put(key_of(i), reply, judge="coherence", model="m")
         return time.perf_counter() - start
 
 
 def hits(path: str, n: int) -> float:
-    """Seconds to get n replies that are there, in any order."""
+    """Seconds to look up n stored replies in random order."""
     order = random.Random(1).sample(range(n), n)
     with Cache(path) as cache:
         start = time.perf_counter()
-        found = [cache.get(key_of(i)) for i in order]
+        stored = [cache.get(key_of(i)) for i in order]
         spent = time.perf_counter() - start
-    assert None not in found
+    assert None not in stored
     return spent
 
 
@@ -73,9 +73,9 @@ def key_seconds(n: int) -> float:
 
 def from_json(path: Path, n: int) -> tuple[float, float, int]:
     """Seconds to write all replies as one JSON document and to read them; its size."""
-    told = {key_of(i).hex(): one.text for i, one in enumerate(replies(n))}
+    texts = {key_of(i).hex(): reply.text for i, reply in enumerate(replies(n))}
     start = time.perf_counter()
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(texts))
     middle = time.perf_counter()
     json.loads(path.read_text())
     return middle - start, time.perf_counter() - middle, path.stat().st_size
@@ -112,20 +112,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--verdicts", type=int, default=100_000)
     parser.add_argument("--processes", type=int, default=2)
-    asked = parser.parse_args()
-    n, few = asked.verdicts, max(1, asked.verdicts // 10)
+    options = parser.parse_args()
+    n, few = options.verdicts, max(1, options.verdicts // 10)
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/judges.sqlite"
-        writing, reading = kept(path, n), hits(path, n)
+        writing, reading = store_replies(path, n), hits(path, n)
         size = Path(path).stat().st_size
         dumped, parsed, json_size = from_json(Path(folder) / "judges.json", n)
-        both, there = at_once(f"{folder}/shared.sqlite", few, asked.processes)
+        both, there = at_once(f"{folder}/shared.sqlite", few, options.processes)
         asking, cached = whole_run(f"{folder}/run.sqlite", few)
     rows = [
         [f"keep {n:,} verdicts", seconds(writing), seconds(writing / n)],
         [f"{n:,} hits in any order", seconds(reading), seconds(reading / n)],
         [f"{few:,} keys of prompts of 4,000 letters", *_both(key_seconds(few), few)],
-        [f"{few:,} verdicts each by {asked.processes} processes at once", *_both(both, there)],
+        [f"{few:,} verdicts each by {options.processes} processes at once", *_both(both, there)],
         [f"judge {few:,} records, a model that takes no time", *_both(asking, few)],
         [f"judge {few:,} records, all in the cache", *_both(cached, few)],
         [f"write {n:,} verdicts as one JSON document", *_both(dumped, n)],
@@ -133,7 +133,9 @@ def main() -> None:
     ]
     print(markdown(["what", "whole", "each"], rows))
     print(f"\nsize: {size:,} bytes, {size / n:.0f} a verdict; as JSON {json_size:,}")
-    print(f"kept by {asked.processes} processes at once: {there:,} of {asked.processes * few:,}")
+    print(
+        f"kept by {options.processes} processes at once: {there:,} of {options.processes * few:,}"
+    )
 
 
 def _both(spent: float, n: int) -> tuple[str, str]:

@@ -47,7 +47,7 @@ def by_merge(baseline: pd.DataFrame, candidate: pd.DataFrame) -> list[float]:
 
 def by_subtraction(baseline: pd.DataFrame, candidate: pd.DataFrame) -> list[float]:
     difference = candidate.set_index("query_id")[METRICS] - baseline.set_index("query_id")[METRICS]
-    return [float(one) for one in difference.mean()]
+    return [float(mean) for mean in difference.mean()]
 
 
 def by_get_indexer(baseline: pd.DataFrame, candidate: pd.DataFrame) -> list[float]:

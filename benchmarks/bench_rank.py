@@ -25,10 +25,10 @@ METRICS = 10
 
 
 def pipelines(n: int, k: int) -> list[RAGPipelineEvaluation]:
-    """Pipelines of the ten kinds of metrics."""
+    """Pipelines with the ten kinds of metrics."""
     runs = []
     for seed in range(k):
-        columns = {f"metric_{i}": one for i, one in enumerate(score_columns(n, seed))}
+        columns = {f"metric_{i}": column for i, column in enumerate(score_columns(n, seed))}
         ids = [f"q{i}" for i in range(n)]
         frame = pd.DataFrame({"query_id": ids, **columns})
         runs.append(RAGPipelineEvaluation(f"pipeline {seed}", frame))
@@ -57,7 +57,7 @@ def main() -> None:
     spent = cpu_times(
         {
             "one metric": lambda: t_tests([np.asfortranarray(columns[6])]),
-            "every metric": lambda: t_tests([np.asfortranarray(one) for one in columns]),
+            "every metric": lambda: t_tests([np.asfortranarray(column) for column in columns]),
             "rank": lambda: rank(*runs),
             "weighted": lambda: rank(*runs[:2]).weighted({"metric_0": 1, "metric_6": 2}),
         },

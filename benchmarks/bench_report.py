@@ -33,14 +33,14 @@ def sentence(rng: np.random.Generator, n_words: int) -> str:
 
 
 def pipeline(name: str, n: int, seed: int) -> RAGPipelineEvaluation:
-    """A run: what was asked is the same for every seed, what was answered is not."""
-    asked, rng = np.random.default_rng(0), np.random.default_rng(seed)
-    passages = [sentence(asked, 40) for _ in range(max(n // 5, 5))]
+    """An evaluation: the questions are the same for every seed, the answers are not."""
+    question_rng, rng = np.random.default_rng(0), np.random.default_rng(seed)
+    passages = [sentence(question_rng, 40) for _ in range(max(n // 5, 5))]
     columns: dict[str, object] = {
         "query_id": [f"q{row:06d}" for row in range(n)],
-        "question": [sentence(asked, 9) for _ in range(n)],
-        "reference": [sentence(asked, 6) for _ in range(n)],
-        "topic": asked.choice(["ferry", "permits", "library", "water"], n),
+        "question": [sentence(question_rng, 9) for _ in range(n)],
+        "reference": [sentence(question_rng, 6) for _ in range(n)],
+        "topic": question_rng.choice(["ferry", "permits", "library", "water"], n),
         "answer": [sentence(rng, 12) for _ in range(n)],
         "contexts": [[passages[k] for k in rng.integers(0, len(passages), 3)] for _ in range(n)],
         "faithfulness_reason": [sentence(rng, 8) if rng.random() < 0.3 else None for _ in range(n)],
@@ -57,7 +57,7 @@ def rows_of(*runs: RAGPipelineEvaluation) -> list[dict[str, object]]:
     ]
 
 
-def compared(n: int, rounds: int, folder: Path) -> list[list[str]]:
+def compare_formats(n: int, rounds: int, folder: Path) -> list[list[str]]:
     runs = [pipeline("bm25", n, 1), pipeline("hybrid", n, 2)]
     comparison = compare(*runs)
     plain = comparison.report(pictures=False)
@@ -90,9 +90,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[200, 10_000])
     parser.add_argument("--rounds", type=int, default=3)
-    told = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = [row for n in told.sizes for row in compared(n, told.rounds, Path(folder))]
+        rows = [
+            row for n in options.sizes for row in compare_formats(n, options.rounds, Path(folder))
+        ]
     print(markdown(["queries", "what", "CPU time", "against JSON", "size"], rows))
 
 

@@ -43,18 +43,18 @@ Table = dict[str, dict[str, float]]
 
 
 def made(n: int, depth: int, judged: int, tied: bool) -> tuple[Table, Table]:
-    """A run and judgments; scores are single-precision numbers, or of two decimals."""
+    """A ranking and judgments; scores have single precision, or two decimals."""
     rng = np.random.default_rng(0)
     run: Table = {}
     qrels: Table = {}
     for query in range(n):
-        ids = [f"doc{one:07d}" for one in rng.integers(0, 10_000_000, 2 * depth).tolist()]
+        ids = [f"doc{number:07d}" for number in rng.integers(0, 10_000_000, 2 * depth).tolist()]
         scores = rng.random(depth).astype(np.float32).astype(float)
         scores = np.round(scores, 2) if tied else scores
         run[f"q{query}"] = dict(zip(ids, scores.tolist(), strict=False))
         chosen = rng.permutation(2 * depth)[:judged].tolist()
         grades = rng.integers(0, 3, judged).tolist()
-        qrels[f"q{query}"] = {ids[one]: g for one, g in zip(chosen, grades, strict=True)}
+        qrels[f"q{query}"] = {ids[place]: g for place, g in zip(chosen, grades, strict=True)}
     return run, qrels
 
 
@@ -122,8 +122,8 @@ def compare(n: int, judged: int, tied: bool, rounds: int) -> list[list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         paths = write(run, qrels, Path(folder))
         kept = score_table_of_rankings(run, qrels, list(NAMES))
-        for given in ((run, qrels), frames, paths):
-            assert_identical(score_table_of_rankings(*given, list(NAMES)), run, qrels)
+        for pair in ((run, qrels), frames, paths):
+            assert_identical(score_table_of_rankings(*pair, list(NAMES)), run, qrels)
         functions = [metric_of(name) for name in NAMES]
         contenders: dict[str, Callable[[], object]] = {
             "dicts, pytrec_eval": lambda: theirs(run, qrels),

@@ -58,7 +58,7 @@ from rageval_report.runner import RunConfig, collect_answers, target_from
 from rageval_report.scoring.compute import score_records
 
 def peak():  # getrusage would tell the parent's, if that is more
-    [line] = [one for one in Path("/proc/self/status").open() if one.startswith("VmHWM")]
+    [line] = [text for text in Path("/proc/self/status").open() if text.startswith("VmHWM")]
     return int(line.split()[1]) / 1024
 
 while_asking = [peak()]
@@ -98,7 +98,7 @@ try:
 except SystemExit as ended:
     if ended.code:
         raise
-[line] = [one for one in Path("/proc/self/status").open() if one.startswith("VmHWM")]
+[line] = [text for text in Path("/proc/self/status").open() if text.startswith("VmHWM")]
 print(f"{int(line.split()[1]) / 1024:.1f}")
 """
 
@@ -109,7 +109,7 @@ def answer(question):
 
 
 class Server:
-    """The reference server in a process of its own."""
+    """The reference server in a separate process."""
 
     def __init__(self) -> None:
         line = [sys.executable, "-m", "rageval_report", "serve", "--port", "0", "-q"]
@@ -137,7 +137,7 @@ def written(folder: Path, n: int) -> Path:
 
 
 def bare(url: str, rows: list[dict[str, Any]]) -> None:
-    """The same questions by the same library, and nothing else."""
+    """The same requests with the same HTTP library, and nothing else."""
     waiting, lock = iter(rows), threading.Lock()
     limits = httpx2.Limits(max_connections=THREADS, max_keepalive_connections=THREADS)
     with httpx2.Client(limits=limits) as client:
@@ -181,20 +181,20 @@ def overhead() -> list[tuple[str, ...]]:
 
 
 class CountedFaults(Faults):
-    """Faults that are counted, as they are drawn: each once for a request."""
+    """Faults that are counted when a request meets them."""
 
     def __init__(self, shares: dict[str, float]):
         super().__init__(shares)
         self.met: Counter[str | None] = Counter()
 
-    def drawn(self, question: str) -> str | None:
-        found = super().drawn(question)
-        self.met[found] += 1
-        return found
+    def draw(self, question: str) -> str | None:
+        fault = super().draw(question)
+        self.met[fault] += 1
+        return fault
 
 
 def kills(seed: int = 0) -> dict[str, object]:
-    """Kill the run three times, let it end, and count."""
+    """Kill the run three times, let it finish, and count requests, faults and records."""
     rng, faults = random.Random(seed), CountedFaults(FAULTS)
     rag = ExtractiveRag(demo_documents())
     with tempfile.TemporaryDirectory() as name, ReferenceServer(rag, faults=faults) as server:
@@ -202,13 +202,13 @@ def kills(seed: int = 0) -> dict[str, object]:
         written(folder, N)
         journal, killed_at = folder / "run" / "journal.jsonl", []
         for _ in range(3):
-            killed_at.append(_killed(folder, url, journal, rng.randint(100, 300)))
+            killed_at.append(_kill_after(folder, url, journal, rng.randint(100, 300)))
         subprocess.run([sys.executable, "-c", KILLED, name, url], check=True)
         rows = [
             json.loads(line) for line in (folder / "run/records.jsonl").read_text().splitlines()
         ]
         entries = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
-    asked = Counter(entry["query_id"] for entry in entries)
+    answer_counts = Counter(entry["query_id"] for entry in entries)
     ids = Counter(row["query_id"] for row in rows)
     n_requests, n_faults = faults.met.total(), faults.met.total() - faults.met[None]
     return {
@@ -219,14 +219,14 @@ def kills(seed: int = 0) -> dict[str, object]:
         "records": len(rows),
         "lost": N - len(ids),
         "doubled records": sum(n > 1 for n in ids.values()),
-        "doubled answers": sum(n > 1 for n in asked.values()),
+        "doubled answers": sum(n > 1 for n in answer_counts.values()),
         "unanswered": sum("error" in row for row in rows),
         "asked again after a fault": sum(row["attempts"] > 1 for row in rows),
     }
 
 
-def _killed(folder: Path, url: str, journal: Path, more: int) -> int:
-    """Kill it once so many further answers are in the journal; how many are there."""
+def _kill_after(folder: Path, url: str, journal: Path, more: int) -> int:
+    """Kill the run after so many further answers; returns the number in the journal."""
     before = lines_in(journal)
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(folder), url])
     while lines_in(journal) < before + more and process.poll() is None:
@@ -241,14 +241,14 @@ def lines_in(path: Path) -> int:
 
 
 def memory() -> list[tuple[str, ...]]:
-    """The highest memory so far, after each part of a run, in a process of its own each time."""
+    """The peak memory after each part of a run, each in a fresh process."""
     cases = [("function, jsonl", ""), ("function, parquet", "")]
     with Server() as url:
         cases.append(("server, parquet", url))
-        return [_measured(what, url, n) for what, url in cases for n in SIZES]
+        return [_measure_memory(what, url, n) for what, url in cases for n in SIZES]
 
 
-def _measured(what: str, url: str, n: int) -> tuple[str, ...]:
+def _measure_memory(what: str, url: str, n: int) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory() as name:
         path = written(Path(name), n)
         table = what.rpartition(" ")[2]
@@ -260,12 +260,12 @@ def _measured(what: str, url: str, n: int) -> tuple[str, ...]:
     return (what, f"{n:,}", *done.stdout.split(), f"{size / 2**20:,.0f}", f"{seconds:.0f}")
 
 
-def evaluated() -> list[tuple[str, ...]]:
-    """The highest memory of the whole command, in a process of its own each time."""
-    return [_evaluated(n) for n in SIZES]
+def command_memory() -> list[tuple[str, ...]]:
+    """The peak memory of the whole command, each in a fresh process."""
+    return [_measure_command(n) for n in SIZES]
 
 
-def _evaluated(n: int) -> tuple[str, ...]:
+def _measure_command(n: int) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory() as name:
         path, folder = written(Path(name), n), Path(name) / "run"
         (Path(name) / "large_rag.py").write_text(MODULE)
@@ -274,7 +274,7 @@ def _evaluated(n: int) -> tuple[str, ...]:
         began = time.perf_counter()
         done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True, cwd=name)
         seconds = time.perf_counter() - began
-        sizes = [(folder / one).stat().st_size for one in ("scores.json", "report.html")]
+        sizes = [(folder / file).stat().st_size for file in ("scores.json", "report.html")]
     peak = done.stdout.split()[-1]
     return (f"{n:,}", peak, *(f"{size / 2**20:,.0f}" for size in sizes), f"{seconds:.0f}")
 
@@ -289,7 +289,7 @@ def main() -> None:
     print(markdown([*header, "journal MB", "seconds"], memory()))
     print()
     header = ["queries of eval", "peak MB", "scores.json MB", "report.html MB", "seconds"]
-    print(markdown(header, evaluated()))
+    print(markdown(header, command_memory()))
 
 
 if __name__ == "__main__":

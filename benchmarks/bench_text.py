@@ -31,19 +31,23 @@ FIGURES = ("precision", "recall", "fmeasure")
 
 
 def words(n: int, draw: random.Random) -> list[str]:
-    made = ["".join(draw.choices(SYLLABLES, k=draw.randint(1, 4))) + str(i % 7) for i in range(n)]
-    return [f"é{word}" if i % 20 == 0 else word.rstrip("0123") for i, word in enumerate(made)]
+    syllable_words = [
+        "".join(draw.choices(SYLLABLES, k=draw.randint(1, 4))) + str(i % 7) for i in range(n)
+    ]
+    return [
+        f"é{word}" if i % 20 == 0 else word.rstrip("0123") for i, word in enumerate(syllable_words)
+    ]
 
 
 def pairs(n: int) -> tuple[list[str], list[str]]:
-    """Answers and references; about half the words of an answer stand in its reference."""
+    """Answers and references; about half the words of an answer are in its reference."""
     draw = random.Random(0)
     known = words(20_000, draw)
     ranks = np.minimum(np.random.default_rng(0).zipf(1.3, (n, 2, 60)), len(known)) - 1
     texts, references = [], []
-    for said, meant in ranks.tolist():
-        reference = [known[rank] for rank in meant[: draw.randint(40, 60)]]
-        own = [known[rank] for rank in said[: draw.randint(10, 30)]]
+    for own_ranks, reference_ranks in ranks.tolist():
+        reference = [known[rank] for rank in reference_ranks[: draw.randint(40, 60)]]
+        own = [known[rank] for rank in own_ranks[: draw.randint(10, 30)]]
         texts.append(" ".join(reference[: draw.randint(15, 35)] + own) + ".")
         references.append(" ".join(reference).capitalize() + ".")
     return texts, references
@@ -51,8 +55,8 @@ def pairs(n: int) -> tuple[list[str], list[str]]:
 
 def by_rouge_score(texts: list[str], references: list[str]) -> np.ndarray:
     scorer = RougeScorer(ROUGE_TYPES, use_stemmer=True)
-    told = [scorer.score(*pair) for pair in zip(references, texts, strict=True)]
-    return np.array([[one[name] for name in ROUGE_TYPES] for one in told])
+    results = [scorer.score(*pair) for pair in zip(references, texts, strict=True)]
+    return np.array([[result[name] for name in ROUGE_TYPES] for result in results])
 
 
 def at_once(texts: list[str], references: list[str]) -> np.ndarray:

@@ -40,12 +40,14 @@ Way = Callable[[Path, Path], object]
 
 
 def write(folder: Path, n: int, judged: int, digits: str, in_order: bool) -> tuple[Path, Path]:
-    """A run and judgments; half of the judged documents are retrieved."""
+    """A ranking and judgments; half of the judged documents are retrieved."""
     rng = np.random.default_rng(0)
     run, qrels = folder / "run.txt", folder / "qrels.txt"
     with run.open("w") as lines, qrels.open("w") as judgments:
         for query in range(n):
-            ids = [f"doc{one:07d}" for one in rng.choice(10_000_000, 2 * DEPTH, replace=False)]
+            ids = [
+                f"doc{number:07d}" for number in rng.choice(10_000_000, 2 * DEPTH, replace=False)
+            ]
             scores = (rng.random(DEPTH) * 30).astype(np.float32).astype(float)
             scores = -np.sort(-scores) if in_order else scores
             texts = [repr(x) if digits == "all" else f"{x:.5f}" for x in scores.tolist()]
@@ -99,7 +101,7 @@ WAYS: dict[str, tuple[str, Callable[[], Way]]] = {
 }
 
 
-def installed() -> dict[str, Callable[[], Way]]:
+def available_ways() -> dict[str, Callable[[], Way]]:
     return {name: make for name, (needs, make) in WAYS.items() if importlib.util.find_spec(needs)}
 
 
@@ -108,8 +110,8 @@ def installed() -> dict[str, Callable[[], Way]]:
 
 def assert_identical(run: Path, qrels: Path) -> None:
     expected = pytrec_eval_way()(run, qrels)
-    for name in installed().keys() & {"ours, NumPy alone", "ours, numba"}:
-        ours = installed()[name]()(run, qrels).scores
+    for name in available_ways().keys() & {"ours, NumPy alone", "ours, numba"}:
+        ours = available_ways()[name]()(run, qrels).scores
         assert list(ours.index) == list(expected), name
         for mine, theirs in NAMES.items():
             values = [expected[query][theirs] for query in ours.index]
@@ -117,7 +119,7 @@ def assert_identical(run: Path, qrels: Path) -> None:
 
 
 def in_turns(paths: tuple[Path, Path], what: list[str], rounds: int) -> list[list[str]]:
-    ways = {name: make() for name, make in installed().items()}
+    ways = {name: make() for name, make in available_ways().items()}
     calls = {name: lambda way=way: way(*paths) for name, way in ways.items()}
     spent = cpu_times(calls, rounds)
     rows = []
@@ -134,23 +136,23 @@ def in_turns(paths: tuple[Path, Path], what: list[str], rounds: int) -> list[lis
 
 
 def alone(paths: tuple[Path, Path]) -> list[list[str]]:
-    cases = [(name, "") for name in installed() if "numba" not in name]
+    cases = [(name, "") for name in available_ways() if "numba" not in name]
     with tempfile.TemporaryDirectory() as cache:
-        if "ours, numba" in installed():
+        if "ours, numba" in available_ways():
             cases += [("ours, numba", "first ever, compiles"), ("ours, numba", "first, compiled")]
-        found = []
-        for name, told in cases:
-            environment = {**os.environ, "NUMBA_CACHE_DIR": cache} if told else dict(os.environ)
+        measurements = []
+        for name, label in cases:
+            environment = {**os.environ, "NUMBA_CACHE_DIR": cache} if label else dict(os.environ)
             command = [sys.executable, __file__, "--alone", name, *map(str, paths)]
             done = subprocess.run(
                 command, env=environment, check=True, capture_output=True, text=True
             )
             first, peak = map(float, done.stdout.split()[-2:])
-            found.append((name, told or "first", first, peak))
-    theirs = next(peak for name, _, _, peak in found if name == "pytrec_eval")
+            measurements.append((name, label or "first", first, peak))
+    theirs = next(peak for name, _, _, peak in measurements if name == "pytrec_eval")
     return [
-        [name, told, seconds(first), f"{peak:.0f} MiB", f"{peak / theirs:.2f}"]
-        for name, told, first, peak in found
+        [name, label, seconds(first), f"{peak:.0f} MiB", f"{peak / theirs:.2f}"]
+        for name, label, first, peak in measurements
     ]
 
 
@@ -163,7 +165,7 @@ def run_alone(name: str, run: str, qrels: str) -> None:
 
 
 def peak_mib() -> float:
-    """The most memory this process held; getrusage would count the parent's as well (Linux)."""
+    """The peak memory of this process; getrusage would include the parent's (Linux)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 

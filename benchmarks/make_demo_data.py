@@ -72,7 +72,7 @@ OFFICES = {
 
 @dataclass(frozen=True)
 class Service:
-    """Something the council offers."""
+    """A service that the council offers."""
 
     domain: str
     name: str
@@ -184,15 +184,15 @@ def services(dice: Dice) -> list[Service]:
 
 
 def queries(dice: Dice) -> list[Query]:
-    """Five questions a service, mixed, then numbered."""
+    """Five questions per service, shuffled, then numbered."""
     offered = services(dice)
-    asked = [
+    questions = [
         (question_type, service, offered[(place + 7) % len(offered)])
         for place, service in enumerate(offered)
         for question_type in ("factoid", "place", "numeric", "procedural", "multi_hop")
     ]
-    mixed = sorted(asked, key=lambda _: dice.share())[:N_QUERIES]
-    return [_query(number, *one, dice) for number, one in enumerate(mixed, start=1)]
+    shuffled = sorted(questions, key=lambda _: dice.share())[:N_QUERIES]
+    return [_query(number, *question, dice) for number, question in enumerate(shuffled, start=1)]
 
 
 def _query(number: int, kind: str, service: Service, other: Service, dice: Dice) -> Query:
@@ -214,9 +214,9 @@ def _query(number: int, kind: str, service: Service, other: Service, dice: Dice)
 
 
 def _form(service: Service, _other: Service, dice: Dice) -> tuple[str, ...]:
-    asked = ("Which form do I need for {}?", "What is the form for {} called?")
+    templates = ("Which form do I need for {}?", "What is the form for {} called?")
     return (
-        dice.one_of(asked).format(service.name),
+        dice.one_of(templates).format(service.name),
         f"Form {service.form}.",
         f"You need form {service.form}, which the {service.office} hands out.",
         f"Form {service.form[0]}-{dice.whole(40, 99)}.",
@@ -225,10 +225,10 @@ def _form(service: Service, _other: Service, dice: Dice) -> tuple[str, ...]:
 
 
 def _place(service: Service, _other: Service, dice: Dice) -> tuple[str, ...]:
-    asked = ("Which office deals with {}?", "Where do I ask for {}?")
+    templates = ("Which office deals with {}?", "Where do I ask for {}?")
     wrong = next(office for office in OFFICES[service.domain] if office != service.office)
     return (
-        dice.one_of(asked).format(service.name),
+        dice.one_of(templates).format(service.name),
         f"The {service.office}.",
         f"The {service.office} deals with it, with form {service.form}.",
         f"The {wrong}.",
@@ -255,9 +255,9 @@ def _numeric(service: Service, _other: Service, dice: Dice) -> tuple[str, ...]:
 
 
 def _procedural(service: Service, _other: Service, dice: Dice) -> tuple[str, ...]:
-    asked = ("How do I apply for {}?", "What are the steps to get {}?")
+    templates = ("How do I apply for {}?", "What are the steps to get {}?")
     return (
-        dice.one_of(asked).format(service.name),
+        dice.one_of(templates).format(service.name),
         f"Hand in form {service.form} at the {service.office} and pay {service.fee} crowns.",
         f"Fill in form {service.form} and take it to the {service.office}; the fee is "
         f"{service.fee} crowns and it takes {service.days} working days.",
@@ -291,8 +291,8 @@ _WORDINGS = {
 # -- what a pipeline makes of a question
 
 
-def rows(pipeline: Pipeline, asked: list[Query], dice: Dice) -> Iterator[dict[str, object]]:
-    for place, query in enumerate(asked):
+def rows(pipeline: Pipeline, all_queries: list[Query], dice: Dice) -> Iterator[dict[str, object]]:
+    for place, query in enumerate(all_queries):
         row = _row(pipeline, query, dice)
         if place not in pipeline.absent:
             yield row
@@ -300,32 +300,34 @@ def rows(pipeline: Pipeline, asked: list[Query], dice: Dice) -> Iterator[dict[st
 
 def _row(pipeline: Pipeline, query: Query, dice: Dice) -> dict[str, object]:
     ranks = _ranks(pipeline, query, dice)
-    found = sum(rank <= CUTOFF for rank in ranks)
-    recall = found / query.n_relevant
+    n_found = sum(rank <= CUTOFF for rank in ranks)
+    recall = n_found / query.n_relevant
     luck = query.luck if dice.chance(STEADY) else (dice.share(), dice.share(), dice.share())
-    answered = _answered(query, recall, luck)
-    faithfulness, reason = _faithfulness(pipeline, query, answered, dice)
+    answer_kind = _answer_kind(query, recall, luck)
+    faithfulness, reason = _faithfulness(pipeline, query, answer_kind, dice)
     return {
         "query_id": query.query_id,
         "question": query.question,
         "question_type": query.question_type,
         "domain": query.domain,
         "reference": query.reference,
-        "answer": _text(query, answered),
-        "reciprocal_rank": _told(1 / ranks[0] if ranks and ranks[0] <= DEEPEST_RANK else 0.0),
-        "recall@5": _told(recall),
+        "answer": _text(query, answer_kind),
+        "reciprocal_rank": _format_share(
+            1 / ranks[0] if ranks and ranks[0] <= DEEPEST_RANK else 0.0
+        ),
+        "recall@5": _format_share(recall),
         "context_relevance": _context_relevance(pipeline, recall, dice),
         "faithfulness": faithfulness,
         "faithfulness_reason": reason,
-        "answer_relevancy": _answer_relevancy(answered, dice),
-        "exact_match": int(answered == "right"),
-        "citation_f1": _citation_f1(found, query.n_relevant, answered, dice),
-        "latency_ms": _latency(pipeline, answered, dice),
+        "answer_relevancy": _answer_relevancy(answer_kind, dice),
+        "exact_match": int(answer_kind == "right"),
+        "citation_f1": _citation_f1(n_found, query.n_relevant, answer_kind, dice),
+        "latency_ms": _latency(pipeline, answer_kind, dice),
     }
 
 
 def _ranks(pipeline: Pipeline, query: Query, dice: Dice) -> list[int]:
-    """The ranks of the relevant documents: at each rank one is found with the same odds."""
+    """The ranks of the relevant documents: at each rank one is retrieved with the same odds."""
     odds = 1 / (1 + math.exp(0.8 * query.difficulty - pipeline.skill[query.question_type]))
     ranks: list[int] = []
     for rank in range(1, DEEPEST_RANK + 1):
@@ -335,31 +337,33 @@ def _ranks(pipeline: Pipeline, query: Query, dice: Dice) -> list[int]:
     return ranks
 
 
-def _answered(query: Query, recall: float, luck: Luck) -> str:
-    """In the reference's words, in many words, wrongly, or not at all."""
+def _answer_kind(query: Query, recall: float, luck: Luck) -> str:
+    """The kind of answer: right, wordy, wrong or refused."""
     knows, terse, candid = luck
     if knows < 0.92 * recall - 0.06 * max(query.difficulty, 0.0):
         return "right" if terse < TERSE else "wordy"
     return "refused" if candid < CANDID else "wrong"
 
 
-def _text(query: Query, answered: str) -> str:
+def _text(query: Query, answer_kind: str) -> str:
     texts = {"right": query.reference, "wordy": query.wordy, "wrong": query.wrong}
-    return texts.get(answered, "The documents do not say.")
+    return texts.get(answer_kind, "The documents do not say.")
 
 
-def _faithfulness(pipeline: Pipeline, query: Query, answered: str, dice: Dice) -> tuple[str, str]:
-    """The share of claims that the contexts support; blank where the judge gave no verdict."""
+def _faithfulness(
+    pipeline: Pipeline, query: Query, answer_kind: str, dice: Dice
+) -> tuple[str, str]:
+    """The share of claims that the contexts support; blank if the judge gave no verdict."""
     failed, careful, claims = dice.share(), dice.share(), dice.whole(2, 4)
-    unsupported = {"right": 0, "wordy": 0, "wrong": max(1, claims - 1), "refused": 0}[answered]
-    if answered in ("right", "wordy") and careful > CAREFUL:
+    unsupported = {"right": 0, "wordy": 0, "wrong": max(1, claims - 1), "refused": 0}[answer_kind]
+    if answer_kind in ("right", "wordy") and careful > CAREFUL:
         unsupported = 1
     if failed < pipeline.judge_failures:
         return "", "no verdict: the judge's answer could not be read"
     if not unsupported:
-        return _told(1.0), ""
-    told = f"{unsupported} of {claims} claims not in the contexts ({query.subject})"
-    return _told(1 - unsupported / claims), told
+        return _format_share(1.0), ""
+    reason = f"{unsupported} of {claims} claims not in the contexts ({query.subject})"
+    return _format_share(1 - unsupported / claims), reason
 
 
 def _context_relevance(pipeline: Pipeline, recall: float, dice: Dice) -> str:
@@ -367,29 +371,29 @@ def _context_relevance(pipeline: Pipeline, recall: float, dice: Dice) -> str:
     return "" if dice.chance(pipeline.judge_failures / 3) else f"{min(max(level, 0), 1):.2f}"
 
 
-def _answer_relevancy(answered: str, dice: Dice) -> str:
-    """Answers that are wrong are as much to the point as answers that are right."""
-    typical = 0.55 if answered == "refused" else 0.86
+def _answer_relevancy(answer_kind: str, dice: Dice) -> str:
+    """Wrong answers are as relevant to the question as right ones."""
+    typical = 0.55 if answer_kind == "refused" else 0.86
     return f"{min(max(typical + 0.06 * dice.bell(), 0.0), 1.0):.3f}"
 
 
-def _citation_f1(found: int, n_relevant: int, answered: str, dice: Dice) -> str:
-    """Of the sources cited: those that were found, and sometimes one that should not be."""
+def _citation_f1(n_found: int, n_relevant: int, answer_kind: str, dice: Dice) -> str:
+    """The F1 of citations: of retrieved sources, and sometimes of one that is wrong."""
     astray, forgot = dice.share(), dice.share()
-    if answered == "refused":
-        return _told(0.0)
-    good = max(found - (forgot > CAREFUL), 0)
+    if answer_kind == "refused":
+        return _format_share(0.0)
+    good = max(n_found - (forgot > CAREFUL), 0)
     cited = good + (astray > 0.7)
-    return _told(2 * good / (cited + n_relevant))
+    return _format_share(2 * good / (cited + n_relevant))
 
 
-def _latency(pipeline: Pipeline, answered: str, dice: Dice) -> int:
+def _latency(pipeline: Pipeline, answer_kind: str, dice: Dice) -> int:
     slow = 2.5 if dice.chance(0.03) else 1.0
-    longer = 1.25 if answered == "wordy" else 1.0
+    longer = 1.25 if answer_kind == "wordy" else 1.0
     return round(pipeline.latency_ms * slow * longer * math.exp(0.22 * dice.bell()))
 
 
-def _told(share: float) -> str:
+def _format_share(share: float) -> str:
     return f"{share:.6f}".rstrip("0").rstrip(".") if share % 1 else f"{share:.0f}"
 
 
@@ -398,9 +402,9 @@ def _told(share: float) -> str:
 
 def files(seed: int = SEED) -> dict[str, str]:
     """The text of each file, by its name."""
-    asked = queries(Dice(seed))
+    all_queries = queries(Dice(seed))
     return {
-        f"{pipeline.name}.csv": _csv(list(rows(pipeline, asked, Dice(seed + place))))
+        f"{pipeline.name}.csv": _csv(list(rows(pipeline, all_queries, Dice(seed + place))))
         for place, pipeline in enumerate(PIPELINES, start=1)
     }
 

@@ -151,22 +151,22 @@ PAIRS: Mapping[str, DrawPair] = {
 
 
 def coverage(metric: Scores, n: int, datasets: int, rng: np.random.Generator) -> list[str]:
-    """A cell a method: the share of intervals that hold the true mean; and the width against t."""
-    held, width = dict.fromkeys(metric.methods, 0), dict.fromkeys(metric.methods, 0.0)
+    """One cell per method: the share of intervals with the true mean, and the width against t."""
+    hits, width = dict.fromkeys(metric.methods, 0), dict.fromkeys(metric.methods, 0.0)
     for dataset in range(datasets):
         scores = metric.draw(rng, n)
-        for method in held:
+        for method in hits:
             interval = mean_interval(
                 scores, method=method, bounds=metric.bounds, n_resamples=RESAMPLES, seed=dataset
             )
-            held[method] += interval.low <= metric.mean <= interval.high
+            hits[method] += interval.low <= metric.mean <= interval.high
             width[method] += interval.high - interval.low
-    cells = [per_cent(held[each], datasets) if each in held else "" for each in METHODS]
+    cells = [per_cent(hits[each], datasets) if each in hits else "" for each in METHODS]
     return [*cells, f"{width[metric.default] / width['t']:.2f}"]
 
 
 def rejections(draw: DrawPair, n: int, datasets: int, rng: np.random.Generator) -> list[str]:
-    """A cell a test: the share of p-values up to 0.05."""
+    """One cell per test: the share of p-values <= 0.05."""
     rejected = dict.fromkeys(TESTS.values(), 0)
     for _ in range(datasets):
         baseline, candidate = draw(rng, n)
@@ -188,7 +188,7 @@ def table(
     header: Sequence[str],
     options: argparse.Namespace,
 ) -> str:
-    """A row a kind of data and number of queries, each from a random stream of its own."""
+    """One row per kind of data and number of queries, each with its own random stream."""
     rows = []
     for number, (name, kind) in enumerate(kinds.items()):
         for n in SIZES:
