@@ -10,7 +10,6 @@ import click
 
 from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.options import (
-    PATH,
     ConfidenceOption,
     LimitOption,
     LoadingOptions,
@@ -41,7 +40,7 @@ def parse_errors(text: str) -> tuple[int, int, int, int]:
     return right_ones, ones, right_zeros, zeros
 
 
-class CalibrateOptions(
+class CalibrateArguments(
     LimitOption, ConfidenceOption, ResamplingOptions, LoadingOptions, OutputOptions
 ):
     """Compare the scores of a judge with the labels of people.
@@ -72,10 +71,7 @@ class CalibrateOptions(
         help='The scale of the ratings; "auto" infers it from them.',
     )
     threshold: float | None = option(
-        "--threshold",
-        type=float,
-        metavar="T",
-        help="Scores of at least T count as 1, the others as 0.",
+        "--threshold", metavar="T", help="Scores of at least T count as 1, the others as 0."
     )
     categories: tuple[float, ...] | None = option(
         "--categories",
@@ -95,13 +91,11 @@ class CalibrateOptions(
         metavar="RIGHT/ONES,RIGHT/ZEROS",
         help="How often the judge is right, counted on another set, such as 45/50,38/50.",
     )
-    confusion: bool = option("--confusion", is_flag=True, help="Show only the confusion matrix.")
+    confusion: bool = option("--confusion", help="Show only the confusion matrix.")
     disagreements: bool = option(
-        "--disagreements", is_flag=True, help="List only the queries on which they disagree."
+        "--disagreements", help="List only the queries on which they disagree."
     )
-    planning: bool = option(
-        "--planning", is_flag=True, help="Show only what more labels would gain."
-    )
+    planning: bool = option("--planning", help="Show only what more labels would gain.")
     against: str | None = option(
         "--against",
         metavar="JUDGED2",
@@ -121,14 +115,13 @@ class CalibrateOptions(
     )
     picture: Path | None = option(
         "--plot",
-        type=PATH,
         metavar="FILE",
         help="Also draw the agreement; the suffix chooses the format: .png .svg .pdf",
     )
 
 
 calibrate = Command(
-    CalibrateOptions,
+    CalibrateArguments,
     "rageval_report.cli.calibrate_body:calibrate",
     examples=(
         "rageval-report calibrate judged.csv people.csv --metric faithfulness --label human_label",

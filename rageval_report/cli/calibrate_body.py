@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from rageval_report.analysis.agreement import calibration as agreement
-from rageval_report.cli.calibrate import CalibrateOptions
+from rageval_report.cli.calibrate import CalibrateArguments
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files
 from rageval_report.cli.sources import Loading, PipelineSource, parse_source, parse_sources
@@ -16,7 +16,7 @@ from rageval_report.results import Result
 from rageval_report.stats import JudgeErrors
 
 
-def calibrate(options: CalibrateOptions) -> None:
+def calibrate(options: CalibrateArguments) -> None:
     """Calibrate the judge, and write the view that was chosen."""
     output = Output.of(options)
     views = [options.confusion, options.disagreements, options.planning]
@@ -48,7 +48,7 @@ def calibrate(options: CalibrateOptions) -> None:
 
 
 def _calibration(
-    options: CalibrateOptions, source: PipelineSource, people: str, labels: tuple[str, ...]
+    options: CalibrateArguments, source: PipelineSource, people: str, labels: tuple[str, ...]
 ) -> agreement.Calibration:
     """The scores of one pipeline beside its labels, with notes on what was guessed in reading."""
     loading = Loading.of(options)
@@ -74,7 +74,7 @@ def _calibration(
 
 
 def _results(
-    calibration: agreement.Calibration, options: CalibrateOptions, output: Output
+    calibration: agreement.Calibration, options: CalibrateArguments, output: Output
 ) -> dict[str, Result]:
     """The view that was chosen; else the calibration, for people with the confusion matrix."""
     if options.disagreements:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, dataclass_transform
 
 import click
@@ -21,7 +22,14 @@ else:
     _TextType = click.ParamType
 
 Body: TypeAlias = Callable[[object], int | None]
-ParameterMaker: TypeAlias = Callable[[str], click.Parameter]
+ParameterMaker: TypeAlias = Callable[[str, str], click.Parameter]
+
+_TYPES: dict[str, click.ParamType[Any]] = {
+    "int": click.INT,
+    "float": click.FLOAT,
+    "Path": click.Path(path_type=Path),
+}
+
 _Parser: TypeAlias = Callable[[str], object]
 _Callback: TypeAlias = Callable[[click.Context, click.Parameter, Any], object]
 
@@ -41,12 +49,11 @@ def option(
     *flags: str,
     help: str | Callable[[], str] | None = None,  # noqa: A002  (click's name)
     metavar: str | None = None,
-    type: click.ParamType[Any] | type[object] | None = None,  # noqa: A002
+    type: click.ParamType[Any] | None = None,  # noqa: A002
     default: object = None,
     show_default: bool | str | None = None,
     required: bool = False,
     multiple: bool = False,
-    is_flag: bool = False,
     parse: _Parser | None = None,
     parse_all: Callable[[tuple[str, ...]], object] | None = None,
 ) -> Any:
@@ -59,8 +66,11 @@ def option(
     help : str or callable, optional
         The help text, or a function that makes it when help is shown, if it lists what plug-ins may
         add to.
-    metavar, type, default, required, multiple, is_flag
+    metavar, default, required, multiple
         As for `click.option`.
+    type : click.ParamType, optional
+        What checks a value; if omitted, the annotation of the field says it: an option annotated
+        ``bool`` is a flag, and one annotated ``int``, ``float`` or ``Path`` makes such values.
     show_default : bool or str, optional
         Whether, or as what, help shows the default; if omitted, it is shown where there is one.
     parse : callable, optional
@@ -68,22 +78,23 @@ def option(
     parse_all : callable, optional
         It turns all texts of a multiple option into one value.
     """
-    shows = default not in (None, ()) and not is_flag if show_default is None else show_default
+    shows = default not in (None, ()) if show_default is None else show_default
 
     # click takes a default that is None for a value, so that nothing would be missing.
     defaults = {} if default is None else {"default": default}
 
-    def parameter(name: str) -> click.Parameter:
+    def parameter(name: str, annotation: str) -> click.Parameter:
+        is_parsed = parse is not None or parse_all is not None
         return _Option(
             [*flags, name],
             late_help=help if callable(help) else None,
             help=None if callable(help) else help,
             metavar=metavar,
-            type=type,
+            type=type or (None if is_parsed else _TYPES.get(_plain(annotation))),
             show_default=shows,
             required=required,
             multiple=multiple,
-            is_flag=is_flag or None,
+            is_flag=annotation == "bool" or None,
             callback=_callback(parse, parse_all),
             **defaults,
         )
@@ -136,7 +147,7 @@ class TableChoice(_TextType):
 def argument(*, metavar: str, nargs: int = 1, required: bool = True) -> Any:
     """A field that a word of the command line sets, or several words where `nargs` is -1."""
 
-    def parameter(name: str) -> click.Parameter:
+    def parameter(name: str, _annotation: str) -> click.Parameter:
         return click.Argument([name], metavar=metavar, nargs=nargs, required=required)
 
     return parameter
@@ -150,7 +161,7 @@ class Options:
     """
 
     def __init__(self, **values: object):
-        if unset := set(parameters_of(type(self))) - set(values):
+        if unset := set(_annotations(type(self))) - set(values):
             raise TypeError(f"{type(self).__name__} needs {', '.join(sorted(unset))}")
         self.__dict__.update(values)
 
@@ -158,13 +169,27 @@ class Options:
         raise AttributeError(f"options cannot be changed; tried to set {name} to {value!r}")
 
 
-def parameters_of(options: type[Options]) -> dict[str, ParameterMaker]:
-    """What makes click's parameters, by field: those of the class itself first, then inherited."""
-    makers: dict[str, ParameterMaker] = {}
+def parameters_of(options: type[Options]) -> list[click.Parameter]:
+    """The parameters of click for a class of options: its own first, then the inherited ones."""
+    parameters = []
+    for name, annotation in _annotations(options).items():
+        make_parameter: ParameterMaker = getattr(options, name)
+        parameters.append(make_parameter(name, annotation))
+    return parameters
+
+
+def _annotations(options: type[Options]) -> dict[str, str]:
+    annotations: dict[str, str] = {}
     for level in options.__mro__:
-        for name in inspect.get_annotations(level):
-            makers.setdefault(name, getattr(options, name))
-    return makers
+        for name, annotation in inspect.get_annotations(level).items():
+            annotations.setdefault(name, annotation)
+    return annotations
+
+
+def _plain(annotation: str) -> str:
+    """The annotation of one value: ``int`` for ``int | None`` and ``tuple[int, ...]``."""
+    plain = annotation.removesuffix(" | None")
+    return plain.removeprefix("tuple[").removesuffix(", ...]")
 
 
 class Command(click.Command):
@@ -192,7 +217,7 @@ class Command(click.Command):
         super().__init__(
             name or body.rpartition(":")[2],
             callback=self._run,
-            params=[make(name) for name, make in parameters_of(options).items()],
+            params=parameters_of(options),
             help=inspect.getdoc(options),
             epilog=examples_text(*examples),
         )

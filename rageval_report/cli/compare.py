@@ -14,7 +14,7 @@ from rageval_report.cli.options import (
 from rageval_report.cli.parsing import parse_margin
 
 
-class CompareOptions(
+class CompareArguments(
     MetricsOption, TestOptions, CorrectOption, LimitOption, LoadingOptions, OutputOptions
 ):
     """Compare candidates with a baseline, query by query.
@@ -37,13 +37,11 @@ class CompareOptions(
     )
     outcomes: bool = option(
         "--outcomes",
-        is_flag=True,
         help="List which queries both, one or none of the pipelines answer correctly; see "
         "--correct.",
     )
     pareto: bool = option(
         "--pareto",
-        is_flag=True,
         help="Show which runs no other run beats on quality, cost and latency; see rank.",
     )
     interval: str = option(
@@ -68,7 +66,7 @@ class CompareOptions(
 
 
 compare = Command(
-    CompareOptions,
+    CompareArguments,
     "rageval_report.cli.compare_body:compare",
     examples=(
         "rageval-report compare bm25.csv hybrid.csv",

@@ -12,7 +12,7 @@ from rageval_report.analysis.comparing.answer_outcomes import (
     describe_correct_rules,
 )
 from rageval_report.analysis.ranking.leaderboard import rank
-from rageval_report.cli.compare import CompareOptions
+from rageval_report.cli.compare import CompareArguments
 from rageval_report.cli.compare_queries import changed_queries
 from rageval_report.cli.output import Output
 from rageval_report.cli.sources import Loading
@@ -20,7 +20,7 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
 
 
-def compare(options: CompareOptions) -> None:
+def compare(options: CompareArguments) -> None:
     """Load the pipelines, compare them, and write the view that was chosen."""
     views = (
         options.by,
@@ -76,7 +76,7 @@ def notes_of(evaluations: Sequence[RAGPipelineEvaluation]) -> list[str]:
     return [f"{evaluation.name}: {note}" for evaluation in evaluations for note in evaluation.notes]
 
 
-def _load(options: CompareOptions, metrics: tuple[str, ...]) -> list[RAGPipelineEvaluation]:
+def _load(options: CompareArguments, metrics: tuple[str, ...]) -> list[RAGPipelineEvaluation]:
     """The baseline and its candidates; without candidates, the pipelines of the one file."""
     loading = Loading.of(options)
     if options.candidates:
@@ -91,7 +91,7 @@ def _load(options: CompareOptions, metrics: tuple[str, ...]) -> list[RAGPipeline
 
 
 def _comparison(
-    evaluations: list[RAGPipelineEvaluation], metrics: tuple[str, ...], options: CompareOptions
+    evaluations: list[RAGPipelineEvaluation], metrics: tuple[str, ...], options: CompareArguments
 ) -> comparing.Comparison:
     return comparing.compare(
         *evaluations,
@@ -110,7 +110,7 @@ def _comparison(
 
 
 def _pareto_front(
-    evaluations: list[RAGPipelineEvaluation], metrics: tuple[str, ...], options: CompareOptions
+    evaluations: list[RAGPipelineEvaluation], metrics: tuple[str, ...], options: CompareArguments
 ) -> Result:
     """The Pareto front of all runs, over the metrics that are named or the usual objectives."""
     ranking = rank(

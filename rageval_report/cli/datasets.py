@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from rageval_report.cli.command import Command, argument, option
-from rageval_report.cli.options import PATH, OutputOptions, SeedOption
+from rageval_report.cli.options import OutputOptions, SeedOption
 
 
-class DatasetsOptions(OutputOptions):
+class DatasetsArguments(OutputOptions):
     """List the data sets that can be loaded, with licence and size."""
 
 
-class StatsOptions(SeedOption, OutputOptions):
+class StatsArguments(SeedOption, OutputOptions):
     """Count the questions of a data set by type and domain.
 
     They are also counted by difficulty, and by whether they can be answered.
@@ -23,32 +23,28 @@ class StatsOptions(SeedOption, OutputOptions):
 
     name: str = argument(metavar="NAME_OR_PATH")
     location: Path | None = option(
-        "--path", type=PATH, metavar="PATH", help="The file or folder of the data set."
+        "--path", metavar="PATH", help="The file or folder of the data set."
     )
     split: str | None = option(
         "--split", metavar="NAME", help="The split, such as train, validation or test."
     )
     samples: int | None = option(
-        "--samples",
-        type=int,
-        metavar="N",
-        help="Number of questions to draw at random; all if omitted.",
+        "--samples", metavar="N", help="Number of questions to draw at random; all if omitted."
     )
     unanswerable_ratio: float | None = option(
         "--unanswerable-ratio",
-        type=float,
         metavar="SHARE",
         help="Share of the questions without an answer, such as 0.3; as in the set if omitted.",
     )
 
 
 datasets = Command(
-    DatasetsOptions,
+    DatasetsArguments,
     "rageval_report.cli.datasets_body:datasets",
     examples=("rageval-report datasets", "rageval-report datasets --format markdown"),
 )
 stats = Command(
-    StatsOptions,
+    StatsArguments,
     "rageval_report.cli.datasets_body:stats",
     examples=(
         "rageval-report stats golden.jsonl",

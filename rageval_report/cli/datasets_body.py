@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rageval_report.cli.datasets import DatasetsOptions, StatsOptions
+from rageval_report.cli.datasets import DatasetsArguments, StatsArguments
 from rageval_report.cli.output import Output
 from rageval_report.datasets import DATASETS, dataset_counts, dataset_list, load_dataset
 from rageval_report.results import Result
@@ -13,7 +13,7 @@ _LISTED = ("dataset", "questions", "licence")
 _COUNTED = ("by", "value", "n", "share")
 
 
-def datasets(options: DatasetsOptions) -> None:
+def datasets(options: DatasetsArguments) -> None:
     """Write the table of data sets."""
     output = Output.of(options)
     frame = dataset_list()
@@ -25,7 +25,7 @@ def datasets(options: DatasetsOptions) -> None:
     output.write({"datasets": Result("Data sets", frame, {}, notes, headline=_LISTED)})
 
 
-def stats(options: StatsOptions) -> None:
+def stats(options: StatsArguments) -> None:
     """Load a data set, and write the counts of its questions."""
     output = Output.of(options)
     name, location = options.name, options.location

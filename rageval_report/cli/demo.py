@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from rageval_report.cli.command import Command, Options, option
-from rageval_report.cli.options import PATH
 
 FOLDER = Path("rageval-demo")
 LIVE_FOLDER = FOLDER / "live"
 
 
-class DemoOptions(Options):
+class DemoArguments(Options):
     """Show the main features on example data.
 
     Prints a report, failing queries and a comparison, and draws pictures. Needs no network, and no
@@ -21,21 +20,16 @@ class DemoOptions(Options):
     folder: Path | None = option(
         "-o",
         "--output",
-        type=PATH,
         metavar="FOLDER",
         help="The folder for all files; files of the same names are replaced. If omitted, "
         f"{FOLDER}, or {LIVE_FOLDER} with --live.",
     )
-    live: bool = option(
-        "--live", is_flag=True, help="Ask a small server on this machine, and score its answers."
-    )
-    quiet: bool = option(
-        "--quiet", "-q", is_flag=True, help="Write the files, and print only where they are."
-    )
+    live: bool = option("--live", help="Ask a small server on this machine, and score its answers.")
+    quiet: bool = option("--quiet", "-q", help="Write the files, and print only where they are.")
 
 
 demo = Command(
-    DemoOptions,
+    DemoArguments,
     "rageval_report.cli.demo_body:demo",
     examples=(
         "rageval-report demo",

@@ -9,7 +9,7 @@ import click
 
 from rageval_report._registry import load
 from rageval_report.analysis.comparing.comparison import Comparison, compare
-from rageval_report.cli.demo import FOLDER, LIVE_FOLDER, DemoOptions
+from rageval_report.cli.demo import FOLDER, LIVE_FOLDER, DemoArguments
 from rageval_report.cli.output import Output
 from rageval_report.demo import demo_evaluations, write_demo_files
 from rageval_report.evaluation import RAGPipelineEvaluation
@@ -29,7 +29,7 @@ class _ShowLive(Protocol):
     def __call__(self, folder: Path, *, quiet: bool) -> None: ...
 
 
-def demo(options: DemoOptions) -> None:
+def demo(options: DemoArguments) -> None:
     """Write the files of the demo, and print what the commands make of them."""
     if options.live:
         # Loaded by name: it needs the extra "server", and the rest of the demo does not.

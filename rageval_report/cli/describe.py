@@ -37,7 +37,7 @@ class PercentilesOption(Options):
     )
 
 
-class ReportOptions(
+class ReportArguments(
     NameOption,
     MetricsOption,
     PercentilesOption,
@@ -69,9 +69,7 @@ class ReportOptions(
         help='Method of the interval of a mean: "auto" depends on the kind of metric; t, '
         "percentile, bca, studentised, wilson, ...",
     )
-    no_pictures: bool = option(
-        "--no-pictures", is_flag=True, help="Write the page without pictures."
-    )
+    no_pictures: bool = option("--no-pictures", help="Write the page without pictures.")
     longest_text: int | None = option(
         "--longest-text",
         type=click.IntRange(min=1),
@@ -80,7 +78,7 @@ class ReportOptions(
     )
 
 
-class ThresholdsOptions(
+class ThresholdsArguments(
     NameOption, MetricsOption, PercentilesOption, LoadingOptions, OutputOptions
 ):
     """Find the percentiles and the mean of each metric."""
@@ -94,7 +92,7 @@ class ThresholdsOptions(
     )
 
 
-class FailuresOptions(NameOption, LimitOption, LoadingOptions, OutputOptions):
+class FailuresArguments(NameOption, LimitOption, LoadingOptions, OutputOptions):
     """List the queries beyond a threshold, worst first.
 
     The list has texts and reasons; the direction of the metric decides which side is wrong.
@@ -113,7 +111,7 @@ class FailuresOptions(NameOption, LimitOption, LoadingOptions, OutputOptions):
 
 
 report = Command(
-    ReportOptions,
+    ReportArguments,
     "rageval_report.cli.describe_body:report",
     examples=(
         "rageval-report report bm25.csv",
@@ -124,7 +122,7 @@ report = Command(
     ),
 )
 thresholds = Command(
-    ThresholdsOptions,
+    ThresholdsArguments,
     "rageval_report.cli.describe_body:thresholds",
     examples=(
         "rageval-report thresholds bm25.csv",
@@ -132,7 +130,7 @@ thresholds = Command(
     ),
 )
 failures = Command(
-    FailuresOptions,
+    FailuresArguments,
     "rageval_report.cli.describe_body:failures",
     examples=(
         "rageval-report failures bm25.csv --metric faithfulness --threshold 0.5",

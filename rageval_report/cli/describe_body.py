@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rageval_report.analysis.comparing.comparison import compare
-from rageval_report.cli.describe import FailuresOptions, ReportOptions, ThresholdsOptions
+from rageval_report.cli.describe import FailuresArguments, ReportArguments, ThresholdsArguments
 from rageval_report.cli.output import Output, write_text
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
@@ -13,7 +13,7 @@ from rageval_report.reports.report import Report
 from rageval_report.results import Result
 
 
-def report(options: ReportOptions) -> None:
+def report(options: ReportArguments) -> None:
     """Write the report of each pipeline, or one page of all of them."""
     output = Output.of(options)
     if options.name is not None and len(options.files) > 1:
@@ -29,7 +29,7 @@ def report(options: ReportOptions) -> None:
     output.write({evaluation.name: _report(evaluation, options) for evaluation in evaluations})
 
 
-def _page(evaluations: list[RAGPipelineEvaluation], options: ReportOptions) -> str:
+def _page(evaluations: list[RAGPipelineEvaluation], options: ReportArguments) -> str:
     """The report file of one pipeline, or of the first pipeline and its candidates."""
     baseline, *candidates = evaluations
     if not candidates:
@@ -65,7 +65,7 @@ def _page(evaluations: list[RAGPipelineEvaluation], options: ReportOptions) -> s
     return page.to_html()
 
 
-def _report(evaluation: RAGPipelineEvaluation, options: ReportOptions) -> Result:
+def _report(evaluation: RAGPipelineEvaluation, options: ReportArguments) -> Result:
     if options.by is None:
         return evaluation.evaluation_report(
             metrics=options.metrics or None,
@@ -86,7 +86,7 @@ def _report(evaluation: RAGPipelineEvaluation, options: ReportOptions) -> Result
     ).with_notes(*evaluation.notes)
 
 
-def thresholds(options: ThresholdsOptions) -> None:
+def thresholds(options: ThresholdsArguments) -> None:
     """Write the percentiles and the mean of each metric."""
     output = Output.of(options)
     [evaluation] = Loading.of(options).load_all([options.file], options.metrics, name=options.name)
@@ -94,7 +94,7 @@ def thresholds(options: ThresholdsOptions) -> None:
     output.write({evaluation.name: table.with_notes(*evaluation.notes)})
 
 
-def failures(options: FailuresOptions) -> None:
+def failures(options: FailuresArguments) -> None:
     """Write the queries on the wrong side of the threshold."""
     output = Output.of(options)
     [evaluation] = Loading.of(options).load_all([options.file], name=options.name)

@@ -11,7 +11,7 @@ PARQUET = "parquet"
 EXPORTS = ("csv", "tsv", "jsonl", "json", "markdown", "review", "review-markdown", PARQUET)
 
 
-class ExportOptions(FileOptions, MetricsOption, LoadingOptions):
+class ExportArguments(FileOptions, MetricsOption, LoadingOptions):
     """Write the scores of one pipeline as another kind of file.
 
     A sheet for reviewers is such a kind.
@@ -26,12 +26,12 @@ class ExportOptions(FileOptions, MetricsOption, LoadingOptions):
     )
 
 
-class FormatsOptions(OutputOptions):
+class FormatsArguments(OutputOptions):
     """List the kinds of files of scores that can be read."""
 
 
 export = Command(
-    ExportOptions,
+    ExportArguments,
     "rageval_report.cli.export_body:export",
     examples=(
         "rageval-report export promptfoo.json::gpt-4o -o gpt-4o.json",
@@ -40,7 +40,7 @@ export = Command(
     ),
 )
 formats = Command(
-    FormatsOptions,
+    FormatsArguments,
     "rageval_report.cli.export_body:formats",
     examples=("rageval-report formats", "rageval-report formats --format markdown"),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from rageval_report.cli.export import EXPORTS, PARQUET, ExportOptions, FormatsOptions
+from rageval_report.cli.export import EXPORTS, PARQUET, ExportArguments, FormatsArguments
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_text
 from rageval_report.cli.sources import Loading
@@ -20,7 +20,7 @@ from rageval_report.scores.write import csv_text, score_rows, scores_text
 _KIND_OF_SUFFIX = {".md": "markdown"}
 
 
-def export(options: ExportOptions) -> None:
+def export(options: ExportArguments) -> None:
     """Load the pipeline, and write it as the file that was chosen."""
     check_files(options.path, force=options.force)
     kind = options.kind or _kind_of(options.path)
@@ -70,7 +70,7 @@ def _kind_of(path: Path | None) -> str:
     return kind
 
 
-def formats(options: FormatsOptions) -> None:
+def formats(options: FormatsArguments) -> None:
     """Write the table of readers."""
     readers = list(READERS.loaded().values())
     rows = {

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_report.cli.command import Command, argument, option
-from rageval_report.cli.options import PATH, CorrectOption, LoadingOptions, OutputOptions
+from rageval_report.cli.options import CorrectOption, LoadingOptions, OutputOptions
 
 if TYPE_CHECKING:
     from rageval_report.analysis.gates.figures import GateMissing
 
 
-class GateOptions(CorrectOption, LoadingOptions, OutputOptions):
+class GateArguments(CorrectOption, LoadingOptions, OutputOptions):
     """Hold a pipeline to rules; ends with 1 if a rule does not hold.
 
     A rule is a figure, an operator, a number. Figures: mean, median, p95 (any percentile), min,
@@ -44,12 +44,9 @@ class GateOptions(CorrectOption, LoadingOptions, OutputOptions):
         help="The scores that FILE is compared with: for no_regression, difference, pvalue, wins, "
         "losses, ties.",
     )
-    junit: Path | None = option(
-        "--junit", type=PATH, metavar="FILE", help="Also write JUnit XML to a file."
-    )
+    junit: Path | None = option("--junit", metavar="FILE", help="Also write JUnit XML to a file.")
     comment: Path | None = option(
         "--comment",
-        type=PATH,
         metavar="FILE",
         help="Also write Markdown for a pull request, with the queries to look at.",
     )
@@ -61,22 +58,20 @@ class GateOptions(CorrectOption, LoadingOptions, OutputOptions):
     )
     confidence_level: float | None = option(
         "--confidence-level",
-        type=float,
         metavar="LEVEL",
         help="Confidence level of the intervals; 1 - LEVEL is the error rate of no_regression. "
         "0.95 if omitted.",
     )
     n_resamples: int | None = option(
         "--n-resamples",
-        type=int,
         metavar="N",
         help="Number of resamples, for intervals that resample; 9999 if omitted.",
     )
-    seed: int | None = option("--seed", type=int, help="Seed of the random numbers; 0 if omitted.")
+    seed: int | None = option("--seed", help="Seed of the random numbers; 0 if omitted.")
 
 
 gate = Command(
-    GateOptions,
+    GateArguments,
     "rageval_report.cli.gate_body:gate",
     examples=(
         "rageval-report gate hybrid.csv --rule 'ci_low(recall@5) >= 0.7'",

@@ -15,7 +15,7 @@ from rageval_report.analysis.gates.gates_file import Gates, read_gates
 from rageval_report.analysis.gates.grammar import Rule, RuleError, parse_rule
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.cli.compare_body import notes_of
-from rageval_report.cli.gate import GateOptions
+from rageval_report.cli.gate import GateArguments
 from rageval_report.cli.github import report_to_github
 from rageval_report.cli.group import FAILED, OK
 from rageval_report.cli.output import Output, check_files, write_text
@@ -29,14 +29,14 @@ _IN_PYTHON = "compare(baseline, candidate).gate(...)"
 
 
 @dataclass(frozen=True)
-class GateRequest:
+class GatePlan:
     """The rules, and the settings of the file of gates and of the options."""
 
     rules: tuple[Rule, ...]
     settings: dict[str, Any]
 
 
-def gate(options: GateOptions) -> int:
+def gate(options: GateArguments) -> int:
     """Evaluate the rules, and write their outcome everywhere it was asked for."""
     output = Output.of(options)
     check_files(options.junit, options.comment, force=options.force)
@@ -52,7 +52,7 @@ def gate(options: GateOptions) -> int:
     return OK if result.passed else FAILED
 
 
-def _request(options: GateOptions) -> GateRequest:
+def _request(options: GateArguments) -> GatePlan:
     if not options.rules and options.gates_file is None:
         raise click.UsageError(
             "Say what must hold: --rule 'mean(faithfulness) >= 0.8', or --gates."
@@ -67,10 +67,10 @@ def _request(options: GateOptions) -> GateRequest:
         "correct": None if options.correct is None else parse_correct_rule(options.correct),
     }
     settings = {name: value for name, value in overrides.items() if value is not None}
-    return GateRequest((*gates.rules, *rules), {**gates.settings, **settings})
+    return GatePlan((*gates.rules, *rules), {**gates.settings, **settings})
 
 
-def _evaluate(options: GateOptions, request: GateRequest) -> GateResult:
+def _evaluate(options: GateArguments, request: GatePlan) -> GateResult:
     files = [options.file] if options.baseline is None else [options.baseline, options.file]
     evaluations = Loading.of(options).load_all(files)
     if options.baseline is None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.options import (
-    PATH,
     ConfidenceOption,
     LoadingOptions,
     MetricsOption,
@@ -15,7 +14,7 @@ from rageval_report.cli.options import (
 )
 
 
-class HistoryOptions(
+class HistoryArguments(
     MetricsOption, ConfidenceOption, ResamplingOptions, LoadingOptions, OutputOptions
 ):
     """Show the trend of each metric over the runs in a folder.
@@ -43,11 +42,9 @@ class HistoryOptions(
         "judge_model; may be repeated. If omitted, the fields that describe the judge, the "
         "evaluator and the data set.",
     )
-    changes: bool = option(
-        "--changes", is_flag=True, help="List only what changed from run to run."
-    )
+    changes: bool = option("--changes", help="List only what changed from run to run.")
     picture: Path | None = option(
-        "--plot", type=PATH, metavar="FILE", help="Also draw the trend: .png .svg .pdf"
+        "--plot", metavar="FILE", help="Also draw the trend: .png .svg .pdf"
     )
     correction: str = option(
         "--correction",
@@ -58,7 +55,7 @@ class HistoryOptions(
 
 
 history = Command(
-    HistoryOptions,
+    HistoryArguments,
     "rageval_report.cli.history_body:history",
     examples=(
         "rageval-report history runs",

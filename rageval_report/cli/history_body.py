@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rageval_report.cli.history import HistoryOptions
+from rageval_report.cli.history import HistoryArguments
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files
 from rageval_report.cli.sources import Loading
@@ -16,7 +16,7 @@ from rageval_report.results import Result
 from rageval_report.run_history import runs as run_history
 
 
-def history(options: HistoryOptions) -> None:
+def history(options: HistoryArguments) -> None:
     """Read the runs, test them, and write the trends or the changes."""
     output = Output.of(options)
     check_files(options.picture, force=False)
@@ -45,7 +45,7 @@ def read_run_folder(folder: str, loading: Loading) -> run_history.Store:
     )
 
 
-def _runs(options: HistoryOptions) -> run_history.Store | list[RAGPipelineEvaluation]:
+def _runs(options: HistoryArguments) -> run_history.Store | list[RAGPipelineEvaluation]:
     loading = Loading.of(options)
     folders = [name for name in options.runs if Path(name).is_dir()]
     if not folders:

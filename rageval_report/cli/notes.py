@@ -27,7 +27,7 @@ _ADVICE = (
     (r'repeats="mean"', "--option repeats=mean"),
     (r'duplicates="mean"', "--duplicates mean"),
     (r"missing='drop'", "--missing drop"),
-    (r"bounds=\(0, 1\)", "--bounds NAME=0:1"),
+    (r"give bounds, e\.g\. \(0, 1\)", "pass --bounds NAME=0:1"),
     (r"pick one with pipeline=, or read all with read_scores", "pick one as FILE::PIPELINE"),
     (r"prices=\{.+?: \(sent, received\)\}", "--price SENT:RECEIVED"),
     (r"model=\.\.\.", "--model NAME"),

@@ -30,20 +30,20 @@ def _output_help() -> str:
 class QuietOption(Options):
     """``--quiet``, which `rageval_report.cli.notes.note` looks up in click's context."""
 
-    quiet: bool = option("--quiet", "-q", is_flag=True, help="Write no notes to standard error.")
+    quiet: bool = option("--quiet", "-q", help="Write no notes to standard error.")
 
 
 class ForceOption(QuietOption):
     """Whether files are replaced."""
 
-    force: bool = option("--force", is_flag=True, help="Replace FILE if it exists.")
+    force: bool = option("--force", help="Replace FILE if it exists.")
 
 
 class FileOptions(ForceOption):
     """The file that a command writes; standard output if omitted."""
 
     path: Path | None = option(
-        "-o", "--output", type=PATH, metavar="FILE", help="The file to write; else standard output."
+        "-o", "--output", metavar="FILE", help="The file to write; else standard output."
     )
 
 
@@ -60,14 +60,8 @@ class FormatOption(QuietOption):
 class OutputOptions(FormatOption):
     """Where results are written and in which format; see `rageval_report.cli.output.Output`."""
 
-    path: Path | None = option(
-        "-o",
-        "--output",
-        type=PATH,
-        metavar="FILE",
-        help=_output_help,
-    )
-    force: bool = option("--force", is_flag=True, help="Replace FILE if it exists.")
+    path: Path | None = option("-o", "--output", metavar="FILE", help=_output_help)
+    force: bool = option("--force", help="Replace FILE if it exists.")
 
 
 class LoadingOptions(Options):
@@ -145,7 +139,6 @@ class ConfidenceOption(Options):
 
     confidence_level: float = option(
         "--confidence-level",
-        type=float,
         default=0.95,
         metavar="LEVEL",
         help="Confidence level of the intervals.",
@@ -155,7 +148,7 @@ class ConfidenceOption(Options):
 class SeedOption(Options):
     """The seed."""
 
-    seed: int = option("--seed", type=int, default=0, help="Seed of the random numbers.")
+    seed: int = option("--seed", default=0, help="Seed of the random numbers.")
 
 
 class ResamplingOptions(SeedOption):
@@ -163,7 +156,6 @@ class ResamplingOptions(SeedOption):
 
     n_resamples: int = option(
         "--n-resamples",
-        type=int,
         default=9999,
         metavar="N",
         help="Number of resamples, for tests and intervals that resample.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rageval_report.cli.command import Command, argument, option
-from rageval_report.cli.options import PATH, ForceOption, LoadingOptions, MetricsOption
+from rageval_report.cli.options import ForceOption, LoadingOptions, MetricsOption
 from rageval_report.cli.parsing import parse_numbers
 from rageval_report.plots import PLOTS
 
@@ -14,22 +14,17 @@ def _kind_help() -> str:
     return f"{', '.join(PLOTS.loaded())}. Kinds that compare take a baseline and candidates."
 
 
-class DrawOptions(MetricsOption, LoadingOptions, ForceOption):
+class DrawArguments(MetricsOption, LoadingOptions, ForceOption):
     """Draw a picture into a file.
 
     The picture shows one pipeline, or candidates beside a baseline. No window is opened.
     """
 
     files: tuple[str, ...] = argument(nargs=-1, metavar="FILE...")
-    kind: str = option(
-        "--kind",
-        default="distribution",
-        metavar="KIND",
-        help=_kind_help,
-    )
+    kind: str = option("--kind", default="distribution", metavar="KIND", help=_kind_help)
     by: str | None = option("--by", metavar="COLUMN", help="The column of the groups, for slices.")
     threshold: float | None = option(
-        "--threshold", type=float, metavar="T", help="Where to draw a line, for distribution."
+        "--threshold", metavar="T", help="Where to draw a line, for distribution."
     )
     percentiles: tuple[float, ...] | None = option(
         "--percentiles",
@@ -47,14 +42,13 @@ class DrawOptions(MetricsOption, LoadingOptions, ForceOption):
         "-o",
         "--output",
         required=True,
-        type=PATH,
         metavar="FILE",
         help="The picture; its suffix chooses the format: .png .svg .pdf",
     )
 
 
 plot = Command(
-    DrawOptions,
+    DrawArguments,
     "rageval_report.cli.plot_body:plot",
     examples=(
         "rageval-report plot bm25.csv --kind distribution --metric faithfulness -o spread.png",

@@ -12,7 +12,7 @@ from rageval_report.analysis.comparing.comparison import Comparison, compare
 from rageval_report.analysis.ranking.leaderboard import Ranking, rank
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import check_files
-from rageval_report.cli.plot import DrawOptions
+from rageval_report.cli.plot import DrawArguments
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.plots import PLOTS, save_plot
@@ -21,10 +21,10 @@ from rageval_report.run_history.runs import history
 
 Evaluations: TypeAlias = list[RAGPipelineEvaluation]
 Drawing: TypeAlias = tuple[object, dict[str, object]]  # the subject, and keywords of the plot
-Drawer: TypeAlias = Callable[[Evaluations, DrawOptions], Drawing]
+Drawer: TypeAlias = Callable[[Evaluations, DrawArguments], Drawing]
 
 
-def plot(options: DrawOptions) -> None:
+def plot(options: DrawArguments) -> None:
     """Load the pipelines, make the subject of the plot, and draw it."""
     check_files(options.path, force=options.force)
     entry = PLOTS[options.kind]
@@ -56,7 +56,7 @@ def _check_settings(entry: Plot, names: list[str]) -> None:
 # -- the subjects
 
 
-def _single(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+def _single(evaluations: Evaluations, options: DrawArguments) -> Drawing:
     if len(evaluations) > 1:
         raise click.UsageError(
             f"The plot {options.kind!r} draws one pipeline; got {len(evaluations)} pipelines."
@@ -64,7 +64,7 @@ def _single(evaluations: Evaluations, options: DrawOptions) -> Drawing:
     return evaluations[0], {}
 
 
-def _pair(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+def _pair(evaluations: Evaluations, options: DrawArguments) -> Drawing:
     if len(evaluations) > 2:
         raise click.UsageError(
             f"The plot {options.kind!r} draws up to two pipelines; got {len(evaluations)}."
@@ -72,24 +72,24 @@ def _pair(evaluations: Evaluations, options: DrawOptions) -> Drawing:
     return _side_by_side(evaluations, options)
 
 
-def _side_by_side(evaluations: Evaluations, _options: DrawOptions) -> Drawing:
+def _side_by_side(evaluations: Evaluations, _options: DrawArguments) -> Drawing:
     first, *others = evaluations
     if not others:
         return first, {}
     return first, {"other": others[0] if len(others) == 1 else others}
 
 
-def _compare(evaluations: Evaluations, options: DrawOptions) -> Comparison:
+def _compare(evaluations: Evaluations, options: DrawArguments) -> Comparison:
     if len(evaluations) < 2:
         raise click.UsageError(f"The plot {options.kind!r} draws a comparison: name a second file.")
     return compare(*evaluations, metrics=options.metrics or None)
 
 
-def _comparison(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+def _comparison(evaluations: Evaluations, options: DrawArguments) -> Drawing:
     return _compare(evaluations, options), {}
 
 
-def _slices(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+def _slices(evaluations: Evaluations, options: DrawArguments) -> Drawing:
     if options.by is None:
         raise click.UsageError(f"The plot {options.kind!r} needs the groups: --by COLUMN.")
     if len(evaluations) == 1:
@@ -97,26 +97,26 @@ def _slices(evaluations: Evaluations, options: DrawOptions) -> Drawing:
     return _compare(evaluations, options).slices(options.by), {}
 
 
-def _trends(evaluations: Evaluations, _options: DrawOptions) -> Drawing:
+def _trends(evaluations: Evaluations, _options: DrawArguments) -> Drawing:
     return history(evaluations), {}
 
 
-def _rank(evaluations: Evaluations, options: DrawOptions) -> Ranking:
+def _rank(evaluations: Evaluations, options: DrawArguments) -> Ranking:
     if len(evaluations) < 2:
         raise click.UsageError(f"The plot {options.kind!r} draws a ranking: name a second file.")
     return rank(*evaluations)
 
 
-def _ranking(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+def _ranking(evaluations: Evaluations, options: DrawArguments) -> Drawing:
     return _rank(evaluations, options), {}
 
 
-def _front(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+def _front(evaluations: Evaluations, options: DrawArguments) -> Drawing:
     ranking = _rank(evaluations, options)
     return ranking.pareto(options.metrics) if options.metrics else ranking, {}
 
 
-def _calibration(evaluations: Evaluations, options: DrawOptions) -> Drawing:
+def _calibration(evaluations: Evaluations, options: DrawArguments) -> Drawing:
     if len(evaluations) != 2 or not options.metrics:
         raise click.UsageError(
             f"The plot {options.kind!r} draws a judge against people: JUDGED PEOPLE --metric NAME; "

@@ -6,7 +6,7 @@ from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.options import LoadingOptions, MetricsOption, OutputOptions, TestOptions
 
 
-class RankOptions(MetricsOption, TestOptions, LoadingOptions, OutputOptions):
+class RankArguments(MetricsOption, TestOptions, LoadingOptions, OutputOptions):
     """Rank several pipelines, metric by metric.
 
     Pipelines that share a letter are not distinguishable on the queries that all of them scored. A
@@ -17,18 +17,14 @@ class RankOptions(MetricsOption, TestOptions, LoadingOptions, OutputOptions):
     files: tuple[str, ...] = argument(nargs=-1, metavar="FILE...")
     weighted: bool = option(
         "--weighted",
-        is_flag=True,
         help="Show one score from weighted objectives, and how much the order depends on the "
         "weights.",
     )
     pareto: bool = option(
         "--pareto",
-        is_flag=True,
         help="Show which pipelines no other pipeline beats on quality, cost and latency.",
     )
-    pairs: bool = option(
-        "--pairs", is_flag=True, help="Show every pair of pipelines with its difference."
-    )
+    pairs: bool = option("--pairs", help="Show every pair of pipelines with its difference.")
     weights: tuple[str, ...] = option(
         "--weight",
         multiple=True,
@@ -45,7 +41,7 @@ class RankOptions(MetricsOption, TestOptions, LoadingOptions, OutputOptions):
 
 
 rank = Command(
-    RankOptions,
+    RankArguments,
     "rageval_report.cli.rank_body:rank",
     examples=(
         "rageval-report rank bm25.csv hybrid.csv reranked.csv",

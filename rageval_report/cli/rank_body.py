@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import click
 
 from rageval_report.analysis.ranking import leaderboard
 from rageval_report.cli.compare_body import notes_of
 from rageval_report.cli.output import Output
-from rageval_report.cli.rank import RankOptions
+from rageval_report.cli.rank import RankArguments
 from rageval_report.cli.sources import Loading
 from rageval_report.results import Result
 
-Objectives: TypeAlias = dict[str, list[str]] | list[str] | None
 
-
-def rank(options: RankOptions) -> None:
+def rank(options: RankArguments) -> None:
     """Load the pipelines, rank them, and write the view that was chosen."""
     is_weighted = options.weighted or (bool(options.weights) and not options.pareto)
     if sum((is_weighted, options.pareto, options.pairs)) > 1:
@@ -68,7 +64,7 @@ def _parse_weights(texts: tuple[str, ...]) -> dict[str, float] | None:
     return weights or None
 
 
-def _parse_objectives(texts: tuple[str, ...]) -> Objectives:
+def _parse_objectives(texts: tuple[str, ...]) -> dict[str, list[str]] | list[str] | None:
     """The metrics of each objective, or names of metrics alone; None if there are none."""
     if not any("=" in text for text in texts):
         return list(texts) or None

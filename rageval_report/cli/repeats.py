@@ -13,7 +13,7 @@ from rageval_report.cli.options import (
 )
 
 
-class RepeatsOptions(
+class RepeatsArguments(
     MetricsOption, CorrectOption, LimitOption, ConfidenceOption, LoadingOptions, OutputOptions
 ):
     """Show how much scores vary between runs of one pipeline.
@@ -24,15 +24,10 @@ class RepeatsOptions(
     """
 
     runs: tuple[str, ...] = argument(nargs=-1, metavar="FILE...")
-    queries: bool = option(
-        "--queries", is_flag=True, help="List how much the runs agree on each query."
-    )
-    planning: bool = option(
-        "--planning", is_flag=True, help="Show what more runs of each query would gain."
-    )
+    queries: bool = option("--queries", help="List how much the runs agree on each query.")
+    planning: bool = option("--planning", help="Show what more runs of each query would gain.")
     tolerance: float = option(
         "--tolerance",
-        type=float,
         default=0.05,
         metavar="SHARE",
         help="Repeats are worth their cost until the standard error is within this share of the "
@@ -41,7 +36,7 @@ class RepeatsOptions(
 
 
 repeats = Command(
-    RepeatsOptions,
+    RepeatsArguments,
     "rageval_report.cli.repeats_body:repeats",
     examples=(
         "rageval-report repeats old.csv new.csv",

@@ -10,12 +10,12 @@ from rageval_report.analysis.repeating import repeats as repeating
 from rageval_report.cli.history_body import read_run_folder
 from rageval_report.cli.output import Output
 from rageval_report.cli.parsing import parse_correct_rule
-from rageval_report.cli.repeats import RepeatsOptions
+from rageval_report.cli.repeats import RepeatsArguments
 from rageval_report.cli.sources import Loading
 from rageval_report.scores import Scored
 
 
-def repeats(options: RepeatsOptions) -> None:
+def repeats(options: RepeatsArguments) -> None:
     """Load the runs, and write the view that was chosen."""
     if options.queries and options.planning:
         raise click.UsageError("Choose one of --queries and --planning.")
@@ -35,7 +35,7 @@ def repeats(options: RepeatsOptions) -> None:
         output.write({result.title: result})
 
 
-def _load(options: RepeatsOptions) -> list[Scored]:
+def _load(options: RepeatsArguments) -> list[Scored]:
     loading = Loading.of(options)
     if len(options.runs) == 1 and Path(options.runs[0]).is_dir():
         return [run.evaluation for run in read_run_folder(options.runs[0], loading).runs]

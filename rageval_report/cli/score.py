@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_report.cli.command import Command, option
-from rageval_report.cli.options import PATH, OutputOptions
+from rageval_report.cli.options import OutputOptions
 
 if TYPE_CHECKING:
     from rageval_report.metrics.traces import MissingTraces
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rageval_report.rankings.score_tables import NoRelevant
 
 
-class ScoreOptions(OutputOptions):
+class ScoreArguments(OutputOptions):
     """Score traces against a gold set, or rankings, or records.
 
     Traces of a pipeline, --gold gold.jsonl --trace trace.jsonl, have gates: ends with 1 if a gate
@@ -37,7 +37,7 @@ class ScoreOptions(OutputOptions):
         help="The pipeline's traces, JSON Lines: qid, retrieved_ids, answer_json with claim and "
         "citations; - reads standard input.",
     )
-    k: int = option("--k", type=int, default=5, help="The cutoff of the recall.")
+    k: int = option("--k", default=5, help="The cutoff of the recall.")
     gates: str | None = option(
         "--gates",
         metavar="NAME=T,...",
@@ -51,7 +51,7 @@ class ScoreOptions(OutputOptions):
         help="How to count a gold question without a trace.",
     )
     report_path: Path | None = option(
-        "--report", type=PATH, metavar="FILE", help="Also write the figures and gates as JSON."
+        "--report", metavar="FILE", help="Also write the figures and gates as JSON."
     )
     runs: tuple[str, ...] = option(
         "--run",
@@ -85,7 +85,6 @@ class ScoreOptions(OutputOptions):
     )
     relevance_level: float = option(
         "--relevance-level",
-        type=float,
         default=1,
         metavar="GRADE",
         help="Lowest grade that counts as relevant.",
@@ -97,9 +96,7 @@ class ScoreOptions(OutputOptions):
         help="How to score a query that has no relevant document.",
     )
     drop_self: bool = option(
-        "--drop-self",
-        is_flag=True,
-        help="Leave out documents whose id is that of their query, as BEIR does.",
+        "--drop-self", help="Leave out documents whose id is that of their query, as BEIR does."
     )
     queries: str | None = option(
         "--queries", metavar="FILE", help="Write one row per query: .csv, .json, .jsonl, ..."
@@ -107,7 +104,7 @@ class ScoreOptions(OutputOptions):
 
 
 score = Command(
-    ScoreOptions,
+    ScoreArguments,
     "rageval_report.cli.score_body:score",
     examples=(
         "rageval-report score --gold gold.jsonl --trace trace.jsonl",

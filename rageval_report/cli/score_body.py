@@ -16,7 +16,7 @@ from rageval_report.cli.eval.default_metrics import allowed_metrics
 from rageval_report.cli.group import FAILED, OK
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_text
-from rageval_report.cli.score import ScoreOptions
+from rageval_report.cli.score import ScoreArguments
 from rageval_report.cli.sources import PipelineSource, check_unique_names, parse_sources
 from rageval_report.errors import DataError, named
 from rageval_report.evaluation import RAGPipelineEvaluation
@@ -45,7 +45,7 @@ _KINDS = {
 }
 
 
-def score(options: ScoreOptions) -> int:
+def score(options: ScoreArguments) -> int:
     """Score what the options name, and write the report."""
     output = Output.of(options)
     kind = _kind_of(click.get_current_context())
@@ -114,7 +114,7 @@ def _flag_of(context: click.Context, name: str) -> str:
 # -- each kind
 
 
-def _score_traces(options: ScoreOptions, output: Output) -> int:
+def _score_traces(options: ScoreArguments, output: Output) -> int:
     queries = None if options.queries is None else Path(options.queries)
     check_files(options.report_path, queries, force=False)
     result = score_traces(
@@ -135,7 +135,7 @@ def _named_sources(files: Sequence[str]) -> list[PipelineSource]:
     return sources
 
 
-def _score_rankings(source: PipelineSource, options: ScoreOptions) -> RAGPipelineEvaluation:
+def _score_rankings(source: PipelineSource, options: ScoreArguments) -> RAGPipelineEvaluation:
     if options.qrels is None:
         raise click.UsageError("Missing option '--qrels': the judgments of the queries.")
     return score_rankings(
@@ -150,7 +150,7 @@ def _score_rankings(source: PipelineSource, options: ScoreOptions) -> RAGPipelin
     )
 
 
-def _score_records(source: PipelineSource, options: ScoreOptions) -> RAGPipelineEvaluation:
+def _score_records(source: PipelineSource, options: ScoreArguments) -> RAGPipelineEvaluation:
     """The metrics that are named, or else those that the fields of the records allow."""
     table = read_records(source.path, unretrieved_citations="keep")
     metrics = list(options.metrics) or allowed_metrics(table)

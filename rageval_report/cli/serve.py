@@ -9,7 +9,7 @@ from rageval_report.cli.options import QuietOption
 from rageval_report.cli.parsing import parse_share
 
 
-class ServeOptions(QuietOption):
+class ServeArguments(QuietOption):
     """Run a small RAG server, to try things without a model.
 
     It searches by BM25 and answers with sentences of the documents. POST {"question": "..."} to
@@ -30,7 +30,7 @@ class ServeOptions(QuietOption):
         default=8001,
         help="The port to listen on; 0 for any free port.",
     )
-    k: int = option("--k", type=int, default=3, help="Number of documents to retrieve.")
+    k: int = option("--k", default=3, help="Number of documents to retrieve.")
     faults: tuple[tuple[str, float], ...] = option(
         "--fault",
         multiple=True,
@@ -39,7 +39,7 @@ class ServeOptions(QuietOption):
         help="Fail on purpose, for a share of the requests: slow, 500, 429, garbage, html, empty, "
         "huge, drop, hang-up, refusal.",
     )
-    seed: int = option("--seed", type=int, default=0, help="Seed that decides which requests fail.")
+    seed: int = option("--seed", default=0, help="Seed that decides which requests fail.")
     delay: float = option(
         "--delay",
         type=click.FloatRange(0),
@@ -59,7 +59,7 @@ class ServeOptions(QuietOption):
 
 
 serve = Command(
-    ServeOptions,
+    ServeArguments,
     "rageval_report.cli.serve_body:serve",
     examples=(
         'rageval-report serve --ask "Do guide dogs travel free of charge?"',

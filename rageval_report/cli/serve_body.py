@@ -8,7 +8,7 @@ import threading
 import click
 
 from rageval_report.cli.notes import note
-from rageval_report.cli.serve import ServeOptions
+from rageval_report.cli.serve import ServeArguments
 from rageval_report.demo.server import (
     ExtractiveRag,
     Faults,
@@ -18,7 +18,7 @@ from rageval_report.demo.server import (
 )
 
 
-def serve(options: ServeOptions) -> None:
+def serve(options: ServeArguments) -> None:
     """Answer one question, or listen until the time is up."""
     documents = demo_documents() if options.documents is None else read_documents(options.documents)
     rag = ExtractiveRag(documents, options.k)

@@ -230,7 +230,7 @@ def test_the_direction_of_a_metric_can_be_told(folder, run):
 def test_the_bounds_of_a_metric_can_be_told(folder, run, refused):
     (folder / "scale.csv").write_text("query_id,faithfulness\nq1,3\nq2,5\n")
     told = refused("report", "scale.csv")
-    assert told.endswith("If it has another scale, pass: --bounds NAME=LOW:HIGH")
+    assert told.endswith("If it has another scale, pass --bounds NAME=LOW:HIGH")
     result = run("report scale.csv --bounds faithfulness=1:5 --format csv")
     assert float(rows_of(result.stdout)[0]["mean"]) == 4.0
 
@@ -243,7 +243,9 @@ def test_the_column_of_ids_can_be_told(folder, run):
 
 def test_several_rows_of_a_query_can_be_averaged(folder, run, refused):
     (folder / "twice.csv").write_text("query_id,recall\nq1,0.5\nq1,1\nq2,0\n")
-    assert "are averaged with --duplicates mean" in refused("report", "twice.csv")
+    assert "To average repeated runs of one pipeline, pass --duplicates mean" in refused(
+        "report", "twice.csv"
+    )
     result = run("report twice.csv --duplicates mean --format csv")
     assert float(rows_of(result.stdout)[0]["mean"]) == 0.375
 

@@ -40,7 +40,7 @@ def test_a_picture_is_drawn_beside_the_table_and_kept(demo_folder, run, refused)
     assert result.exit_code == 0
     assert Path("trends.png").read_bytes().startswith(b"\x89PNG")
     assert "History of hybrid" in result.stdout
-    assert "there already" in refused("history runs --plot trends.png")
+    assert "exists already" in refused("history runs --plot trends.png")
 
 
 def test_files_of_scores_are_runs_in_the_order_given(demo_folder, run):

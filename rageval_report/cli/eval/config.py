@@ -12,7 +12,7 @@ import click
 from rageval_report.analysis.ranking.objectives import Objective, ObjectiveStatistic
 from rageval_report.cli.eval.config_lines import line_of
 from rageval_report.cli.eval.default_metrics import MetricGroups
-from rageval_report.cli.eval.eval import EvalOptions
+from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.cli.judge.section import JudgeSection
 from rageval_report.errors import (
     DataError,
@@ -192,7 +192,7 @@ def _objective(name: str, value: object) -> object:
 # -- the command line
 
 
-def override_config(config: EvalConfig, options: EvalOptions) -> EvalConfig:
+def override_config(config: EvalConfig, options: EvalArguments) -> EvalConfig:
     """The settings, overridden by the options of the command line.
 
     Raises
@@ -226,7 +226,7 @@ def _parse_weight(name: str, text: str) -> float:
         raise click.UsageError(message) from None
 
 
-def _override_run(config: RunConfig, options: EvalOptions) -> RunConfig:
+def _override_run(config: RunConfig, options: EvalArguments) -> RunConfig:
     settings: dict[str, dict[str, Any]] = config.sections
     for target, section in _target_settings(options).items():
         if section:
@@ -259,7 +259,7 @@ def _override_run(config: RunConfig, options: EvalOptions) -> RunConfig:
     return config
 
 
-def _target_settings(options: EvalOptions) -> dict[str, dict[str, Any]]:
+def _target_settings(options: EvalArguments) -> dict[str, dict[str, Any]]:
     """The settings of each target that are on the command line."""
     settings: dict[str, dict[str, Any]] = {
         "http": {
@@ -279,7 +279,7 @@ def _target_settings(options: EvalOptions) -> dict[str, dict[str, Any]]:
     }
 
 
-def _put_stream(settings: dict[str, dict[str, Any]], options: EvalOptions) -> None:
+def _put_stream(settings: dict[str, dict[str, Any]], options: EvalArguments) -> None:
     """Override the settings of events key by key."""
     stream = {"text": options.stream, "done": options.stream_end}
     overrides = {key: value for key, value in stream.items() if value is not None}
@@ -288,7 +288,7 @@ def _put_stream(settings: dict[str, dict[str, Any]], options: EvalOptions) -> No
         section["stream"] = {**(section.get("stream") or {}), **overrides}
 
 
-def _put_shared(settings: dict[str, dict[str, Any]], target: str, options: EvalOptions) -> None:
+def _put_shared(settings: dict[str, dict[str, Any]], target: str, options: EvalArguments) -> None:
     """Override the settings that several targets have."""
     section = settings.setdefault(target, {})
     if options.paths:

@@ -92,9 +92,7 @@ class TargetOptions(Options):
         metavar="TEXT",
         help="The data or the name of the event that ends an answer; [DONE] if omitted.",
     )
-    timeout: float | None = option(
-        "--timeout", type=float, metavar="SECONDS", help="Timeout of one query."
-    )
+    timeout: float | None = option("--timeout", metavar="SECONDS", help="Timeout of one query.")
     health_url: str | None = option(
         "--health-url", metavar="URL", help="A URL that answers 200 if the server is ready."
     )
@@ -110,33 +108,24 @@ class RunOptions(Options):
         "--name", metavar="NAME", help="The name of the pipeline; that of the folder if omitted."
     )
     concurrency: int | None = option(
-        "--concurrency",
-        type=int,
-        metavar="N",
-        help="Number of queries asked at the same time; 4 if omitted.",
+        "--concurrency", metavar="N", help="Number of queries asked at the same time; 4 if omitted."
     )
     rate: float | None = option(
-        "--rate", type=float, metavar="N", help="Maximum number of requests per second."
+        "--rate", metavar="N", help="Maximum number of requests per second."
     )
     warm_up: int | None = option(
-        "--warm-up",
-        type=int,
-        metavar="N",
-        help="Number of queries asked beforehand, and not measured.",
+        "--warm-up", metavar="N", help="Number of queries asked beforehand, and not measured."
     )
     samples: int | None = option(
         "--samples",
-        type=int,
         metavar="N",
         help="Number of queries to draw at random, from each data set; all if omitted.",
     )
     seed: int | None = option(
-        "--seed", type=int, metavar="N", help="Seed of the random numbers; 0 if omitted."
+        "--seed", metavar="N", help="Seed of the random numbers; 0 if omitted."
     )
-    resume: bool = option("--resume", is_flag=True, help="Go on with the run in FOLDER.")
-    retry_failed: bool = option(
-        "--retry-failed", is_flag=True, help="Go on, and also ask again what failed."
-    )
+    resume: bool = option("--resume", help="Go on with the run in FOLDER.")
+    retry_failed: bool = option("--retry-failed", help="Go on, and also ask again what failed.")
     table: str | None = option(
         "--table", type=click.Choice(["parquet", "jsonl"]), help="File format of the records."
     )
@@ -151,12 +140,9 @@ class ResultOptions(Options):
         metavar="NAME",
         help="A metric to compute; may be repeated. All that the fields allow if omitted.",
     )
-    no_judge: bool = option(
-        "--no-judge", is_flag=True, help="Judge nothing, whatever the file or --metric says."
-    )
+    no_judge: bool = option("--no-judge", help="Judge nothing, whatever the file or --metric says.")
     weighted: bool = option(
         "--weighted",
-        is_flag=True,
         help="Also show one score from weighted objectives, as rank --weighted gives it.",
     )
     weights: dict[str, str] = option(
@@ -174,13 +160,11 @@ class ResultOptions(Options):
         help="An objective and its metrics; may be repeated.",
     )
     dry_run: bool = option(
-        "--dry-run",
-        is_flag=True,
-        help="Ask neither pipeline nor judge; show what would be asked.",
+        "--dry-run", help="Ask neither pipeline nor judge; show what would be asked."
     )
 
 
-class EvalOptions(
+class EvalArguments(
     QueryOptions, TargetOptions, RunOptions, ResultOptions, JudgingOptions, FormatOption
 ):
     """Ask a pipeline every query, score its answers, and report.
@@ -205,7 +189,7 @@ class EvalOptions(
 
 
 evaluate = Command(
-    EvalOptions,
+    EvalArguments,
     "rageval_report.cli.eval.eval_body:evaluate",
     name="eval",
     examples=(

@@ -13,7 +13,7 @@ from rageval_report.cli.eval.config import (
     read_eval_config,
     required_folder,
 )
-from rageval_report.cli.eval.eval import EvalOptions
+from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.cli.eval.eval_queries import QuerySource, check_gold, query_source
 from rageval_report.cli.eval.rehearsal import rehearse
 from rageval_report.cli.eval.scoring import ScoringPlan, check_answered, score_answers
@@ -39,7 +39,7 @@ _WRITTEN = ("run.json", SCORES, REPORT)
 _TARGET_FLAGS = {"http": "--url", "callable": "--callable", "command": "--command"}
 
 
-def evaluate(options: EvalOptions) -> int:
+def evaluate(options: EvalArguments) -> int:
     """Ask, score, judge and report; or show what would be asked."""
     file_config = (
         EvalConfig(RunConfig()) if options.config is None else read_eval_config(options.config)
@@ -90,7 +90,7 @@ def _scoring_plan(config: EvalConfig, setup: JudgeSetup, *, no_judge: bool) -> S
     return ScoringPlan(tuple(computed), tuple(rubrics), by_default, chat, how)
 
 
-def _ask(queries: QuerySource, folder: Path, options: EvalOptions) -> FinishedRun:
+def _ask(queries: QuerySource, folder: Path, options: EvalArguments) -> FinishedRun:
     resume = options.resume or options.retry_failed
     if (folder / "journal.jsonl").exists() and not resume:
         raise DataError(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rageval_report.scoring.judged_sets import Count
 
 
-class EvaluateOptions(SeedOption, JudgingOptions, FormatOption):
+class EvaluateArguments(SeedOption, JudgingOptions, FormatOption):
     """Evaluate a pipeline on a judged set, such as nfcorpus: retrieval and generation apart.
 
     PLACE is a BEIR set (folder, zip archive or the name of a subset), whose references the model
@@ -43,24 +43,16 @@ class EvaluateOptions(SeedOption, JudgingOptions, FormatOption):
         "--config", metavar="FILE", help="The pipeline's settings in YAML, as `eval` takes them."
     )
     samples: int | None = option(
-        "--samples", type=int, metavar="N", help="Number of queries to draw; all if omitted."
+        "--samples", metavar="N", help="Number of queries to draw; all if omitted."
     )
     split: str | None = option("--split", metavar="NAME", help="Split of the qrels, such as test.")
-    grade: float = option(
-        "--grade", type=float, default=2, help="Lowest grade that counts as highly relevant."
-    )
+    grade: float = option("--grade", default=2, help="Lowest grade that counts as highly relevant.")
     first: int = option(
-        "--first",
-        type=int,
-        default=5,
-        help="Number of documents that a reference answer is written from.",
+        "--first", default=5, help="Number of documents that a reference answer is written from."
     )
-    k: int = option("--k", type=int, default=10, help="Number of results that count.")
+    k: int = option("--k", default=10, help="Number of results that count.")
     minimum: float = option(
-        "--minimum",
-        type=float,
-        default=0.8,
-        help="Reachable recall at which retrieval counts as successful.",
+        "--minimum", default=0.8, help="Reachable recall at which retrieval counts as successful."
     )
     count: Count = option(
         "--count",
@@ -86,7 +78,7 @@ class EvaluateOptions(SeedOption, JudgingOptions, FormatOption):
 
 
 evaluate = Command(
-    EvaluateOptions,
+    EvaluateArguments,
     "rageval_report.cli.golden.evaluate_body:evaluate",
     examples=(
         "rageval-report golden evaluate nfcorpus.zip --callable my_rag:answer --chat my_chat:ask "

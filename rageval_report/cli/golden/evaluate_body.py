@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pandas as pd
 
-from rageval_report.cli.golden.evaluate import EvaluateOptions
+from rageval_report.cli.golden.evaluate import EvaluateArguments
 from rageval_report.cli.golden.items_out import write_items
 from rageval_report.cli.golden.making_body import beir_questions, chat_function
 from rageval_report.cli.group import FAILED, INTERRUPTED, OK
@@ -42,7 +42,7 @@ class AnsweredSet:
     config: Mapping[str, Any] | None = None
 
 
-def evaluate(options: EvaluateOptions) -> int:
+def evaluate(options: EvaluateArguments) -> int:
     """Get the answers, score and judge them, and write the tables."""
     if len(options.judges) + len(options.rubrics) > 1:
         raise click.UsageError("Give one judge: it says whether an answer is right.")
@@ -68,7 +68,7 @@ def evaluate(options: EvaluateOptions) -> int:
 # -- the answers
 
 
-def _answer(options: EvaluateOptions, chat: Chat) -> AnsweredSet:
+def _answer(options: EvaluateArguments, chat: Chat) -> AnsweredSet:
     """The answers of an earlier run, or those that the pipeline gives now."""
     records = _records_of_run(Path(options.place))
     if records is not None:
@@ -98,7 +98,7 @@ def _records_of_run(folder: Path) -> Path | None:
     return records[0]
 
 
-def _questions(options: EvaluateOptions, chat: Chat) -> pd.DataFrame:
+def _questions(options: EvaluateArguments, chat: Chat) -> pd.DataFrame:
     """The questions with references and gold; references that a model writes are kept in a file."""
     path = Path(options.place)
     has_references = path.is_file() and not is_archive(Source(path))
@@ -115,7 +115,7 @@ def _questions(options: EvaluateOptions, chat: Chat) -> pd.DataFrame:
     return records
 
 
-def _write_references(options: EvaluateOptions, chat: Chat, path: Path) -> None:
+def _write_references(options: EvaluateArguments, chat: Chat, path: Path) -> None:
     queries, corpus = beir_questions(
         options.place,
         split=options.split,
@@ -134,7 +134,7 @@ def _write_references(options: EvaluateOptions, chat: Chat, path: Path) -> None:
     write_items(items, path)
 
 
-def _run_config(options: EvaluateOptions) -> RunConfig:
+def _run_config(options: EvaluateArguments) -> RunConfig:
     pipelines = (options.url, options.function, options.config)
     if sum(pipeline is not None for pipeline in pipelines) != 1:
         raise click.UsageError("Give the pipeline: one of --url, --callable and --config.")
@@ -166,7 +166,7 @@ def _is_id_or_ids(value: object) -> bool:
 # -- the results
 
 
-def _write(judged_set: JudgedSetEvaluation, options: EvaluateOptions) -> int:
+def _write(judged_set: JudgedSetEvaluation, options: EvaluateArguments) -> int:
     """Write all tables first, and evaluate the gates after them."""
     evaluation = judged_set.evaluation
     results: dict[str, Result] = {

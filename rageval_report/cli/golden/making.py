@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rageval_report.cli.command import Command, Options, argument, option
-from rageval_report.cli.options import PATH, ForceOption, SeedOption
+from rageval_report.cli.options import ForceOption, SeedOption
 
 
 class WriterOptions(Options):
@@ -44,16 +44,11 @@ class MakingOptions(SeedOption, WriterOptions, ForceOption):
         "--prompts", metavar="FILE", help="A file with your own prompts, TOML."
     )
     path: Path = option(
-        "-o",
-        "--output",
-        type=PATH,
-        required=True,
-        metavar="FILE",
-        help="The golden set to write, JSON Lines.",
+        "-o", "--output", required=True, metavar="FILE", help="The golden set to write, JSON Lines."
     )
 
 
-class GenerateOptions(MakingOptions):
+class GenerateArguments(MakingOptions):
     """Have a chat model write a golden set from documents.
 
     It writes questions, answers, wrong answers and questions without an answer, each with its
@@ -61,25 +56,15 @@ class GenerateOptions(MakingOptions):
     """
 
     documents: str = argument(metavar="FOLDER")
-    factoid: int = option(
-        "--factoid", type=int, default=10, help="Number of questions about one passage."
-    )
+    factoid: int = option("--factoid", default=10, help="Number of questions about one passage.")
     multi_hop: int = option(
-        "--multi-hop",
-        type=int,
-        default=0,
-        show_default=True,
-        help="Number of questions that need two passages.",
+        "--multi-hop", default=0, help="Number of questions that need two passages."
     )
     unanswerable: int = option(
-        "--unanswerable",
-        type=int,
-        default=0,
-        show_default=True,
-        help="Number of questions without an answer.",
+        "--unanswerable", default=0, help="Number of questions without an answer."
     )
     negatives: int = option(
-        "--negatives", type=int, default=2, help="Number of wrong answers to each question."
+        "--negatives", default=2, help="Number of wrong answers to each question."
     )
     shown: str | None = option(
         "--examples", metavar="FILE", help="A golden set whose questions serve as examples."
@@ -94,10 +79,10 @@ class GenerateOptions(MakingOptions):
         help="Number of drafts at the same time; the set does not depend on it.",
     )
     longest: int = option(
-        "--longest", type=int, default=1500, help="Maximum length of a passage in characters."
+        "--longest", default=1500, help="Maximum length of a passage in characters."
     )
     shortest: int = option(
-        "--shortest", type=int, default=200, help="Minimum length of a passage in characters."
+        "--shortest", default=200, help="Minimum length of a passage in characters."
     )
     filters: tuple[str, ...] = option(
         "--filter",
@@ -107,11 +92,11 @@ class GenerateOptions(MakingOptions):
         "All filters if omitted.",
     )
     rejected: Path | None = option(
-        "--rejected", type=PATH, metavar="FILE", help="Write the rejected drafts to a CSV file."
+        "--rejected", metavar="FILE", help="Write the rejected drafts to a CSV file."
     )
 
 
-class GroundTruthOptions(MakingOptions):
+class GroundTruthArguments(MakingOptions):
     """Have a chat model write references for a BEIR set, from its highly relevant documents.
 
     PATH_OR_SUBSET is a folder or zip archive, or the name of a subset to download, such as
@@ -120,17 +105,12 @@ class GroundTruthOptions(MakingOptions):
 
     place: str = argument(metavar="PATH_OR_SUBSET")
     split: str | None = option("--split", metavar="NAME", help="Split of the qrels, such as test.")
-    grade: float = option(
-        "--grade", type=float, default=2, help="Lowest grade that counts as highly relevant."
-    )
+    grade: float = option("--grade", default=2, help="Lowest grade that counts as highly relevant.")
     first: int = option(
-        "--first",
-        type=int,
-        default=5,
-        help="Number of documents that a reference answer is written from.",
+        "--first", default=5, help="Number of documents that a reference answer is written from."
     )
     samples: int | None = option(
-        "--samples", type=int, metavar="N", help="Number of queries to draw; all if omitted."
+        "--samples", metavar="N", help="Number of queries to draw; all if omitted."
     )
     ids: tuple[str, ...] = option(
         "--query-id",
@@ -141,7 +121,7 @@ class GroundTruthOptions(MakingOptions):
 
 
 generate = Command(
-    GenerateOptions,
+    GenerateArguments,
     "rageval_report.cli.golden.making_body:generate",
     examples=[
         "rageval-report golden generate docs --factoid 4 --multi-hop 1 --unanswerable 1 "
@@ -149,7 +129,7 @@ generate = Command(
     ],
 )
 ground_truth = Command(
-    GroundTruthOptions,
+    GroundTruthArguments,
     "rageval_report.cli.golden.making_body:ground_truth",
     name="ground-truth",
     examples=[

@@ -13,16 +13,16 @@ import click
 import pandas as pd
 
 from rageval_report import golden as golden_sets
+from rageval_report import judges
 from rageval_report._registry import load
 from rageval_report.cli.golden.items_out import write_items
-from rageval_report.cli.golden.making import GenerateOptions, GroundTruthOptions, WriterOptions
+from rageval_report.cli.golden.making import GenerateArguments, GroundTruthArguments, WriterOptions
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import check_files
 from rageval_report.datasets import load_corpus, load_dataset
 from rageval_report.errors import DataError, MissingDependencyError
 from rageval_report.files.writing import write_atomically
 from rageval_report.golden import GoldenItem, generate_golden, highly_relevant, read_golden
-from rageval_report.judges import chat_from_environment
 
 if TYPE_CHECKING:
     from rageval_report.judges.chats.base import Chat
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ChatFunction: TypeAlias = Callable[[str], Any]
 
 
-def generate(options: GenerateOptions) -> None:
+def generate(options: GenerateArguments) -> None:
     """Let the model draft questions, and write those that pass the filters."""
     chat = _chat(options)
     check_files(options.path, options.rejected, force=options.force)
@@ -66,7 +66,7 @@ def generate(options: GenerateOptions) -> None:
     write_items(generated.items, options.path)
 
 
-def ground_truth(options: GroundTruthOptions) -> None:
+def ground_truth(options: GroundTruthArguments) -> None:
     """Let the model write the references of a BEIR set."""
     chat = _chat(options)
     check_files(options.path, force=options.force)
@@ -95,7 +95,9 @@ def ground_truth(options: GroundTruthOptions) -> None:
 
 def _chat(options: WriterOptions) -> ChatFunction | Chat:
     if options.chat is None:
-        return chat_from_environment(options.provider, options.model, base_url=options.base_url)
+        return judges.chat_from_environment(
+            options.provider, options.model, base_url=options.base_url
+        )
     if options.provider or options.model or options.base_url:
         raise click.UsageError("give --chat, or --provider, --model and --base-url.")
     return chat_function(options.chat)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_report.cli.command import Command, Options, argument, option
-from rageval_report.cli.options import PATH, FileOptions, OutputOptions, SeedOption
+from rageval_report.cli.options import FileOptions, OutputOptions, SeedOption
 from rageval_report.cli.parsing import parse_pair
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ByOption(Options):
     )
 
 
-class CheckOptions(OutputOptions):
+class CheckArguments(OutputOptions):
     """Look for mistakes in a golden set, and check whether it is large enough.
 
     Ends with 1 if there is an error.
@@ -48,10 +48,7 @@ class CheckOptions(OutputOptions):
         help="A check to leave out, such as near_duplicates or balance; may be repeated.",
     )
     near: float = option(
-        "--near",
-        type=float,
-        default=0.8,
-        help="Similarity at which questions count as near-duplicates.",
+        "--near", default=0.8, help="Similarity at which questions count as near-duplicates."
     )
     by: tuple[str, ...] = option(
         "--by",
@@ -63,27 +60,25 @@ class CheckOptions(OutputOptions):
     )
     difference: float = option(
         "--difference",
-        type=float,
         default=0.05,
         metavar="D",
         help="The difference between two pipelines that the set should be able to show.",
     )
     sd: float = option(
         "--sd",
-        type=float,
         default=0.4,
         help="Standard deviation of the difference of a query; compare prints effect sizes of "
         "yours.",
     )
-    power: float = option("--power", type=float, default=0.8, help="Power of the test.")
-    strict: bool = option("--strict", is_flag=True, help="Also end with 1 if there are warnings.")
+    power: float = option("--power", default=0.8, help="Power of the test.")
+    strict: bool = option("--strict", help="Also end with 1 if there are warnings.")
 
 
-class SampleOptions(ByOption, SeedOption, FileOptions):
+class SampleArguments(ByOption, SeedOption, FileOptions):
     """Draw questions, type by type; the same ones whatever the order of the file."""
 
     file: str = argument(metavar="FILE")
-    n: int = option("--n", type=int, required=True, help="Number of questions to draw.")
+    n: int = option("--n", required=True, help="Number of questions to draw.")
     how: Allocation = option(
         "--how",
         type=click.Choice(["proportional", "equal"]),
@@ -92,13 +87,12 @@ class SampleOptions(ByOption, SeedOption, FileOptions):
     )
     unanswerable_ratio: float | None = option(
         "--unanswerable-ratio",
-        type=float,
         metavar="SHARE",
         help="Share of the questions without an answer, such as 0.3; as in the set if omitted.",
     )
 
 
-class SplitOptions(ByOption, SeedOption, OutputOptions):
+class SplitArguments(ByOption, SeedOption, OutputOptions):
     """Split a golden set into parts, and show what each part has.
 
     Near-duplicates stay in the same part.
@@ -121,14 +115,11 @@ class SplitOptions(ByOption, SeedOption, OutputOptions):
         "document, which the gold names too.",
     )
     near: float = option(
-        "--near",
-        type=float,
-        default=0.8,
-        help="Similarity at which questions count as near-duplicates.",
+        "--near", default=0.8, help="Similarity at which questions count as near-duplicates."
     )
 
 
-class ReviewOptions(FileOptions):
+class ReviewArguments(FileOptions):
     """Have people accept, edit or reject each question, and read back what they decided."""
 
     file: str = argument(metavar="FILE")
@@ -142,10 +133,7 @@ class ReviewOptions(FileOptions):
         "--documents", metavar="FOLDER", help="The source files, so that passages are shown."
     )
     rejected: Path | None = option(
-        "--rejected",
-        type=PATH,
-        metavar="FILE",
-        help="Write the rejected questions to a file.",
+        "--rejected", metavar="FILE", help="Write the rejected questions to a file."
     )
     reviewer: str = option(
         "--reviewer", default="", metavar="NAME", help="The reviewer; kept with each question."
@@ -153,14 +141,13 @@ class ReviewOptions(FileOptions):
     path: Path | None = option(
         "-o",
         "--output",
-        type=PATH,
         metavar="FILE",
         help="A sheet (.csv) or a page (.html) to fill in; with --decisions the reviewed set "
         "(.jsonl).",
     )
 
 
-class RecordsOptions(FileOptions):
+class RecordsArguments(FileOptions):
     """Write the questions with the gold that your pipeline can be evaluated against.
 
     A set made by `generate` refers to places in files. A pipeline that gives ids of documents is
@@ -177,7 +164,7 @@ class RecordsOptions(FileOptions):
 
 
 check = Command(
-    CheckOptions,
+    CheckArguments,
     f"{_BODY}:check",
     examples=(
         "rageval-report golden check golden.jsonl",
@@ -185,19 +172,19 @@ check = Command(
     ),
 )
 sample = Command(
-    SampleOptions,
+    SampleArguments,
     f"{_BODY}:sample",
     examples=["rageval-report golden sample golden.jsonl --n 4 --by query_type -o sample.jsonl"],
 )
 split = Command(
-    SplitOptions,
+    SplitArguments,
     f"{_BODY}:split",
     examples=[
         "rageval-report golden split golden.jsonl --part dev.jsonl=0.25 --part test.jsonl=0.75"
     ],
 )
 review = Command(
-    ReviewOptions,
+    ReviewArguments,
     f"{_BODY}:review",
     examples=(
         "rageval-report golden review golden.jsonl -o review.html",
@@ -205,7 +192,7 @@ review = Command(
     ),
 )
 records = Command(
-    RecordsOptions,
+    RecordsArguments,
     f"{_BODY}:records",
     examples=["rageval-report golden records golden.jsonl --gold texts -o asked.jsonl"],
 )

@@ -10,11 +10,11 @@ import pandas as pd
 from rageval_report.cli.golden.findings import golden_findings
 from rageval_report.cli.golden.items_out import write_items
 from rageval_report.cli.golden.sets import (
-    CheckOptions,
-    RecordsOptions,
-    ReviewOptions,
-    SampleOptions,
-    SplitOptions,
+    CheckArguments,
+    RecordsArguments,
+    ReviewArguments,
+    SampleArguments,
+    SplitArguments,
 )
 from rageval_report.cli.group import FAILED, OK
 from rageval_report.cli.notes import note
@@ -43,7 +43,7 @@ from rageval_report.results import Result
 _GOLD_COLUMNS = {"relevant", "relevant_spans", "relevant_texts"}
 
 
-def check(options: CheckOptions) -> int:
+def check(options: CheckArguments) -> int:
     """Check the set, and write the findings."""
     output = Output.of(options)
     items = read_golden(options.file)
@@ -70,7 +70,7 @@ def check(options: CheckOptions) -> int:
     return FAILED if failed else OK
 
 
-def sample(options: SampleOptions) -> None:
+def sample(options: SampleArguments) -> None:
     """Draw the questions, and write them."""
     check_files(options.path, force=options.force)
     items = sample_golden(
@@ -84,7 +84,7 @@ def sample(options: SampleOptions) -> None:
     write_items(items, options.path)
 
 
-def split(options: SplitOptions) -> None:
+def split(options: SplitArguments) -> None:
     """Write the parts, and the table of what each has."""
     output = Output.of(options)
     shares = {name: _parse_share(name, share) for name, share in options.parts}
@@ -138,7 +138,7 @@ def _parse_share(name: str, text: str) -> float:
         raise DataError(f"--part {name}={text}: expected a share, as dev.jsonl=0.3") from exc
 
 
-def review(options: ReviewOptions) -> None:
+def review(options: ReviewArguments) -> None:
     """Write the form to fill in, or apply the decisions of a form."""
     check_files(options.path, options.rejected, force=options.force)
     items = read_golden(options.file)
@@ -156,7 +156,7 @@ def review(options: ReviewOptions) -> None:
         write_items(reviewed.rejected, options.rejected)
 
 
-def _review_form(items: list[GoldenItem], options: ReviewOptions) -> str:
+def _review_form(items: list[GoldenItem], options: ReviewArguments) -> str:
     suffix = ".csv" if options.path is None else options.path.suffix.lower()
     documents = _documents(options.documents)
     if suffix in (".html", ".htm"):
@@ -170,7 +170,7 @@ def _documents(folder: str | None) -> Documents | None:
     return None if folder is None else Documents(folder)
 
 
-def records(options: RecordsOptions) -> None:
+def records(options: RecordsArguments) -> None:
     """Write the questions as records."""
     check_files(options.path, force=options.force)
     table = golden_records(read_golden(options.file), gold=options.gold)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rageval_report.cli.command import Command, Family, Options, option
-from rageval_report.cli.options import PATH, OutputOptions
+from rageval_report.cli.options import OutputOptions
 
 
 class CacheOption(Options):
@@ -13,17 +13,16 @@ class CacheOption(Options):
 
     cache_path: Path | None = option(
         "--cache",
-        type=PATH,
         metavar="FILE",
         help="The cache; if omitted, RAGEVAL_CACHE, else a file in your cache folder.",
     )
 
 
-class StatusOptions(CacheOption, OutputOptions):
+class StatusArguments(CacheOption, OutputOptions):
     """Show how many answers are kept, one row per judge and model."""
 
 
-class ClearOptions(CacheOption):
+class ClearArguments(CacheOption):
     """Forget the answers that are kept."""
 
     judge: str | None = option(
@@ -36,12 +35,12 @@ cache = Family(
     "Manage the answers of judges that are kept on disk.",
     [
         Command(
-            StatusOptions,
+            StatusArguments,
             "rageval_report.cli.judge.cache_body:status",
             examples=["rageval-report cache status"],
         ),
         Command(
-            ClearOptions,
+            ClearArguments,
             "rageval_report.cli.judge.cache_body:clear",
             examples=["rageval-report cache clear --judge coherence"],
         ),

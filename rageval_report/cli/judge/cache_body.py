@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 import pandas as pd
 
-from rageval_report.cli.judge.cache import ClearOptions, StatusOptions
+from rageval_report.cli.judge.cache import ClearArguments, StatusArguments
 from rageval_report.cli.output import Output
 from rageval_report.judges import Cache, default_cache
 from rageval_report.results import Result
 
 
-def status(options: StatusOptions) -> None:
+def status(options: StatusArguments) -> None:
     """Write the number of answers by judge and model."""
     output = Output.of(options)
     path = options.cache_path or default_cache()
@@ -27,7 +27,7 @@ def status(options: StatusOptions) -> None:
     output.write({"cache": Result("Answers of judges", frame, {}, notes)})
 
 
-def clear(options: ClearOptions) -> None:
+def clear(options: ClearArguments) -> None:
     """Forget the answers of one judge, or of all."""
     path = options.cache_path or default_cache()
     n = 0

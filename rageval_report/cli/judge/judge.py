@@ -7,7 +7,7 @@ from rageval_report.cli.judge.options import JudgingOptions
 from rageval_report.cli.options import OutputOptions
 
 
-class JudgeCommandOptions(JudgingOptions, OutputOptions):
+class JudgeArguments(JudgingOptions, OutputOptions):
     """Let a chat model judge records by rubrics.
 
     RECORDS holds one row per query: question, answer, contexts, reference. Keys come from the
@@ -36,18 +36,14 @@ class JudgeCommandOptions(JudgingOptions, OutputOptions):
         help="The column of query ids.",
     )
     judge_timeout: float | None = option(
-        "--timeout",
-        type=float,
-        metavar="SECONDS",
-        help="Timeout of one call of the judge; 120 if omitted.",
+        "--timeout", metavar="SECONDS", help="Timeout of one call of the judge; 120 if omitted."
     )
     judge_concurrency: int | None = option(
         "--concurrency",
-        type=int,
         metavar="N",
         help="Number of calls of the judge at the same time; 8 if omitted.",
     )
-    dry_run: bool = option("--dry-run", is_flag=True, help="Ask nothing; show what it would take.")
+    dry_run: bool = option("--dry-run", help="Ask nothing; show what it would take.")
     queries: str | None = option(
         "--queries",
         metavar="FILE",
@@ -56,7 +52,7 @@ class JudgeCommandOptions(JudgingOptions, OutputOptions):
 
 
 judge = Command(
-    JudgeCommandOptions,
+    JudgeArguments,
     "rageval_report.cli.judge.judge_body:judge",
     examples=(
         "rageval-report judge records.jsonl --judge faithfulness --model llama3.1 --dry-run",

@@ -8,7 +8,7 @@ import click
 import pandas as pd
 
 from rageval_report.cli.group import INTERRUPTED, OK
-from rageval_report.cli.judge.judge import JudgeCommandOptions
+from rageval_report.cli.judge.judge import JudgeArguments
 from rageval_report.cli.judge.setup import JudgeSetup, estimate_result, noise_results
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files
@@ -24,7 +24,7 @@ from rageval_report.scoring.records import score_and_judge
 _DEFAULT = ("faithfulness", "answer_relevancy")
 
 
-def judge(options: JudgeCommandOptions) -> int:
+def judge(options: JudgeArguments) -> int:
     """Estimate, judge, or compare with a baseline."""
     output = Output.of(options)
     if options.queries is not None:
@@ -38,11 +38,11 @@ def judge(options: JudgeCommandOptions) -> int:
     return _judge_records(options, setup, output)
 
 
-def _read(options: JudgeCommandOptions, path: str) -> pd.DataFrame:
+def _read(options: JudgeArguments, path: str) -> pd.DataFrame:
     return read_records(path, query_id=options.query_id, unretrieved_citations="keep")
 
 
-def _estimate(options: JudgeCommandOptions, setup: JudgeSetup) -> Result:
+def _estimate(options: JudgeArguments, setup: JudgeSetup) -> Result:
     rubric = _preference_rubric(setup) if options.against else None
     chat = setup.chat()
     if rubric is None:
@@ -76,7 +76,7 @@ def _preference_rubric(setup: JudgeSetup) -> Rubric | str:
     return next(iter(setup.rubrics_in_files()), "preference")
 
 
-def _judge_records(options: JudgeCommandOptions, setup: JudgeSetup, output: Output) -> int:
+def _judge_records(options: JudgeArguments, setup: JudgeSetup, output: Output) -> int:
     chat = setup.chat()
     scored = score_and_judge(
         _read(options, options.records),
@@ -97,7 +97,7 @@ def _judge_records(options: JudgeCommandOptions, setup: JudgeSetup, output: Outp
     return INTERRUPTED if scored.is_interrupted else OK
 
 
-def _compare(options: JudgeCommandOptions, setup: JudgeSetup, output: Output) -> int:
+def _compare(options: JudgeArguments, setup: JudgeSetup, output: Output) -> int:
     rubric = _preference_rubric(setup)
     chat = setup.chat()
     preferences = prefer(

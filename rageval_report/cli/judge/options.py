@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rageval_report.cli.command import option
-from rageval_report.cli.options import PATH, QuietOption
+from rageval_report.cli.options import QuietOption
 
 
 def parse_price(text: str) -> tuple[float, float]:
@@ -46,7 +46,6 @@ class JudgingOptions(QuietOption):
     rubrics: tuple[Path, ...] = option(
         "--rubric",
         multiple=True,
-        type=PATH,
         metavar="FILE",
         help="A rubric of your own in a file, YAML, JSON or TOML; may be repeated.",
     )
@@ -70,43 +69,32 @@ class JudgingOptions(QuietOption):
         "--api-key-env", metavar="NAME", help="The environment variable that holds the API key."
     )
     max_tokens: int | None = option(
-        "--max-tokens",
-        type=int,
-        metavar="N",
-        help="Maximum length of a verdict in tokens; 1024 if omitted.",
+        "--max-tokens", metavar="N", help="Maximum length of a verdict in tokens; 1024 if omitted."
     )
     temperature: float | None = option(
         "--temperature",
-        type=float,
         metavar="T",
         help="Sampling temperature; the provider's default if omitted.",
     )
     judge_timeout: float | None = option(
         "--judge-timeout",
-        type=float,
         metavar="SECONDS",
         help="Timeout of one call of the judge; 120 if omitted.",
     )
     no_schema: bool = option(
         "--no-schema",
-        is_flag=True,
         help="Send no JSON schema; a server that refuses a schema is asked without it anyway.",
     )
     judge_concurrency: int | None = option(
         "--judge-concurrency",
-        type=int,
         metavar="N",
         help="Number of calls of the judge at the same time; 8 if omitted.",
     )
     per_minute: float | None = option(
-        "--per-minute",
-        type=float,
-        metavar="N",
-        help="Maximum number of calls of the judge per minute.",
+        "--per-minute", metavar="N", help="Maximum number of calls of the judge per minute."
     )
     n_repeats: int | None = option(
         "--n-repeats",
-        type=int,
         metavar="N",
         help="Ask the same question N times, to measure the judge's noise; once if omitted.",
     )
@@ -117,15 +105,12 @@ class JudgingOptions(QuietOption):
         help="Price of the judge in US dollars per million tokens.",
     )
     max_cost: float | None = option(
-        "--max-cost", type=float, metavar="USD", help="Start no call that could exceed this cost."
+        "--max-cost", metavar="USD", help="Start no call that could exceed this cost."
     )
     cache_path: Path | None = option(
         "--cache",
-        type=PATH,
         metavar="FILE",
         help="The file that keeps verdicts; if omitted, RAGEVAL_CACHE, else a file in your cache "
         "folder.",
     )
-    no_cache: bool = option(
-        "--no-cache", is_flag=True, help="Keep no verdicts, and use no kept ones."
-    )
+    no_cache: bool = option("--no-cache", help="Keep no verdicts, and use no kept ones.")

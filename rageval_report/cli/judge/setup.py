@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
+from rageval_report import judges
 from rageval_report.cli.judge.options import JudgingOptions
 from rageval_report.cli.judge.section import JudgeSection
 from rageval_report.cli.notes import note
-from rageval_report.judges import Judged, Rubric, chat_from_environment, default_cache, read_rubric
+from rageval_report.judges import Judged, Rubric, default_cache, read_rubric
 from rageval_report.judges.chats.base import Chat
-from rageval_report.judges.chats.over_http import ChatOptions
 from rageval_report.judges.judge_options import CallOptions, JudgeOptions
 from rageval_report.judges.rubrics import rubrics_of
 from rageval_report.results import Result
+
+if TYPE_CHECKING:
+    from rageval_report.judges.chats.over_http import ChatOptions
 
 T = TypeVar("T")
 
@@ -50,7 +53,7 @@ class JudgeSetup:
     def chat(self) -> Chat:
         """The model that judges."""
         options, section = self.options, self.section
-        settings = ChatOptions(temperature=_first(options.temperature, section.temperature))
+        settings: ChatOptions = {"temperature": _first(options.temperature, section.temperature)}
         max_tokens = _first(options.max_tokens, section.max_tokens)
         if max_tokens is not None:
             settings["max_tokens"] = max_tokens
@@ -63,7 +66,8 @@ class JudgeSetup:
             settings["extra_body"] = section.extra_body
         if options.no_schema or not section.structured:
             settings["structured"] = False
-        return chat_from_environment(
+        # The chats over HTTP need an extra, which a run without a judge does not.
+        return judges.chat_from_environment(
             _first(options.provider, section.provider),
             _first(options.model, section.model),
             base_url=_first(options.base_url, section.base_url),

@@ -392,8 +392,8 @@ def test_objectives_may_be_made_on_the_command_line(demo_folder, run):
     [
         ("--weight acuracy=1", "Did you mean 'accuracy'"),
         ("--weight accuracy=much", "write NAME=W"),
-        ("--weight accuracy=-1", "must be a number of at least 0"),
-        ("--weight accuracy=nan", "must be a number of at least 0"),
+        ("--weight accuracy=-1", "must be a number >= 0"),
+        ("--weight accuracy=nan", "must be a number >= 0"),
         ("--weight accuracy=0", "are all 0"),
         ("--weight accuracy", "expected NAME=VALUE"),
     ],

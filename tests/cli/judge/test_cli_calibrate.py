@@ -18,7 +18,7 @@ def test_agreement_bias_and_means_are_shown_with_the_matrix(demo_folder, run):
         assert part in result.stdout
     assert "labelled but not scored (1 missing): 'q4'" in result.stdout
     assert "1 labelled query is not in 'judged': 'x1'" in result.stdout
-    assert "'no' as 0, 'yes' as 1" in result.stdout
+    assert "'no' is read as 0, 'yes' is read as 1" in result.stdout
 
 
 def test_blank_cells_of_a_review_sheet_were_not_rated(demo_folder, run):
@@ -29,7 +29,7 @@ def test_blank_cells_of_a_review_sheet_were_not_rated(demo_folder, run):
 def test_an_empty_review_sheet_is_refused(demo_folder, run, refused):
     assert run("export judged.csv --to review -o empty.csv").exit_code == 0
     told = refused("calibrate judged.csv empty.csv --metric faithfulness")
-    assert "nobody has rated anything: faithfulness is empty" in told
+    assert "there are no labels: faithfulness has only empty cells" in told
 
 
 def test_several_labels_are_several_raters(demo_folder, run):
@@ -121,7 +121,7 @@ def test_one_pipeline_of_a_file_is_picked(demo_folder, run):
 
 REFUSED = {
     "no such column": (f"{WITH} --label human_lable", "Did you mean 'human_label'"),
-    "which column": (WITH, "name the column that holds people's labels"),
+    "which column": (WITH, "label must name the column of people's labels"),
     "no such metric": (
         "calibrate judged.csv people.csv --metric faithfulnes --label ann",
         "Did you mean 'faithfulness'",
