@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from timing import cpu_times, markdown, score_columns, seconds
 
-from rageval_report.stats.means.describe import describe
+from rageval_report.stats.means.column_description import describe
 from rageval_report.stats.means.intervals import described_interval, mean_interval
 
 PERCENTILES = (5, 25, 50, 75, 95)

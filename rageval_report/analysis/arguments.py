@@ -10,7 +10,7 @@ import numpy as np
 
 from rageval_report.errors import DataError
 from rageval_report.scores import Correct, Metric, Scored, resolver
-from rageval_report.stats.means.describe import percentiles_of
+from rageval_report.stats.means.column_description import percentiles_of
 from rageval_report.types import FloatArray
 
 

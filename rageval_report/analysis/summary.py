@@ -31,7 +31,7 @@ from rageval_report.scores.states import (
     unscored_reasons,
 )
 from rageval_report.stats.base import Interval
-from rageval_report.stats.means.describe import QUARTILES, ColumnDescription, describe
+from rageval_report.stats.means.column_description import QUARTILES, ColumnDescription, describe
 from rageval_report.stats.means.intervals import described_interval
 from rageval_report.stats.means.quantiles import quantile_interval
 from rageval_report.types import FloatArray

@@ -17,7 +17,7 @@ from rageval_report.analysis.arguments import (
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, join_details, normalise_name
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
-from rageval_report.stats.means.describe import percentiles_of
+from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
 from rageval_report.types import BoolArray, FloatArray
 
 _TEXTS = (*QUESTION, *ANSWER, *REFERENCE)
@@ -27,7 +27,7 @@ def find_thresholds(
     evaluation: Scored,
     metrics: str | Iterable[str] | None = None,
     percentiles: Sequence[float] = (25, 50, 75),
-    method: str = "linear",
+    method: PercentileMethod = "linear",
 ) -> Result:
     """The percentiles and the mean of each metric.
 
@@ -63,7 +63,7 @@ def find_thresholds(
 
 
 def _threshold_row(
-    metric: Metric, values: FloatArray, percentiles: tuple[float, ...], method: str
+    metric: Metric, values: FloatArray, percentiles: tuple[float, ...], method: PercentileMethod
 ) -> dict[str, object]:
     scored = values[~np.isnan(values)]
     cuts = percentiles_of(scored, percentiles, method=method)

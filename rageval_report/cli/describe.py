@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import click
 
 from rageval_report.cli.command import Command, Options, argument, option
@@ -84,7 +86,7 @@ class ThresholdsArguments(
     """Find the percentiles and the mean of each metric."""
 
     file: str = argument(metavar="FILE")
-    method: str = option(
+    method: Literal["linear", "exclusive"] = option(
         "--method",
         type=click.Choice(["linear", "exclusive"]),
         default="linear",

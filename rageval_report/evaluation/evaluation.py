@@ -48,7 +48,7 @@ from rageval_report.scores.run_file import time_of
 from rageval_report.scores.states import states_frame
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.scores.write import save_scores
-from rageval_report.stats.means.describe import QUARTILES
+from rageval_report.stats.means.column_description import QUARTILES, PercentileMethod
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -474,7 +474,7 @@ class RAGPipelineEvaluation:
         self,
         metrics: str | Iterable[str] | None = None,
         percentiles: Sequence[float] = (25, 50, 75),
-        method: str = "linear",
+        method: PercentileMethod = "linear",
     ) -> Result:
         """The percentiles and the mean of each metric: columns ``p25``, ``p50``, ``p75``, ``mean``.
 

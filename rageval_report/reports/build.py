@@ -34,7 +34,7 @@ from rageval_report.reports.report import Report
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.run_file import query_set_hash
-from rageval_report.stats.means.describe import QUARTILES
+from rageval_report.stats.means.column_description import QUARTILES
 
 MOST_SLICES = 3  # columns, where the caller names none
 

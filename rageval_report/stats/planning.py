@@ -154,9 +154,8 @@ def _power(shift: float, n: int, alpha: float) -> float:
         return float(ndtr(shift - critical) + ndtr(-shift - critical))
     critical = float(stdtrit(degrees, 1 - alpha / 2))
     below = float(nctdtr(degrees, shift, critical))
-    if math.isnan(
-        below
-    ):  # SciPy returns NaN for some shifts above 35; there shift / t follows a chi law
+    # SciPy returns NaN for some shifts above 35; there shift / t follows a chi law.
+    if math.isnan(below):
         ratio = shift / critical
         return float(chdtr(degrees, degrees * ratio * ratio))
     far_side = float(nctdtr(degrees, shift, -critical))  # NaN only where below 1e-12

@@ -14,8 +14,9 @@ from rageval_report.analysis.agreement.correlations import CorrelationKind, corr
 from rageval_report.analysis.agreement.rating_scale import RatingScale, ScaleKind
 from rageval_report.analysis.agreement.ratings import Ratings
 from rageval_report.stats.agreement.ac1 import gwet_ac1, gwet_ac2
-from rageval_report.stats.agreement.alpha import krippendorff_alpha
+from rageval_report.stats.agreement.alpha import MeasurementLevel, krippendorff_alpha
 from rageval_report.stats.agreement.kappas import cohen_kappa, fleiss_kappa
+from rageval_report.stats.agreement.ratings import Weights
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means.intervals import mean_interval
 from rageval_report.types import FloatArray
@@ -23,7 +24,12 @@ from rageval_report.types import FloatArray
 JUDGE_AND_PEOPLE = "judge and people"
 PEOPLE = "people with each other"
 
-_IN_ALPHA = {"binary": "nominal", "continuous": "interval"}
+_LEVEL_OF_SCALE: dict[ScaleKind, MeasurementLevel] = {
+    "binary": "nominal",
+    "nominal": "nominal",
+    "ordinal": "ordinal",
+    "continuous": "interval",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,7 @@ def _percent(pair: RatingPair) -> Interval:
     return mean_interval(same, method="wilson", confidence_level=level)
 
 
-def _kappa(pair: RatingPair, weights: str | None = None) -> Interval:
+def _kappa(pair: RatingPair, weights: Weights | None = None) -> Interval:
     level = pair.settings.confidence_level
     return cohen_kappa(pair.a, pair.b, weights, categories=pair.categories, confidence_level=level)
 
@@ -188,7 +194,7 @@ def alpha_of(table: FloatArray, scale: RatingScale, settings: IntervalSettings) 
     """Krippendorff's alpha at the measurement level of the scale."""
     return krippendorff_alpha(
         table,
-        _IN_ALPHA.get(scale.kind, scale.kind),
+        _LEVEL_OF_SCALE[scale.kind],
         confidence_level=settings.confidence_level,
         n_resamples=settings.n_resamples,
         seed=settings.seed,

@@ -28,7 +28,7 @@ from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.states import NOT_APPLICABLE, states_frame
 from rageval_report.stats import mean_interval, quantile_interval
 from rageval_report.stats.base import Interval
-from rageval_report.stats.means.describe import percentiles_of
+from rageval_report.stats.means.column_description import percentiles_of
 from rageval_report.stats.means.intervals import described_interval
 from rageval_report.stats.means.moments import moments
 from rageval_report.types import BoolArray, FloatArray

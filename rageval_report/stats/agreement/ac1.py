@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy.typing as npt
 
 from rageval_report.stats.agreement.ratings import (
+    Weights,
     agreement_weights,
     chance_corrected,
     rated_pairs,
@@ -27,16 +28,16 @@ def gwet_ac1(
     Parameters
     ----------
     a, b : array-like of shape (n,)
-        A rating a query, numbers or names; a query with None or NaN on a side is left out.
+        One rating per query, numbers or names; a query with None or NaN on a side is left out.
     categories : iterable, optional
-        All that could be given; those that occur where not given. Their number matters here.
+        All possible ratings; if omitted, those that occur. Their number matters here.
     confidence_level : float
-        Of the interval.
+        The confidence level of the interval.
 
     Returns
     -------
     Interval
-        1 where all agree, 0 as by chance.
+        1 if all agree, 0 for agreement by chance.
 
     Raises
     ------
@@ -45,8 +46,8 @@ def gwet_ac1(
 
     Notes
     -----
-    Where nearly all queries are of one category, Cohen's kappa falls to 0 though the raters agree
-    on most; AC1 does not. With the share pi of each of q categories, chance is the sum of
+    If nearly all queries are of one category, Cohen's kappa falls to 0 although the raters agree on
+    most; AC1 does not. With the share pi of each of q categories, chance is the sum of
     pi (1 - pi) over q - 1. The interval is Gwet's, with t.
 
     References
@@ -67,12 +68,12 @@ def gwet_ac1(
 def gwet_ac2(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
-    weights: str | None = "quadratic",
+    weights: Weights | None = "quadratic",
     *,
     categories: Iterable[object] | None = None,
     confidence_level: float = 0.95,
 ) -> Interval:
-    """The same with weights, for ratings on a scale: near ratings agree in part.
+    """`gwet_ac1` with weights, for ratings on a scale: near ratings agree in part.
 
     Parameters
     ----------
@@ -98,12 +99,13 @@ def gwet_ac2(
     level = check_level(confidence_level)
     pairs = rated_pairs(a, b, categories)
     if pairs.q == 1:
-        note = "one category occurs; name those that could be given with categories="
+        note = "only one category occurs; list all possible ones with categories="
         return Interval(math.nan, math.nan, math.nan, math.nan, "delta", level, (note,))
     weight = agreement_weights(pairs.categories, weights)
     shares = (pairs.shares(pairs.a) + pairs.shares(pairs.b)) / 2.0
     scale = float(weight.sum()) / (pairs.q * (pairs.q - 1))
     chance = scale * float((shares * (1.0 - shares)).sum())
+    # The influence of each query on the agreement by chance (Gwet 2008); its mean is 0.
     rest = (1.0 - shares)[pairs.a] + (1.0 - shares)[pairs.b]
-    moved = scale * rest - 2.0 * chance
-    return chance_corrected(weight[pairs.a, pairs.b], moved, chance, "delta", level)
+    influence = scale * rest - 2.0 * chance
+    return chance_corrected(weight[pairs.a, pairs.b], influence, chance, "delta", level)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from rageval_report.errors import DataError
 from rageval_report.stats.agreement.ratings import (
+    Weights,
     agreement_weights,
     chance_corrected,
     rated_pairs,
@@ -20,29 +21,29 @@ from rageval_report.types import FloatArray
 def cohen_kappa(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
-    weights: str | None = None,
+    weights: Weights | None = None,
     *,
     categories: Iterable[object] | None = None,
     confidence_level: float = 0.95,
 ) -> Interval:
-    """Agreement of two raters beyond chance, where chance is each rater's own habit.
+    """Agreement of two raters beyond chance, where chance follows each rater's own frequencies.
 
     Parameters
     ----------
     a, b : array-like of shape (n,)
-        A rating a query, numbers or names; a query with None or NaN on a side is left out.
+        One rating per query, numbers or names; a query with None or NaN on a side is left out.
     weights : {None, "linear", "quadratic"}
-        None counts the same rating alone; the others count near ratings in part. Numbers lie apart
-        by their difference, names by their places.
+        None counts only equal ratings; the others count near ratings in part. The distance of two
+        numbers is their difference, that of two names the difference of their places.
     categories : iterable, optional
-        All that could be given, in order; those that occur where not given.
+        All possible ratings, in order; if omitted, those that occur.
     confidence_level : float
-        Of the interval.
+        The confidence level of the interval.
 
     Returns
     -------
     Interval
-        1 where all agree, 0 as by chance; NaN where both gave one category only.
+        1 if all agree, 0 for agreement by chance; NaN if both raters used only one category.
 
     Raises
     ------
@@ -53,7 +54,7 @@ def cohen_kappa(
 
     Notes
     -----
-    Where one category is rare, kappa is low however well the raters agree; look at `gwet_ac1` too.
+    If one category is rare, kappa is low however well the raters agree; look at `gwet_ac1` too.
     The interval is the large-sample one of Fleiss, Cohen and Everitt with n - 1 for n, and t.
 
     References
@@ -65,8 +66,8 @@ def cohen_kappa(
     --------
     >>> judge = [1, 1, 1, 1, 0, 0, 0, 1, 1, 0]
     >>> people = [1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
-    >>> found = cohen_kappa(judge, people)
-    >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3)
+    >>> kappa = cohen_kappa(judge, people)
+    >>> round(kappa.estimate, 3), round(kappa.low, 3), round(kappa.high, 3)
     (0.583, -0.042, 1.0)
     """
     level = check_level(confidence_level)
@@ -74,12 +75,12 @@ def cohen_kappa(
     weight = agreement_weights(pairs.categories, weights)
     of_a, of_b = pairs.shares(pairs.a), pairs.shares(pairs.b)
     chance = float(of_a @ weight @ of_b)
-    moved = (weight @ of_b)[pairs.a] + (weight @ of_a)[pairs.b] - 2.0 * chance
-    return chance_corrected(weight[pairs.a, pairs.b], moved, chance, "delta", level)
+    influence = (weight @ of_b)[pairs.a] + (weight @ of_a)[pairs.b] - 2.0 * chance
+    return chance_corrected(weight[pairs.a, pairs.b], influence, chance, "delta", level)
 
 
 def fleiss_kappa(counts: npt.ArrayLike, *, confidence_level: float = 0.95) -> Interval:
-    """Agreement of several raters beyond chance, where the raters may change from query to query.
+    """Agreement of several raters beyond chance; the raters may change from query to query.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def fleiss_kappa(counts: npt.ArrayLike, *, confidence_level: float = 0.95) -> In
         How many raters put each query in each category; the same number of raters, at least two,
         for every query.
     confidence_level : float
-        Of the interval.
+        The confidence level of the interval.
 
     Returns
     -------
@@ -96,12 +97,12 @@ def fleiss_kappa(counts: npt.ArrayLike, *, confidence_level: float = 0.95) -> In
     Raises
     ------
     DataError
-        If the counts are no whole numbers, or the raters are not as many for every query.
+        If the counts are not whole numbers, or the number of raters differs between queries.
 
     Notes
     -----
-    The interval is Gwet's, which holds at any agreement; Fleiss' own standard error holds where
-    there is none.
+    The interval is Gwet's, which is valid at any agreement; Fleiss' own standard error is valid
+    only without agreement.
 
     References
     ----------
@@ -110,28 +111,28 @@ def fleiss_kappa(counts: npt.ArrayLike, *, confidence_level: float = 0.95) -> In
 
     Examples
     --------
-    >>> found = fleiss_kappa([[3, 0], [2, 1], [0, 3], [3, 0]])
-    >>> round(found.estimate, 3)
+    >>> round(fleiss_kappa([[3, 0], [2, 1], [0, 3], [3, 0]]).estimate, 3)
     0.625
     """
     level = check_level(confidence_level)
-    table = _counts(counts)
+    table = _check_counts(counts)
     raters = float(table[0].sum())
     observed = (table * (table - 1.0)).sum(axis=1) / (raters * (raters - 1.0))
     shares = table.mean(axis=0) / raters
     chance = float(shares @ shares)
-    moved = 2.0 * (table @ shares / raters - chance)
-    return chance_corrected(observed, moved, chance, "delta", level)
+    influence = 2.0 * (table @ shares / raters - chance)
+    return chance_corrected(observed, influence, chance, "delta", level)
 
 
-def _counts(counts: npt.ArrayLike) -> FloatArray:
+def _check_counts(counts: npt.ArrayLike) -> FloatArray:
     table = np.asarray(counts, dtype=np.float64)
     if table.ndim != 2 or not table.size:
         raise DataError(
-            f"expected a row a query and a column a category; got an array of shape {table.shape}"
+            "expected one row per query and one column per category; got an array of shape "
+            f"{table.shape}"
         )
     if not (np.isfinite(table) & (table >= 0) & (table == np.floor(table))).all():
-        raise DataError("counts of raters must be whole numbers of at least 0")
+        raise DataError("counts of raters must be integers >= 0")
     raters = np.unique(table.sum(axis=1))
     if raters.size > 1 or raters[0] < 2:
         raise DataError(

@@ -1,32 +1,33 @@
-"""What the coefficients share: ratings as codes, weights of agreement, the interval."""
+"""What the coefficients of agreement share: ratings as codes, weights, the interval."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from rageval_report.errors import DataError, UnknownNameError, named
+from rageval_report.errors import DataError, check_choice, named
 from rageval_report.stats.base import Interval
 from rageval_report.types import BoolArray, FloatArray, IndexArray
 
-WEIGHTS = ("linear", "quadratic")
-NO_SPREAD = "every query counts alike here: the large-sample interval has no width, so none is told"
-# Below this a standard error is the rounding of a sum.
+Weights: TypeAlias = Literal["linear", "quadratic"]
+WEIGHTS: tuple[Weights, ...] = get_args(Weights)
+NO_SPREAD = "all queries have the same influence, so the large-sample interval is not defined"
+# A standard error below this is the rounding of a sum.
 _ROUNDING = 1e-12
 
 
-# The signs of pandas for what is missing, by name: it is not loaded here.
+# The types of pandas' markers for missing values, by name, because pandas is not imported here.
 _MISSING = ("NAType", "NaTType")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class RatedPairs:
     """Two raters' ratings of the queries that both rated.
 
     Parameters
@@ -34,7 +35,7 @@ class Pairs:
     a, b : ndarray of int
         The place of each rating among the categories.
     categories : ndarray
-        In increasing order, or in the order that was told.
+        In increasing order, or in the order of the caller.
     """
 
     a: IndexArray
@@ -43,28 +44,28 @@ class Pairs:
 
     @property
     def n(self) -> int:
-        """Queries that both rated."""
+        """The number of queries that both rated."""
         return int(self.a.size)
 
     @property
     def q(self) -> int:
-        """Categories."""
+        """The number of categories."""
         return len(self.categories)
 
     def shares(self, codes: IndexArray) -> FloatArray:
-        """How often each category was given, as shares."""
+        """The share of each category among the ratings of one rater."""
         return np.bincount(codes, minlength=self.q) / codes.size
 
 
 def rated_pairs(
     a: npt.ArrayLike, b: npt.ArrayLike, categories: Iterable[object] | None = None
-) -> Pairs:
+) -> RatedPairs:
     """The ratings of the queries that both rated, as codes.
 
     Raises
     ------
     DataError
-        If the sides are of unequal length, nothing was rated by both, or a rating is no category.
+        If the sides differ in length, no query was rated by both, or a rating is not a category.
 
     Examples
     --------
@@ -72,49 +73,54 @@ def rated_pairs(
     >>> pairs.a.tolist(), pairs.b.tolist(), pairs.categories.tolist()
     ([1, 0], [1, 1], ['no', 'yes'])
     """
-    first, second = _column(a), _column(b)
+    first, second = _check_column(a), _check_column(b)
     if first.shape != second.shape:
         raise DataError(
-            "expected two ratings of each query, in the same order; got "
+            "expected two ratings of each query, both sides in the same order; got "
             f"{first.size} and {second.size} ratings"
         )
     both = ~(is_missing(first) | is_missing(second))
     if not both.any():
         raise DataError("no query was rated by both; check that the ratings belong together")
-    codes, known = coded(np.concatenate([first[both], second[both]]), categories)
+    codes, all_categories = encode_ratings(np.concatenate([first[both], second[both]]), categories)
     n = int(both.sum())
-    return Pairs(codes[:n], codes[n:], known)
+    return RatedPairs(codes[:n], codes[n:], all_categories)
 
 
-def _column(ratings: npt.ArrayLike) -> npt.NDArray[Any]:
+def _check_column(ratings: npt.ArrayLike) -> npt.NDArray[Any]:
     column = np.asarray(ratings)
     if column.dtype.kind not in "bifu":
         column = np.asarray(ratings, dtype=object)
     if column.ndim != 1:
-        raise DataError(f"expected one rating a query; got an array of shape {column.shape}")
+        raise DataError(f"expected one rating per query; got an array of shape {column.shape}")
     if column.dtype.kind == "f" and np.isinf(column).any():
         raise DataError(f"ratings must be finite; {int(np.isinf(column).sum())} are infinite")
     return column
 
 
-def coded(
+def encode_ratings(
     ratings: npt.NDArray[Any], categories: Iterable[object] | None
 ) -> tuple[IndexArray, npt.NDArray[Any]]:
-    """Ratings as places among the categories, which are those that occur unless told."""
-    plain = _plain(ratings)
-    known = np.unique(plain) if categories is None else _plain(np.asarray(list(categories)))
+    """Ratings as places among the categories; if these are omitted, those that occur."""
+    plain = _numbers_or_texts(ratings)
+    if categories is None:
+        known = np.unique(plain)
+    else:
+        known = _numbers_or_texts(np.asarray(list(categories)))
     places = {category: place for place, category in enumerate(known.tolist())}
     if len(places) < len(known):
-        raise DataError(f"a category is named twice: {named(known.tolist())}")
+        raise DataError(f"categories must differ; one appears twice: {named(known.tolist())}")
     codes = np.array([places.get(rating, -1) for rating in plain.tolist()], dtype=np.intp)
     if (codes < 0).any():
-        strange = np.unique(plain[codes < 0]).tolist()
-        raise DataError(f"not among the categories {named(known.tolist())}: {named(strange)}")
+        unknown = np.unique(plain[codes < 0]).tolist()
+        raise DataError(
+            f"ratings must be among the categories {named(known.tolist())}; got {named(unknown)}"
+        )
     return codes, known
 
 
 def is_missing(ratings: npt.NDArray[Any]) -> BoolArray:
-    """Where there is no rating: None, NaN, or the signs that tables have for it.
+    """Where a rating is missing: None, NaN, or the markers of pandas.
 
     Examples
     --------
@@ -123,32 +129,32 @@ def is_missing(ratings: npt.NDArray[Any]) -> BoolArray:
     """
     if ratings.dtype.kind in "biuf":
         return np.isnan(ratings.astype(np.float64))
-    told = [
+    missing = [
         rating is None
         or type(rating).__name__ in _MISSING
         or (isinstance(rating, float | np.floating) and math.isnan(rating))
         for rating in ratings.ravel().tolist()
     ]
-    return np.array(told, dtype=np.bool_).reshape(ratings.shape)
+    return np.array(missing, dtype=np.bool_).reshape(ratings.shape)
 
 
-def _plain(ratings: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Numbers as floats, else texts; so that they have an order."""
+def _numbers_or_texts(ratings: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The ratings as floats if all are numbers, else as texts, so that they have an order."""
     try:
         return ratings.astype(np.float64)
     except (TypeError, ValueError):
         return np.asarray([str(rating) for rating in ratings])
 
 
-def agreement_weights(categories: npt.NDArray[Any], weights: str | None) -> FloatArray:
-    """How far two categories agree: 1 for the same, less the further they lie apart.
+def agreement_weights(categories: npt.NDArray[Any], weights: Weights | None) -> FloatArray:
+    """How far two categories agree: 1 for the same, less the farther they lie apart.
 
     Parameters
     ----------
     categories : ndarray
-        Numbers lie apart by their difference, names by their places.
+        The distance of two numbers is their difference, that of two names of their places.
     weights : {None, "linear", "quadratic"}
-        None: 0 for different ones.
+        None: different categories do not agree at all.
 
     Raises
     ------
@@ -163,8 +169,7 @@ def agreement_weights(categories: npt.NDArray[Any], weights: str | None) -> Floa
     q = len(categories)
     if weights is None or q == 1:
         return np.eye(q)
-    if weights not in WEIGHTS:
-        raise UnknownNameError("weights of agreement", weights, WEIGHTS)
+    check_choice("weights", weights, WEIGHTS)
     places = categories if categories.dtype.kind == "f" else np.arange(q, dtype=np.float64)
     apart = np.abs(places[:, np.newaxis] - places) / np.ptp(places)
     weight: FloatArray = 1.0 - (apart if weights == "linear" else apart**2)
@@ -193,7 +198,7 @@ def chance_corrected(
     """
     n, room = observed.size, 1.0 - expected_mean
     if room <= _ROUNDING:
-        note = "all ratings are of one category: nothing can be said of agreement beyond chance"
+        note = "all ratings are of one category: agreement beyond chance is not defined"
         return Interval(math.nan, math.nan, math.nan, math.nan, method, level, (note,))
     estimate = (float(observed.mean()) - expected_mean) / room
     influence = (observed - observed.mean() - (1.0 - estimate) * expected) / room

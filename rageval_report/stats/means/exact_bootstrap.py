@@ -22,21 +22,22 @@ from scipy import fft
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.types import ComplexArray, FloatArray, IndexArray
 
+# Points of a grid, and of a lattice: the transforms of these sizes take a few milliseconds.
 GRID_POINTS = 2**15
 MOST_LATTICE_POINTS = 2**17
 # A grid has at least this many points times the root of n: sharing then adds 5 % of variance.
 _POINTS_PER_ROOT = 30.0
 
-# The tail left outside the window, by Bernstein's inequality: exp(-_TAIL) on either side.
+# The tail left outside the window, by Bernstein's inequality: exp(-28) = 7e-13 on either side.
 _TAIL = 28.0
-# A Fourier coefficient below this moves nothing.
+# A Fourier coefficient below this changes no digit of the distribution.
 _NEGLIGIBLE = 1e-18
-# Rounding in the cumulative distribution; a step that reaches the level up to this is a tie.
+# Rounding in the cumulative distribution: a probability this close to the level reaches it.
 _LEVEL_TOLERANCE = 1e-10
 # Deviations from a lattice, relative to the range, that are taken for rounding (float32 scores).
 _LATTICE_TOLERANCE = 1e-7
 _FINEST_LATTICE = 2**16
-# Half the width, in grid steps, within which two means on a grid count as tied.
+# Two means on a grid closer than this, in grid steps, count as tied.
 _TIE_STEPS = 8.0
 
 
@@ -55,7 +56,7 @@ class BootstrapLaw:
     cumulative : ndarray
         The probability of each point and all below it.
     on_lattice : bool
-        Whether the points are the only possible means; if not, they stand for their surroundings.
+        Whether the points are the only possible means; if not, each represents its surroundings.
     limits : tuple of float
         The smallest and largest score, between which every mean lies.
     """
@@ -76,12 +77,12 @@ class BootstrapLaw:
         >>> law.quantile(0.1), law.quantile(0.5), law.quantile(0.9)
         (0.0, 0.5, 1.0)
         """
-        wanted = min(max(level - _LEVEL_TOLERANCE, _LEVEL_TOLERANCE), 1.0 - _LEVEL_TOLERANCE)
-        index = min(int(np.searchsorted(self.cumulative, wanted)), self.cumulative.size - 1)
+        target = min(max(level - _LEVEL_TOLERANCE, _LEVEL_TOLERANCE), 1.0 - _LEVEL_TOLERANCE)
+        index = min(int(np.searchsorted(self.cumulative, target)), self.cumulative.size - 1)
         position = float(index)
         if not self.on_lattice:
             before = float(self.cumulative[index - 1]) if index else 0.0
-            position += (wanted - before) / (float(self.cumulative[index]) - before) - 0.5
+            position += (target - before) / (float(self.cumulative[index]) - before) - 0.5
         value = self.mean + (position - self.centre) * self.step
         return min(max(value, self.limits[0]), self.limits[1])
 
@@ -125,10 +126,11 @@ def bootstrap_law(values: FloatArray) -> BootstrapLaw:
     >>> round(law.quantile(0.025), 3), round(law.quantile(0.975), 3)
     (0.3, 0.9)
     """
-    column = _column(values)
-    histogram = _on_lattice(column) or _on_grid(column)
+    column = _summarise_column(values)
+    histogram = _put_on_lattice(column) or _put_on_grid(column)
     centre = column.n * float(np.dot(histogram.index, histogram.mass))
     first, size = _points(column, histogram, centre)
+    # Indices wrap around modulo the size of the window, as the transform does.
     once = np.bincount(histogram.index % size, weights=histogram.mass, minlength=size)
     probability = np.roll(fft.irfft(_power(fft.rfft(once), column.n), size), -(first % size))
     return BootstrapLaw(
@@ -142,7 +144,7 @@ def bootstrap_law(values: FloatArray) -> BootstrapLaw:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Column:
+class _DistinctScores:
     """The distinct scores, how often each occurs, and how the sum of a resample spreads."""
 
     n: int
@@ -150,12 +152,12 @@ class _Column:
     counts: FloatArray
     mean: float
     variance: float  # of the sum of a resample
-    reach: float  # how far the sum strays from its mean, but for a probability of 2 exp(-_TAIL)
+    reach: float  # the sum is farther from its mean with a probability of at most 2 exp(-_TAIL)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Histogram:
-    """A column on a grid: the mass at each index, and what one index is worth."""
+class _ScoreHistogram:
+    """A column on a grid: the probability at each index, and the distance of two indices."""
 
     index: IndexArray
     mass: FloatArray
@@ -164,7 +166,7 @@ class _Histogram:
     stretch: float = 1.0  # the standard deviation on the grid, relative to the true one
 
 
-def _column(values: FloatArray) -> _Column:
+def _summarise_column(values: FloatArray) -> _DistinctScores:
     ordered = np.sort(values)
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     distinct = ordered[starts]
@@ -174,42 +176,42 @@ def _column(values: FloatArray) -> _Column:
     variance = float(np.dot(counts, deviation * deviation))
     linear = _TAIL * float(np.abs(deviation).max()) / 3.0
     reach = linear + float(np.sqrt(linear * linear + 2.0 * _TAIL * variance))  # Bernstein
-    return _Column(values.size, distinct, counts, mean, variance, reach)
+    return _DistinctScores(values.size, distinct, counts, mean, variance, reach)
 
 
-def _points(column: _Column, histogram: _Histogram, centre: float) -> tuple[int, int]:
+def _points(column: _DistinctScores, histogram: _ScoreHistogram, centre: float) -> tuple[int, int]:
     """The first index of the sums that matter, and how many there are, rounded up for the FFT."""
     lowest, highest = (
         column.n * int(end) for end in (histogram.index.min(), histogram.index.max())
     )
-    wanted = 2 * int(np.ceil(column.reach / histogram.step)) + 3
-    first = int(np.floor(centre)) - wanted // 2
-    if highest - lowest < wanted:
-        first, wanted = lowest, highest - lowest + 1
-    return first, fft.next_fast_len(wanted, real=True)
+    n_points = 2 * int(np.ceil(column.reach / histogram.step)) + 3
+    first = int(np.floor(centre)) - n_points // 2
+    if highest - lowest < n_points:
+        first, n_points = lowest, highest - lowest + 1
+    return first, fft.next_fast_len(n_points, real=True)
 
 
 def _power(spectrum: ComplexArray, n: int) -> ComplexArray:
-    """The spectrum to the n-th power; what would vanish is not raised."""
+    """The spectrum to the n-th power, without coefficients that would vanish."""
     energy = spectrum.real**2 + spectrum.imag**2
-    kept = energy > _NEGLIGIBLE ** (2.0 / n)
+    matters = energy > _NEGLIGIBLE ** (2.0 / n)
     powers = np.zeros_like(spectrum)
-    powers[kept] = np.exp(n * np.log(spectrum[kept]))
+    powers[matters] = np.exp(n * np.log(spectrum[matters]))
     return powers
 
 
-def _on_lattice(column: _Column) -> _Histogram | None:
+def _put_on_lattice(column: _DistinctScores) -> _ScoreHistogram | None:
     """The column on its own lattice; None if it has none, or one with too many possible means."""
-    step = spacing(column.distinct)
+    step = lattice_spacing(column.distinct)
     if step is None:
         return None
     index = np.rint((column.distinct - column.distinct[0]) / step).astype(np.intp)
     if min(column.n * index[-1], 2.0 * column.reach / step) > MOST_LATTICE_POINTS:
         return None
-    return _Histogram(index, column.counts / column.n, step, on_lattice=True)
+    return _ScoreHistogram(index, column.counts / column.n, step, on_lattice=True)
 
 
-def spacing(distinct: FloatArray) -> float | None:
+def lattice_spacing(distinct: FloatArray) -> float | None:
     """The largest step of which all distances between sorted distinct values are multiples.
 
     Parameters
@@ -220,13 +222,13 @@ def spacing(distinct: FloatArray) -> float | None:
     Returns
     -------
     float or None
-        None where there is no step, or one so small that it is of no use.
+        None if there is no step, or one too small to be of use.
 
     Examples
     --------
-    >>> spacing(np.array([0.0, 1 / 3, 0.5, 1.0]))  # sixths
+    >>> lattice_spacing(np.array([0.0, 1 / 3, 0.5, 1.0]))  # sixths
     0.1666...
-    >>> spacing(np.array([0.0, 0.3, np.pi])) is None
+    >>> lattice_spacing(np.array([0.0, 0.3, np.pi])) is None
     True
     """
     span = float(distinct[-1] - distinct[0])
@@ -234,34 +236,35 @@ def spacing(distinct: FloatArray) -> float | None:
     gaps = np.diff(distinct)
     gaps = gaps[gaps > TIE_TOLERANCE * max(span, float(np.abs(distinct).max()))]
     step = float(gaps.min(initial=span))
+    # Euclid's algorithm on all gaps at once, with rounding left out.
     while step >= smallest:
         rest = np.abs(gaps - step * np.rint(gaps / step))
         rest = rest[rest > _LATTICE_TOLERANCE * span]
         if not rest.size:
-            return _refined(distinct, step, span)
+            return _refine_step(distinct, step, span)
         step = float(rest.min())
     return None
 
 
-def _refined(distinct: FloatArray, step: float, span: float) -> float | None:
-    """The step that divides the whole span, if every value then lies on the lattice."""
+def _refine_step(distinct: FloatArray, step: float, span: float) -> float | None:
+    """The step as an exact fraction of the span, if every value then lies on the lattice."""
     exact = span / np.rint(span / step)
     index = (distinct - distinct[0]) / exact
     strays = np.abs(index - np.rint(index)) * exact
     return float(exact) if strays.max() <= _LATTICE_TOLERANCE * span else None
 
 
-def _on_grid(column: _Column) -> _Histogram:
-    """The column on a grid that holds its two most frequent scores, the others shared out."""
+def _put_on_grid(column: _DistinctScores) -> _ScoreHistogram:
+    """The column on a grid that contains its two most frequent scores; others are shared out."""
     points = max(GRID_POINTS, _POINTS_PER_ROOT * np.sqrt(column.n))
-    anchor, step = _anchored(column, 2.0 * column.reach / points)
+    anchor, step = _anchor_grid(column, 2.0 * column.reach / points)
     position = (column.distinct - anchor) / step
     lower = np.floor(position)
     share = position - lower
     added = step * step * float(np.dot(column.counts, share * (1.0 - share)))
     index = lower.astype(np.intp)
     counts = np.concatenate((column.counts * (1.0 - share), column.counts * share))
-    return _Histogram(
+    return _ScoreHistogram(
         index=np.concatenate((index, index + 1)),
         mass=counts / column.n,
         step=step,
@@ -270,7 +273,7 @@ def _on_grid(column: _Column) -> _Histogram:
     )
 
 
-def _anchored(column: _Column, step: float) -> tuple[float, float]:
+def _anchor_grid(column: _DistinctScores, step: float) -> tuple[float, float]:
     """A point of the grid and its step, widened so that the second most frequent score fits too."""
     most = int(np.argmax(column.counts))
     others = np.where(np.arange(column.counts.size) == most, 0.0, column.counts)

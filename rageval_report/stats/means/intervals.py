@@ -110,7 +110,7 @@ def described_interval(
     values : array-like of shape (n,)
         The column itself, NaN included; read by the methods that resample.
     known : Moments
-        Its moments, as `rageval_report.stats.means.describe.describe` gives them.
+        Its moments, as `rageval_report.stats.means.column_description.describe` gives them.
     method, confidence_level, bounds, n_resamples, seed
         As in `mean_interval`.
 

@@ -1,4 +1,4 @@
-"""What most intervals of a mean need to know of a column: a handful of numbers."""
+"""The five numbers of a column from which most intervals of a mean are computed."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class Moments:
     Parameters
     ----------
     n : int
-        Scored queries.
+        The number of scored queries.
     mean : float
         Their mean; NaN if nothing is scored.
     std : float
         The standard deviation with denominator n - 1: NaN for one score, exactly 0 if all scores
-        are equal but for rounding.
+        are equal up to rounding.
     minimum, maximum : float
         The extremes; NaN if nothing is scored.
     is_binary : bool
-        Whether every score is 0 or 1, and there is one.
+        Whether every score is 0 or 1, and there is at least one.
     """
 
     n: int
@@ -88,6 +88,8 @@ def moments(values: FloatArray) -> Moments:
     binary = {minimum, maximum} <= {0.0, 1.0} and _only_bits(values)
     if maximum - minimum <= TIE_TOLERANCE * max(abs(minimum), abs(maximum)):
         return Moments(n, minimum, 0.0 if n > 1 else math.nan, minimum, maximum, binary)
+    # The blocks are combined by their means, because a sum of squares minus the square of a sum
+    # loses digits (Chan, Golub, LeVeque 1979).
     mean = float(np.dot(sizes, means)) / n
     square = float(squares.sum() + np.dot(sizes, (means - mean) ** 2))
     mean = min(max(mean, minimum), maximum)
@@ -109,7 +111,7 @@ def _moments_of_block(block: FloatArray) -> tuple[float, float, float, float, fl
 
 
 def _only_bits(values: FloatArray) -> bool:
-    """Whether every score that is there is 0 or 1."""
+    """Whether every score that is present is 0 or 1."""
     return all(
         bool(np.all((block == 0.0) | (block == 1.0) | np.isnan(block))) for block in blocks(values)
     )

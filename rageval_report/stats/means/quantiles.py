@@ -1,4 +1,4 @@
-"""Quantiles and the intervals that order statistics give them."""
+"""Quantiles with intervals from order statistics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rageval_report.stats.base import Interval, check_level, finite_values
 from rageval_report.types import FloatArray
 
 _METHOD = "order-statistics"
-# A probability that meets the level but for rounding meets it.
+# A probability that misses the level only by rounding does not miss it.
 _ROUNDING = 1.0 + 1e-12
 
 
@@ -23,17 +23,17 @@ def quantile_interval(
 ) -> Interval:
     """A quantile of the scores with limits that are scores themselves.
 
-    Nothing is assumed of the distribution: the limits are order statistics, and the binomial
-    distribution tells which (with ties the coverage can only be larger).
+    Nothing is assumed about the distribution: the limits are order statistics, whose ranks follow
+    from the binomial distribution (with ties the coverage can only be larger).
 
     Parameters
     ----------
     values : array-like of shape (n,)
         The scores; NaN is unscored and is left out.
     quantile : float
-        Which quantile, between 0 and 1, as 0.95.
+        Which quantile, between 0 and 1, e.g. 0.95.
     confidence_level : float
-        The nominal coverage; what is left is shared equally between both sides.
+        The nominal coverage; the rest is divided equally between both sides.
 
     Returns
     -------
@@ -72,14 +72,14 @@ def quantile_interval(
         standard_error=math.nan,
         method=_METHOD,
         confidence_level=level,
-        notes=_what_is_missing(scores.size, lower, upper, share, (1.0 - level) / 2.0),
+        notes=_notes_of_missing_limits(scores.size, lower, upper, share, (1.0 - level) / 2.0),
     )
 
 
 def _check_quantile(quantile: float) -> float:
     if not 0.0 < quantile < 1.0:
         hint = f"; did you mean {quantile / 100}?" if 1 < quantile < 100 else ""
-        raise DataError(f"quantile must lie between 0 and 1, as 0.95; got {quantile}{hint}")
+        raise DataError(f"quantile must lie between 0 and 1, e.g. 0.95; got {quantile}{hint}")
     return float(quantile)
 
 
@@ -99,18 +99,20 @@ def _order_statistic(ordered: FloatArray, rank: int) -> float:
     return float(ordered[rank - 1]) if 1 <= rank <= ordered.size else math.nan
 
 
-def _what_is_missing(n: int, lower: int, upper: int, share: float, tail: float) -> tuple[str, ...]:
+def _notes_of_missing_limits(
+    n: int, lower: int, upper: int, share: float, tail: float
+) -> tuple[str, ...]:
     """A note for each limit that the scores are too few to give."""
     notes = []
     if lower < 1:
-        notes.append(_too_few("lower", n, _needed(1.0 - share, tail), share))
+        notes.append(_too_few("lower", n, _scores_needed(1.0 - share, tail), share))
     if upper > n:
-        notes.append(_too_few("upper", n, _needed(share, tail), share))
+        notes.append(_too_few("upper", n, _scores_needed(share, tail), share))
     return tuple(notes)
 
 
-def _needed(beyond: float, tail: float) -> int:
-    """How many scores until all of them lie on one side with at most the probability `tail`."""
+def _scores_needed(beyond: float, tail: float) -> int:
+    """The number of scores that lie all on one side with a probability of at most `tail`."""
     return math.ceil(math.log(tail * _ROUNDING) / math.log(beyond))
 
 

@@ -1,8 +1,8 @@
 """Order statistics of a long column without sorting it.
 
-A small sorted sample tells between which two values a rank must lie; one sweep over the column
-counts what is below and keeps what is between, and only that little is put in order. The answer is
-exact: a rank that its bracket missed is looked up in the sorted column.
+A small sorted sample shows between which two values a rank must lie; one sweep over the column
+counts the scores below and keeps those between, and only these few are sorted. The result is exact:
+a rank outside its bracket is looked up in the sorted column.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ import numpy as np
 
 from rageval_report.types import FloatArray, IndexArray
 
-# Below this length, or for more ranks than that, sorting the column is as fast.
+# Below this length, or for more ranks, sorting the column is as fast.
 SHORT = 2**16
 MANY_RANKS = 32
 
-# A block and its masks stay in the cache while every bracket is held against it.
+# A block and its masks stay in the cache while all brackets are compared with it.
 BLOCK = 2**15
 _SAMPLE = 2**14
-# Half the width of a bracket, in standard deviations of the sample's rank.
+# Half the width of a bracket, in standard deviations of the sample's rank: it misses in 0.3 % of
+# cases, and then the column is sorted.
 _DEVIATIONS = 3.0
 
 
 def order_statistics(values: FloatArray, n: int, ranks: IndexArray) -> FloatArray:
-    """The scores of the given ranks.
+    """The scores of these ranks.
 
     Parameters
     ----------
     values : ndarray of shape (m,)
         The column, NaN included.
     n : int
-        How many of the scores are not NaN.
+        The number of scores that are not NaN.
     ranks : ndarray of int
         Each from 0, the smallest score, to n - 1, the largest.
 
@@ -48,16 +49,18 @@ def order_statistics(values: FloatArray, n: int, ranks: IndexArray) -> FloatArra
     >>> order_statistics(np.array([0.4, np.nan, 0.1, 0.9]), 3, np.array([0, 2]))
     array([0.1, 0.9])
     """
-    wanted = np.unique(ranks)
-    if values.size < SHORT or wanted.size > MANY_RANKS:
+    distinct_ranks = np.unique(ranks)
+    if values.size < SHORT or distinct_ranks.size > MANY_RANKS:
         return np.sort(values)[ranks]
-    brackets = _brackets(values, n, wanted)
-    kept = np.concatenate([_sweep(block, brackets) for block in blocks(values)])
-    found = {rank: score for each in brackets for rank, score in each.found(kept, values)}
-    if len(found) < wanted.size:
+    brackets = _brackets(values, n, distinct_ranks)
+    candidates = np.concatenate([_sweep(block, brackets) for block in blocks(values)])
+    score_of = {
+        rank: score for bracket in brackets for rank, score in bracket.select(candidates, values)
+    }
+    if len(score_of) < distinct_ranks.size:
         return np.sort(values)[ranks]
-    scores: FloatArray = np.array([found[rank] for rank in wanted.tolist()])
-    return scores[np.searchsorted(wanted, ranks)]
+    scores: FloatArray = np.array([score_of[rank] for rank in distinct_ranks.tolist()])
+    return scores[np.searchsorted(distinct_ranks, ranks)]
 
 
 def blocks(values: FloatArray) -> Iterator[FloatArray]:
@@ -81,9 +84,9 @@ class _Bracket:
     ranks: Sequence[int]
     at_most_low: int = 0
 
-    def found(self, kept: FloatArray, values: FloatArray) -> Iterator[tuple[int, float]]:
+    def select(self, candidates: FloatArray, values: FloatArray) -> Iterator[tuple[int, float]]:
         """The ranks with their scores; a rank outside the bracket is left out."""
-        inside = kept[(kept > self.low) & (kept < self.high)]
+        inside = candidates[(candidates > self.low) & (candidates < self.high)]
         places = [rank - self.at_most_low for rank in self.ranks]
         within = [place for place in places if 0 <= place < inside.size]
         if within:
@@ -91,6 +94,7 @@ class _Bracket:
         for rank, place in zip(self.ranks, places, strict=True):
             if 0 <= place < inside.size:
                 yield rank, float(inside[place])
+            # Ties: the rank may be one of many scores that equal an end of the bracket.
             elif place < 0 and rank >= np.count_nonzero(values < self.low):
                 yield rank, self.low
             elif place >= 0 and rank < np.count_nonzero(values <= self.high):

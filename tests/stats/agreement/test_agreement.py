@@ -141,11 +141,14 @@ def test_one_category_tells_nothing_unless_others_could_be_given():
     [
         (lambda: cohen_kappa([1, 2], [1]), "same order"),
         (lambda: cohen_kappa([NAN], [1.0]), "rated by both"),
-        (lambda: cohen_kappa([1, 3], [1, 2], categories=(1, 2)), "not among"),
+        (
+            lambda: cohen_kappa([1, 3], [1, 2], categories=(1, 2)),
+            "must be among the categories 1.0, 2.0; got",
+        ),
         (lambda: fleiss_kappa([[2, 0], [1, 2]]), "same number of raters"),
         (lambda: krippendorff_alpha([[1, NAN]]), "two ratings"),
         (lambda: krippendorff_alpha([["a", "b"]], "interval"), "needs numbers"),
-        (lambda: krippendorff_alpha([[-1, 2]], "ratio"), "at least 0"),
+        (lambda: krippendorff_alpha([[-1, 2]], "ratio"), "needs numbers >= 0"),
     ],
 )
 def test_what_cannot_be_rated_is_refused(call, told):

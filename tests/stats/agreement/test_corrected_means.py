@@ -1,4 +1,4 @@
-"""Means put right by labels: ppi_python 0.2.3, and arithmetic by hand."""
+"""Means corrected using labels: ppi_python 0.2.3, and arithmetic by hand."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def test_the_interval_of_lang_and_reiczigel_covers_as_it_should():
         (lambda: ppi_mean([1], [1], [1, 0]), "two labelled"),
         (lambda: ppi_mean([1, 0], [1, 0], [1, 0], lam=2), "from 0 to 1"),
         (lambda: ppi_mean([1, 0], [1, 0], [1, 0], lam="best"), "from 0 to 1"),
-        (lambda: rogan_gladen([1, 0], JudgeErrors(5, 10, 5, 10)), "no better than a guess"),
+        (lambda: rogan_gladen([1, 0], JudgeErrors(5, 10, 5, 10)), "not better than a guess"),
         (lambda: rogan_gladen([1, 0], JudgeErrors(5, 10, 0, 0)), "both kinds"),
-        (lambda: rogan_gladen([0.5], JudgeErrors(9, 10, 9, 10)), "0 or 1"),
-        (lambda: JudgeErrors(3, 2, 1, 1), "no more right"),
+        (lambda: rogan_gladen([0.5], JudgeErrors(9, 10, 9, 10)), "verdicts must be 0, 1 or NaN"),
+        (lambda: JudgeErrors(3, 2, 1, 1), "cannot be right more often than there are queries"),
     ],
 )
 def test_what_cannot_be_put_right_is_refused(call, told):

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rageval_report.stats.means import exact_bootstrap
-from rageval_report.stats.means.exact_bootstrap import bootstrap_law, spacing
+from rageval_report.stats.means.exact_bootstrap import bootstrap_law, lattice_spacing
 
 LEVELS = (0.005, 0.025, 0.05, 0.3, 0.5, 0.8, 0.95, 0.975, 0.995)
 
@@ -158,12 +158,12 @@ def test_a_smooth_column_has_the_spread_and_skewness_of_its_mean():
     ],
 )
 def test_the_step_of_a_lattice_is_found(values, step):
-    assert spacing(np.unique(values)) == pytest.approx(step, rel=1e-6)
+    assert lattice_spacing(np.unique(values)) == pytest.approx(step, rel=1e-6)
 
 
 @pytest.mark.parametrize("values", [[0, 1, np.pi], [0, 1, 1 + 1e-5], [0, 0.5, 0.7071, 1.2345678]])
 def test_values_without_a_step_have_none(values):
-    assert spacing(np.array(values, dtype=float)) is None
+    assert lattice_spacing(np.array(values, dtype=float)) is None
 
 
 @settings(max_examples=40, deadline=None)

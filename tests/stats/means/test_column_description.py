@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats.means.describe import describe, percentiles_of
+from rageval_report.stats.means.column_description import describe, percentiles_of
 
 NAN = math.nan
 PERCENTILES = (5, 25, 50, 75, 95)

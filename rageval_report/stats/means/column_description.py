@@ -1,38 +1,40 @@
 """The plain numbers of many columns: count, mean, spread, extremes, percentiles.
 
 A column is swept twice in blocks that fit the cache: once for its moments, once for the few scores
-around the percentiles. It is neither copied nor, beyond some length, sorted.
+around the percentiles. It is neither copied nor, if it is long, sorted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, check_choice
 from rageval_report.stats.base import finite_values
 from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.stats.means.selection import order_statistics
 from rageval_report.types import FloatArray
 
+PercentileMethod: TypeAlias = Literal["linear", "exclusive"]
 QUARTILES = (25.0, 50.0, 75.0)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnDescription:
-    """What a report says of one column.
+    """The numbers that a report shows of one column.
 
     Parameters
     ----------
     moments : Moments
-        Scored queries: their number, mean, standard deviation and extremes.
+        Number, mean, standard deviation and extremes of the scored queries.
     n_unscored : int
         Queries whose score is NaN.
     percentiles : tuple of float
-        In the order in which they were asked for; NaN if nothing is scored.
+        In the order of the arguments; NaN if nothing is scored.
     """
 
     moments: Moments
@@ -44,20 +46,20 @@ def describe(
     columns: Iterable[npt.ArrayLike],
     *,
     percentiles: Sequence[float] = QUARTILES,
-    method: str = "linear",
+    method: PercentileMethod = "linear",
 ) -> list[ColumnDescription]:
     """Describe each column.
 
     Parameters
     ----------
     columns : iterable of array-like of shape (n,)
-        A column a metric, a score a query; NaN is unscored. Lengths may differ. Column-major
-        blocks (``block.T`` of a frame's values) are read fastest.
+        One column per metric, one score per query; NaN is unscored. Lengths may differ.
+        Column-major blocks (``block.T`` of a frame's values) are read fastest.
     percentiles : sequence of float
         Which percentiles, each from 0 to 100.
-    method : str
-        "linear", as NumPy and pandas interpolate, or "exclusive", as `statistics.quantiles` does,
-        which takes the scores for a sample of something wider and so may go beyond the extremes.
+    method : {"linear", "exclusive"}
+        "linear" interpolates as NumPy and pandas do. "exclusive", as in `statistics.quantiles`,
+        treats the scores as a sample of a wider population and may go beyond the extremes.
 
     Returns
     -------
@@ -79,15 +81,18 @@ def describe(
     >>> hit.moments.mean, hit.moments.is_binary
     (0.75, True)
     """
-    shares, rule = _checked_percentiles(percentiles), _rule(method)
+    shares, rule = _check_percentiles(percentiles), _choose_rule(method)
     return [
-        _describe_one(_column(column, number), shares, rule)
+        _describe_column(_check_column(column, number), shares, rule)
         for number, column in enumerate(columns)
     ]
 
 
 def percentiles_of(
-    values: npt.ArrayLike, percentiles: Sequence[float] = QUARTILES, *, method: str = "linear"
+    values: npt.ArrayLike,
+    percentiles: Sequence[float] = QUARTILES,
+    *,
+    method: PercentileMethod = "linear",
 ) -> FloatArray:
     """Percentiles of the scores of one column.
 
@@ -97,13 +102,13 @@ def percentiles_of(
         The scores; NaN is unscored and is left out.
     percentiles : sequence of float
         Each from 0 to 100.
-    method : str
-        "linear" or "exclusive", as in `describe`. One score is every percentile of itself.
+    method : {"linear", "exclusive"}
+        As in `describe`. One score is every percentile of itself.
 
     Returns
     -------
     ndarray
-        In the order asked for; NaN if nothing is scored.
+        In the order of `percentiles`; NaN if nothing is scored.
 
     Examples
     --------
@@ -112,37 +117,42 @@ def percentiles_of(
     >>> percentiles_of([1, 2, 3, 4, 5], method="exclusive")
     array([1.5, 3. , 4.5])
     """
-    shares, rule = _checked_percentiles(percentiles), _rule(method)
+    shares, rule = _check_percentiles(percentiles), _choose_rule(method)
     scores = finite_values(values)
-    return _read_off(scores, scores.size, shares, rule)
+    return _interpolate_percentiles(scores, scores.size, shares, rule)
 
 
-def _column(column: npt.ArrayLike, number: int) -> FloatArray:
+def _check_column(column: npt.ArrayLike, number: int) -> FloatArray:
     scores = np.asarray(column, dtype=np.float64)
     if scores.ndim != 1:
         raise DataError(
-            f"expected columns of one score a query; column {number} has {scores.ndim} dimensions"
+            "expected columns with one score per query; "
+            f"column {number} has {scores.ndim} dimensions"
         )
     return scores
 
 
-def _describe_one(scores: FloatArray, shares: FloatArray, rule: _Rule) -> ColumnDescription:
+def _describe_column(
+    scores: FloatArray, shares: FloatArray, rule: _PercentileRule
+) -> ColumnDescription:
     known = moments(scores)
-    percentiles = _read_off(scores, known.n, shares, rule)
+    percentiles = _interpolate_percentiles(scores, known.n, shares, rule)
     return ColumnDescription(known, scores.size - known.n, tuple(percentiles.tolist()))
 
 
-def _checked_percentiles(percentiles: Sequence[float]) -> FloatArray:
+def _check_percentiles(percentiles: Sequence[float]) -> FloatArray:
     """The percentiles as shares between 0 and 1."""
-    wanted = np.asarray(percentiles, dtype=np.float64)
-    outside = wanted[~((wanted >= 0.0) & (wanted <= 100.0))]
+    values = np.asarray(percentiles, dtype=np.float64)
+    outside = values[~((values >= 0.0) & (values <= 100.0))]
     if outside.size:
         raise DataError(f"percentiles must lie between 0 and 100; got {outside[0]:g}")
-    shares: FloatArray = wanted.ravel() / 100.0
+    shares: FloatArray = values.ravel() / 100.0
     return shares
 
 
-def _read_off(scores: FloatArray, n: int, shares: FloatArray, rule: _Rule) -> FloatArray:
+def _interpolate_percentiles(
+    scores: FloatArray, n: int, shares: FloatArray, rule: _PercentileRule
+) -> FloatArray:
     """The percentiles of a column of which n are scored."""
     if not n or not shares.size:
         return np.full(shares.size, np.nan)
@@ -151,13 +161,15 @@ def _read_off(scores: FloatArray, n: int, shares: FloatArray, rule: _Rule) -> Fl
     upper = np.minimum(lower + 1, n - 1)
     below, above = order_statistics(scores, n, np.stack((lower, upper)))
     weight, step = position - lower, above - below
-    # from the nearer neighbour, as NumPy does it: a weight of 0 or 1 gives a score to the last bit
-    read: FloatArray = np.where(weight < 0.5, below + step * weight, above - step * (1.0 - weight))
-    return read
+    # From the nearer neighbour, as in NumPy: a weight of 0 or 1 then gives a score to the last bit.
+    result: FloatArray = np.where(
+        weight < 0.5, below + step * weight, above - step * (1.0 - weight)
+    )
+    return result
 
 
-# Where in n sorted scores, counted from 0, a share lies.
-_Rule = Callable[[FloatArray, int], FloatArray]
+# The position of a share in n sorted scores, counted from 0.
+_PercentileRule: TypeAlias = Callable[[FloatArray, int], FloatArray]
 
 
 def _linear(shares: FloatArray, n: int) -> FloatArray:
@@ -168,10 +180,9 @@ def _exclusive(shares: FloatArray, n: int) -> FloatArray:
     return shares * (n + 1) - 1.0
 
 
-_RULES: dict[str, _Rule] = {"exclusive": _exclusive, "linear": _linear}
+_RULES: dict[PercentileMethod, _PercentileRule] = {"exclusive": _exclusive, "linear": _linear}
 
 
-def _rule(method: str) -> _Rule:
-    if method not in _RULES:
-        raise UnknownNameError("percentile method", method, _RULES)
+def _choose_rule(method: PercentileMethod) -> _PercentileRule:
+    check_choice("method", method, _RULES)
     return _RULES[method]
