@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from typing import TypedDict
 
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun
@@ -20,7 +21,7 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.source import Source
 from rageval_report.scores import Correct
 from rageval_report.scores.run_file import FORMAT
-from rageval_report.scores.table import MetricsArgument
+from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 
 _RUN_FILE = "run_file"  # the reader of run files
@@ -152,8 +153,10 @@ def _to_store(runs: str | Path | Store | Iterable[RAGPipelineEvaluation]) -> Sto
 def read_runs(
     folder: str | Path,
     *,
+    query_id: str | None = None,
     metrics: MetricsArgument = None,
     correct: Correct | None = None,
+    duplicates: Duplicates = "error",
     strict: bool = False,
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
@@ -162,7 +165,7 @@ def read_runs(
     ----------
     folder : str or Path
         The folder; folders inside it are not searched.
-    metrics, correct, strict
+    query_id, metrics, correct, duplicates, strict
         As for `RAGPipelineEvaluation.load`.
 
     Returns
@@ -182,10 +185,15 @@ def read_runs(
     file was last written, and a note says so. Runs of equal time are sorted by their names.
     """
     where = Path(folder)
-    files = [
-        _read_file(path, metrics=metrics, correct=correct, strict=strict)
-        for path in _list_files(where)
-    ]
+    options: _LoadOptions = {
+        "metrics": metrics,
+        "correct": correct,
+        "duplicates": duplicates,
+        "strict": strict,
+    }
+    if query_id is not None:
+        options["query_id"] = query_id
+    files = [_read_file(path, options) for path in _list_files(where)]
     dated = sorted(
         (file for file in files if file.run is not None),
         key=lambda file: (file.moment, file.path.name),
@@ -217,18 +225,24 @@ def _list_files(folder: Path) -> list[Path]:
         raise DataError(f"{folder}: the folder cannot be read: {exc.strerror}") from exc
 
 
-def _read_file(
-    path: Path, *, metrics: MetricsArgument, correct: Correct | None, strict: bool
-) -> _FolderFile:
+class _LoadOptions(TypedDict, total=False):
+    """The keywords of `RAGPipelineEvaluation.load` that are the same for every file."""
+
+    query_id: str
+    metrics: MetricsArgument
+    correct: Correct | None
+    duplicates: Duplicates
+    strict: bool
+
+
+def _read_file(path: Path, options: _LoadOptions) -> _FolderFile:
     if path.is_dir() or not path.name.lower().endswith(_SUFFIXES):
         return _FolderFile(path)
     try:
         source = Source(path)
         if not _is_run_file(source):
             return _FolderFile(path)
-        run = RAGPipelineEvaluation.load(
-            *(None, path), reader=_RUN_FILE, metrics=metrics, correct=correct, strict=strict
-        )
+        run = RAGPipelineEvaluation.load(None, path, reader=_RUN_FILE, **options)
     except ReaderError as exc:
         return _FolderFile(path, problem=f"{path.name}: {exc.message}")
     moment = run.created or datetime.fromtimestamp(path.stat().st_mtime, UTC)
