@@ -355,7 +355,7 @@ def test_a_note_can_be_added():
         ("mean(p95(latency_ms)) <= 5", 5, "only ci_low and ci_high take a figure"),
         ("ci_low(ci_high(latency_ms)) <= 5", 7, "no interval of its own"),
         ("mean(faithfulness)", 18, "expected an operator and a threshold"),
-        ("p101(faithfulness) >= 0.5", 0, "a percentile lies between 0 and 100; got 101"),
+        ("p101(faithfulness) >= 0.5", 0, "a percentile must be between 0 and 100; got 101"),
         ("losses(faithfulness) <= 5", 0, "losses needs a baseline"),
         ("no_regression(faithfulness, margin=0.1)", 0, "no_regression needs a baseline"),
         ("ci_low(difference(faithfulness)) >= 0", 7, "difference needs a baseline"),
