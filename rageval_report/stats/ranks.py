@@ -86,7 +86,7 @@ def friedman_test(scores: npt.ArrayLike, *, greater_is_better: bool = True) -> F
     Parameters
     ----------
     scores : array-like of shape (n_queries, n_pipelines)
-        A row a query; a row with a NaN is left out.
+        One row per query; a row with a NaN is left out.
     greater_is_better : bool
         The metric's direction; it turns the average ranks, not the test.
 

@@ -116,7 +116,8 @@ def _invert_test(
         return Interval(mean, mean, mean, 0.0, "sign-flip", level, ("all differences are equal",))
     half = step is not None if midp is None else midp
     shifts = Shifts.of(differences, step)
-    low, high = shifts.lowest(alpha / 2, half), -shifts.mirrored().lowest(alpha / 2, half)
+    low = shifts.lowest(alpha / 2, half)
+    high = -shifts.with_signs_reversed().lowest(alpha / 2, half)
     rejected = pvalue_on_step(differences, step, midp=half) <= alpha
     low, high, notes = _limits_that_agree(low, high, mean, rejected=rejected)
     error = float(differences.std(ddof=1)) / math.sqrt(n)
@@ -178,8 +179,8 @@ class Shifts:
         occupied = np.flatnonzero(counts)
         return cls(np.asarray((occupied + lowest) * step), counts[occupied].astype(np.float64))
 
-    def mirrored(self) -> Shifts:
-        """The differences with all signs reversed."""
+    def with_signs_reversed(self) -> Shifts:
+        """The same with the signs of all differences reversed."""
         return Shifts(-self.values, self.counts)
 
     def lowest(self, level: float, half: bool) -> float:
