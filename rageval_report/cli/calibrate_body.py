@@ -79,7 +79,7 @@ def _results(
     """The view that was chosen; else the calibration, for people with the confusion matrix."""
     if options.disagreements:
         disagreements = calibration.disagreements()
-        return {disagreements.title: output.limited(disagreements, options.limit)}
+        return {disagreements.title: output.limit_rows(disagreements, options.limit)}
     if options.confusion or options.planning:
         table = calibration.confusion() if options.confusion else calibration.planning()
         return {table.title: table}

@@ -139,5 +139,5 @@ def _outcomes(baseline: RAGPipelineEvaluation, candidate: RAGPipelineEvaluation)
 
 
 def _write_by_candidate(tables: dict[str, Result], output: Output, limit: int | None) -> None:
-    limited = {name: output.limited(result, limit) for name, result in tables.items()}
+    limited = {name: output.limit_rows(result, limit) for name, result in tables.items()}
     output.write(limited, "candidate")

@@ -50,11 +50,11 @@ def demo(options: DemoArguments) -> None:
 
 
 def _show(baseline: RAGPipelineEvaluation, comparison: Comparison, old: str, new: str) -> None:
-    output = Output.printed()
+    output = Output.to_standard_output()
     failures = baseline.failures("faithfulness", 0.5)
     steps: dict[str, Result] = {
         f"report {old}": baseline.evaluation_report(),
-        f"failures {old} --metric faithfulness --threshold 0.5 --limit {_LIMIT}": output.limited(
+        f"failures {old} --metric faithfulness --threshold 0.5 --limit {_LIMIT}": output.limit_rows(
             failures, _LIMIT
         ),
         f"compare {old} {new}": comparison,

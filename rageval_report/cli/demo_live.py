@@ -90,11 +90,11 @@ def _do_not_sleep(_: float) -> None:
 
 
 def _show(evaluations: Sequence[RAGPipelineEvaluation]) -> None:
-    output = Output.printed()
+    output = Output.to_standard_output()
     old, new = evaluations
     results: dict[str, Result] = {
         "report": new.evaluation_report(),
-        "failures": output.limited(new.failures("exact_match", 1), _LIMIT),
+        "failures": output.limit_rows(new.failures("exact_match", 1), _LIMIT),
         "compare": compare(old, new, metrics=COMPARED),
     }
     for name, result in results.items():

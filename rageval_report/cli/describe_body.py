@@ -99,4 +99,4 @@ def failures(options: FailuresArguments) -> None:
     output = Output.of(options)
     [evaluation] = Loading.of(options).load_all([options.file], name=options.name)
     queries = evaluation.failures(options.metric, options.threshold).with_notes(*evaluation.notes)
-    output.write({evaluation.name: output.limited(queries, options.limit)})
+    output.write({evaluation.name: output.limit_rows(queries, options.limit)})

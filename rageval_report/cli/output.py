@@ -63,11 +63,11 @@ class Output:
         return cls(RENDERERS["text"] if path is None else _renderer_of(path), path, force)
 
     @classmethod
-    def printed(cls, format_name: str | None = None) -> Output:
+    def to_standard_output(cls, format_name: str | None = None) -> Output:
         """Standard output in a format; as tables of text if it is None."""
         return cls.to(None, format_name)
 
-    def limited(self, result: Result, limit: int | None) -> Result:
+    def limit_rows(self, result: Result, limit: int | None) -> Result:
         """The first rows of a result: 20 for people and all for programs, unless a limit is set."""
         rows = limit or (len(result.frame) if self.renderer.for_programs else _DEFAULT_LIMIT)
         n_left_out = len(result.frame) - rows

@@ -29,7 +29,7 @@ def repeats(options: RepeatsArguments) -> None:
     )
     if options.queries:
         stability = noise.stability()
-        output.write({stability.title: output.limited(stability, options.limit)})
+        output.write({stability.title: output.limit_rows(stability, options.limit)})
     else:
         result = noise.planning() if options.planning else noise
         output.write({result.title: result})

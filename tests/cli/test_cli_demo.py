@@ -90,7 +90,7 @@ def test_the_demo_writes_where_it_is_told_and_is_quiet(folder, run):
 
 
 def test_a_folder_that_cannot_be_made_is_told_in_one_line(folder, refused):
-    assert refused("demo -o old.csv/demo").startswith("old.csv/demo cannot be made")
+    assert refused("demo -o old.csv/demo").startswith("old.csv/demo cannot be created")
 
 
 def test_a_folder_that_is_named_for_the_live_demo_is_the_one_that_is_written_to(folder, run):

@@ -101,7 +101,7 @@ def test_a_table_fits_the_terminal(folder, monkeypatch, capsys, columns, widest)
     result = RAGPipelineEvaluation.load("old", "old.csv").evaluation_report()
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    Output.printed().write({"old": result})
+    Output.to_standard_output().write({"old": result})
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= widest
 

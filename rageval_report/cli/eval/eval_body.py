@@ -52,7 +52,7 @@ def evaluate(options: EvalArguments) -> int:
     check_gold(plan.rubrics, queries.queries)
     if config.run.target_name == "callable":
         sys.path.insert(0, str(Path.cwd()))  # users keep their function in the current folder
-    output = Output.printed(options.format_name)
+    output = Output.to_standard_output(options.format_name)
     if options.dry_run:
         output.write(rehearse(queries, folder, plan.rubrics, plan.chat, setup), what="part")
         return OK

@@ -182,8 +182,8 @@ def _write(judged_set: JudgedSetEvaluation, options: EvaluateArguments) -> int:
     scores, report = options.folder / SCORES, options.folder / REPORT
     evaluation.save(scores)
     Output.to(report, None, force=True).write(results)
-    output = Output.printed(options.format_name)
-    output.write({**results, "queries": output.limited(judged_set.queries, None)})
+    output = Output.to_standard_output(options.format_name)
+    output.write({**results, "queries": output.limit_rows(judged_set.queries, None)})
     note(f"wrote {scores} and {report}")
     if judged_set.judged is not None and judged_set.judged.is_interrupted:
         return INTERRUPTED
