@@ -12,7 +12,7 @@ _TOO_MANY_REQUESTS = 429
 _SERVER_FAULTS = range(500, 600)
 
 
-class _Fields(TypedDict):
+class _ErrorFields(TypedDict):
     url: str
     failure: Failure
     status: int | None
@@ -87,7 +87,7 @@ class RequestError(RagevalError, RuntimeError):
     def __reduce__(self) -> tuple[object, ...]:
         return _unpickle, (self.message, self._fields(self.attempts))
 
-    def _fields(self, attempts: int) -> _Fields:
+    def _fields(self, attempts: int) -> _ErrorFields:
         return {
             "url": self.url,
             "failure": self.failure,
@@ -98,6 +98,6 @@ class RequestError(RagevalError, RuntimeError):
         }
 
 
-def _unpickle(message: str, fields: _Fields) -> RequestError:
+def _unpickle(message: str, fields: _ErrorFields) -> RequestError:
     """An error that travels between processes; pickle passes arguments by position only."""
     return RequestError(message, **fields)

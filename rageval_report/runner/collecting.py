@@ -196,13 +196,13 @@ class _StartedRun:
                 f"{folder} already contains a run: continue it with resume=True, or choose another "
                 "folder"
             )
-        asked = {
+        settings = {
             "the pipeline": target.identity(),
             "the queries": {"n": len(self.queries), "hash": self.queries.fingerprint},
             "samples": self.config.samples,
             "seed": self.config.seed,
         }
-        header = {"id": uuid.uuid4().hex[:8], "created_at": _now(), "asked": asked}
+        header = {"id": uuid.uuid4().hex[:8], "created_at": _now(), "asked": settings}
         return RunJournal(path, header, len(self.queries))
 
     def unanswered(self, journal: RunJournal, retry_failed: bool) -> np.ndarray:

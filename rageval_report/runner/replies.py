@@ -62,7 +62,7 @@ class TargetReply:
 
 
 @dataclass(frozen=True)
-class _Fields:
+class _ReplyFields:
     """The fields so far."""
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -110,7 +110,7 @@ def record_fields(document: object, paths: ResponsePaths) -> dict[str, Any]:
             f"expected an answer at {paths.answer!r}; got {cells.short_repr(document)}", "content"
         )
     name = "answer"
-    fields = _Fields()
+    fields = _ReplyFields()
     try:
         fields.put(name, cells.text(at[name]))
         name = "retrieved"
@@ -124,14 +124,14 @@ def record_fields(document: object, paths: ResponsePaths) -> dict[str, Any]:
     return fields.values
 
 
-def _put_retrieved(fields: _Fields, cell: object) -> list[str]:
+def _put_retrieved(fields: _ReplyFields, cell: object) -> list[str]:
     ranking = cells.optional(cells.ranking)(_none_if_all_missing(cell))
     if ranking is None:
         return []
     fields.put("retrieved", ranking.ids)
     fields.put("retrieved_scores", ranking.scores or None)
     fields.put("contexts", ranking.texts or None)
-    spans = [one and (one.filename, one.start, one.end) for one in ranking.spans]
+    spans = [span and (span.filename, span.start, span.end) for span in ranking.spans]
     fields.put("retrieved_spans", spans or None)
     return ranking.ids
 
@@ -143,7 +143,7 @@ def _none_if_all_missing(cell: object) -> object:
     return cell
 
 
-def _put_citations(fields: _Fields, cell: object, ranking: list[str]) -> None:
+def _put_citations(fields: _ReplyFields, cell: object, ranking: list[str]) -> None:
     cited = None if cells.is_missing(cell) else cells.citations(cell, ranking)
     if cited is not None:
         fields.put("citations", cited.ids)
