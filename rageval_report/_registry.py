@@ -1,10 +1,10 @@
-"""A name becomes a thing, and the thing's module is imported when it is first asked for.
+"""Tables of named members whose modules are imported on first use, and faces of lazy packages.
 
-A wing of the house keeps one table, a line a member::
+Each room with several members of one kind keeps one table, with one line per member::
 
-    TESTS: Registry[Test] = Registry("test", {"t": "rageval_report.stats.classical:paired_t"})
+    TESTS: Registry[Test] = Registry("test", {"t": "package.module:paired_t"})
 
-This is the only place where a module is imported by name, so laziness lives here and nowhere else.
+This is the only module that imports others by name, so all lazy loading is here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 _PACKAGE = __name__.partition(".")[0]
 
-# Which extra of pyproject.toml brings which import; an import that is not here is its own package.
+# The extra of pyproject.toml that installs each import; any other import is its own package.
 EXTRAS: dict[str, str] = {
     "backports": "inspect",
     "bm25s": "server",
@@ -53,17 +53,17 @@ EXTRAS: dict[str, str] = {
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """A table of names; an entry is a thing, or "module:attribute" that is loaded on first use.
+    """A table of members by name; a member may be the text "module:attribute", loaded on first use.
 
     Parameters
     ----------
     what : str
-        What the things are, in the singular, for error messages.
-    entries : mapping of str to thing or "module:attribute"
+        The kind of the members, in the singular, for error messages.
+    entries : mapping of str to member or "module:attribute"
         The built-in members.
     group : str, optional
-        The entry-point group in which other distributions offer members; looked at when a name is
-        not built in, or all names are asked for.
+        The entry-point group in which other distributions offer members. It is searched when a name
+        is not built in, and when all names are listed.
 
     Examples
     --------
@@ -82,12 +82,12 @@ class Registry(Mapping[str, T], Generic[T]):
         self._group = group
         self._distributions: dict[str, str] = {}  # of the members found by entry point
 
-    def add(self, name: str, thing: T) -> None:
-        """Make `thing` known as `name`; a name that is taken is replaced."""
-        self._entries[name] = thing
+    def add(self, name: str, member: T) -> None:
+        """Add a member under a name; it replaces a member of the same name."""
+        self._entries[name] = member
 
     def known(self) -> dict[str, T]:
-        """The members that are known without loading anything of other distributions."""
+        """The members, without those of other distributions that are not loaded yet."""
         return {
             name: self[name]
             for name, entry in list(self._entries.items())
@@ -95,17 +95,17 @@ class Registry(Mapping[str, T], Generic[T]):
         }
 
     def loaded(self) -> dict[str, T]:
-        """Every member; one from outside that cannot be loaded is left out, with a warning."""
-        found = {}
+        """All members; a plug-in that cannot be loaded is left out, with a warning."""
+        members = {}
         for name in self:
             try:
-                found[name] = self[name]
+                members[name] = self[name]
             except Exception as exc:
                 if self.distribution_of(name) is None:
                     raise
                 del self._entries[name]
                 warnings.warn(str(exc), RagevalWarning, stacklevel=2)
-        return found
+        return members
 
     def distribution_of(self, name: str) -> str | None:
         """The distribution whose entry point offers the member; None for any other member."""
@@ -118,11 +118,11 @@ class Registry(Mapping[str, T], Generic[T]):
             raise UnknownNameError(self._what, name, self._entries)
         entry = self._entries[name]
         if isinstance(entry, str) and ":" in entry:
-            entry = self._loaded_entry(name, entry)
+            entry = self._load_entry(name, entry)
             self._entries[name] = entry
         return cast("T", entry)
 
-    def _loaded_entry(self, name: str, path: str) -> T:
+    def _load_entry(self, name: str, path: str) -> T:
         """The member at "module:attribute"; an error within a plug-in names the plug-in."""
         try:
             return cast("T", load(path))
@@ -151,7 +151,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return f"<table of {self._what}s: {', '.join(self._entries)}>"
 
     def _add_plugins(self) -> None:
-        group, self._group = self._group, None  # the disk is looked at once
+        group, self._group = self._group, None  # the installed packages are searched once
         for point in metadata.entry_points(group=group) if group else ():
             if point.name not in self._entries:
                 self._entries[point.name] = point.value
@@ -166,7 +166,7 @@ def _distribution_name(point: metadata.EntryPoint) -> str:
 
 
 def load(path: str) -> Any:
-    """The thing at "module:attribute", or the module where no attribute is named.
+    """The object at "module:attribute", or the module if no attribute is named.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def load(path: str) -> Any:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as exc:
         missing = (exc.name or module_name).partition(".")[0]
-        if missing == _PACKAGE:  # a misspelt module of our own is a bug, not a missing extra
+        if missing == _PACKAGE:  # a misspelt module of this package is a bug, not a missing extra
             raise
         raise MissingDependencyError(missing, EXTRAS.get(missing)) from exc
     return getattr(module, attribute) if attribute else module

@@ -1,12 +1,12 @@
 """Table 3, the results: a title, a tidy frame at full precision, settings and notes.
 
-A result is where computing ends: `analysis` makes it, `render` and `plots` take it. It rounds
-nothing, and it says how its numbers were made.
+`analysis` creates results; `render` and `plots` take them. A result holds full precision and states
+how its numbers were made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -22,22 +22,22 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """One finding, or a table of them.
+    """A table of findings with its title, settings and notes.
 
     Parameters
     ----------
     title : str
-        What the table shows.
+        The title of the table.
     frame : DataFrame
-        One row a finding, at full precision; take a copy with `to_frame`.
+        One row per finding, at full precision; `to_frame` returns a copy.
     settings : mapping of str to object
-        Every setting that can move a number.
+        Every setting that can change a number.
     notes : tuple of str
-        What a reader must know: what was dropped and why, what was guessed.
+        What a reader must know: rows that were dropped and why, guesses that were made.
     headline : tuple of str
-        The columns that a narrow page shows, in order; all of them where empty.
+        The columns that a narrow page shows, in order; if empty, all of them.
     grouped_by : str
-        The column whose values head the groups of rows; none where empty.
+        The column whose values are the headings of groups of rows; if empty, there are no groups.
 
     Examples
     --------
@@ -55,13 +55,13 @@ class Result:
 
     @property
     def signature(self) -> str:
-        """The settings as one short text that two results can be compared by."""
-        told = {**self.settings, "version": __version__}
-        return "|".join(f"{key}:{_told(told[key])}" for key in sorted(told))
+        """The settings and the version as one short text, equal for results of equal settings."""
+        settings = {**self.settings, "version": __version__}
+        return "|".join(f"{key}:{_format_setting(settings[key])}" for key in sorted(settings))
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The verdicts, a sentence each, where the table has any; a table of queries has none."""
+        """The verdicts, one sentence each; a table of queries has none."""
         if "verdict" not in self.frame.columns or self.frame.index.name is not None:
             return ()
         return tuple(str(verdict) for verdict in self.frame["verdict"].dropna())
@@ -75,37 +75,37 @@ class Result:
         return self.frame.copy()
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain dicts, lists, numbers and texts; NaN becomes None."""
-        table = _with_named_index(self.frame)
+        """The whole result as dicts, lists, numbers and texts; NaN becomes None."""
+        table = _move_index_to_columns(self.frame)
         return {
             "schema_version": SCHEMA_VERSION,
             "title": self.title,
-            "settings": {key: _plain(value) for key, value in self.settings.items()},
+            "settings": {key: _to_json_value(value) for key, value in self.settings.items()},
             "signature": self.signature,
             "notes": list(self.notes),
             "columns": [str(column) for column in table.columns],
-            "rows": _plain_rows(table),
+            "rows": _to_json_rows(table),
         }
 
     def to_markdown(self) -> str:
         """The table in Markdown, with its notes."""
-        return self._rendered("markdown")
+        return _render(self, "markdown")
 
     def to_html(self) -> str:
-        """The table as a piece of HTML that needs no script and no style sheet."""
-        return self._rendered("html")
+        """The table as an HTML fragment that needs no script and no style sheet."""
+        return _render(self, "html")
 
     def to_latex(self) -> str:
         """The table in LaTeX (booktabs)."""
-        return self._rendered("latex")
+        return _render(self, "latex")
 
     def to_json(self) -> str:
-        """Everything as JSON."""
-        return self._rendered("json")
+        """The whole result as JSON."""
+        return _render(self, "json")
 
     def to_csv(self) -> str:
         """The table as comma-separated values, at full precision."""
-        return self._rendered("csv")
+        return _render(self, "csv")
 
     def save(self, path: str | Path, *, force: bool = True) -> Path:
         """Write the result; the suffix chooses the format (.md .html .tex .json .csv .txt).
@@ -113,26 +113,23 @@ class Result:
         Parameters
         ----------
         path : str or Path
-            The file; its folder is made where it is not there.
+            The file; its folder is created if needed.
         force : bool
-            Whether a file that is there is replaced, as pandas does; False keeps it.
+            Whether an existing file is replaced, as pandas does; False keeps it.
 
         Raises
         ------
         UnknownNameError
-            If the suffix stands for no format.
+            If no format has the suffix.
         DataError
-            If the file is there and may not be replaced, or cannot be written.
+            If the file exists and may not be replaced, or cannot be written.
         """
-        written: Path = load("rageval_report.render:save")(self, path, force=force)
-        return written
-
-    def _rendered(self, format_name: str) -> str:
-        text: str = load("rageval_report.render:render")(self, format_name)
-        return text
+        # The renderers take results, so this module cannot import them at its top.
+        save: Callable[..., Path] = load("rageval_report.render:save")
+        return save(self, path, force=force)
 
     def __str__(self) -> str:
-        return self._rendered("text")
+        return _render(self, "text")
 
     def __repr__(self) -> str:
         return str(self)
@@ -144,22 +141,28 @@ class Result:
         return self.to_markdown()
 
 
-def _told(value: object) -> str:
+def _render(result: Result, format_name: str) -> str:
+    # The renderers take results, so this module cannot import them at its top.
+    render: Callable[[Result, str], str] = load("rageval_report.render:render")
+    return render(result, format_name)
+
+
+def _format_setting(value: object) -> str:
     if isinstance(value, list | tuple):
-        return ",".join(_told(part) for part in value)
+        return ",".join(_format_setting(part) for part in value)
     if isinstance(value, Mapping):
-        return ",".join(f"{key}={_told(part)}" for key, part in value.items())
+        return ",".join(f"{key}={_format_setting(part)}" for key, part in value.items())
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _plain(value: object) -> Any:
-    """A value that JSON knows."""
+def _to_json_value(value: object) -> Any:
+    """The value as JSON can hold it."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): _to_json_value(part) for key, part in value.items()}
     if isinstance(value, np.ndarray | pd.Series):
-        return [_plain(part) for part in value.tolist()]
+        return [_to_json_value(part) for part in value.tolist()]
     if isinstance(value, list | tuple | set):
-        return [_plain(part) for part in value]
+        return [_to_json_value(part) for part in value]
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or value is pd.NA or value is pd.NaT:
@@ -169,13 +172,13 @@ def _plain(value: object) -> Any:
     return value if isinstance(value, bool | int | str) else str(value)
 
 
-def _plain_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _to_json_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     columns = [str(column) for column in frame.columns]
-    cells = zip(*(frame.iloc[:, place] for place in range(len(columns))), strict=True)
-    return [dict(zip(columns, map(_plain, row), strict=True)) for row in cells]
+    cells = zip(*(frame.iloc[:, position] for position in range(len(columns))), strict=True)
+    return [dict(zip(columns, map(_to_json_value, row), strict=True)) for row in cells]
 
 
-def _with_named_index(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with its index as columns, where the index means something."""
+def _move_index_to_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with its index as columns, if the index has a name."""
     named = [name for name in frame.index.names if name is not None]
     return frame.reset_index(named) if named else frame
