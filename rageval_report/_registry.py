@@ -177,9 +177,9 @@ def load(path: str) -> Any:
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as exc:
-        missing = (exc.name or module_name).partition(".")[0]
-        if missing == _PACKAGE:  # a misspelt module of this package is a bug, not a missing extra
-            raise
+        missing, _, inner = (exc.name or module_name).partition(".")
+        if missing == _PACKAGE or (inner and missing in sys.modules):
+            raise  # a misspelt module of an installed package is a bug, not a missing package
         raise MissingDependencyError(missing, EXTRAS.get(missing)) from exc
     return getattr(module, attribute) if attribute else module
 

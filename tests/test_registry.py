@@ -149,6 +149,13 @@ def test_a_misspelt_module_of_our_own_is_a_bug_and_no_missing_package():
         load("rageval_report.statz:mean")
 
 
+def test_a_missing_module_of_an_installed_package_is_not_a_missing_package(site):
+    (site / "half").mkdir()
+    (site / "half" / "__init__.py").write_text("")
+    with pytest.raises(ModuleNotFoundError, match=r"half\.lost"):
+        load("half.lost:thing")
+
+
 def project_extras():
     project = Path(__file__).parent.parent / "pyproject.toml"
     told = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
