@@ -1,3 +1,3 @@
-"""The package and the script beside this file are for CI, which installs the one and runs the other."""
+"""CI installs the package beside this file and runs the script; pytest imports neither."""
 
 collect_ignore = ["rageval_outside", "use_it.py"]

@@ -78,7 +78,11 @@ def main(folder: Path) -> None:
     done = command("score", "--records", str(records), "--metric", "answer_words")
     check(done, 0, "Answer Words")
     picture = folder / "stars.png"
-    check(command("plot", str(stars), "--kind", "bars", "-o", str(picture)), 0, str(picture))
+    check(
+        command("plot", str(stars), "--kind", "bars", "-o", str(picture), "--force"),
+        0,
+        str(picture),
+    )
     assert picture.read_bytes().startswith(b"\x89PNG")
     judge = ("judge", str(records), "--judge", "politeness", "--provider", "please")
     check(command(*judge, "--model", "please-1", "--no-cache"), 0, "Politeness")

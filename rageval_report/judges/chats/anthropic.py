@@ -7,8 +7,8 @@ from typing import Unpack
 
 from rageval_report.http.client import Headers, HttpResponse
 from rageval_report.judges.chats.base import Ending, Message, Reply
+from rageval_report.judges.chats.chat_options import ChatOptions
 from rageval_report.judges.chats.over_http import (
-    ChatOptions,
     HttpChat,
     JsonBody,
     ProviderHome,

@@ -8,7 +8,7 @@ from typing import Unpack
 from rageval_report.errors import DataError
 from rageval_report.judges.chats import CHATS
 from rageval_report.judges.chats.base import Chat
-from rageval_report.judges.chats.over_http import ChatOptions
+from rageval_report.judges.chats.chat_options import ChatOptions
 
 PROVIDER = "RAG_EVAL_PROVIDER"
 

@@ -10,8 +10,8 @@ from typing import Unpack
 
 from rageval_report.http.client import Headers, HttpResponse
 from rageval_report.judges.chats.base import Ending, Message, Reply
+from rageval_report.judges.chats.chat_options import ChatOptions
 from rageval_report.judges.chats.over_http import (
-    ChatOptions,
     HttpChat,
     JsonBody,
     ProviderHome,
@@ -51,7 +51,7 @@ def openai_chat(
     **options
         ``max_tokens``, ``temperature``, ``structured``, ``extra_body``, ``timeout``,
         ``max_attempts`` and ``max_wait``, as described in
-        `rageval_report.judges.chats.over_http.ChatOptions`.
+        `rageval_report.judges.chats.chat_options.ChatOptions`.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self, TypedDict, Unpack
+from typing import Any, ClassVar, Protocol, Self, Unpack
 
 from rageval_report.errors import DataError, JudgeError
 from rageval_report.http.addresses import check_address, redact_url
@@ -23,46 +23,12 @@ from rageval_report.judges.chats.base import (
     Message,
     Reply,
 )
+from rageval_report.judges.chats.chat_options import ChatOptions
 from rageval_report.judges.judge_options import check_options
 from rageval_report.types import Sleep
 
 JsonBody = dict[str, Any]
 TIMEOUT = 120.0  # seconds; a model that thinks before it answers takes long
-
-
-class ChatOptions(TypedDict, total=False):
-    """The options that every provider has; every key may be omitted.
-
-    Parameters
-    ----------
-    max_tokens : int, default 1024
-        The maximum length of an answer, including the model's thoughts if it thinks.
-    temperature : float, optional
-        The sampling temperature; the provider's default if omitted. Several newer models refuse
-        any value.
-    structured : bool, default True
-        Whether the server is asked to enforce the JSON schema of the answer; use False for a
-        server that cannot.
-    extra_body : mapping, optional
-        Further fields of the request; a value of None removes a field.
-    timeout : float, default 120
-        Seconds per call.
-    max_attempts : int, default 5
-        How often a call is made if it fails for a reason that may pass.
-    max_wait : float, default 60
-        The longest wait between two attempts, in seconds.
-    sleep : callable
-        Waits for a number of seconds.
-    """
-
-    max_tokens: int
-    temperature: float | None
-    structured: bool
-    extra_body: Mapping[str, object] | None
-    timeout: float
-    max_attempts: int
-    max_wait: float
-    sleep: Sleep
 
 
 class ChatFactory(Protocol):
