@@ -81,6 +81,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._entries: dict[str, T | str] = dict(entries or {})
         self._group = group
         self._distributions: dict[str, str] = {}  # of the members found by entry point
+        self._broken: dict[str, Exception] = {}  # why plug-ins could not be loaded
 
     def add(self, name: str, member: T) -> None:
         """Add a member under a name; it replaces a member of the same name."""
@@ -104,8 +105,14 @@ class Registry(Mapping[str, T], Generic[T]):
                 if self.distribution_of(name) is None:
                     raise
                 del self._entries[name]
+                self._broken[name] = exc
                 warnings.warn(str(exc), RagevalWarning, stacklevel=2)
         return members
+
+    def raise_if_broken(self, name: str) -> None:
+        """Raise the error of a plug-in that `loaded` left out because it cannot be loaded."""
+        if name in self._broken:
+            raise self._broken[name]
 
     def distribution_of(self, name: str) -> str | None:
         """The distribution whose entry point offers the member; None for any other member."""

@@ -164,6 +164,7 @@ def computable(names: Iterable[str]) -> dict[str, Metric]:
     for name in names:
         metric = catalogue.search(name)
         if metric is None:
+            METRICS.raise_if_broken(name)
             raise UnknownNameError("metric", name, computed_names())
         if metric.compute is None:
             raise DataError(

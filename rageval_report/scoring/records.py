@@ -18,7 +18,7 @@ from rageval_report.metrics.performance import Prices
 from rageval_report.metrics.refusal import RefusalRule
 from rageval_report.metrics.views import Tools
 from rageval_report.rankings.inputs import DUPLICATE_DOCS, DuplicateDocs
-from rageval_report.scores import Catalogue
+from rageval_report.scores import METRICS, Catalogue
 from rageval_report.scores.states import REASON, STATE
 from rageval_report.scoring.compute import (
     Lacking,
@@ -286,6 +286,7 @@ def _is_judged(name: str, catalogue: Catalogue) -> bool:
         return False
     is_judged = judge_of(name) is not None
     if metric is None and not is_judged:
+        METRICS.raise_if_broken(name)
         raise UnknownNameError("metric", name, [*computed_names(), *JUDGES])
     return is_judged
 
