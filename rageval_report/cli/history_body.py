@@ -10,7 +10,6 @@ from rageval_report.cli.history import HistoryArguments
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files
 from rageval_report.cli.sources import Loading
-from rageval_report.errors import check_options
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.plots import save_plot
 from rageval_report.results import Result
@@ -41,14 +40,7 @@ def history(options: HistoryArguments) -> None:
 
 def read_run_folder(folder: str, loading: Loading) -> run_history.Store:
     """The run files of a folder, as the options of loading say."""
-    options = loading.options
-    check_options("a folder of runs", options, ("query_id", "duplicates"))
-    return run_history.read_runs(
-        folder,
-        query_id=options.get("query_id"),
-        metrics=loading.overrides or None,
-        duplicates=options["duplicates"],
-    )
+    return run_history.read_runs(folder, **loading.keywords())
 
 
 def _runs(options: HistoryArguments) -> run_history.Store | list[RAGPipelineEvaluation]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rageval_report.cli.options import CorrectOption, LoadingOptions
 from rageval_report.cli.parsing import (
@@ -17,9 +17,20 @@ from rageval_report.cli.parsing import (
 )
 from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
-from rageval_report.scores import Metric, resolver
+from rageval_report.readers.base import ReaderOptions
+from rageval_report.scores import Correct, Metric, resolver
+from rageval_report.scores.table import Duplicates, MetricsArgument
 
 STANDARD_INPUT = "-"
+
+
+class LoadKeywords(ReaderOptions):
+    """The keywords of `RAGPipelineEvaluation.load` and `read_scores` that options decide."""
+
+    query_id: str | None
+    metrics: MetricsArgument
+    correct: Correct | None
+    duplicates: Duplicates
 
 
 @dataclass(frozen=True)
@@ -109,29 +120,31 @@ class Loading:
         What a correct answer is, as the user wrote it.
     overrides : dict of str to dict
         What the user knows better about a metric.
-    options : dict of str to object
-        Further keywords of `RAGPipelineEvaluation.load`.
+    query_id : str, optional
+        The column of ids.
+    duplicates : {"error", "mean"}
+        What to do if a query has several rows.
+    reader_options : ReaderOptions
+        The options of the reader, of a plug-in too; the reader checks them.
     """
 
     reader: str | None = None
     correct: str | None = None
     overrides: dict[str, dict[str, Any]] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
+    query_id: str | None = None
+    duplicates: Duplicates = "error"
+    reader_options: ReaderOptions = field(default_factory=ReaderOptions)
 
     @classmethod
     def of(cls, options: LoadingOptions) -> Loading:
         """The loading that the options of a command ask for."""
-        keywords: dict[str, Any] = {
-            **dict(options.reader_options),
-            "duplicates": options.duplicates,
-        }
-        if options.query_id is not None:
-            keywords["query_id"] = options.query_id
         return cls(
             options.reader,
             options.correct if isinstance(options, CorrectOption) else None,
             metric_overrides(options.lower, options.higher, options.bounds),
-            keywords,
+            options.query_id,
+            options.duplicates,
+            cast("ReaderOptions", dict(options.reader_options)),
         )
 
     def load(self, source: PipelineSource, metrics: Sequence[str] = ()) -> RAGPipelineEvaluation:
@@ -141,7 +154,7 @@ class Loading:
             source.path,
             reader=self.reader,
             pipeline=source.pipeline,
-            **self._keywords(metrics),
+            **self.keywords(metrics),
         )
         return self._check_rule(evaluation)
 
@@ -201,7 +214,7 @@ class Loading:
         """Every pipeline of a file, or the one that the source names."""
         if source.pipeline is not None:
             return [self.load(source, metrics)]
-        by_name = read_scores(source.path, reader=self.reader, **self._keywords(metrics))
+        by_name = read_scores(source.path, reader=self.reader, **self.keywords(metrics))
         evaluations = [self._check_rule(evaluation) for evaluation in by_name.values()]
         if source.name is None:
             return evaluations
@@ -211,12 +224,18 @@ class Loading:
             evaluation.with_name(f"{source.name}/{evaluation.name}") for evaluation in evaluations
         ]
 
-    def _keywords(self, metrics: Sequence[str]) -> dict[str, Any]:
+    def keywords(self, metrics: Sequence[str] = ()) -> LoadKeywords:
         """What the library needs to know of a file."""
         # Columns that nobody asked for may hold anything, so only the named ones are checked.
         needed = [*metrics, *metrics_in_rule(self.correct)] if metrics else []
         correct = None if self.correct is None else parse_correct_rule(self.correct)
-        return {"metrics": self.overrides or needed or None, "correct": correct, **self.options}
+        return {
+            **self.reader_options,
+            "query_id": self.query_id,
+            "metrics": self.overrides or needed or None,
+            "correct": correct,
+            "duplicates": self.duplicates,
+        }
 
     def _check_rule(self, evaluation: RAGPipelineEvaluation) -> RAGPipelineEvaluation:
         if self.correct is not None:

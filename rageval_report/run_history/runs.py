@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import TypedDict
+from typing import Unpack
 
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun
@@ -19,6 +19,7 @@ from rageval_report.analysis.history.trends import History, trends
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.source import Source
+from rageval_report.readers.base import ReaderOptions
 from rageval_report.scores import Correct
 from rageval_report.scores.run_file import FORMAT
 from rageval_report.scores.table import Duplicates, MetricsArgument
@@ -158,6 +159,7 @@ def read_runs(
     correct: Correct | None = None,
     duplicates: Duplicates = "error",
     strict: bool = False,
+    **options: Unpack[ReaderOptions],
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
 
@@ -165,7 +167,7 @@ def read_runs(
     ----------
     folder : str or Path
         The folder; folders inside it are not searched.
-    query_id, metrics, correct, duplicates, strict
+    query_id, metrics, correct, duplicates, strict, **options
         As for `RAGPipelineEvaluation.load`.
 
     Returns
@@ -185,15 +187,20 @@ def read_runs(
     file was last written, and a note says so. Runs of equal time are sorted by their names.
     """
     where = Path(folder)
-    options: _LoadOptions = {
-        "metrics": metrics,
-        "correct": correct,
-        "duplicates": duplicates,
-        "strict": strict,
-    }
-    if query_id is not None:
-        options["query_id"] = query_id
-    files = [_read_file(path, options) for path in _list_files(where)]
+
+    def load(path: Path) -> RAGPipelineEvaluation:
+        return RAGPipelineEvaluation.load(
+            *(None, path),
+            reader=_RUN_FILE,
+            query_id=query_id,
+            metrics=metrics,
+            correct=correct,
+            duplicates=duplicates,
+            strict=strict,
+            **options,
+        )
+
+    files = [_read_file(path, load) for path in _list_files(where)]
     dated = sorted(
         (file for file in files if file.run is not None),
         key=lambda file: (file.moment, file.path.name),
@@ -225,24 +232,14 @@ def _list_files(folder: Path) -> list[Path]:
         raise DataError(f"{folder}: the folder cannot be read: {exc.strerror}") from exc
 
 
-class _LoadOptions(TypedDict, total=False):
-    """The keywords of `RAGPipelineEvaluation.load` that are the same for every file."""
-
-    query_id: str
-    metrics: MetricsArgument
-    correct: Correct | None
-    duplicates: Duplicates
-    strict: bool
-
-
-def _read_file(path: Path, options: _LoadOptions) -> _FolderFile:
+def _read_file(path: Path, load: Callable[[Path], RAGPipelineEvaluation]) -> _FolderFile:
     if path.is_dir() or not path.name.lower().endswith(_SUFFIXES):
         return _FolderFile(path)
     try:
         source = Source(path)
         if not _is_run_file(source):
             return _FolderFile(path)
-        run = RAGPipelineEvaluation.load(None, path, reader=_RUN_FILE, **options)
+        run = load(path)
     except ReaderError as exc:
         return _FolderFile(path, problem=f"{path.name}: {exc.message}")
     moment = run.created or datetime.fromtimestamp(path.stat().st_mtime, UTC)

@@ -19,7 +19,7 @@ from rageval_report.judges.rubrics import rubrics_of
 from rageval_report.results import Result
 
 if TYPE_CHECKING:
-    from rageval_report.judges.chats.over_http import ChatOptions
+    from rageval_report.judges.chats.chat_options import ChatOptions
 
 T = TypeVar("T")
 
