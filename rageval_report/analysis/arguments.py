@@ -127,6 +127,7 @@ def _check_within(metric: Metric, threshold: float) -> None:
     if metric.bounds is None or metric.bounds[0] <= threshold <= metric.bounds[1]:
         return
     low, high = metric.bounds
+    # On a scale that ends at 1, a number from 10 to 100 is most likely a percentage.
     hint = f" Did you mean {threshold / 100:g}?" if high <= 1 and 10 <= threshold <= 100 else ""
     raise DataError(
         f"{metric.name} is from {low:g} to {high:g}, so a threshold of {threshold:g} decides "

@@ -67,9 +67,11 @@ def failure_causes(evaluation: Scored, *, k: int = 5, correct: Correct | None = 
     rules = {
         "over-refusal": refused_wrongly,
         "under-refusal": answered_wrongly,
+        # Before retrieval, because a question without an answer has no gold to retrieve.
         FINE: _is_unanswerable(evaluation) & ~answered_wrongly,
         "retrieval": wrong
         & _is_true(~within)
+        # Without a metric of the whole ranking, gold beyond the first k cannot be seen.
         & _is_true(~(within if anywhere is None else anywhere)),
         "ranking": wrong & _is_true(~within) & _is_true(anywhere),
         "generation": wrong & _is_true(within),

@@ -172,6 +172,7 @@ class EvaluationReport(Result, Mapping[str, float | int]):
 
     def _means(self) -> dict[str, float | int]:
         titles = self.frame["title"]
+        # Where two metrics share a title, only their names tell them apart.
         keys = titles.where(~titles.duplicated(keep=False), self.frame["metric"])
         return {**dict(zip(keys, self.frame["mean"].tolist(), strict=True)), **self.counts}
 

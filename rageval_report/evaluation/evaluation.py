@@ -256,6 +256,7 @@ class RAGPipelineEvaluation:
         DataError
             If the name is empty, or `correct` makes no sense for these metrics.
         """
+        # Not by the constructor, which would read and check the rows again.
         evaluation = cls.__new__(cls)
         evaluation._set_content(name, table, correct, config, created)
         return evaluation

@@ -175,6 +175,7 @@ def _write_counts(ax: Axes, counts: FloatArray, shares: FloatArray) -> None:
     for row in range(q):
         for column in range(q):
             text = f"{int(counts[row, column]):,}"
+            # A label that people never gave has no shares.
             if q <= _MOST_WITH_SHARES and counts[row].sum():
                 text += f"\n{100 * shares[row, column]:.0f} %"
             hue = "white" if shares[row, column] > _DARK else "black"
@@ -205,6 +206,7 @@ def _draw_cloud(ax: Axes, calibration: Calibrated, share: float, style: ArtistOp
     ax.plot(*_inside(line, bias), color=VERMILLION, linewidth=1.2, linestyle="--", zorder=2)
     n = people.size
     dots = look_of(style, s=34 if n <= 200 else 14, alpha=opacity(n), color=BLUE, linewidth=0)
+    # One image instead of thousands of shapes keeps SVG and PDF files small.
     ax.scatter(people, judge, rasterized=n > 2000, zorder=3, **dots)
     _set_cloud_axes(ax, low, high, share)
     band = "; band: 19 of 20 differences" if n > 1 else ""

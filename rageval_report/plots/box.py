@@ -43,6 +43,7 @@ from rageval_report.types import FloatArray
 # The height of the tallest bar of a row, and the area of the largest dot.
 _TALLEST = 0.78
 _LARGEST_DOT = 220.0
+# In box lengths: Tukey's rule, which is matplotlib's default too.
 _WHISKER = 1.5
 _BOX_KEY = (
     "Box: quartiles and median; diamond: mean; dots: queries, by area where they share a score."
@@ -89,6 +90,7 @@ def box(
     for metric, place in zip(drawn, places, strict=True):
         values, summary = scored_values(evaluation, metric), summaries[metric.name]
         _draw_dots(axes, values, place + 0.19, style)
+        # The quartiles of 0 and 1 are 0 or 1 themselves, so a box would say nothing.
         if metric.kind == "binary":
             _draw_interval(axes, summary, place - 0.19)
         else:
@@ -134,6 +136,7 @@ def _drawn_metrics(evaluation: Evaluation, metrics: MetricNames) -> tuple[list[M
     requested = select_metrics(evaluation.metrics, metrics)
     if metrics is not None:
         for metric in requested:
+            # Raises if nothing is scored: a metric that the caller named must not vanish.
             scored_values(evaluation, metric)
         return of_one_scale(requested, named=True)[0], []
     scored = [metric for metric in requested if evaluation.scores[metric.name].notna().any()]
@@ -162,6 +165,7 @@ def _draw_dots(ax: Axes, values: FloatArray, place: float, style: ArtistOptions)
     if not is_lattice(values):
         dots = {"alpha": opacity(values.size), "s": 12, **look}
         heights = place + 0.26 * jitter(values.size)
+        # One image instead of thousands of shapes keeps SVG and PDF files small.
         ax.scatter(values, heights, rasterized=values.size > 2000, **dots)
         return
     levels, counts = np.unique(values, return_counts=True)

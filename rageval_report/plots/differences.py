@@ -45,6 +45,7 @@ from rageval_report.types import BoolArray, FloatArray
 
 # The dots of more pairs would merge into a band, so the area is filled instead.
 _MOST_DOTS = 400
+# Smaller differences are rounding, as in the tests.
 _TIED = 1e-12
 
 # The part of the axes that the words at the upper left take.
@@ -194,6 +195,7 @@ def _label(
         )
     )
     tidy(ax, f"{metric.title}: {pair.candidate.name} against {pair.baseline.name}", grid="y")
+    # With missing="worst" the comparison counts filled-in scores, which have no dot here.
     if int(row["n"]) != n:
         note_below(
             ax, f"The mean and its interval are over {row['n']:,} pairs, as in the comparison."

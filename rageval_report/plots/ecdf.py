@@ -144,6 +144,7 @@ def _draw_lines(
         ax.step(
             [left, *steps, right],
             [0.0, *shares, 1.0],
+            # At a score the line already includes the queries with that score.
             where="post",
             label=plain(
                 f"{shorten_label(line.label)} (mean {number_text(float(line.values.mean()))})"

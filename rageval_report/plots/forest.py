@@ -135,6 +135,7 @@ def forest(
     for row, place in zip(forest_rows, places, strict=True):
         _draw_forest_row(axes, row, place, row.is_significant(alpha), style)
         if scale == "own":
+            # The margin is in the unit of the metric, which only this axis has.
             _draw_margin(axes, _margin_of(comparison, row.metric), place)
     _finish(axes, comparison, forest_rows, scale, left_out)
     return axes
@@ -173,6 +174,7 @@ def _forest_rows(
     for metric in drawn:
         for _, row in frame[frame["metric"] == metric.name].iterrows():
             unit = _unit(metric, row, scale)
+            # A row without pairs has no baseline mean either; it stays, and says "not compared".
             if unit > 0 or row["n"] == 0:
                 yield _forest_row(metric, row, unit)
 

@@ -110,6 +110,7 @@ def _draw_bar(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> N
         ax.barh(place, share, left=start, linewidth=0.8, **look)
         count = f"{row[column]:,}"
         if share >= _LEAST_WIDTH * len(count):
+            # Without a background, the hatching would cross the digits.
             box = {"facecolor": edge, "edgecolor": "none", "pad": 1.2} if hatch else None
             ax.text(
                 start + share / 2,

@@ -163,6 +163,7 @@ def _draw_lines(
     ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: FrontObjective, n_axes: int
 ) -> None:
     """Draw the step line along the front, if the front has only these two objectives."""
+    # The front over more objectives is not a line when two of them are drawn.
     if n_axes > 2:
         return
     on = frame[frame["on_front"]].sort_values(across.name)

@@ -187,6 +187,7 @@ def groups(
     note_below(axes, _groups_key(ranking, bars))
     tidy(axes, _title(ranking, [known]))
     axes.spines[["left", "bottom"]].set_visible(False)
+    # `tidy` has hidden the top, where this picture has its axis.
     axes.spines["top"].set_visible(True)
     return axes
 

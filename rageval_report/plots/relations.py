@@ -57,6 +57,7 @@ _DIVERGING = LinearSegmentedColormap.from_list(
 _LARGEST_DOT, _SMALLEST_DOT, _ALL_DOTS = 600.0, 8.0, 15_000.0
 # If there are fewer places than this share of the queries, dots would hide each other.
 _SHARED = 0.8
+# Smaller differences are rounding, as in the tests.
 _TIED = 1e-12
 _DARK = 0.65  # on cells of stronger correlations, white digits are easier to read than black ones
 
@@ -186,6 +187,7 @@ def _draw_cloud(
     if not cloud.shares_places:
         n = cloud.x.size
         dots = {"s": 34 if n <= 200 else 14, "alpha": opacity(n), **look}
+        # One image instead of thousands of shapes keeps SVG and PDF files small.
         ax.scatter(points[:, 0], points[:, 1], rasterized=n > 2000, **dots)
     elif len(points):
         places, counts = np.unique(points, axis=0, return_counts=True)
@@ -307,6 +309,7 @@ def rank_correlations(scores: pd.DataFrame) -> tuple[FloatArray, np.ndarray]:
         for column, second in enumerate(columns[:row]):
             both = ~(np.isnan(first) | np.isnan(second))
             counts[row, column] = both.sum()
+            # The correlation of two queries is always 1 or -1.
             if counts[row, column] >= 3:
                 values[row, column] = _spearman(Cloud(first[both], second[both], both.size))
     return values, counts
@@ -320,6 +323,7 @@ def _draw_cells(ax: Axes, values: FloatArray, style: ArtistOptions) -> None:
     for row in range(shown.shape[0]):
         for column in range(row + 1):
             value = shown[row, column]
+            # Adding 0.0 turns a rounded -0.0 into 0.0.
             text = f"{round(value, 2) + 0.0:.2f}".replace("-", "−") if np.isfinite(value) else "–"
             dark = np.isfinite(value) and abs(value) > _DARK
             ax.text(

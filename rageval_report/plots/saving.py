@@ -115,6 +115,7 @@ def save_plot(
         raise UnknownNameError("format of a picture", suffix or str(path), _UNDATED)
     check_free(path, force=force)
     figure = draw_figure(subject, kind, *args, **options)
+    # Without a salt matplotlib derives the ids of an SVG from a random UUID.
     with mpl.rc_context({"svg.hashsalt": "rageval_report"}):
         return write_with(
             path,

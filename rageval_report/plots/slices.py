@@ -172,6 +172,7 @@ def _draw_block(
     weights = block.frame["n"].to_numpy(dtype=np.float64)
     values = block.frame[estimate].to_numpy(dtype=np.float64)
     scored = ~np.isnan(values)
+    # The groups that are shown have another mean than all queries.
     if scored.any() and not block.n_hidden:
         whole = float(np.average(values[scored], weights=weights[scored]))
         ends = places[0] - 0.45, places[-1] + 0.45

@@ -157,6 +157,7 @@ def words_above(ax: Axes, words: Sequence[tuple[str, str]]) -> None:
             fontsize=SMALL,
             fontweight="bold",
         )
+    # The larger pad makes room for the words below the title.
     ax.set_title(ax.get_title(), pad=20)
 
 

@@ -233,6 +233,7 @@ def _mark_breaks(ax: Axes, shown: pd.DataFrame) -> None:
     top = ax.get_xaxis_transform()
     for number, (place, reason) in enumerate(why.items()):
         ax.axvline(float(str(place)) - 0.5, color=GREY, linewidth=1.2, linestyle="--", zorder=1)
+        # More reasons would overlap each other.
         if len(why) <= 4:
             ax.annotate(
                 plain(shorten_label(str(reason), _BREAK_LETTERS)),

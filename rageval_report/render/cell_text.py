@@ -31,6 +31,7 @@ _SMALL = 0.001
 _NARROW = 0.01  # an interval that three decimals would not show well
 _DECIMALS = ((10.0, 3), (100.0, 2), (1000.0, 1))  # below the limit, this many decimals
 _MOST_DECIMALS = 7
+# A double has 15 to 16 digits, so beyond this the decimals are noise.
 _LARGEST_FLOAT = 1e15
 _LARGEST_INTEGER = 10**20
 _MOST_ITEMS = 20
@@ -162,6 +163,7 @@ def cell(value: object, name: str = "", *, longest: int = LONGEST) -> str:
         return MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
+    # Such an integer may be too large to become a float.
     if isinstance(value, int) and abs(value) >= _LARGEST_INTEGER:
         return integer(value)
     if isinstance(value, int | float):

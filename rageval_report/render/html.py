@@ -26,6 +26,7 @@ _LEFT = "text-align:left"
 _RIGHT = "text-align:right"
 _HEADING = f"{_LEFT};padding-top:.4em;font-style:italic;font-weight:normal;opacity:.8"
 _RULE = "border-bottom:1px solid currentColor"
+# The negative margin takes back the spacing outside the first and the last column.
 _TABLE = (
     "border-collapse:separate;border-spacing:.9em .2em;margin:.4em -.9em;"
     "font-variant-numeric:tabular-nums"
@@ -232,6 +233,7 @@ def _cell(column: TextColumn, place: int, look: str = "") -> str:
     """The attributes and the text of a cell; the browser detects the direction of the text."""
     text = escape(column.cells[place])
     if column.is_numeric:
+        # An interval such as "0.1 to 0.2" stays on one line.
         return f'style="{_RIGHT}{look}">{text.replace(" ", _NO_BREAK)}'
     return f'dir="auto" style="{_LEFT}{look}">{text}'
 

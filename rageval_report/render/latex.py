@@ -55,8 +55,10 @@ _ESCAPES = {
     "μ": r"$\mu$",
     "\ufffd": "?",
 }
+# LaTeX sets two hyphens in a row as a dash, so the second one is kept apart.
 _SPECIALS = re.compile("|".join(map(re.escape, _ESCAPES)) + "|(?<=-)-")
 _MINUS = re.compile(r"(?<![\w.\-])-(?=[\d.i])")
+# pdfLaTeX with its T1 fonts has the Latin letters up to here, the end of Latin Extended-A.
 _OTHER_SCRIPTS = re.compile("[^\x00-\u017f]")
 _NOT_FOR_LABELS = re.compile(r"[^A-Za-z0-9:]+")
 

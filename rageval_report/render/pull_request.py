@@ -57,6 +57,8 @@ def pull_request_comment(
     >>> print(pull_request_comment(Result("Gates of v2", pd.DataFrame([row]))).splitlines()[1])
     ### ❌ Gates of v2: 1 of 1 failed
     """
+    # A third of the room at most for the rules, a sixth each for reasons and notes: at least a
+    # third is left for the queries.
     head = [
         MARKER + "\n" + _head_line(result),
         _fit_rows(partial(_gates, result), _MOST_RULES, longest // 3),
@@ -145,6 +147,7 @@ def _fit_rows(build: Callable[[int], str], most: int, room: int) -> str:
         text = build(most)
         if len(text) <= room:
             return text
+        # Halved, so that even 200 rows take no more than eight attempts.
         most //= 2
     return ""
 

@@ -17,6 +17,7 @@ import pandas as pd
 from rageval_report.render.cell_text import is_missing, plain
 from rageval_report.types import FloatArray
 
+# All are one byte in UTF-8, and JSON escapes none of them.
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 DIGITS = 6  # of a score, significant ones
 ABSENT = -1

@@ -25,6 +25,7 @@ Tone = Literal["better", "worse", "neutral"]
 UNKNOWN_OUTCOME = "unknown"
 ANSWERS = ("right", "wrong", UNKNOWN_OUTCOME)
 _TONES = ("worse", "better", "neutral")  # in the order in which a reader wants to see them
+# The default of `breakdown`.
 _DEFAULT_K = 5
 
 

@@ -28,6 +28,7 @@ _COLOURS = {_INK: "currentColor", _PAPER: "var(--page)"}
 _TEXT_COLOURS = {BETTER.lower(): "var(--better)", WORSE.lower(): "var(--worse)"}
 _STYLE: Any = {
     "svg.fonttype": "none",
+    # With a fixed salt the same picture has the same ids, and the page the same bytes.
     "svg.hashsalt": "rageval_report",
     "figure.facecolor": _PAPER,
     "axes.facecolor": _PAPER,

@@ -34,8 +34,9 @@ WESTFALL_YOUNG = "westfall-young"
 
 # Statistics closer than this, relative to the largest one, are equal but for rounding.
 _TIE = 1e-9
-# The most resampled statistics in memory at a time.
+# The most resampled statistics in memory at a time: 8 MiB.
 _BLOCK = 2**20
+# A p-value is never zero: the observed pattern of signs is one of those counted.
 _SMALLEST = float(np.finfo(np.float64).tiny)
 
 
@@ -234,6 +235,7 @@ def shared_flips(
     >>> adjusted.round(3)
     array([0.001, 0.001, 1.   ])
     """
+    # Centring by query changes no difference, and the sums lose fewer digits.
     centred = [block - block.mean(axis=1, keepdims=True) for block in blocks]
     flipped = sign_flip_means(np.hstack(centred), n_resamples=n_resamples, seed=seed)
     ends = np.cumsum([block.shape[1] for block in centred])
@@ -292,6 +294,7 @@ def _difference_numbers(differences: FloatArray) -> tuple[float, float, int, int
 
 def _test_by_default(matrix: FloatArray) -> AllPairs:
     """The same results as `paired_test` with "auto", pair by pair."""
+    # One query has two patterns of signs that are equally extreme, so p is 1 without a test.
     if len(matrix) == 1:
         return _test_pair_by_pair(matrix, lambda *_: ("sign-flip", 1.0))
     binary = [is_binary(column, column) for column in matrix.T]
@@ -341,6 +344,7 @@ def _flip_steps(moves: IntArray, differences: FloatArray) -> _TestAndPvalue:
     if not distinct.size:
         return "sign-flip", 1.0
     weights = counts[distinct].astype(np.float64)
+    # The step fits the scores of all pipelines; a pair's own step may be a multiple of it.
     unit = int(np.gcd.reduce(distinct))
     steps = distinct // unit
     if weights.sum() <= math.log2(float(steps @ weights) + 1):  # sums need not tie
@@ -382,6 +386,8 @@ def _adjust_step_down(
         ranked = np.abs(moved[:, second[order]] - moved[:, first[order]]) / scale[order]
         successive = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1]
         extreme += (successive >= limit).sum(axis=0)
+    # The observed pattern counts as one more (Phipson, Smyth 2010), and no later step may be more
+    # significant than an earlier one.
     adjusted = np.maximum.accumulate((1.0 + extreme) / (1.0 + len(flipped)))
     result = np.empty_like(adjusted)
     result[order] = adjusted

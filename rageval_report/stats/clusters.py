@@ -158,6 +158,8 @@ def clustered_interval(
     level = check_level(confidence_level)
     if bounds is not None:
         values = _clip_to_bounds(np.asarray(values, dtype=np.float64), bounds)
+    # CR2, because the normal interval on CR0 covered 70 to 94 % in simulations of 5 to 50 clusters;
+    # CR2 with Bell and McCaffrey's degrees of freedom was never worse than CR1.
     spread = clustered_standard_error(values, clusters)
     estimate, standard_error = spread.estimate, spread.standard_error
     if spread.n_clusters == 1:

@@ -94,6 +94,7 @@ def holm(pvalues: FloatArray) -> FloatArray:
     """
     order = np.argsort(pvalues)
     steps = np.arange(pvalues.size, 0, -1) * pvalues[order]
+    # The running maximum: a larger p-value must not be adjusted to a smaller one.
     return _restore_order(np.minimum(1.0, np.maximum.accumulate(steps)), order)
 
 

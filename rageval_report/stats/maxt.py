@@ -76,6 +76,8 @@ def _adjust_step_down(observed: FloatArray, flipped: FloatArray) -> FloatArray:
     successive = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1]
     limit = observed[order] - _TIE * observed.max(initial=1.0)
     extreme = (successive >= limit).sum(axis=0)
+    # The observed pattern counts as one more, and no later step may be more significant than an
+    # earlier one.
     adjusted = np.maximum.accumulate((1.0 + extreme) / (1.0 + len(flipped)))
     result = np.empty_like(adjusted)
     result[order] = adjusted

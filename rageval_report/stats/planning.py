@@ -133,6 +133,8 @@ def minimum_detectable_difference(
         raise DataError(f"sd_difference must be a finite number >= 0; got {sd_difference}")
     if power <= alpha:
         return 0.0
+    # In standard errors. The usual power of 0.8 at 0.05 needs 1.96 + 0.84 = 2.8; doubling finds the
+    # rest.
     above = 4.0
     while _power(above, n, alpha) < power:
         above *= 2.0

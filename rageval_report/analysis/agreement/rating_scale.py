@@ -169,9 +169,8 @@ def _scale_of_categories(
         raise DataError("a continuous scale has no categories; omit them")
     kind: ScaleKind = "nominal" if scale == "nominal" else "ordinal"
     others = _values_outside(ratings.table, known)
-    if (
-        kind == "nominal"
-    ):  # scores of the judge are moved to the nearest step, not to a nearest name
+    # The judge's scores are moved to the nearest step; between names there is no nearest one.
+    if kind == "nominal":
         others = np.union1d(others, _values_outside(ratings.judge, known))
     if others.size:
         raise DataError(

@@ -240,6 +240,8 @@ class Comparison(Result):
 
 
 def _rounding_error(before: FloatArray, after: FloatArray) -> float:
+    # The tolerance of `paired_differences`, so that these queries are those counted as wins and
+    # losses.
     scale = np.nanmax(np.abs(np.concatenate([before, after, [1.0]])))
     return float(1e-12 * scale)
 
@@ -259,6 +261,7 @@ def _both_details(pairing: Pairing, ids: pd.Index) -> pd.DataFrame:
 
 
 def _are_equal(before: pd.Series, after: pd.Series) -> bool:
+    # As texts, because NaN differs from itself and arrays have no single truth value.
     return list(map(str, before)) == list(map(str, after))
 
 
@@ -444,6 +447,7 @@ def _westfall_young_pvalues(
     rows: list[MetricComparison], plan: ComparisonPlan, n_queries: int
 ) -> FloatArray:
     """Signs are flipped query by query, the same for all metrics and candidates."""
+    # A missing pair is 0, which no flip of its sign changes.
     differences = np.zeros((n_queries, len(rows)), order="F")
     for column, row in enumerate(rows):
         differences[row.baseline_rows, column] = row.differences

@@ -108,6 +108,7 @@ def verdict(finding: MetricFinding) -> str:
             f"{finding.candidate} and {finding.baseline} are identical on {finding.metric}: "
             f"equal scores on all {test.n} {finding.unit}"
         )
+    # Other tests, and lower levels, can show a difference with fewer.
     if test.n < FEWEST_FOR_A_TEST and not finding.is_shown:
         return _too_few_sentence(finding)
     if finding.is_shown:

@@ -294,6 +294,7 @@ def _share_correct(run: GatedRun) -> Measurement:
 def _percentile(percentile: float) -> Callable[[ScoreColumn], Measurement]:
     def measure(column: ScoreColumn) -> Measurement:
         value = float(percentiles_of(column.values, (percentile,))[0])
+        # No sample limits the smallest and the largest score that it did not draw.
         if not 0 < percentile < 100:
             return column.measurement(value)
         level = column.settings.confidence_level

@@ -145,6 +145,7 @@ def gate_comparison(
     """
     plan = comparison.plan
     settings = GateSettings(
+        # "bounds" leaves unscored queries out too; its bounds are not part of a figure.
         missing="worst" if plan.missing == "worst" else "drop",
         confidence_level=plan.confidence_level,
         n_resamples=plan.n_resamples,

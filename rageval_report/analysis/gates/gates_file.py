@@ -104,6 +104,7 @@ def _read_text(path: str | Path) -> str:
             f"expected a file of at most {_LARGEST:,} bytes; it has {len(data):,}", path
         )
     try:
+        # Editors on Windows may begin a file with a byte order mark.
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as exc:
         line = data.count(b"\n", 0, exc.start) + 1
@@ -127,6 +128,7 @@ def _parse_toml(text: str, path: str | Path) -> object:
 def _parse_yaml(text: str, path: str | Path) -> object:
     yaml = load("yaml")
     try:
+        # The nodes keep what loading loses: repeated keys, and the line of each key.
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         document: object = yaml.safe_load(text)
     except yaml.YAMLError as exc:

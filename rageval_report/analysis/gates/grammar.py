@@ -74,6 +74,7 @@ class RuleError(DataError):
         line = "".join(" " if _is_invisible(character) else character for character in self.rule)
         return line, " " * _width(line[: self.place]) + "^"
 
+    # Pickle would call the class with the finished message alone.
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.problem, self.rule, self.place, self.source)
 
@@ -270,6 +271,7 @@ class _Cursor:
         if (
             self.peek() == "="
             and not word.is_quoted
+            # An operator inside the brackets is a mistake, which `expect` reports, not a keyword.
             and not self.text.startswith(("==", "=>", "=<"), self.place)
         ):
             self.place += 1

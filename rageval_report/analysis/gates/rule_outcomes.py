@@ -47,6 +47,7 @@ class Outcome:
     @property
     def alpha(self) -> float:
         """The error rate of a claim."""
+        # Rounded, because 1 - 0.95 is 0.050000000000000044.
         return round(1.0 - self.subject.run.settings.confidence_level, 12)
 
     @property
@@ -88,6 +89,7 @@ class Outcome:
     @property
     def straddles(self) -> bool:
         """Whether the threshold lies inside the interval, so that other queries might decide."""
+        # A rule on a limit, and a claim, take the uncertainty into account already.
         if self.request.limit or self.request.is_claim or not self.is_evaluated:
             return False
         return self.measurement.low < self.threshold < self.measurement.high

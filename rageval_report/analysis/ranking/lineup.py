@@ -96,6 +96,7 @@ class Lineup:
 
     def scores(self, name: str) -> FloatArray:
         """The scores of one metric, one column per pipeline, NaN if unscored."""
+        # Column-major, because each column is written, and later read, as a whole.
         matrix = np.empty((len(self.ids), len(self.runs)), order="F")
         for column, (run, rows, metric) in enumerate(
             zip(self.runs, self.rows, self.metrics[name], strict=True)

@@ -85,6 +85,7 @@ class Standing:
         return cls(
             block=block,
             means=sign * means,
+            # Means that differ by rounding alone get the same key and keep the order of the caller.
             order=tuple(np.argsort(-np.round(means / tie) * tie, kind="stable").tolist()),
             ranks=1 + ahead.sum(axis=0),
             average_ranks=_average_ranks(tests, sign, scores.shape[1]),

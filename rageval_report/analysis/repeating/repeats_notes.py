@@ -50,6 +50,7 @@ def repeats_worth(between: float, within: float, tolerance: float) -> float:
     if between == 0:
         return math.inf
     needed = within / between / ((1.0 + tolerance) ** 2 - 1.0)
+    # A quotient that is whole but for rounding must not be rounded up.
     return float(max(1, math.ceil(needed - 1e-9)))
 
 
@@ -70,6 +71,7 @@ def noise_limit(within: float, n: int, n_runs: int = 1, level: float = 0.95) -> 
     >>> round(noise_limit(0.01, 100), 4)  # 1.96 times the root of 2 * 0.01 / 100
     0.0277
     """
+    # Twice, because both measurements have noise of their own.
     return float(ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * within / (n * n_runs))
 
 

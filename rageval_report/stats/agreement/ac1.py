@@ -98,11 +98,13 @@ def gwet_ac2(
     """
     level = check_level(confidence_level)
     pairs = rated_pairs(a, b, categories)
+    # The agreement by chance divides by q - 1.
     if pairs.q == 1:
         note = "only one category occurs; list all possible ones with categories="
         return Interval(math.nan, math.nan, math.nan, math.nan, "delta", level, (note,))
     weight = agreement_weights(pairs.categories, weights)
     shares = (pairs.shares(pairs.a) + pairs.shares(pairs.b)) / 2.0
+    # Without weights this is 1 / (q - 1), the factor of AC1.
     scale = float(weight.sum()) / (pairs.q * (pairs.q - 1))
     chance = scale * float((shares * (1.0 - shares)).sum())
     # The influence of each query on the agreement by chance (Gwet 2008); its mean is 0.

@@ -22,6 +22,7 @@ MeasurementLevel: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
 # number, for steps per query. More levels are a measurement, of level "interval".
 _MOST_STEPS = 30
 _MOST_LEVELS = 2000
+# Disagreement this small, relative to the number of ratings, is the rounding of a sum.
 _ROUNDING = 1e-12
 
 
@@ -137,6 +138,8 @@ def _percentile_interval(estimate: float, drawn: FloatArray, level: float) -> In
 def _count_ratings(ratings: npt.ArrayLike, level: MeasurementLevel) -> _RatedUnits:
     """The ratings as counts of levels."""
     table = np.asarray(ratings)
+    # NumPy would turn None next to names into the text "None"; in an array of objects it stays
+    # None.
     if table.dtype.kind not in "bifu":
         table = np.asarray(ratings, dtype=object)
     if table.ndim != 2:
@@ -182,6 +185,7 @@ def _check_levels(levels: npt.NDArray[Any], level: MeasurementLevel) -> None:
 def _alpha(n: FloatArray, seen: FloatArray, expected: FloatArray) -> FloatArray:
     """1 - Do / De from sums; NaN if nothing differs up to rounding."""
     scale = np.maximum(n * n, 1.0) * _ROUNDING
+    # Krippendorff's n - 1 below: by chance, a rating meets one of the n - 1 others.
     differs = expected > scale
     return np.where(differs, 1.0 - (n - 1.0) * seen / np.where(differs, expected, 1.0), math.nan)
 
@@ -189,6 +193,7 @@ def _alpha(n: FloatArray, seen: FloatArray, expected: FloatArray) -> FloatArray:
 def _sums_of_fixed_distances(units: _RatedUnits, apart: FloatArray) -> _AlphaSums:
     """For levels whose distances are the same in every sample."""
     counts, raters = units.counts, units.raters
+    # Each pair of ratings weighs 1 / (raters - 1), so that a query counts by its number of ratings.
     seen = ((counts @ apart) * counts).sum(axis=1) / (raters - 1.0)
 
     def alpha(sums: FloatArray) -> FloatArray:
@@ -212,6 +217,7 @@ def _ratio(units: _RatedUnits) -> _AlphaSums:
 
 def _interval(units: _RatedUnits) -> _AlphaSums:
     """From moments, so that the number of levels does not matter."""
+    # Centred and scaled, because the difference of two sums of squares loses digits far from zero.
     scale = float(np.ptp(units.levels)) or 1.0
     levels = (units.levels - units.levels.mean()) / scale
     first, second, raters = units.counts @ levels, units.counts @ levels**2, units.raters
@@ -232,6 +238,8 @@ def _ordinal(units: _RatedUnits) -> _AlphaSums:
 
     def alpha(sums: FloatArray) -> FloatArray:
         totals = sums[..., :q]
+        # Two mean ranks differ by the ratings between the levels plus half of those at both, which
+        # is Krippendorff's ordinal distance.
         ranks = np.cumsum(totals, axis=-1) - totals / 2.0
         apart = (ranks[..., high] - ranks[..., low]) ** 2
         n = totals.sum(axis=-1)

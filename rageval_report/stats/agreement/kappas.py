@@ -75,6 +75,7 @@ def cohen_kappa(
     weight = agreement_weights(pairs.categories, weights)
     of_a, of_b = pairs.shares(pairs.a), pairs.shares(pairs.b)
     chance = float(of_a @ weight @ of_b)
+    # Chance is linear in the shares of each rater, so its mean is subtracted once for each of them.
     influence = (weight @ of_b)[pairs.a] + (weight @ of_a)[pairs.b] - 2.0 * chance
     return chance_corrected(weight[pairs.a, pairs.b], influence, chance, "delta", level)
 
@@ -120,6 +121,7 @@ def fleiss_kappa(counts: npt.ArrayLike, *, confidence_level: float = 0.95) -> In
     observed = (table * (table - 1.0)).sum(axis=1) / (raters * (raters - 1.0))
     shares = table.mean(axis=0) / raters
     chance = float(shares @ shares)
+    # Chance is quadratic in the shares, hence the factor 2 of its derivative.
     influence = 2.0 * (table @ shares / raters - chance)
     return chance_corrected(observed, influence, chance, "delta", level)
 

@@ -179,6 +179,7 @@ def _tune_weight(labels: FloatArray, judged: FloatArray, others: FloatArray) -> 
     spread = float(every.var(ddof=1))
     if spread <= TIE_TOLERANCE * max(1.0, float(np.abs(every).max())) ** 2:
         return 0.0  # a judge that always gives the same score adds no information
+    # The weight of PPI++; the noise of a sample can put it outside the 0 to 1 that `lam` allows.
     covariance = float(np.cov(labels, judged, ddof=1)[0, 1])
     return float(np.clip(covariance / ((1.0 + n / others.size) * spread), 0.0, 1.0))
 
@@ -191,6 +192,8 @@ def _correct_mean(
     estimate = lam * float(others.mean()) + float(rest.mean())
     variance = lam**2 * float(others.var(ddof=1)) / n_judged + float(rest.var(ddof=1)) / n
     error = math.sqrt(variance)
+    # With a tuned weight and 30 labels, intervals with the normal quantile covered 83 to 93 % in
+    # simulations, those with t 90 to 94 %.
     reach = float(special.stdtrit(n - 1, 0.5 + level / 2.0)) * error
     method = "ppi" if lam == 1.0 else "ppi++"
     few = (f"{n} labels: fewer than 10 say little, however good the judge is",) if n < 10 else ()

@@ -89,6 +89,8 @@ def rated_pairs(
 
 def _check_column(ratings: npt.ArrayLike) -> npt.NDArray[Any]:
     column = np.asarray(ratings)
+    # NumPy would turn None next to names into the text "None"; in an array of objects it stays
+    # None.
     if column.dtype.kind not in "bifu":
         column = np.asarray(ratings, dtype=object)
     if column.ndim != 1:

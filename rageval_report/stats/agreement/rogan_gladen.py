@@ -138,6 +138,7 @@ def rogan_gladen(
     notes = () if estimate == raw else (note,)
     return Interval(
         estimate,
+        # The limits surround an adjusted share, so the estimate itself may lie outside them.
         min(low, estimate),
         max(high, estimate),
         _standard_error(share, verdicts.size, raw, errors),

@@ -105,6 +105,7 @@ def studentised(
         return degenerate
     tail = (1.0 - confidence_level) / 2.0
     ratios = _studentised_means(values - known.mean, n_resamples, seed)
+    # Order statistics, because interpolation next to an infinite ratio gives NaN.
     lowest, highest = np.quantile(ratios, [tail, 1.0 - tail], method="inverted_cdf")
     if not (math.isfinite(lowest) and math.isfinite(highest)):
         note = f"too many resamples of {known.n} scores have no spread: this is the t interval"
@@ -151,6 +152,7 @@ def _studentised_means(deviations: FloatArray, n_resamples: int, seed: int) -> F
     means, squares = bootstrap_means(columns, n_resamples=n_resamples, seed=seed).T
     variance = squares - means * means
     flat = variance <= _NO_SPREAD * float(np.mean(columns[:, 1]))
+    # A variance with denominator n, divided by n - 1, is the squared standard error.
     standard_errors = np.sqrt(np.where(flat, 1.0, variance) / (n - 1))
     ratios: FloatArray = np.where(flat, np.copysign(np.inf, means), means / standard_errors)
     return ratios

@@ -226,6 +226,7 @@ def _score_limits(share: float, n: float, quantile: float) -> tuple[float, float
     room = quantile * quantile / n
     centre = (share + room / 2.0) / (1.0 + room)
     reach = math.sqrt(room * (share * (1.0 - share) + room / 4.0)) / (1.0 + room)
+    # At a share of 0 or 1 centre and reach cancel; rounding would leave a limit just off the bound.
     low = 0.0 if share == 0.0 else max(0.0, centre - reach)
     high = 1.0 if share == 1.0 else min(1.0, centre + reach)
     return low, high
@@ -256,6 +257,7 @@ def _effective_n(known: Moments, share: float, bounds: Bounds) -> float:
     # No variance on the range from 0 to 1 exceeds p (1 - p) (Bhatia and Davis), so that n_eff is at
     # least n - 1, and 0/1 scores give Wilson's interval itself.
     worst = share * (1.0 - share)
+    # All scores lie at one bound: that is 0 or n successes out of n.
     if worst == 0.0:
         return float(known.n)
     span = bounds[1] - bounds[0]

@@ -157,6 +157,8 @@ def _interpolate_percentiles(
     if not n or not shares.size:
         return np.full(shares.size, np.nan)
     position = rule(shares, n) if n > 1 else np.zeros(shares.size)
+    # "exclusive" asks for places beyond the extremes; there the line through the outermost two
+    # scores is continued.
     lower = np.clip(np.floor(position), 0, max(n - 2, 0)).astype(np.intp)
     upper = np.minimum(lower + 1, n - 1)
     below, above = order_statistics(scores, n, np.stack((lower, upper)))

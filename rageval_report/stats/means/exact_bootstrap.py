@@ -82,6 +82,7 @@ class BootstrapLaw:
         position = float(index)
         if not self.on_lattice:
             before = float(self.cumulative[index - 1]) if index else 0.0
+            # A point of a grid stands for the cell around it, which begins half a step below.
             position += (target - before) / (float(self.cumulative[index]) - before) - 0.5
         value = self.mean + (position - self.centre) * self.step
         return min(max(value, self.limits[0]), self.limits[1])
@@ -137,6 +138,7 @@ def bootstrap_law(values: FloatArray) -> BootstrapLaw:
         mean=column.mean,
         centre=centre - first,
         step=histogram.step / (column.n * histogram.stretch),
+        # The transform leaves probabilities of about -1e-17, which must not make the sum fall.
         cumulative=np.maximum.accumulate(np.cumsum(probability)),
         on_lattice=histogram.on_lattice,
         limits=(float(column.distinct[0]), float(column.distinct[-1])),

@@ -160,6 +160,8 @@ def _cut_interval(interval: Interval, bounds: Bounds | None) -> Interval:
 
 def _choose_method(known: Moments, bounds: Bounds | None) -> str:
     """The method that "auto" stands for."""
+    # Before the bounds, as "bounded" would use a t quantile for 0 and 1. A single score of 0 or 1
+    # does not show that the metric is a share.
     is_share = known.is_binary and known.n > 1
     if is_share and (bounds is None or bounds == (0.0, 1.0)):
         return "wilson"

@@ -86,12 +86,15 @@ def moments(values: FloatArray) -> Moments:
     sizes, means, squares, minima, maxima = np.array(parts).T
     n, minimum, maximum = int(sizes.sum()), float(minima.min()), float(maxima.max())
     binary = {minimum, maximum} <= {0.0, 1.0} and _only_bits(values)
+    # Equal scores that were computed in different ways differ in the last digit; a spread of 1e-17
+    # would make every difference from them significant.
     if maximum - minimum <= TIE_TOLERANCE * max(abs(minimum), abs(maximum)):
         return Moments(n, minimum, 0.0 if n > 1 else math.nan, minimum, maximum, binary)
     # The blocks are combined by their means, because a sum of squares minus the square of a sum
     # loses digits (Chan, Golub, LeVeque 1979).
     mean = float(np.dot(sizes, means)) / n
     square = float(squares.sum() + np.dot(sizes, (means - mean) ** 2))
+    # Rounding can put the mean of nearly equal scores just outside them.
     mean = min(max(mean, minimum), maximum)
     return Moments(n, mean, math.sqrt(square / (n - 1)), minimum, maximum, binary)
 

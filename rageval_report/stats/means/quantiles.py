@@ -91,6 +91,7 @@ def _ranks(n: int, share: float, tail: float) -> tuple[int, int]:
     """
     allowed = tail * _ROUNDING
     lower = bisect_right(range(n), allowed, key=lambda k: float(special.bdtr(k, n, share)))
+    # Negated, because this tail falls with the rank and a bisection needs increasing keys.
     upper = bisect_left(range(n), -allowed, key=lambda k: -float(special.bdtrc(k, n, share)))
     return lower, upper + 1
 

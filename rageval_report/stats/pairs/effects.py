@@ -263,6 +263,7 @@ def odds_ratio_interval(
     return Interval(
         _odds(wins, losses),
         _lower_limit(wins, losses + 1, tail) if wins else 0.0,
+        # The odds of a loss are the reciprocal: their lower limit gives the upper one of a win.
         1 / _lower_limit(losses, wins + 1, tail) if losses else math.inf,
         math.nan,
         "clopper-pearson",

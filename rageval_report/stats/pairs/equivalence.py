@@ -121,6 +121,7 @@ def equivalence_test(
         tests = _test_shares(pairs, margin, alpha)
     else:
         tests = _test_means(pairs, margin, alpha)
+    # Both one-sided tests must reject, so the larger of the two p-values decides.
     pvalue = tests.below if alternative == "non-inferior" else max(tests.below, tests.above)
     return EquivalenceResult(
         pvalue,
@@ -136,6 +137,8 @@ def equivalence_test(
 
 def _test_shares(pairs: PairedScores, margin: float, alpha: float) -> _OneSidedTests:
     centre, standard_error = bonett_price_centre(pairs.count_discordant("equivalence"))
+    # A one-sided quantile: the interval at level 1 - 2 alpha lies within the margin exactly if both
+    # tests reject at alpha.
     reach = float(ndtri(1 - alpha)) * standard_error
     return _OneSidedTests(
         float(ndtr(-(centre + margin) / standard_error)),

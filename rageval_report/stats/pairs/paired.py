@@ -94,6 +94,7 @@ def run_test(
         test = _default_test(pairs)
     differences = pairs.differences
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
+    # One pair has two patterns of signs, both as extreme as the one observed.
     if pairs.n == 1:
         statistic, pvalue = math.nan, 1.0
     elif wins == losses == 0:
@@ -177,7 +178,10 @@ def find_interval(
     """
     level, resamples, start = _check_interval_options(method, confidence_level, n_resamples, seed)
     if method == "auto":
+        # The interval must not contradict the default test: Bonett and Price's disagreed with
+        # McNemar's mid-p in at most 0.7 % of tables, the inverted sign-flip test never does.
         method = "bonett-price" if pairs.is_binary else "sign-flip"
+    # With one pair there is no spread to build on, and no sign-flip test rejects anything.
     if pairs.n == 1:
         estimate = float(pairs.candidate[0] - pairs.baseline[0])
         notes = ("one query in common: no interval",)
@@ -227,8 +231,8 @@ def fragile(
     """Whether one more query, going against the result, would undo a significant difference.
 
     The query with the largest difference is entered once more, turned against the observed sign,
-    and the test is made again. With lopsided differences a result that is significant and not
-    fragile can be trusted down to ten queries, where significance alone cannot.
+    and the test is made again. It sees only losses that occurred: where rare large losses are not
+    among the queries, a result may be wrong without being fragile.
 
     Parameters
     ----------
@@ -272,6 +276,8 @@ def is_fragile(
     if result.pvalue > alpha:
         return False
     before, after = pairs.baseline, pairs.candidate
+    # As large as the largest difference seen, because half of the range or all of it is not defined
+    # for metrics without bounds.
     worst = int(np.abs(after - before).argmax())
     extra = sorted((before[worst], after[worst]), reverse=result.difference > 0)
     stressed_pairs = PairedScores(np.append(before, extra[0]), np.append(after, extra[1]))
@@ -286,6 +292,7 @@ def _check_test_options(
     """Check the options before the data, so that a misspelt name is reported first."""
     check_alternative(alternative)
     if test != "auto":
+        # The look-up raises the error that lists the known names.
         TESTS[test]
     return check_resamples(n_resamples), check_seed(seed)
 
@@ -298,6 +305,8 @@ def _check_interval_options(
     return check_level(confidence_level), check_resamples(n_resamples), check_seed(seed)
 
 
+# Not the tests of ranks and signs: with lopsided differences of mean zero Wilcoxon's and the sign
+# test rejected in 19 to 100 % of simulated samples of 500 queries, the sign-flip test in 5 to 6 %.
 def _default_test(pairs: PairedScores) -> str:
     if pairs.is_binary:
         return "mcnemar-midp"

@@ -110,6 +110,7 @@ def _invert_test(
     mean = float(differences.mean())
     if not differences.any():
         return Interval(0.0, 0.0, 0.0, 0.0, "sign-flip", level, (IDENTICAL,))
+    # No two-sided p-value of n pairs is below 2**(1 - n), so nothing can be rejected.
     if 0.5 ** (n - 1) > alpha:
         return _interval_of_few(differences, level)
     if float(np.ptp(differences)) <= 1e-12 * abs(mean):

@@ -28,6 +28,7 @@ def tilt(sums: SignSums, threshold: float) -> float:
     >>> round(tilt(sums, 1.0), 6)  # 2 tanh(c / 2) = 1
     1.098612
     """
+    # Each v tanh(c v) is at most c v**2, so this start is not to the right of the solution.
     c = threshold / sums.variance
     for _ in range(_MOST_STEPS):
         cumulant = sums.cumulant(c)
@@ -72,6 +73,7 @@ def tilted_tail(sums: SignSums, reached: float, c: float, spacing: float = 0.0) 
     cumulant = sums.cumulant(c)
     w = math.sqrt(2.0 * max(c * reached - cumulant.value, 0.0))
     half = c * spacing / 2
+    # Daniels' correction for a lattice goes with a threshold that is half a spacing lower.
     u = c * math.sqrt(cumulant.variance) * (math.sinh(half) / half if half > 0 else 1.0)
     density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
     tail = float(ndtr(-w)) + density * (1 / u - 1 / w)

@@ -93,6 +93,7 @@ class SignSums:
     def cumulant(self, c: float) -> Cumulant:
         """K, K' and K'' at the real point c, at least zero."""
         if c > self._parts.radius:
+            # Some room, because the search for the tilt only moves outwards.
             self._parts = self._split(1.3 * c)
         series = _COEFFICIENTS * self._parts.power_sums
         large, counts = self._parts.large, self._parts.counts

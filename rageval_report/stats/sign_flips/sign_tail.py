@@ -193,6 +193,7 @@ def _tail(values: FloatArray, counts: FloatArray | None, threshold: float, effor
 def _line(sums: SignSums, threshold: float, step: float | None) -> IntegrationLine:
     """The line through the saddlepoint, or as close to it as the pole at zero allows."""
     c = tilt(sums, threshold)
+    # Within about two standard deviations only the order of magnitude matters: 0.02 to 0.5.
     smallest = tilted_tail(sums, threshold, c) if c > LEAST_TILT else 0.1
     return IntegrationLine(max(c, LEAST_TILT), smallest, step)
 
