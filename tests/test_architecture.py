@@ -197,7 +197,7 @@ def unreadable_places(root):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "load":
                 (place,) = node.args
                 is_text = isinstance(place, ast.JoinedStr | ast.BinOp)
-                if module == "_registry" or module.startswith("cli"):
+                if module == "_registry":
                     continue
                 if is_text and text_of(place, constants) is None:
                     yield f"{module}, line {node.lineno}: load({ast.unparse(place)})"
@@ -319,6 +319,16 @@ def test_the_statistics_know_no_frame_and_no_metric():
         ours = known & {room_of(name) for name in files}
         assert "pandas" not in known, module
         assert ours <= {"stats", "errors", "types", "_registry"}, module
+
+
+def test_every_stated_exception_is_used():
+    pairs = [
+        (module, room_of(target))
+        for module, imports, named in targets_by_module(PACKAGE)
+        for target in imports | named
+    ]
+    for origin, room in UPWARD_BY_NAME:
+        assert any(module.startswith(origin) and target == room for module, target in pairs)
 
 
 def test_every_place_that_is_loaded_can_be_read():

@@ -99,9 +99,23 @@ class _Request:
     headers: dict[str, str] = field(repr=False)
     keys: tuple[Key, ...]
 
-    def error(self, message: str, failure: Failure, **fields: Any) -> RequestError:
-        text = redact_keys(self.keys, message)
-        return RequestError(text, url=redact_url(self.url), failure=failure, **fields)
+    def error(
+        self,
+        message: str,
+        failure: Failure,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        is_unreachable: bool = False,
+    ) -> RequestError:
+        return RequestError(
+            redact_keys(self.keys, message),
+            url=redact_url(self.url),
+            failure=failure,
+            status=status,
+            retry_after=retry_after,
+            is_unreachable=is_unreachable,
+        )
 
 
 class Client:

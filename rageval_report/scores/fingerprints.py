@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.types import IntArray
+from rageval_report.types import IndexArray, IntArray, WordArray
 
 ABSENT = -1
 
@@ -35,9 +35,6 @@ _WORD = 8
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio, made odd (Knuth)
 _HALF = np.uint64(32)
 
-_Words = npt.NDArray[np.uint64]
-_Rows = npt.NDArray[np.intp]
-
 
 def all_different(ids: pd.Index) -> bool:
     """Whether no id occurs twice.
@@ -51,7 +48,7 @@ def all_different(ids: pd.Index) -> bool:
     return (prints is not None and _are_different(prints)) or bool(ids.is_unique)
 
 
-def _are_different(prints: _Words) -> bool:
+def _are_different(prints: WordArray) -> bool:
     """Whether no number occurs twice; many numbers are sorted in place."""
     if len(prints) < _MANY:
         return bool(pd.Index(prints).is_unique)
@@ -59,7 +56,7 @@ def _are_different(prints: _Words) -> bool:
     return not bool((prints[1:] == prints[:-1]).any())
 
 
-def find_rows(ids: pd.Index, wanted: pd.Index) -> _Rows:
+def find_rows(ids: pd.Index, wanted: pd.Index) -> IndexArray:
     """The row of each wanted id among unique ids; -1 if it is absent.
 
     Examples
@@ -71,7 +68,7 @@ def find_rows(ids: pd.Index, wanted: pd.Index) -> _Rows:
     return ids.get_indexer(wanted) if rows is None else rows
 
 
-def _find_by_fingerprint(ids: pd.Index, wanted: pd.Index) -> _Rows | None:
+def _find_by_fingerprint(ids: pd.Index, wanted: pd.Index) -> IndexArray | None:
     """The rows; None for other types of ids, and if different ids have the same fingerprint."""
     prints, wanted_prints = _fingerprints(ids), _fingerprints(wanted)
     if prints is None or wanted_prints is None:
@@ -86,7 +83,7 @@ def _find_by_fingerprint(ids: pd.Index, wanted: pd.Index) -> _Rows | None:
 # -- looking up fingerprints
 
 
-def _join_fingerprints(prints: _Words, wanted: _Words) -> _Rows | None:
+def _join_fingerprints(prints: WordArray, wanted: WordArray) -> IndexArray | None:
     """The row of each wanted fingerprint: a hash join of whole arrays.
 
     The first bits of a fingerprint choose its slot in a table, and the last one written stays. A
@@ -118,7 +115,7 @@ def _join_fingerprints(prints: _Words, wanted: _Words) -> _Rows | None:
 # -- making fingerprints
 
 
-def _fingerprints(ids: pd.Index) -> _Words | None:
+def _fingerprints(ids: pd.Index) -> WordArray | None:
     """One 64-bit number per id, equal for equal ids and almost never equal for others.
 
     None for few ids, for long ones, and for ids that pandas does not keep as Arrow strings.
@@ -158,13 +155,13 @@ def _buffers(ids: pd.Index) -> Iterator[tuple[IntArray, npt.NDArray[np.uint8]]]:
             yield bounds - bounds[0], text
 
 
-def _words_by_end(data: npt.NDArray[np.uint8]) -> _Words:
+def _words_by_end(data: npt.NDArray[np.uint8]) -> WordArray:
     """At position p the eight bytes that end there; zeros precede the first byte."""
     padded = np.concatenate([np.zeros(_WORD, dtype=np.uint8), data])
     return np.ndarray((len(data) + 1,), dtype="<u8", buffer=padded, strides=(1,))
 
 
-def _hash_block(starts: IntArray, ends: IntArray, words: _Words) -> _Words:
+def _hash_block(starts: IntArray, ends: IntArray, words: WordArray) -> WordArray:
     """The fingerprints of one block: of the length, the last eight bytes, then eight at a time."""
     lengths = ends - starts
     longest, shortest = int(lengths.max()), int(lengths.min())
@@ -178,14 +175,14 @@ def _hash_block(starts: IntArray, ends: IntArray, words: _Words) -> _Words:
     return prints
 
 
-def _clear_foreign_bytes(last: _Words, lengths: IntArray) -> _Words:
+def _clear_foreign_bytes(last: WordArray, lengths: IntArray) -> WordArray:
     """The last eight bytes of each string, without those of the string before a short one."""
     n_foreign = np.maximum(_WORD - lengths, 0).view(np.uint64)
     own = last >> np.minimum(8 * n_foreign, 63)
     return np.where(lengths == 0, 0, own)  # a shift by all 64 bits is undefined
 
 
-def _mix(words: _Words) -> _Words:
+def _mix(words: WordArray) -> WordArray:
     """Another word for each word: a one-to-one mapping that spreads the bits."""
     words = words * _MULTIPLIER
     words ^= words >> _HALF

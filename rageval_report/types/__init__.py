@@ -17,6 +17,7 @@ __all__ = [
     "IntArray",
     "JsonObject",
     "Sleep",
+    "WordArray",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -29,6 +30,7 @@ Float32Array = npt.NDArray[np.float32]
 
 # Places in another array, as `numpy.argsort` and `numpy.flatnonzero` give them.
 IndexArray = npt.NDArray[np.intp]
+WordArray = npt.NDArray[np.uint64]  # eight bytes of text per element
 
 # A parsed JSON object: its values are checked one by one where they are read.
 JsonObject = Mapping[str, Any]

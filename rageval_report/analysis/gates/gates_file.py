@@ -28,7 +28,7 @@ from rageval_report.errors import ReaderError, UnknownNameError
 _LARGEST = 1_000_000
 _AT_LINE = re.compile(r"\(at line (?P<line>\d+)")
 
-_Check = Callable[[object], bool]
+_ValueCheck = Callable[[object], bool]
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def _is_correct(value: object) -> bool:
     return isinstance(value, str) or is_table
 
 
-_KEYS: dict[str, tuple[str, _Check]] = {
+_KEYS: dict[str, tuple[str, _ValueCheck]] = {
     "rules": ("a list of rules", lambda value: isinstance(value, list)),
     "missing": (
         " or ".join(f'"{name}"' for name in GATE_MISSING),

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from rageval_report.analysis.comparing.pairing import (
@@ -21,9 +20,7 @@ from rageval_report.errors import AlignmentError, DataError, UnknownNameError, c
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.text_matching import match_queries
-from rageval_report.types import BoolArray, FloatArray, IntArray
-
-_Rows = npt.NDArray[np.intp]
+from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +81,7 @@ class Lineup:
 
     runs: tuple[Scored, ...]
     ids: pd.Index
-    rows: tuple[_Rows | None, ...]
+    rows: tuple[IndexArray | None, ...]
     metrics: dict[str, tuple[Metric, ...]]
     notes: tuple[str, ...]
     missing: MissingTreatment = "drop"
@@ -198,7 +195,7 @@ def _check_runs(runs: tuple[Scored, ...]) -> None:
 
 def _common_ids(
     first: Scored, pairings: list[Pairing]
-) -> tuple[pd.Index, tuple[_Rows | None, ...]]:
+) -> tuple[pd.Index, tuple[IndexArray | None, ...]]:
     ids = first.scores.index
     if all(pairing.alignment.baseline_rows is None for pairing in pairings):
         return ids, (None,) * (len(pairings) + 1)

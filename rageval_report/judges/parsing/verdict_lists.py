@@ -20,7 +20,7 @@ _NUMBERED = re.compile(r"^\W*(?P<number>\d{1,3})\W+(?P<verdict>\S.*)$", re.MULTI
 _NO_NUMBER = -1  # a number that no item has, so that the list is refused
 
 # Number, verdict if it can be read, and reasons.
-_Item = tuple[int, bool | None, str | None]
+_VerdictItem = tuple[int, bool | None, str | None]
 
 
 def read_claims(text: str) -> list[str]:
@@ -102,7 +102,7 @@ def _find_list(answer: str, name: str) -> list[Any] | None:
     return None
 
 
-def _parse_item(position: int, item: object) -> _Item:
+def _parse_item(position: int, item: object) -> _VerdictItem:
     """An item that is a verdict or contains one; without a number its position counts."""
     if not isinstance(item, dict):
         return position, parse_truth(item), None
@@ -117,7 +117,7 @@ def _only_truth(item: JsonDocument) -> bool | None:
     return truths[0] if len(truths) == 1 else None
 
 
-def _numbered_lines(answer: str) -> list[_Item]:
+def _numbered_lines(answer: str) -> list[_VerdictItem]:
     return [
         (int(line["number"]), parse_truth(line["verdict"]), line["verdict"].strip())
         for line in _NUMBERED.finditer(answer)

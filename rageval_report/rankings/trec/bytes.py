@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval_report.errors import ReaderError
+from rageval_report.types import WordArray
 
 Bytes = NDArray[np.uint8]
-Words = NDArray[np.uint64]  # eight bytes each
 Places = NDArray[np.integer]
 
 WORD = 8
@@ -101,7 +101,7 @@ class Text:
             ]
         return words
 
-    def eights(self, starts: Places, lengths: Places, *, after: int = 0) -> Iterator[Words]:
+    def eights(self, starts: Places, lengths: Places, *, after: int = 0) -> Iterator[WordArray]:
         """Words, eight bytes at a time, the first byte lowest; a shorter word ends in zeros.
 
         The first `after` bytes, a multiple of eight, are skipped.
@@ -121,7 +121,7 @@ class Text:
         """The smaller of two integer types that can hold every place."""
         return np.uint32 if len(self.data) < 1 << 32 else np.int64
 
-    def every_eight(self) -> Words:
+    def every_eight(self) -> WordArray:
         """The eight bytes from each place on, as one number; a view, not a copy."""
         return np.ndarray(len(self.data) - WORD + 1, "<u8", self.data, strides=(1,))
 

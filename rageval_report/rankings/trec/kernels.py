@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from rageval_report._registry import load
 from rageval_report.errors import MissingDependencyError
-from rageval_report.rankings.trec.bytes import Text, Words
+from rageval_report.rankings.trec.bytes import Text
 from rageval_report.rankings.trec.numbers import quotients
-from rageval_report.types import BoolArray, FloatArray, IntArray
+from rageval_report.types import BoolArray, FloatArray, IntArray, WordArray
 
 _NEWLINE, _HASH, _MINUS, _POINT = (ord(character) for character in "\n#-.")
 _ZERO, _NINE, _TEN = np.uint64(ord("0")), np.uint64(9), np.uint64(10)
@@ -29,7 +29,7 @@ _MOST_DIGITS, _MOST_DECIMALS, _LONGEST = 19, 19, 4096
 # From 32 MB on NumPy takes about half a second, as long as numba takes to be loaded.
 WORTH_LOADING = 1 << 25
 
-ScannedLines = tuple[IntArray, IntArray, Words, IntArray, FloatArray, BoolArray]
+ScannedLines = tuple[IntArray, IntArray, WordArray, IntArray, FloatArray, BoolArray]
 
 
 def scan_for(n_bytes: int) -> Callable[..., Any] | None:
@@ -233,7 +233,7 @@ class Scanner:
         return blocks[:n_blocks], docs[:n], hashes[:n].copy(), words, values, is_odd | is_unsure
 
 
-def _room(n: int) -> tuple[IntArray, IntArray, Words, IntArray, Words]:
+def _room(n: int) -> tuple[IntArray, IntArray, WordArray, IntArray, WordArray]:
     blocks, docs, numbers = (np.empty((n, width), np.int64) for width in (3, 2, 3))
     return blocks, docs, np.empty(n, np.uint64), numbers, np.empty(n, np.uint64)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rageval_report.rankings.trec.bytes import WORD, Text, Words
-from rageval_report.types import BoolArray, FloatArray, IntArray
+from rageval_report.rankings.trec.bytes import WORD, Text
+from rageval_report.types import BoolArray, FloatArray, IntArray, WordArray
 
 _MOST_DECIMALS = 19
 _LONGEST = WORD + _MOST_DECIMALS
@@ -30,7 +30,7 @@ def _fill(byte: int) -> np.uint64:
     return np.uint64(int.from_bytes(bytes([byte]) * WORD, "little"))
 
 
-_ONE, _BYTE, _TOP_BYTE = np.uint64(1), np.uint64(0xFF), np.uint64(8 * (WORD - 1))
+_LOWEST_BIT, _BYTE, _TOP_BYTE = np.uint64(1), np.uint64(0xFF), np.uint64(8 * (WORD - 1))
 _ONES, _ZEROS, _TOPS = map(_fill, (1, ord("0"), 0x80))
 _POINT = np.uint64(ord(".") ^ ord("0"))
 _POINTS = _POINT * _ONES
@@ -68,7 +68,7 @@ def parse_decimals(text: Text, starts: IntArray, ends: IntArray) -> tuple[FloatA
 
 def _whole_numbers(
     text: Text, starts: IntArray, lengths: IntArray
-) -> tuple[Words, IntArray, BoolArray]:
+) -> tuple[WordArray, IntArray, BoolArray]:
     """The digits without the point, how many follow it, and which are left to `float`.
 
     The point is looked for among the first eight bytes; further ones are read eight at a time.
@@ -93,28 +93,28 @@ def _whole_numbers(
     return number, np.minimum(n_decimals, _MOST_DECIMALS), doubt
 
 
-def _last_of(eight: Words, n: IntArray) -> Words:
+def _last_of(eight: WordArray, n: IntArray) -> WordArray:
     """The first `n` of eight bytes as the last ones, digits as their numbers, behind zeros."""
     eight = eight ^ _ZEROS
     eight <<= _UNUSED.take(n, mode="clip")
     return eight
 
 
-def _without_point(eight: Words) -> tuple[Words, BoolArray, IntArray]:
+def _without_point(eight: WordArray) -> tuple[WordArray, BoolArray, IntArray]:
     """Eight digits without the first point, whether there is one, and how many follow it."""
     # The classic test for a zero byte: only where `other` has one does the top bit survive.
     other = eight ^ _POINTS
     point = (other - _ONES) & ~other & _TOPS
-    point &= ~point + _ONE  # the lowest bit that is set
+    point &= ~point + _LOWEST_BIT  # the lowest bit that is set
     point >>= np.uint64(7)  # the bit where the byte of the point begins, or 0
     has_point = point != 0
-    ahead = eight & ((point - _ONE) * has_point)
+    ahead = eight & ((point - _LOWEST_BIT) * has_point)
     # the bytes before the point move up by one, over it
     without = eight - point * _POINT + ahead * _BYTE
     return without, has_point, (point * _AFTER >> _TOP_BYTE).view(np.int64)
 
 
-def _parse_eight_digits(value: Words) -> tuple[Words, BoolArray]:
+def _parse_eight_digits(value: WordArray) -> tuple[WordArray, BoolArray]:
     """The number of eight digits, lowest byte first, and whether a byte is not a digit."""
     # Pairs of digits, then of two-digit numbers, then of four-digit numbers are joined by one
     # multiplication each: 2561 = 1 + 10 * 256, 6553601 = 1 + 100 * 2**16 and so on.
@@ -125,7 +125,7 @@ def _parse_eight_digits(value: Words) -> tuple[Words, BoolArray]:
     return value, odd
 
 
-def quotients(number: Words, n_decimals: IntArray) -> tuple[FloatArray, BoolArray]:
+def quotients(number: WordArray, n_decimals: IntArray) -> tuple[FloatArray, BoolArray]:
     """Whole numbers over powers of ten, and which of the quotients may be rounded wrongly.
 
     Parameters
@@ -150,7 +150,7 @@ def quotients(number: Words, n_decimals: IntArray) -> tuple[FloatArray, BoolArra
     return values, unsure
 
 
-def _long_quotient(number: Words, scale: FloatArray) -> tuple[FloatArray, BoolArray]:
+def _long_quotient(number: WordArray, scale: FloatArray) -> tuple[FloatArray, BoolArray]:
     """The quotient of numbers that are not floats: a first one plus that of the remainder."""
     high = number.astype(np.float64)
     low = (number - high.astype(np.uint64)).view(np.int64).astype(np.float64)

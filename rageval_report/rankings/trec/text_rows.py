@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from rageval_report.errors import ReaderError
 from rageval_report.rankings.id_columns import hash_eights
 from rageval_report.rankings.order import Objects
-from rageval_report.rankings.trec.bytes import WORD, Bytes, Places, Text, Words
+from rageval_report.rankings.trec.bytes import WORD, Bytes, Places, Text
 from rageval_report.rankings.trec.kernels import Scanner, scan_for
 from rageval_report.rankings.trec.numbers import parse_decimals
-from rageval_report.types import BoolArray, FloatArray, IntArray
+from rageval_report.types import BoolArray, FloatArray, IntArray, WordArray
 
 # A longer word is not an id, but a line that lost its blanks.
 LONGEST = 4096
@@ -83,7 +83,7 @@ class TextColumns:
     query_length: Places
     doc_start: Places
     doc_length: Places
-    doc_hash: Words
+    doc_hash: WordArray
     value: FloatArray
 
     def of_documents(self) -> tuple[NDArray[Any], ...]:
@@ -133,12 +133,12 @@ class TextRows:
         """The documents of some rows."""
         return self.text.words(self.columns.doc_start[rows], self.columns.doc_length[rows])
 
-    def eights(self, rows: IntArray, *, after: int = 0) -> Iterator[Words]:
+    def eights(self, rows: IntArray, *, after: int = 0) -> Iterator[WordArray]:
         """The documents of some rows, eight bytes at a time, without the first `after` bytes."""
         places = self.columns.doc_start[rows], self.columns.doc_length[rows]
         return self.text.eights(*places, after=after)
 
-    def hashes(self) -> Words:
+    def hashes(self) -> WordArray:
         """The hash of each document."""
         return self.columns.doc_hash
 
@@ -192,7 +192,7 @@ def scanner_for(n_bytes: int, form: LineFormat) -> Scanner | None:
     return Scanner(scan, places, _BLANK - form.by_tabs) if scan else None
 
 
-def hashes(text: Text, starts: Places, lengths: Places) -> Words:
+def hashes(text: Text, starts: Places, lengths: Places) -> WordArray:
     """A number for each word, the same for equal words."""
     return hash_eights(text.eights(starts, lengths), lengths)
 
