@@ -185,7 +185,8 @@ def load(path: str) -> Any:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as exc:
         missing, _, inner = (exc.name or module_name).partition(".")
-        if missing == _PACKAGE or (inner and missing in sys.modules):
+        is_installed = bool(inner) and missing in sys.modules and missing not in EXTRAS
+        if missing == _PACKAGE or is_installed:
             raise  # a misspelt module of an installed package is a bug, not a missing package
         raise MissingDependencyError(missing, EXTRAS.get(missing)) from exc
     return getattr(module, attribute) if attribute else module

@@ -21,10 +21,17 @@ Each is also the built-in that a caller expects, so ``except ValueError`` catche
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 MOST_NAMED = 5
+_TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS; importing inspect would double the import time
 # difflib's ratio: "recal" is near "recall" (0.91) and "cvs" near "csv" (0.67), but "zero" is not
 # near "drop" (0.5).
 _NEAR = 0.65
@@ -238,6 +245,50 @@ def check_options(what: str, options: Iterable[str], known: Iterable[str]) -> No
     for option in options:
         if option not in names:
             raise UnknownOptionError(what, option, names)
+
+
+def explain_keywords(function: F) -> F:
+    """Make a function answer a misspelt keyword with the nearest one that it takes.
+
+    A function with ``**options`` is returned as it is, because it checks its options itself.
+
+    Examples
+    --------
+    >>> @explain_keywords
+    ... def mean(values, *, confidence_level=0.95): ...
+    >>> mean([1], confidence=0.9)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    rageval_report.errors.UnknownOptionError: mean() has no option 'confidence'. ...
+    """
+    code = function.__code__
+    if code.co_flags & _TAKES_ANY_KEYWORD:
+        return function
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    known = frozenset(names)
+    options = [name for name in names if name not in ("self", "cls")]
+    what, check = f"{function.__qualname__.removesuffix('.__init__')}()", check_options
+
+    def call(*args: object, **keywords: object) -> object:
+        if not known.issuperset(keywords):
+            check(what, keywords, options)
+        return function(*args, **keywords)
+
+    # With the globals of the function's own module, doctest finds the examples in its docstring.
+    wrapper = FunctionType(call.__code__, function.__globals__, closure=call.__closure__)
+    return cast("F", functools.update_wrapper(wrapper, function))
+
+
+def explain_keywords_of(cls: type[T]) -> type[T]:
+    """Apply `explain_keywords` to the constructor and the public methods of a class."""
+    for name, member in list(vars(cls).items()):
+        if name.startswith("_") and name != "__init__":
+            continue
+        if isinstance(member, FunctionType):
+            setattr(cls, name, explain_keywords(member))
+        elif isinstance(member, classmethod):
+            setattr(cls, name, classmethod(explain_keywords(member.__func__)))
+    return cls
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from rageval_report.errors import (
     UnknownNameError,
     UnknownValueError,
     check_choice,
+    explain_keywords_of,
     named,
 )
 
@@ -168,3 +169,52 @@ def test_a_near_value_is_suggested_and_a_value_that_is_not_a_text_is_shown():
 
 def test_a_known_value_passes():
     assert check_choice("missing", "drop", ("drop", "worst")) is None
+
+
+# -- misspelt keywords
+
+
+@explain_keywords_of
+class Kettle:
+    """Boils."""
+
+    def __init__(self, *, litres=1.0):
+        self.litres = litres
+
+    def boil(self, degrees=100):
+        """Boil."""
+        return degrees
+
+    @classmethod
+    def of_cups(cls, cups):
+        return cls(litres=cups / 4)
+
+    def pour(self, **options):
+        return options
+
+
+def test_a_misspelt_keyword_is_answered_with_the_call_and_the_nearest_one():
+    with pytest.raises(TypeError) as caught:
+        Kettle().boil(degree=90)
+    message = "Kettle.boil() has no option 'degree'. Did you mean 'degrees'? Its options: degrees."
+    assert str(caught.value) == message
+    with pytest.raises(
+        TypeError, match=r"^Kettle\(\) has no option 'litre'\. Did you mean 'litres'"
+    ):
+        Kettle(litre=2)
+    with pytest.raises(TypeError, match=r"^Kettle\.of_cups\(\) has no option 'cup'"):
+        Kettle.of_cups(cup=3)
+
+
+def test_right_calls_signatures_and_docstrings_are_as_they_were():
+    assert Kettle(litres=2).boil(90) == Kettle().boil(degrees=90) == 90
+    assert Kettle.of_cups(2).litres == 0.5
+    assert Kettle().pour(anything=1) == {"anything": 1}
+    assert str(inspect.signature(Kettle.boil)) == "(self, degrees=100)"
+    assert (Kettle.boil.__doc__, Kettle.boil.__module__) == ("Boil.", __name__)
+    assert Kettle.boil.__globals__ is globals()  # so that doctest finds its examples
+
+
+def test_too_few_arguments_are_still_an_error_of_python():
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'cups'"):
+        Kettle.of_cups()

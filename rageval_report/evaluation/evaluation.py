@@ -37,7 +37,7 @@ from rageval_report.analysis.haystack_reports import (
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import EvaluationReport, aggregated_scores, evaluation_report
 from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
-from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.errors import DataError, ReaderError, explain_keywords_of, named
 from rageval_report.readers import ScoreFile, pick_pipeline, read
 from rageval_report.readers.base import Reader, ReaderOptions
 from rageval_report.results import Result
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 Created = datetime | date | str
 
 
+@explain_keywords_of
 class RAGPipelineEvaluation:
     """The per-query scores of one RAG pipeline.
 

@@ -12,7 +12,7 @@ from rageval_report.analysis.comparing.answer_outcomes import describe_correct_r
 from rageval_report.analysis.comparing.comparison import Comparison
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import evaluation_report
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, explain_keywords
 from rageval_report.plots.subjects import of_one_scale
 from rageval_report.reports.parts import (
     ANSWERS,
@@ -58,6 +58,7 @@ class _MeansSettings(TypedDict):
     seed: int
 
 
+@explain_keywords
 def report_evaluation(
     evaluation: Scored,
     *,
@@ -163,6 +164,7 @@ def report_evaluation(
     )
 
 
+@explain_keywords
 def report_comparison(
     comparison: Comparison,
     *,

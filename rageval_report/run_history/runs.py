@@ -16,7 +16,7 @@ from typing import Unpack
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import History, trends
-from rageval_report.errors import DataError, ReaderError, UnknownNameError
+from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.source import Source
 from rageval_report.readers.base import ReaderOptions
@@ -47,6 +47,7 @@ class Store:
     notes: tuple[str, ...]
 
 
+@explain_keywords
 def history(
     runs: str | Path | Store | Iterable[RAGPipelineEvaluation],
     *,

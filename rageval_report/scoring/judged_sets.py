@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, check_choice, named
+from rageval_report.errors import DataError, check_choice, explain_keywords, named
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.golden.ground_truths import HIGHLY_RELEVANT, highly_relevant
 from rageval_report.records import record_table
@@ -68,6 +68,7 @@ class JudgedSetEvaluation:
     judged: Judged | None = None
 
 
+@explain_keywords
 def evaluate_judged_set(
     records: object,
     *,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from rageval_report.errors import explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.joined import Ties
@@ -18,6 +19,7 @@ from rageval_report.scoring.evaluations import build_evaluation
 RankingSource = Mapping[Any, object] | pd.DataFrame | str | Path
 
 
+@explain_keywords
 def score_rankings(
     run: RankingSource,
     qrels: RankingSource,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report.errors import DataError, GateError
+from rageval_report.errors import DataError, GateError, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.metrics.trace_files import TraceSource
 from rageval_report.metrics.trace_gates import DEFAULT_GATES
@@ -83,6 +83,7 @@ class TraceResult(Result):
             raise GateError("; ".join(messages) or "there is no question to evaluate a gate on")
 
 
+@explain_keywords
 def score_traces(
     gold: TraceSource,
     trace: TraceSource,

@@ -40,6 +40,7 @@ from rageval_report.analysis.agreement.measures import (
 from rageval_report.analysis.agreement.rating_scale import RatingScale, ScaleArgument, scale_of
 from rageval_report.analysis.agreement.ratings import LabelColumns, People, Ratings, ratings_of
 from rageval_report.analysis.arguments import choose_metrics
+from rageval_report.errors import explain_keywords, explain_keywords_of
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import CalibrationPlot, MetricNames, PlotOptions
@@ -56,6 +57,7 @@ _HEADLINE = ("figure", "estimate", "ci_low", "ci_high", "n", "reading")
 _LABELS = (25, 50, 100, 200, 400)
 
 
+@explain_keywords_of
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Result):
     """A judge compared with people on one metric: one row per figure, in parts.
@@ -213,6 +215,7 @@ class Calibration(Result):
         return plot(self, kind, *args, ax=ax, **options)
 
 
+@explain_keywords
 def calibrate(
     evaluation: Scored,
     metric: str,

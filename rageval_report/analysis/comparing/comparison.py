@@ -34,7 +34,14 @@ from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.sentence_parts import correction_note, group_notes
 from rageval_report.analysis.slices import slice_comparison
-from rageval_report.errors import DataError, UnknownNameError, check_choice, check_options
+from rageval_report.errors import (
+    DataError,
+    UnknownNameError,
+    check_choice,
+    check_options,
+    explain_keywords,
+    explain_keywords_of,
+)
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOptions
@@ -65,6 +72,7 @@ _HEADLINE = (
 )
 
 
+@explain_keywords_of
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Result):
     """Candidates against a baseline: one row per metric and candidate.
@@ -275,6 +283,7 @@ def _report_builder() -> Callable[..., Report]:
     return build
 
 
+@explain_keywords
 def compare(
     baseline: Scored,
     *candidates: Scored,

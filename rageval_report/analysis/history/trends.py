@@ -21,7 +21,7 @@ from rageval_report.analysis.history.steps import (
 )
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.analysis.summary import summarise
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError, explain_keywords_of
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import HistoryPlot, MetricNames, PlotOptions
@@ -37,6 +37,7 @@ _MOST_IN_TITLE = 2
 _HEADLINE = ("run", "n", "mean", "ci_low", "ci_high", "change", "difference", "marks")
 
 
+@explain_keywords_of
 @dataclass(frozen=True, eq=False, repr=False)
 class History(Result):
     """The trend of each metric over the runs of a pipeline: one row per metric and run.

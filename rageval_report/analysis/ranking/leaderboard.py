@@ -30,7 +30,7 @@ from rageval_report.analysis.ranking.resampled_objectives import ResamplingSetti
 from rageval_report.analysis.ranking.standing import RankingSettings, Standing, alpha_of
 from rageval_report.analysis.ranking.weighted import WeightedScores, weighted_scores
 from rageval_report.analysis.sentence_parts import join_names
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, explain_keywords, explain_keywords_of
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
@@ -55,6 +55,7 @@ _HEADLINE = (
 )
 
 
+@explain_keywords_of
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking(Result):
     """Pipelines in order: one row per metric and pipeline, the best of each metric first.
@@ -248,6 +249,7 @@ class Ranking(Result):
         return self.tests or {}
 
 
+@explain_keywords
 def rank(
     *evaluations: Scored,
     metrics: str | Iterable[str] | None = None,

@@ -22,7 +22,7 @@ from rageval_report.analysis.ranking.resampled_objectives import (
     resample_objectives,
 )
 from rageval_report.analysis.sentence_parts import join_names
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, explain_keywords_of
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
@@ -72,6 +72,7 @@ class Axis:
         return TIE_TOLERANCE * max(1.0, float(np.abs(self.values).max()))
 
 
+@explain_keywords_of
 @dataclass(frozen=True, eq=False, repr=False)
 class ParetoFront(Result):
     """One row per pipeline, those on the front first.

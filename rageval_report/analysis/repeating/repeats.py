@@ -22,7 +22,7 @@ from rageval_report.analysis.repeating.repeats_notes import (
     repeats_worth,
 )
 from rageval_report.analysis.repeating.stability import stability
-from rageval_report.errors import AlignmentError, DataError, named
+from rageval_report.errors import AlignmentError, DataError, explain_keywords, named
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.stats import adjust_pvalues
@@ -110,6 +110,7 @@ class Repeats(Result):
         )
 
 
+@explain_keywords
 def repeats(
     *evaluations: Scored,
     metrics: str | Iterable[str] | None = None,
