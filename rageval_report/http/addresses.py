@@ -39,6 +39,7 @@ def redact_url(url: str) -> str:
     >>> redact_url("https://me:secret@host:8000/v1?key=secret#part")
     'https://host:8000/v1'
     """
+    # By hand, because urlsplit raises on malformed addresses, and those too are printed in errors.
     bare = url.partition("#")[0].partition("?")[0]
     front, slashes, rest = bare.partition("//")
     host, slash, path = rest.partition("/")
@@ -47,6 +48,8 @@ def redact_url(url: str) -> str:
 
 def _split_url(url: str) -> SplitResult | None:
     """The parts of an address; None if it is malformed, e.g. if the port is not a number."""
+    # urlsplit drops tabs and line ends in silence, so that another address would be asked than the
+    # one shown.
     if not url.isprintable() or " " in url:
         return None
     try:

@@ -26,6 +26,7 @@ Headers = Mapping[str, str | Key]
 
 _MEGABYTE = 1 << 20
 _OK = range(200, 300)
+# A redirect is an error: to follow it would send the key to another server.
 _REDIRECTS = range(300, 400)
 _UNAUTHORISED = (401, 403)
 _NOT_FOUND = 404
@@ -178,6 +179,8 @@ class Client:
             sleep=sleep,
             should_retry=self._should_retry,
         )
+        # The HTTP library's own time-out starts anew with each piece, so a server that drips would
+        # never be late.
         self._deadline = Deadline()
         self._http = make_client(self._deadline, timeout=timeout)
 
@@ -236,6 +239,7 @@ class Client:
         return response
 
     def _should_retry(self, failure: RequestError) -> bool:
+        # A server that never answered is most likely not running; one that did may be restarting.
         return failure.is_temporary and (self._has_been_answered or not failure.is_unreachable)
 
     def _send_once(self, request: _Request, attempt: int) -> HttpResponse:
@@ -250,6 +254,7 @@ class Client:
         except httpx2.TimeoutException as exc:
             message = f"no complete answer within timeout={self._timeout:g} seconds"
             raise request.error(message, "timeout") from exc
+        # Errors of the request itself: no server will ever accept it, so it is not retried.
         except (httpx2.InvalidURL, httpx2.LocalProtocolError, UnicodeError) as exc:
             raise DataError(f"{redact_url(url)}: the request cannot be sent: {exc}") from exc
         except httpx2.RequestError as exc:
@@ -268,6 +273,7 @@ class Client:
         for piece in response.iter_bytes():
             pieces.append(piece)
             size += len(piece)
+            # Counted after decompression: a small compressed body can expand to gigabytes.
             if size > self._max_bytes:
                 raise request.error(
                     f"the answer is larger than max_bytes={self._max_bytes:,} bytes; raise "
@@ -286,6 +292,7 @@ def _check_limits(**limits: float) -> None:
 
 def _build_request(method: str, url: str, body: object, headers: Headers) -> _Request:
     try:
+        # NaN is not JSON: the server would refuse it without saying which value.
         content = None if body is None else json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as exc:
         raise DataError(f"the body of the request cannot be written as JSON: {exc}") from exc
@@ -304,6 +311,7 @@ def _check_header(name: str, value: str) -> str:
 
 
 def _transport_error(request: _Request, exc: httpx2.RequestError) -> RequestError:
+    # A damaged body is a fault of content: the same answer would come again.
     if isinstance(exc, httpx2.DecodingError):
         return request.error(f"the answer cannot be decompressed: {exc}", "content")
     if _is_about_trust(exc):
@@ -312,6 +320,7 @@ def _transport_error(request: _Request, exc: httpx2.RequestError) -> RequestErro
             "environment variable SSL_CERT_FILE to the file of its certificate authority",
             "certificate",
         )
+    # Certificates come first, because the library reports them as ConnectError as well.
     if isinstance(exc, httpx2.ConnectError):
         message = f"cannot be reached ({exc}); is the server running?"
         return request.error(message, "connection", is_unreachable=True)

@@ -17,6 +17,7 @@ import httpcore2
 import httpx2
 
 _PIECE = 1 << 16  # bytes; the deadline is checked after each, in case the server reads slowly
+# The library's own defaults, which an explicit Limits() would remove.
 _DEFAULT_LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
 
 
@@ -34,6 +35,7 @@ class Deadline:
     """
 
     def __init__(self) -> None:
+        # Threads share a client, and each of their requests has a time of its own.
         self._here = threading.local()
 
     @contextmanager

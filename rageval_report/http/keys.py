@@ -40,9 +40,11 @@ class Key:
     'Incorrect API key: ***'
     """
 
+    # Without a __dict__, so that vars() and debuggers' dumps do not show the key.
     __slots__ = ("_scheme", "_value")
 
     def __init__(self, value: str, *, scheme: str = "Bearer", name: str = "the key"):
+        # A key read from a file ends in a line feed, which a header cannot contain.
         stripped = value.strip()
         if not _SENDABLE.fullmatch(stripped):
             raise DataError(
@@ -64,6 +66,7 @@ class Key:
         return "<a key>"
 
     def __reduce__(self) -> NoReturn:
+        # A pickle would write the key to a file or to another process.
         raise TypeError(
             "a key cannot be pickled: pass the name of its environment variable instead"
         )
@@ -117,6 +120,8 @@ def check_key_variable(name: str) -> str:
     'MY_KEY'
     """
     is_a_name = isinstance(name, str) and _VARIABLE.fullmatch(name) is not None
+    # A key without punctuation has the form of a name; but an unset variable in capitals is far
+    # more likely a name than a key.
     if is_a_name and (name in os.environ or name == name.upper()):
         return name
     raise DataError(

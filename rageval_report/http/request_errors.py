@@ -73,6 +73,7 @@ class RequestError(RagevalError, RuntimeError):
         """Whether the same request may succeed later."""
         if self.failure == "status":
             return self.status == _TOO_MANY_REQUESTS or self.status in _SERVER_FAULTS
+        # Size, content and certificate stay as they are however often they are asked for.
         return self.failure in ("connection", "timeout")
 
     def after_last_attempt(self, attempts: int, max_wait: float) -> RequestError:

@@ -48,6 +48,7 @@ def make_retrier(
     attempts = tenacity.stop_after_attempt(max_attempts)
 
     def stop(state: tenacity.RetryCallState) -> bool:
+        # Asking earlier than the server allows would only be refused again.
         return attempts(state) or (_failure_of(state).retry_after or 0.0) > max_wait
 
     backoff = tenacity.wait_exponential_jitter(initial=_FIRST_WAIT, max=max_wait, jitter=_JITTER)
@@ -55,6 +56,8 @@ def make_retrier(
 
     def wait(state: tenacity.RetryCallState) -> float:
         requested = _failure_of(state).retry_after
+        # All clients of a busy server are told the same time; the random part keeps them from
+        # returning together.
         return backoff(state) if requested is None else requested + jitter(state)
 
     return tenacity.Retrying(
@@ -104,8 +107,11 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
         then = _parse_date(text)
         if then is None:
             return None
+        # Retry-After may be a date of the server's clock (RFC 9110, 10.2.3), which may differ from
+        # ours.
         now = _parse_date(headers.get("date", "")) or datetime.now(UTC)
         seconds = (then - now).total_seconds()
+    # float() also reads "inf" and "nan", after which no wait would end.
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
@@ -114,4 +120,5 @@ def _parse_date(text: str) -> datetime | None:
         moment = parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
+    # "-0000" gives a time without a zone, but HTTP dates are always in UTC.
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -9,7 +9,9 @@ from rageval_report.http.keys import Key
 
 _LONGEST_MESSAGE = 300
 _LONGEST_BEGINNING = 60
+# A page of HTML may be megabytes long; its beginning says which server it is.
 _MOST_READ = 4096  # characters, or bytes
+# OpenAI nests {"error": {"message"}}, FastAPI writes "detail", OAuth "error_description".
 _MESSAGE_KEYS = ("error", "message", "detail", "error_description", "msg")
 
 
@@ -77,6 +79,7 @@ def redact_keys(keys: Iterable[Key], text: str) -> str:
 
 def _to_line(text: str, longest: int) -> str:
     """The text with single blanks and without control characters."""
+    # A server must not be able to move the cursor or colour the terminal.
     printable = (c if c.isprintable() else " " for c in text[:_MOST_READ])
     line = " ".join("".join(printable).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"

@@ -82,10 +82,14 @@ class TimedClient(Client):
         connections: int = 20,
         clock: Callable[[], float] = time.monotonic,
     ):
+        # A retry inside would be part of the measured time; the caller retries and measures each
+        # attempt.
         super().__init__(timeout=timeout, max_attempts=1, max_bytes=max_bytes)
         self._clock = clock
         self._here = threading.local()
         self._http.close()
+        # One kept connection per thread, so that no measured time contains the set-up of a
+        # connection.
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
         self._http = make_client(self._deadline, timeout=timeout, limits=limits)
 
@@ -114,6 +118,7 @@ class TimedClient(Client):
     @contextmanager
     def _record_moments(self) -> Iterator[list[tuple[int, float]]]:
         """The moments of this thread's request; the list is filled while the body is read."""
+        # By thread: answers of other threads arrive at the same time.
         self._here.started, self._here.moments = self._clock(), []
         yield self._here.moments
 

@@ -28,6 +28,8 @@ def check_fields(rubric: Rubric, records: pd.DataFrame) -> None:
     DataError
         If a field that the rubric needs does not exist, or is missing in every record.
     """
+    # A pipeline that failed throughout has no answers either, but then its errors are the reason to
+    # give.
     answered = records[~_have_failed(records)]
     missing = [
         name for name in rubric.needs if name not in records or _is_all_missing(answered[name])
@@ -54,6 +56,7 @@ def has_failed(error: object) -> bool:
 
 def _is_all_missing(column: pd.Series) -> bool:
     """Whether the column has cells, and all of them are missing."""
+    # No rows at all, because every query failed, is not a missing field.
     return len(column) > 0 and all(map(is_missing, column))
 
 
@@ -98,6 +101,8 @@ def verdict_without_judging(rubric: Rubric, record: JudgedRecord) -> Verdict | N
     error = record.get(ERROR)
     if has_failed(error):
         return Verdict(math.nan, str(error), FAILED)
+    # An answer that is not there is a gap in the data; a missing reference only means that this
+    # rubric does not apply.
     if _ANSWER in missing:
         return Verdict(math.nan, "there is no answer", MISSING)
     # Without a reference or contexts there is nothing to compare the answer with.
@@ -111,4 +116,5 @@ def is_blank(field: str, value: object) -> bool:
         return True
     if isinstance(value, list | tuple):
         return not any(str(item).strip() for item in value)
+    # An empty answer is what the pipeline said, so it is judged; an empty reference says nothing.
     return field != _ANSWER and isinstance(value, str) and not value.strip()

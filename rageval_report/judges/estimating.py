@@ -65,8 +65,10 @@ class _Rehearsal:
         self.n_calls += 1
         self.sent += estimate_message_tokens(step.message)
         self.max_sent += max_message_tokens(step.message)
+        # A list of verdicts is as long as the list of claims or contexts.
         n_verdicts = len(step.stand_in) if isinstance(step.stand_in, list) else 1
         self.received += min(_TOKENS_PER_VERDICT * n_verdicts, self.chat.max_tokens)
+        # The stand-in lets the procedure go on to its next request, which costs as well.
         return step.stand_in
 
 
@@ -163,6 +165,7 @@ def _existing_cache(cache: Cache | str | Path | None) -> Iterator[Cache | None]:
     """The cache, if its file exists; an estimate creates none."""
     if not isinstance(cache, str | Path):
         yield cache
+    # Opening a cache creates its file, and an estimate must leave no trace.
     elif Path(cache).exists():
         with Cache(cache) as own:
             yield own

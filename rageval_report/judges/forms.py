@@ -34,6 +34,7 @@ def _object(**properties: JsonSchema) -> JsonSchema:
     return {
         "type": "object",
         "properties": properties,
+        # OpenAI's strict schemas must require every property and allow no other.
         "required": list(properties),
         "additionalProperties": False,
     }
@@ -52,6 +53,7 @@ def _grade(scale: GradeScale) -> AnswerForm:
         f'{_ONLY}{{"reasoning": "one or two sentences", "score": {number} from {scale.low:g} '
         f"(worst) to {scale.high:g} (best)}}"
     )
+    # The reasoning comes first, so that the model writes it before it decides.
     return AnswerForm(_object(reasoning=_TEXT, score=grade), instruction)
 
 

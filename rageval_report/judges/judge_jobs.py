@@ -56,6 +56,7 @@ def run_jobs(
                 waiting = _keep_finished(waiting, keep)
         except KeyboardInterrupt:
             brake.stop(INTERRUPTED)
+            # Calls in flight are paid for, so their verdicts are waited for and kept.
             running = {future for future in waiting if not future.cancel()}
             for future in wait(running).done:
                 if future.exception() is None:

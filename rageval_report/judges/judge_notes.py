@@ -28,6 +28,7 @@ def stopped_note(session: JudgeSession) -> tuple[str, ...]:
     brake = session.brake
     if brake.reason is None:
         return ()
+    # If no call ever succeeded there is nothing to keep, and the cause is an error, not a note.
     if brake.is_failure and not brake.has_succeeded:
         raise JudgeError(brake.reason)
     return (f"stopped before the end: {brake.reason}. What was judged so far is kept",)
@@ -64,6 +65,7 @@ tend to favour answers of their own family'
     family = family_of(judge)
     cells = records[_MODEL].tolist() if _MODEL in records else [generator] * len(records)
     models = Counter(cell if isinstance(cell, str) else generator for cell in cells)
+    # Judges favour their own family, so the reader of the scores has to know.
     relatives = {
         model: n for model, n in models.items() if model and family and family_of(model) == family
     }

@@ -191,6 +191,7 @@ def judge(
         check_fields(rubric, table)
     rows = as_rows(table)
     with open_session(chat, **options) as session:
+        # Before the first call: a gap is cheaper to see before the judge is paid.
         gaps = session.announce(gap_notes(rubrics, rows))
         verdicts = _judge_rows(rows, rubrics, n_repeats, session)
     return _build_judged(table, rubrics, verdicts, session, n_repeats, generator, gaps)
@@ -254,6 +255,8 @@ def _check_blocks(blocks: Iterable[pd.DataFrame], rubrics: Sequence[Rubric]) -> 
     Of each record only one mark per field is kept in memory, and equal records share their marks.
     """
     needs = list(dict.fromkeys(name for rubric in rubrics for name in rubric.needs))
+    # Only the pattern of gaps counts, and there are few patterns: so a million rows share a few
+    # dicts.
     distinct: dict[tuple[object, ...], JudgedRecord] = {}
     rows: list[JudgedRecord] = []
     for table in blocks:
@@ -282,6 +285,7 @@ def _check_repeats(n_repeats: int) -> None:
 def jobs_of(n_rows: int, rubrics: Iterable[Rubric], n_repeats: int) -> Iterator[JudgeJob]:
     """All jobs of a judging, query by query."""
     names = [rubric.name for rubric in rubrics]
+    # Query by query, so that an interrupted session has whole queries to show.
     for row in range(n_rows):
         for name in names:
             for repeat in range(n_repeats):

@@ -42,6 +42,8 @@ def _noise_row(judge: str, scores: Sequence[Sequence[float]]) -> tuple[object, .
     if not queries:
         return judge, 0, n_repeats, math.nan, math.nan, math.nan
     squares = math.fsum(float(((values - values.mean()) ** 2).sum()) for values in queries)
+    # The pooled variance of a one-way analysis of variance; queries may have different numbers of
+    # repeats.
     within = math.sqrt(squares / sum(len(values) - 1 for values in queries))
     means = [float(values.mean()) for values in queries]
     between = float(np.std(means, ddof=1)) if len(means) > 1 else math.nan

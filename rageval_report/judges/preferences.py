@@ -241,6 +241,7 @@ def comparison_steps(
     """The requests that compare two answers, by order; none if the answers are the same."""
     if _are_same(old, new):
         return {}
+    # In both orders, because judges favour a place: on which side an answer stands must not decide.
     return {order: _comparison_step(order, old, new, rubric) for order in ORDERS}
 
 
@@ -339,6 +340,7 @@ def _build_preferences(
             "rubric_version": rubric.version,
         },
         is_interrupted=session.brake.reason == INTERRUPTED,
+        # Ties without a call do not show that the judge works.
         failure=total_failure(session, int((scored["reason"] != _SAME).sum())),
     )
 
@@ -370,6 +372,7 @@ def _preference_frame(
 def _combine_orders(first: Verdict, second: Verdict) -> Verdict:
     """The verdict of both orders; if they disagree, it is undecided."""
     for verdict in (first, second):
+        # One order alone would bring the preference for a place back in.
         if verdict.state != SCORED:
             return verdict
     if first.score == second.score:

@@ -20,6 +20,7 @@ from rageval_report.scores.states import NOT_APPLICABLE, SCORED
 Grade = tuple[float, str | None]
 Truth = tuple[bool, str | None]
 
+# Chinese and Japanese sentences end without a blank.
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
 _MOST_REASONS = 5
 
@@ -64,6 +65,7 @@ def judge_claims(rubric: Rubric, record: JudgedRecord, ask: AskStep) -> Verdict:
     # A text without sentences has no claims, so that nothing needs to be asked.
     extraction = JudgeStep(rubric.extraction(record), read_claims, sentences)
     claims = ask(extraction) if sentences else []
+    # 0 of 0 claims is not a bad answer; RAGChecker counts it as 0.
     if not claims:
         return Verdict(math.nan, "there is no claim to verify", NOT_APPLICABLE)
     verdicts = _ask_verdicts(rubric, {**record, "claims": claims}, len(claims), ask)
@@ -137,6 +139,7 @@ def _sentences(rubric: Rubric, record: JudgedRecord) -> list[str]:
     """The sentences of the judged text: a guess at its claims, to estimate the cost."""
     texts = [record[name] for name in rubric.needs if name in ("answer", "reference")]
     text = texts[0] if texts else ""
+    # Of several references the first, as the prompt of context_recall asks.
     whole = text if isinstance(text, str) else " ".join(map(str, text[:1]))
     return [sentence for sentence in _SENTENCE_END.split(whole) if sentence.strip()]
 

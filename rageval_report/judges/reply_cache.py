@@ -82,7 +82,9 @@ def reply_key(
     16
     """
     parts = [model, dict(settings), message.system, message.user, message.schema, judge, version]
+    # As JSON, because joined texts could be equal for different parts.
     text = json.dumps([*parts, repeat], sort_keys=True, ensure_ascii=False, default=repr)
+    # 16 bytes: among a billion replies a collision has a chance below 1 in 10**20.
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -194,6 +196,7 @@ class Cache:
             where, values = ("", ()) if judge is None else (" WHERE judge = ?", (judge,))
             with database:
                 n = database.execute(f"DELETE FROM replies{where}", values).rowcount  # noqa: S608
+            # SQLite keeps the space of deleted rows otherwise, and the text of the replies in it.
             database.execute("VACUUM")
             return n
 
@@ -211,6 +214,7 @@ class Cache:
             try:
                 return operation(self._database)
             except sqlite3.OperationalError as exc:  # full, locked for long, not writable
+                # Reading goes on: replies that are there need not be paid for again.
                 self._is_writable = False
                 _warn(
                     f"the cache {self.path} cannot be written ({exc}); from here on verdicts are "
@@ -259,6 +263,7 @@ class Cache:
 
 
 def _set_up(path: str | Path) -> sqlite3.Connection:
+    # The lock of `Cache` takes the place of SQLite's check of threads.
     database = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
     try:
         _prepare(database)
@@ -274,7 +279,10 @@ class _UnfitError(Exception):
 
 def _prepare(database: sqlite3.Connection) -> None:
     """Set up a new file, or check that it is a cache whose table can be read."""
+    # WAL: readers do not wait for the one that writes, so several processes share the file.
     database.execute("PRAGMA journal_mode = WAL")
+    # With WAL a power cut then loses the last replies at most, never the file, and each write is
+    # much faster.
     database.execute("PRAGMA synchronous = NORMAL")
     with database:
         database.execute("BEGIN IMMEDIATE")  # two processes set up a new file one after the other
@@ -297,6 +305,7 @@ def _check_version(application: int, version: int) -> None:
         raise _UnfitError("it is a database of another program")
     if version < FORMAT_VERSION:
         raise _UnfitError(f"it has an older version, {version}; this one is {FORMAT_VERSION}")
+    # A newer file is left alone: moving it aside would cost the newer program its replies.
     if version > FORMAT_VERSION:
         raise DataError(
             f"was written by a newer rageval-report (version {version}; this one reads "
@@ -328,6 +337,7 @@ def _move_aside(path: Path, why: str, seen: tuple[int, int] | None) -> None:
         path.rename(aside)
     except OSError as exc:
         raise DataError(f"the cache {path}: {why}; it cannot be renamed: {exc.strerror}") from exc
+    # SQLite could apply a write-ahead log that is left behind to the new file.
     for ending in _COMPANIONS:
         with suppress(OSError):
             _companion(path, ending).rename(_companion(aside, ending))

@@ -22,6 +22,8 @@ Combination = Literal["share", "average_precision"]
 
 JudgedRecord = Mapping[str, Any]  # one record: the cells of a row, of any type
 
+# Retrieved text may contain instructions; and a reason that is written first can still change the
+# verdict.
 SYSTEM = (
     "You judge the answers and the retrieved contexts of a question answering system. Be strict "
     "and fair. Judge only by what you are shown, not by what you know. What stands between tags "
@@ -211,6 +213,7 @@ def _parse_needs(needs: str | Iterable[str] | None) -> tuple[str, ...]:
 def _show_value(name: str, value: object) -> str:
     """A value as the judge sees it: lists with numbers, and nothing that closes its tag."""
     if isinstance(value, list | tuple):
+        # Contexts and claims are numbered even if there is one, because verdicts refer to numbers.
         if len(value) > 1 or name in ("contexts", "claims"):
             items = (f"[{n}] {_escape(name, item)}" for n, item in enumerate(value, 1))
             return "\n".join(items)
@@ -219,4 +222,5 @@ def _show_value(name: str, value: object) -> str:
 
 
 def _escape(name: str, value: object) -> str:
+    # A text that closes its own tag could speak to the judge as the prompt does.
     return str(value).strip().replace(f"</{name}", f"< /{name}") or _EMPTY

@@ -79,6 +79,7 @@ def rubrics_of(judges: str | Rubric | Iterable[str | Rubric]) -> list[Rubric]:
         judge if isinstance(judge, Rubric) else _rubric_named(str(judge)) for judge in listed
     ]
     names = [rubric.name for rubric in rubrics]
+    # Two names of one rubric would be paid for twice and fill one column.
     if not names or len(set(names)) < len(names):
         listing = ", ".join(names) or "none"
         raise DataError(f"judges must name at least one judge, without repeats; got {listing}")

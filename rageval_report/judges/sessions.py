@@ -36,6 +36,7 @@ _SECONDS_PER_MINUTE = 60.0
 _HOPELESS_STATUSES = (401, 403, 404)
 # What servers answer to a field that they do not know, such as the one that holds the schema.
 _REFUSED_BODY_STATUSES = (400, 422)
+# One repair is enough for the fences and words that models put around JSON now and then.
 _ASK_AGAIN = (
     "\n\nAn answer of yours to this could not be read: {why}. Give the JSON object alone, without "
     "a word before or after it."
@@ -125,6 +126,8 @@ class Brake:
 
 def _is_hopeless(exc: BaseException) -> bool:
     return (
+        # A DataError is about the request itself, such as a missing key, and every request would
+        # raise it.
         isinstance(exc, DataError)
         or getattr(exc, "status", None) in _HOPELESS_STATUSES
         or getattr(exc, "failure", None) == "certificate"
@@ -170,6 +173,7 @@ class Pace:
             turn = max(now, self._next)
             self._next = turn + self._gap
         if turn > now:
+            # Outside the lock, so that the waits of several threads overlap.
             self._sleep(turn - now)
 
 
@@ -183,6 +187,7 @@ class SchemaSupport:
     """
 
     def __init__(self, chat: Chat):
+        # A chat from outside that does not mention schemas is not asked again without one.
         self.are_sent = chat.settings.get("structured") is True
         self.were_refused = False
 
@@ -331,6 +336,7 @@ class _Asker:
         cached = cached_answer(session.cache, session.chat, self.rubric, step, self.repeat)
         if cached is None:
             return None
+        # The server refused schemas in an earlier run: this one does not try again.
         if cached.is_without_schema:
             session.schemas.record_refusal()
         session.meter.count_cached(self.rubric.name)
@@ -369,6 +375,8 @@ class _Asker:
         session = self.session
         session.brake.check()
         max_cost = _max_cost(session, message)
+        # The highest cost is reserved before the call, because threads that each saw room left
+        # could exceed the budget together.
         if not session.budget.reserve(max_cost):
             session.brake.stop(f"the budget of {session.budget.limit:g} USD has no room for a call")
             session.brake.check()

@@ -18,6 +18,7 @@ def check_cutoff(k: object, *, least: int = 0) -> int:
         cutoff = operator.index(k)  # type: ignore[arg-type]
     except TypeError:
         cutoff = None
+    # operator.index accepts True as 1, but a flag in place of a cutoff is a mistake.
     if cutoff is None or isinstance(k, bool) or cutoff < least:
         raise DataError(f"k must be an integer >= {least}; got {k!r}")
     return cutoff
@@ -37,6 +38,7 @@ def check_between(name: str, value: object, low: float, high: float) -> float:
 
 def check_list(name: str, items: Iterable[Any]) -> list[Any]:
     """A list of what may be an array or a Series; a single text is not split into its letters."""
+    # A text is iterable too: list() would make one document of each letter.
     if isinstance(items, str | bytes):
         raise DataError(f"{name} must be a list of texts; got one text: put it in a list")
     try:

@@ -53,6 +53,7 @@ def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: s
         The name of the table in messages.
     """
     if holds_dicts(table) and not _hold_other_ids(table.values()):
+        # The usual table is used as it is, because a run may be large.
         return table
     plain = {
         query: docs if isinstance(docs, Mapping) else _number_list(docs, value, query, what)
@@ -69,6 +70,7 @@ def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: s
 
 def holds_dicts(table: Mapping[Any, Any]) -> bool:
     """Whether all keys are texts and all values dicts; the content of these is not checked."""
+    # A set of types is built in C, much faster than asking each value in a loop.
     return set(map(type, table)) <= {str} and set(map(type, table.values())) <= {dict}
 
 
@@ -87,6 +89,7 @@ def _number_list(
             f"got {docs!r} for query {query!r}"
         )
     ids = list(docs)
+    # A dict keeps one of two equal ids, so a shorter dict shows a repeat.
     numbered = {doc: value(place) for place, doc in enumerate(ids)}
     if len(numbered) < len(ids):
         twice = sorted({str(doc) for doc in ids if ids.count(doc) > 1})
@@ -98,6 +101,7 @@ def _number_list(
 
 def _by_text(table: Mapping[Any, Any], what: str) -> dict[str, Any]:
     texts = {_id_text(key, what): value for key, value in table.items()}
+    # 1 and "1" become one text; keeping either would silently lose documents.
     if len(texts) < len(table):
         raise DataError(f"{what} are the same as texts, such as 1 and '1'; make them all texts")
     return texts
@@ -106,6 +110,7 @@ def _by_text(table: Mapping[Any, Any], what: str) -> dict[str, Any]:
 def _id_text(key: object, what: str) -> str:
     if isinstance(key, str):
         return key
+    # Floats are refused: as a text 1.0 matches no "1", and the scores would be 0 without a word.
     if isinstance(key, int | np.integer) and not isinstance(key, bool):
         return str(key)
     raise DataError(f"{what} must be texts or integers; got {key!r}")
@@ -131,9 +136,14 @@ def join_dicts(
         If ids of documents are not texts.
     """
     query_ids, judged = list(qrels), list(qrels.values())
+    # Queries are matched by id, never by position: ranx pairs plain dicts by position and gives
+    # wrong scores without a word.
     runs = list(map(run.get, query_ids, repeat(_NOTHING)))
+    # By identity: an empty dict in the run is a query that retrieved nothing, not a missing one.
     missing = [query for query, docs in zip(query_ids, runs, strict=True) if docs is _NOTHING]
     unjudged: list[str] = []
+    # Only a run with more queries than were found can have unjudged ones, so most runs skip this
+    # walk.
     if len(run) > len(runs) - len(missing):
         unjudged = [query for query in run if query not in qrels]
     refuse_strangers(query_ids, missing, unjudged)

@@ -32,6 +32,7 @@ from rageval_report.types import FloatArray, IntArray
 
 NumberKind = Literal["score", "relevance"]
 
+# Ours first, then the names of PyTerrier (qid, docno), ranx (q_id) and BEIR (corpus-id).
 _QUERY_NAMES = ("query_id", "qid", "q_id", "query", "topic")
 _DOC_NAMES = ("doc_id", "docno", "docid", "corpus_id", "document_id", "doc", "pid", "passage_id")
 _VALUE_NAMES: dict[NumberKind, tuple[str, ...]] = {
@@ -74,6 +75,7 @@ class IdRows:
 
 
 def _shown(id_: str | bytes) -> str:
+    # The quotes of repr show blanks at the ends of an id, a usual cause of ids that do not match.
     return repr(id_.decode() if isinstance(id_, bytes) else id_)
 
 
@@ -84,6 +86,7 @@ def from_table(table: Mapping[str, Mapping[str, Any]], what: str, number: Number
     """The rows of a mapping of query to mapping of document to number."""
     lengths = [len(docs) for docs in table.values()]
     values = list(chain.from_iterable(docs.values() for docs in table.values()))
+    # Each query id becomes a text once, not once per document.
     query = pd.array(list(table), dtype="str").repeat(lengths)
     doc = pd.array(list(chain.from_iterable(table.values())), dtype="str")
     return _check_numbers(query, doc, pd.Series(values, dtype=object), what, number)
@@ -133,6 +136,7 @@ def _ids_of(column: pd.Series, what: str) -> Ids:
             f"every row of {what} needs an id in {column.name!r}; row {missing[0]}, counted from "
             "0, has none"
         )
+    # Floats are refused because an integer column with a gap reads as 1.0, which matches no "1".
     kind = pd.api.types.infer_dtype(column, skipna=False)
     if kind not in ("string", "integer", "categorical"):
         raise DataError(
@@ -145,6 +149,8 @@ def _ids_of(column: pd.Series, what: str) -> Ids:
 def _check_numbers(query: Ids, doc: Ids, value: pd.Series, what: str, number: NumberKind) -> IdRows:
     numbers = pd.to_numeric(value, errors="coerce").to_numpy(np.float64, na_value=np.nan)
     rows = IdRows(query, doc, numbers, what)
+    # An infinite score still ranks first or last; an infinite grade would make every gain
+    # meaningless.
     wrong = np.flatnonzero(np.isnan(numbers) if number == "score" else ~np.isfinite(numbers))
     if wrong.size:
         raise rows.error(
@@ -174,7 +180,7 @@ def join_rows(run: IdRows, qrels: IdRows, *, ties: Ties, relevance_level: float)
         If a document appears twice for a query.
     """
     judged, retrieved, names = _lists(qrels.query, run.query)
-    # IntArray follow the order of appearance, the judgments first, so judged queries come first.
+    # Codes follow the order of appearance, the judgments first, so judged queries come first.
     n_judged_queries = int(np.count_nonzero(judged.lengths))
     query_ids, unjudged = names[:n_judged_queries], names[n_judged_queries:]
     n_retrieved = retrieved.lengths[:n_judged_queries]
@@ -183,6 +189,7 @@ def join_rows(run: IdRows, qrels: IdRows, *, ties: Ties, relevance_level: float)
 
     run_ids, judged_ids = id_columns(run.doc, qrels.doc)
     pairs = pairs_of(retrieved, run_ids, judged, judged_ids)
+    # Only now are the rows to name looked for, because that makes a text of every id.
     if pairs.crowded.size:
         _refuse_twice(qrels)
         _refuse_twice(run)
@@ -197,6 +204,7 @@ def join_rows(run: IdRows, qrels: IdRows, *, ties: Ties, relevance_level: float)
             retrieved, run_ids, value, pairs.run[tied], pairs.query[tied], rank[tied],
             by_id=ties == "docid",
         )  # fmt: skip
+    # From here on only judged documents are needed; the millions of other rows are let go.
     hits = hit_table(
         query=pairs.query,
         rank=rank,
@@ -211,6 +219,7 @@ def join_rows(run: IdRows, qrels: IdRows, *, ties: Ties, relevance_level: float)
 
 def _lists(judged: Ids, retrieved: Ids) -> tuple[RowLists, RowLists, list[str]]:
     """The rows of each query, and the queries; only the first id of each block is read."""
+    # Rows of a query mostly stand together, so there are few blocks and few texts to hash.
     starts = block_starts(judged), block_starts(retrieved)
     codes, names = codes_of(judged[starts[0]], retrieved[starts[1]])
     n = len(starts[0])

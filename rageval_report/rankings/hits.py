@@ -114,6 +114,7 @@ class Hits:
         if k is not None:
             ahead = _starts(counts)
             first = np.searchsorted(query, query)
+            # The better grades fill the first k places; each grade gets what they leave.
             counts = np.clip(k - (ahead - ahead[first]), 0, counts)
         query = np.repeat(query, counts)
         return query, _places(query, self.n_queries), np.repeat(grade, counts)
@@ -135,6 +136,7 @@ class Hits:
         return np.flatnonzero(self.grade >= self.relevance_level)
 
     def _is_nonrelevant(self, grade: FloatArray) -> BoolArray:
+        # trec_eval counts -1 and -2 as unjudged, so bpref must not charge for them.
         return (grade >= 0) & (grade < self.relevance_level)
 
     def count(self, query: IntArray) -> IntArray:
@@ -143,6 +145,8 @@ class Hits:
 
     def add_up(self, query: IntArray, values: FloatArray) -> FloatArray:
         """The sum of the values of each query, added in order, as a loop over them would."""
+        # bincount adds in the order of the rows, like trec_eval's loop, so that sums are equal to
+        # the last bit; np.sum adds pairwise.
         sums = np.bincount(query, weights=values, minlength=self.n_queries)
         return np.asarray(sums, np.float64)
 
@@ -214,8 +218,10 @@ def concatenate_hits(parts: Sequence[Hits]) -> Hits:
 
 def order_by_slot(slot: IntArray, n_slots: int) -> IntArray:
     """The order of distinct integers: each is put in its place, which is faster than sorting."""
+    # Runs that are written in the order of their ranks need no reordering.
     if (slot[1:] > slot[:-1]).all():
         return np.arange(len(slot))
+    # 32 bits halve the memory of the one array that is as long as the run.
     row: NDArray[np.signedinteger] = np.full(
         n_slots, -1, np.int32 if len(slot) < 1 << 31 else np.int64
     )
@@ -228,6 +234,7 @@ def _by_grade(query: IntArray, grade: FloatArray) -> tuple[IntArray, FloatArray,
     if grade.size == 0:
         return query, grade, query
     codes, grades = _grade_codes(grade)
+    # Subtracted, so that ascending keys give the best grade of each query first.
     keys = (query + 1) * len(grades) - 1 - codes
     cells, counts = _count_keys(keys)
     cell_query, code = np.divmod(cells, len(grades))
@@ -246,6 +253,7 @@ def _count_keys(keys: IntArray) -> tuple[IntArray, IntArray]:
 
 def _grade_codes(grade: FloatArray) -> tuple[IntArray, FloatArray]:
     """Grades as codes that ascend with them, and the grade of each code."""
+    # One judgment of 200 000 000 hangs trec_eval and pytrec_eval; here such grades are numbered.
     low, top = min(0.0, np.floor(grade.min())), grade.max()
     if top - low < _MOST_GRADES:
         whole = grade.astype(np.int64)

@@ -84,6 +84,7 @@ class ByteIds:
     def are_equal(self, rows: IntArray, other: ByteIds, other_rows: IntArray) -> BoolArray:
         """Whether ids are those of the other column, pair by pair."""
         lengths = self.lengths[rows]
+        # The eights of a shorter id end in zeros; without the lengths it could equal a longer id.
         equal: BoolArray = lengths == other.lengths[other_rows]
         places = np.flatnonzero(equal)
         mine = self._eights(self.starts[rows[places]], lengths[places])
@@ -101,13 +102,17 @@ class ByteIds:
 
     def _eights(self, starts: IntArray, lengths: IntArray) -> Iterator[Hashes]:
         """Ids, eight bytes at a time, the first byte lowest; a shorter id ends in zeros."""
+        # A view at every byte: ids start anywhere, and a copy to aligned places would double the
+        # memory.
         every_eight = np.ndarray(len(self.data) - _WORD + 1, "<u8", self.data, strides=(1,))
         shortest, longest = int(lengths.min(initial=0)), int(lengths.max(initial=0))
         for done in range(0, longest, _WORD):
+            # While all ids are long enough, nothing has to be masked away.
             if shortest >= done + _WORD:
                 yield every_eight[starts + done]
                 continue
             rest = np.clip(lengths - done, 0, _WORD)
+            # The minimum keeps the read within an id's own end plus the padding.
             yield every_eight[starts + np.minimum(lengths, done)] & _KEPT[rest]
 
 
@@ -123,6 +128,8 @@ def hash_eights(eights: Iterable[Hashes], lengths: NDArray[np.integer]) -> Hashe
         more = (mixed ^ eight) * _MIX
         more ^= more >> _SHIFT
         done = n_done * _WORD
+        # An id that has ended must not be mixed on: its hash would depend on the lengths of the ids
+        # beside it, and a judged document would not be found.
         mixed = more if done < max(shortest, 1) else np.where(lengths > done, more, mixed)
     return mixed
 
@@ -159,6 +166,7 @@ class ObjectIds:
 def id_columns(first: Ids, second: Ids) -> tuple[ByteIds, ByteIds] | tuple[ObjectIds, ObjectIds]:
     """Two columns of ids in one form: as bytes if both are stored so."""
     columns = _as_bytes(first), _as_bytes(second)
+    # Hashes are comparable only if both columns are hashed in the same way.
     if columns[0] is not None and columns[1] is not None:
         return columns[0], columns[1]
     return ObjectIds(_array_of(texts(first))), ObjectIds(_array_of(texts(second)))
@@ -185,7 +193,7 @@ def block_starts(ids: Ids) -> IntArray:
 
 
 def codes_of(first: Ids, second: Ids) -> tuple[IntArray, list[str]]:
-    """IntArray for two columns of ids, in order of appearance, and the id of each code."""
+    """Codes for two columns of ids, in order of appearance, and the id of each code."""
     columns = [
         pd.Series(texts(ids) if is_bytes(ids) else ids, dtype="str") for ids in (first, second)
     ]
@@ -201,9 +209,11 @@ def _as_bytes(ids: Ids) -> ByteIds | None:
     """The column in its own bytes; None if it is not stored in bytes."""
     if is_bytes(ids):
         width = ids.dtype.itemsize
+        # Padded by a word, so that eight bytes can be read at the start of the last id too.
         data = np.frombuffer(ids.tobytes() + bytes(_WORD), np.uint8)
         lengths = np.char.str_len(ids).astype(np.int64, copy=False)
         return ByteIds(data, np.arange(len(ids)) * width, lengths)
+    # pandas stores texts as Python objects where pyarrow is not installed.
     if getattr(ids.dtype, "storage", None) != "pyarrow":
         return None
     column = ids.__arrow_array__()
@@ -217,7 +227,9 @@ def _from_arrow(chunks: list[Any]) -> ByteIds:
     for chunk in chunks:
         _, offset_bytes, data = chunk.buffers()
         offsets = np.frombuffer(offset_bytes, _OFFSETS[str(chunk.type)])
+        # A slice of an Arrow column keeps the whole buffer and only moves its offset.
         ends = offsets[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.int64)
+        # Arrow lets a producer leave out a buffer of length 0.
         parts.append(np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]])
         starts.append(ends[:-1] + (n_before - ends[0]))
         lengths.append(np.diff(ends))

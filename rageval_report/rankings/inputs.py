@@ -31,6 +31,7 @@ DUPLICATE_DOCS: tuple[DuplicateDocs, ...] = ("error", "best")
 
 _RUN, _QRELS = "the run", "qrels"
 _LISTED = (dict, list, tuple)
+# Frames are recognised by the protocols they offer, so that neither polars nor pyarrow is imported.
 _FRAMES = ("__arrow_c_stream__", "__dataframe__", "__narwhals_dataframe__")
 
 
@@ -107,6 +108,8 @@ def join_inputs(run: object, qrels: object, rules: JoinRules) -> JoinedInputs:
             joined = join_rows(rows, _rows_of_qrels(qrels), ties=ties, relevance_level=level)
         return JoinedInputs(joined, n_self, n_repeats)
     if _is_path(run) and _is_path(qrels) and rules.keep_all:
+        # Two files are read in parts, without ever holding all rows; dropping documents needs whole
+        # columns.
         return JoinedInputs(join_files(run, qrels, ties=ties, relevance_level=level))
     rows, n_self, n_repeats = _filter_rows(run, rules)
     joined = join_rows(rows, _rows_of_qrels(qrels), ties=ties, relevance_level=level)
@@ -123,6 +126,7 @@ def _is_path(source: object) -> TypeGuard[str | Path]:
 
 def score_of_place(place: int) -> float:
     """The score of a document of a list without scores, from its position (from 0)."""
+    # Negated, so that the first of the list has the highest score.
     return -float(place)
 
 
@@ -132,6 +136,7 @@ def grade_of_listed(_: int) -> float:
 
 
 def _table_of_run(run: Mapping[Any, Any]) -> NumberTable:
+    # The order of a set changes with each process, so its ranks would be random.
     if not {set, frozenset}.isdisjoint(map(type, run.values())):
         unordered = [query for query, docs in run.items() if isinstance(docs, set | frozenset)]
         raise DataError(
@@ -160,6 +165,7 @@ def _number_table(
 
 def _refuse_missing_ids(table: Mapping[Any, Any], what: str) -> None:
     listed = table
+    # Only the common containers are searched: `in` on an array would compare its elements.
     if not set(map(type, table.values())) <= set(_LISTED):
         listed = {query: docs for query, docs in table.items() if isinstance(docs, _LISTED)}
     if any(map(contains, listed.values(), repeat(None))):
@@ -194,6 +200,7 @@ def _to_pandas(table: object, what: str) -> object:
 def _filter_table(run: Mapping[Any, Any], rules: JoinRules) -> tuple[NumberTable, int, int]:
     """The run, and how many documents with their query's id and how many repeats were left out."""
     n_self = n_repeats = 0
+    # Repeats go first: a document with the id of its query is then counted once.
     if rules.duplicates == "best":
         run, n_repeats = _lists_without_repeats(run)
     table = _table_of_run(run)
@@ -215,6 +222,8 @@ def _filter_rows(run: object, rules: JoinRules) -> tuple[IdRows, int, int]:
 
 def _table_without_self(run: NumberTable) -> tuple[NumberTable, int]:
     queries = [query for query, docs in run.items() if query in docs]
+    # A new dict, because the caller's must not change; BEIR's own evaluation deletes from its
+    # input.
     others = dict(run)
     for query in queries:
         others[query] = {doc: score for doc, score in run[query].items() if doc != query}
@@ -240,6 +249,7 @@ def _is_sequence(docs: object) -> bool:
 
 def _is_repeat(run: IdRows) -> BoolArray:
     """Which rows have a document that another row of the same query ranks higher."""
+    # Stable: of repeats with equal scores the first row stays, as with a list of ids.
     best_first = np.argsort(-run.value, kind="stable")
     ids = pd.DataFrame({"query": run.query[best_first], "doc": run.doc[best_first]})
     repeats: BoolArray = np.zeros(len(run.value), dtype=bool)

@@ -12,6 +12,7 @@ from rageval_report.types import IntArray
 Ties = Literal["docid", "input", "error"]
 TIES: tuple[Ties, ...] = ("docid", "input", "error")
 
+# Three ids of each side are enough to see how two ways of writing ids differ.
 _MOST_NAMED = 3
 
 
@@ -44,6 +45,8 @@ def refuse_strangers(judged: list[str], missing: list[str], unjudged: list[str])
     """Raise an error if there are no judgments, or no query is in both run and judgments."""
     if not judged:
         raise DataError("qrels must have at least one judged query; got none")
+    # All zeros would look like a bad pipeline, while the cause is almost always ids that are
+    # written differently.
     if len(missing) == len(judged):
         raise AlignmentError(
             "the run and the judgments have no query in common; "

@@ -40,7 +40,9 @@ def spread(starts: IntArray, lengths: IntArray) -> IntArray:
 
 def from_the_best(scores: FloatArray, lengths: IntArray) -> FloatArray:
     """The negated scores of each query, ascending; the rows of a query stand together."""
+    # Negated, so that an ascending sort puts the best first and NaN, the padding, behind all.
     negated = -scores
+    # Run files are mostly written best first, and a check is much cheaper than a sort.
     if _ascends(negated, lengths):
         return negated
     for _, rows, inside, square in _squares(negated, lengths):
@@ -78,6 +80,7 @@ def _squares(
 
 def groups_of_similar_length(lengths: IntArray) -> Iterator[IntArray]:
     """Queries with a similar number of rows (within a factor of 2), as many as fit the cache."""
+    # The binary exponent: at most half of each row is then padding.
     scale = np.frexp(lengths)[1]
     for size in np.unique(scale[lengths > 0]).tolist():
         queries = np.flatnonzero(scale == size)
@@ -89,6 +92,7 @@ def groups_of_similar_length(lengths: IntArray) -> Iterator[IntArray]:
 def rows_of(queries: IntArray, starts: IntArray, lengths: IntArray) -> IntArray | slice:
     """The rows of some queries, whose codes ascend."""
     first, last = int(queries[0]), int(queries[-1])
+    # Neighbouring queries are one slice, which needs no index array and no copy.
     if last - first + 1 == len(queries):
         return slice(int(starts[first]), int(starts[last] + lengths[last]))
     return spread(starts[queries], lengths[queries])
@@ -105,6 +109,7 @@ def _ascends(values: FloatArray, lengths: IntArray) -> bool:
     if not falls.any():
         return True
     inner = starts_of(lengths)[1:]
+    # From one query to the next the values may fall; empty lists at the ends have no such step.
     falls[inner[(inner > 0) & (inner < len(values))] - 1] = False
     return not falls.any()
 
@@ -137,6 +142,7 @@ def n_better(
     slot = _n_below(ordered, lengths, query, -scores, np.less)
     after = np.minimum(slot + 1, len(ordered) - 1)
     tied = ordered[after] == ordered[slot]
+    # The next row may be the first of the next query, whose score says nothing.
     tied &= slot + 1 < np.cumsum(lengths)[query]
     return slot - starts_of(lengths)[query], tied
 
@@ -182,6 +188,7 @@ def _bisect(
     for _ in range((int(length.max()) - 1).bit_length()):
         half = length >> 1
         length = length - half
+        # A multiplication instead of a branch: the step is 0 or half, for all rows at once.
         half *= below(ordered[low + half - 1], values)
         low += half
     low += below(ordered[low], values)
@@ -242,10 +249,12 @@ def n_equal_ahead(
     DataError
         If an id is not a text.
     """
+    # If ids decide among equals, their order in the run is irrelevant and the faster sort will do.
     order = _rows_from_the_best(scores, lengths, "quicksort" if by_id else "stable")
     ordered = -scores[order]
     low = starts_of(lengths)[query] + rank
     high = _n_below(ordered, lengths, query, ordered[low], np.less_equal)
+    # Only the ids of tied documents become Python objects, which are slow.
     in_groups = _is_covered(low, high, len(order))
     first, size = (np.cumsum(in_groups) - 1)[low], high - low
     try:
@@ -263,6 +272,7 @@ def distinct_queries(query: IntArray, n_queries: int) -> tuple[IntArray, IntArra
 
 def _is_covered(low: IntArray, high: IntArray, n: int) -> BoolArray:
     """Which of `n` places lie in one of the ranges, which are equal or disjoint."""
+    # Ranges are equal or disjoint, so the running sum is 0 or 1 and eight bits hold it.
     step = np.zeros(n + 1, np.int8)
     step[high] = -1
     step[low] += 1  # a range may begin where another ends
@@ -290,6 +300,7 @@ def _n_ahead_of_few(
     """Compare each document with all of its group."""
     other = spread(first, size)
     repeated = chain.from_iterable(map(repeat, doc.tolist(), size.tolist()))
+    # Later ids go first, as in trec_eval, so each greater id is ahead.
     pairs = map(gt if by_id else eq, ids[other].tolist(), repeated)
     holds = np.fromiter(pairs, dtype=bool, count=len(other))
     if by_id:
@@ -308,6 +319,7 @@ def _n_ahead_of_many(
     for start, length, id_ in zip(first.tolist(), size.tolist(), doc.tolist(), strict=True):
         if start not in groups:
             group: Sequence[Any] = ids[start : start + length].tolist()
+            # Descending by code point, as strcmp of trec_eval orders the bytes of UTF-8.
             group = sorted(group, reverse=True) if by_id else group
             groups[start] = {member: place for place, member in enumerate(group)}
         ahead.append(groups[start][id_])

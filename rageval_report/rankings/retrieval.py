@@ -141,6 +141,7 @@ def single_hit(hits: Hits, k: int | None = None) -> FloatArray:
     >>> single_hit(hits_of([["a", "b"], ["x", "b"]], [["a"], ["b"]]))
     array([1., 0.])
     """
+    # Any cutoff beyond the first place would make it another metric; the check still refuses 0.
     return hit(hits, 1 if k is None else min(_cutoff(k), 1))
 
 
@@ -209,6 +210,7 @@ def reachable_recall(hits: Hits, k: int | None = None) -> FloatArray:
     >>> reachable_recall(hits_of([["a", "b"]], [["a", "b", "c"]]), 2)
     array([1.])
     """
+    # The divisor of BEIR's capped recall, which divides by zero if nothing is relevant.
     most = hits.n_relevant if k is None else np.minimum(hits.n_relevant, _cutoff(k))
     return _ratio(n_relevant_retrieved(hits, k), most)
 
@@ -245,6 +247,7 @@ def average_precision(hits: Hits, k: int | None = None) -> FloatArray:
     """
     inside = _within(hits.relevant_rank, k)
     precisions = hits.ordinal[inside] / (hits.relevant_rank[inside] + 1)
+    # Dividing by those found within k, as torchmetrics does, would reward short lists.
     return _ratio(hits.add_up(hits.relevant_query[inside], precisions), hits.n_relevant)
 
 
@@ -282,6 +285,7 @@ def bpref(hits: Hits, k: int | None = None) -> FloatArray:
     inside = _within(hits.relevant_rank, k)
     query, above = hits.relevant_query[inside], hits.nonrelevant_above[inside]
     relevant = hits.n_relevant[query]
+    # trec_eval's divisor; ranx gives NaN if no document was judged non-relevant.
     worst = np.minimum(hits.n_nonrelevant[query], relevant)
     preferred = 1.0 - _ratio(np.minimum(above, relevant), worst)
     return _ratio(hits.add_up(query, preferred), hits.n_relevant)
@@ -303,6 +307,8 @@ def ndcg(hits: Hits, k: int | None = None) -> FloatArray:
     >>> ndcg(hits_of([["a", "b"]], [{"a": 1, "b": 1, "c": 0}]), 1)
     array([1.])
     """
+    # The linear gain of trec_eval; the exponential one has another name so that the two are never
+    # mixed up.
     return _ndcg(hits, k, lambda _, grade: grade)
 
 
@@ -330,11 +336,14 @@ def ndcg_exp(hits: Hits, k: int | None = None) -> FloatArray:
 def _ndcg(
     hits: Hits, k: int | None, gain: Callable[[IntArray, FloatArray], FloatArray]
 ) -> FloatArray:
+    # The relevance level is ignored, as in trec_eval: a grade below it is still a gain.
     has_gain = np.flatnonzero(hits.grade > 0)
     if k is not None:
         has_gain = has_gain[hits.rank[has_gain] < _cutoff(k)]
     query, rank, grade = hits.query[has_gain], hits.rank[has_gain], hits.grade[has_gain]
     actual = _dcg(hits, query, rank, gain(query, grade))
+    # The ideal is built from all judged documents. Several tools build it from the retrieved ones,
+    # so that a run that misses everything better scores 1.
     query, rank, grade = hits.ideal if k is None else hits.ideal_first(k)
     return _ratio(actual, _dcg(hits, query, rank, gain(query, grade)))
 

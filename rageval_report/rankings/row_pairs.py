@@ -87,6 +87,7 @@ def lists_of(block_code: IntArray, block_starts: IntArray, n_rows: int, n_querie
     block_lengths = np.diff(block_starts, append=n_rows)
     lengths = np.zeros(n_queries, np.int64)
     np.add.at(lengths, block_code, block_lengths)
+    # Files and frames are mostly grouped by query; then the rows stay where they are.
     if (block_code[1:] >= block_code[:-1]).all():
         return RowLists(slice(None), lengths)
     by_code = np.argsort(block_code, kind="stable")
@@ -111,9 +112,12 @@ def pairs_of(run: RowLists, run_ids: Column, judged: RowLists, judged_ids: Colum
     likely = _neighbours(
         run_ids.hashes()[run.order], run.lengths, judged_ids.hashes()[judged.order], judged.lengths
     )
+    # Equal hashes only suggest equal ids; without this check one collision in 64 bits would give a
+    # wrong score.
     equal = run_ids.are_equal(run.rows(likely.run), judged_ids, judged.rows(likely.judged))
     if equal.all() and not likely.crowded.size:
         return likely
+    # A collision hides real pairs of its query too, so the whole query is matched again.
     doubtful = np.union1d(likely.crowded, likely.query[~equal])
     sure = ~np.isin(likely.query, doubtful)
     more = _pairs_by_codes(doubtful, run, run_ids, judged, judged_ids)
@@ -167,6 +171,8 @@ def _pairs_among(
     """
     first, more = (int(lengths[queries].max()) for _, _, lengths in (run, judged))
     width = first + more
+    # The code is shifted to make room for its place, so that one sort of plain numbers moves both;
+    # the high bits that this loses are made up for by `are_equal`.
     place_bits, above = np.uint64(width.bit_length()), np.uint64(1 << width.bit_length())
     square = np.full((len(queries), width), _FULL)
     for part, (codes, starts, lengths) in ((square[:, :first], run), (square[:, first:], judged)):
@@ -181,6 +187,7 @@ def _pairs_among(
         (side[line, place] & (above - np.uint64(1))).astype(np.int64) for side in (left, right)
     )
     across = (mine < first) & (theirs >= first)
+    # Neighbours from one side: a repeated document, or two codes that agree in the bits left.
     crowded = np.unique(query[~across])
     query, mine, theirs = query[across], mine[across], theirs[across] - first
     return query, run[1][query] + mine, judged[1][query] + theirs, crowded

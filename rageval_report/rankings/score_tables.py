@@ -128,6 +128,7 @@ def score_table_of_rankings(
     check_choice("ties", ties, TIES)
     check_choice("no_relevant", no_relevant, _NO_RELEVANT)
     check_choice("duplicates", duplicates, DUPLICATE_DOCS)
+    # Names are resolved before any file is read, so that a misspelt one fails at once.
     computed = {name: metric_of(name) for name in _names(metrics)}
     rules = JoinRules(ties, _check_level(relevance_level), drop_self, duplicates)
     inputs = join_inputs(run, qrels, rules)
@@ -190,6 +191,7 @@ def hits_of(
         dict(zip(names, relevant, strict=True)), grade_of_listed, "the relevant documents"
     )
     level = _check_level(relevance_level)
+    # The lists are in their order already.
     return join_dicts(run, qrels, ties="input", relevance_level=level).hits
 
 
@@ -214,6 +216,7 @@ def metric_of(name: str) -> tuple[MetricFunction, int | None]:
     if metric is None or function is None:
         known = [name for name, metric in METRICS.loaded().items() if metric.needs == _VIEW]
         raise UnknownNameError("metric of rankings", name, known)
+    # A cutoff in a name is always used: pytrec_eval accepts recip_rank.1 and ignores the 1.
     cutoff = metric.known_as.partition("@")[2]
     return function, check_cutoff(int(cutoff), least=1) if cutoff else None
 
@@ -240,6 +243,7 @@ def _without_empty(scores: FloatArray, hits: Hits) -> FloatArray:
 
 def _details(joined: Joined, cutoffs: Iterable[int | None]) -> dict[str, Any]:
     hits = joined.hits
+    # Avoids 0/0 for a query that retrieved nothing; its number of ties is 0 anyway.
     retrieved = np.maximum(hits.n_retrieved, 1)
     judged = partial(n_judged_retrieved, hits)
     return {
@@ -271,6 +275,8 @@ def _notes(joined: Joined, ties: Ties, no_relevant: NoRelevant) -> Iterable[str]
         what = "query of the run is not judged and is" if len(joined.unjudged) == 1 else (
             "queries of the run are not judged and are")  # fmt: skip
         yield f"{len(joined.unjudged)} {what} ignored: {named(joined.unjudged)}"
+    # Ties are reported because tools order them differently: on a real TREC run (rutcor03100) MAP
+    # is 0.074 by trec_eval and 0.059 by ranx.
     n_tied = int((joined.n_tied > 0).sum())
     if n_tied:
         rule = "by document id, descending" if ties == "docid" else "as in the run"

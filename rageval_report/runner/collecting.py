@@ -147,6 +147,8 @@ def collect_answers(
     config = config or RunConfig()
     kind = table_kind(config.table)
     source = queries_of(queries)
+    # The sample is drawn before anything is written and again when resuming: same seed, same
+    # queries.
     started = _StartedRun(source, sample_mask(len(source), config.samples, config.seed), config)
     target = target if isinstance(target, Target) else FunctionTarget.of(target)
     with started.open_journal(target, Path(folder), resume or retry_failed) as journal:
@@ -196,6 +198,8 @@ class _StartedRun:
                 f"{folder} already contains a run: continue it with resume=True, or choose another "
                 "folder"
             )
+        # What must be equal when a run is resumed. Speed and retries are left out, because they do
+        # not change an answer.
         settings = {
             "the pipeline": target.identity(),
             "the queries": {"n": len(self.queries), "hash": self.queries.fingerprint},
@@ -217,11 +221,15 @@ class _StartedRun:
         pool = WorkerPool(target, self.config, sleep)
         try:
             target.prepare(self.config.concurrency)
+            # Before the warm-up, so that a server that is down is reported as one error, not as
+            # failures of queries.
             target.check()
             snapshot = target.snapshot()
             pool.warm_up(islice(self._selected(self.chosen), self.config.warm_up))
             pool.ask_all(self._selected(rows), journal, int(rows.sum()))
+        # BaseException, because Ctrl-C before the first answer leaves an empty journal as well.
         except BaseException:
+            # A run that could not begin must not occupy its folder.
             journal.delete_if_empty()
             raise
         return snapshot
@@ -248,6 +256,7 @@ class _StartedRun:
             journal.header.get("created_at"),
         )
         document = self._document(finished, journal)
+        # Written last, so that it never counts records that are not there yet.
         text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
         write_atomically(folder / RUN, text + "\n")
         return finished

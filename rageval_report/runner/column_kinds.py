@@ -60,9 +60,11 @@ def kinds_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 def _kind(value: object) -> str | None:
     if value is None:
         return None
+    # Before int, because True is an int in Python.
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
+        # Parquet's largest integer has 64 bits; a longer one is kept as a text.
         return "int" if abs(value) < _INT64_LIMIT else _MIXED
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return _TEXTS
@@ -86,5 +88,6 @@ def cell_of(value: object, kind: str) -> object:
     if value is None:
         return None
     if kind == _MIXED and not isinstance(value, str):
+        # Parquet gives a column one type, so mixed values are kept as JSON.
         return json.dumps(value, ensure_ascii=False, default=str)
     return float(value) if kind == "float" else value  # type: ignore[arg-type]

@@ -30,9 +30,12 @@ class LineByLine(Source):
     def lines(self) -> Iterator[str]:
         """The lines, each ending in a line feed."""
         path = self.plain_path
+        # A gzipped file or another encoding has to be read whole; only plain UTF-8 can be read by
+        # the line.
         if path is None or not self._is_plain_utf8:
             yield from super().lines()
             return
+        # utf-8-sig drops the byte-order mark that Windows programs write.
         with path.open(encoding="utf-8-sig", newline=None) as file:
             for line in file:
                 yield replace_lone_surrogates(line)[0]
@@ -50,4 +53,6 @@ def version_of(path: Path) -> Version:
         status = path.stat()
     except OSError as exc:
         raise ReaderError(f"the file cannot be read: {exc.strerror or exc}", path) from exc
+    # The inode notices a file that was replaced by one of the same size within the clock's
+    # resolution.
     return status.st_ino, status.st_size, status.st_mtime_ns

@@ -46,8 +46,10 @@ class Turns:
             return 0.0
         with self._lock:
             now = self._clock()
+            # Turns that nobody took are not saved up: a burst after a pause would exceed the rate.
             turn = max(now, self._next)
             self._next = turn + self._step
+        # The wait itself is outside the lock, or threads would wait for each other's sleep.
         return turn - now
 
 
@@ -83,6 +85,7 @@ class Tries:
         """Note a failure, and return the seconds before the next attempt; None if there is none."""
         self._failures[failure.kind] += 1
         longest = self._retries.max_wait
+        # Each kind counts for itself: five 429s must not use up the retries of a broken connection.
         is_last = self._failures[failure.kind] > self._retries.after(failure.kind)
         if is_last or (failure.retry_after or 0.0) > longest:
             return None

@@ -31,6 +31,7 @@ def value_at(document: Any, path: str) -> Any:
 
 def _within(value: Any, steps: list[str]) -> Any:
     for place, step in enumerate(steps):
+        # On an object "*" stays an ordinary key.
         if step == _EACH and isinstance(value, list):
             rest = steps[place + 1 :]
             return [_within(item, rest) for item in value]

@@ -200,9 +200,11 @@ class _RepeatableQueries(ABC):
     """Queries whose ids are checked, and whose fingerprint is known, after a first pass."""
 
     def __init__(self) -> None:
+        # Eight bytes per query: a set of the ids themselves would take over ten times as much.
         ids = array("Q")
         digest = blake2b(digest_size=16)
         for query in self:
+            # With the length of the id, so that "a b" + "c" and "a" + "b c" differ.
             line = f"{len(query.query_id)} {query.query_id} {query.question}\n"
             digest.update(line.encode("utf-8", "surrogatepass"))
             ids.append(_number_of(query.query_id))
@@ -327,11 +329,14 @@ def queries_of(source: object) -> Queries:
     """
     if not isinstance(source, str | Path):
         return TableQueries(source)
+    # Standard input can be read only once, but a run iterates its queries several times.
     if str(source) == STANDARD_INPUT:
         return TableQueries([fields for _, fields in json_objects(Source(source))])
     first = next(json_objects(LineByLine(source)), None)
     if first is None:
         raise ReaderError("expected one query per line; there is none", source)
+    # Without ids they are derived from all questions together, for which the table must be in
+    # memory.
     if id_column_of(first[1]) is not None:
         return FileQueries(source)
     return TableQueries([fields for _, fields in json_objects(Source(source))])
@@ -357,6 +362,7 @@ def sample_mask(n: int, samples: int | None, seed: int) -> np.ndarray:
     if samples is None or samples >= n:
         return np.ones(n, dtype=bool)
     mask = np.zeros(n, dtype=bool)
+    # A mask, so that the sample is asked in the order of the file.
     mask[np.random.default_rng(seed).choice(n, samples, replace=False)] = True
     return mask
 
@@ -384,6 +390,7 @@ def _to_json_value(value: Any) -> Any:
     """A cell as a JSON value: lists for arrays, Python's numbers for NumPy's, None if missing."""
     if isinstance(value, np.ndarray):
         return [_to_json_value(item) for item in value.tolist()]
+    # json cannot write NumPy's numbers.
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, date):

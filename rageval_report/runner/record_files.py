@@ -97,6 +97,7 @@ def _write_lines(path: str, records: _RecordRows) -> None:
 
 def _write_parquet(path: str, records: _RecordRows) -> None:
     arrow, parquet = load("pyarrow"), load("pyarrow.parquet")
+    # A first pass over the queries, because Parquet needs its schema before the first batch.
     kinds = {**kinds_of(query.kept_fields() for query in records), **records.answer_columns}
     types = _arrow_types(arrow)
     schema = arrow.schema([(name, types[kind]) for name, kind in kinds.items()])

@@ -100,6 +100,7 @@ def record_fields(document: object, paths: ResponsePaths) -> dict[str, Any]:
     """
     if isinstance(document, str):
         return {"answer": document}
+    # A path of one's own may lead into a list; only the default ones need an object.
     if not isinstance(document, Mapping) and paths.answer in ResponsePaths().answer:
         raise TargetError(
             f"expected a text or an object; got {cells.short_repr(document)}", "content"
@@ -114,7 +115,9 @@ def record_fields(document: object, paths: ResponsePaths) -> dict[str, Any]:
     try:
         fields.put(name, cells.text(at[name]))
         name = "retrieved"
+        # Before the citations, which may be positions in the retrieved list.
         ranking = _put_retrieved(fields, at[name])
+        # Contexts that the server states replace the texts that came with its retrieved documents.
         for name in ("contexts", "model", *_AMOUNTS):
             fields.put(name, _CONVERTERS[name](at[name]))
         name = "citations"

@@ -77,6 +77,8 @@ def _json_lines_blocks(path: Path, most_rows: int) -> Iterator[pd.DataFrame]:
 def _parquet_blocks(path: Path, most_rows: int) -> Iterator[pd.DataFrame]:
     source, arrow = LineByLine(path), load("pyarrow")
     try:
+        # pre_buffer would read whole row groups ahead into memory, which the blocks are there to
+        # avoid.
         file = load("pyarrow.parquet").ParquetFile(path, pre_buffer=False)
         for batch in file.iter_batches(most_rows):
             columns = batch.to_pydict()
@@ -87,6 +89,7 @@ def _parquet_blocks(path: Path, most_rows: int) -> Iterator[pd.DataFrame]:
 
 
 def _column(cells: list[Any]) -> pd.Series:
+    # By way of objects: pd.Series alone would make floats of integers beside None.
     return pd.Series(cells, dtype=object).infer_objects()
 
 

@@ -73,6 +73,8 @@ class RunJournal:
         self.path = Path(path)
         self.is_cut = False
         self.names: set[str] = set()
+        # Offsets instead of answers: eight bytes per query stay in memory, however long the answers
+        # are.
         self._places = array("q", [_MISSING]) * n
         self._failed = bytearray(n)
         self._lock = threading.Lock()
@@ -130,6 +132,7 @@ class RunJournal:
             try:
                 _write_whole(self._file, line)
             except OSError as exc:
+                # Half a line would join the next one and spoil both.
                 self._file.truncate(place)
                 reason = exc.strerror or str(exc)
                 raise DataError(
@@ -151,6 +154,7 @@ class RunJournal:
             self._file.seek(self._places[row])
             line = _read_line(self._file)
         entry = self._parse_line(line)
+        # The lock is advisory: another program can still write to the file.
         if entry.get("row") != row:
             raise ReaderError("another program changed the journal during the run", self.path)
         return entry, len(line)
@@ -172,6 +176,8 @@ class RunJournal:
         if fcntl is None:
             return
         try:
+            # Two runs in one folder would ask every query twice and mix their answers. Not a lock
+            # file: the system frees this lock if the process is killed.
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as exc:
             raise DataError(
@@ -213,6 +219,7 @@ class RunJournal:
     def _check_header(self, old: dict[str, Any], new: Mapping[str, Any]) -> None:
         if old.get("format") != FORMAT or old.get("format_version") != FORMAT_VERSION:
             raise ReaderError(f"expected a journal of format {FORMAT_VERSION}", self.path, 1)
+        # By way of JSON, because tuples come back as lists and would never be equal.
         then, now = old.get("asked", {}), json.loads(_line(new.get("asked", {})))
         changed = sorted(key for key in then.keys() | now.keys() if then.get(key) != now.get(key))
         if changed:
@@ -231,12 +238,15 @@ class RunJournal:
 def _open_for_append(path: Path) -> BinaryIO:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Unbuffered: an entry is with the system when append returns, so a killed process loses
+        # only what is in flight.
         return path.open("a+b", buffering=0)
     except OSError as exc:
         raise DataError(f"{path} cannot be written: {exc.strerror or exc}") from exc
 
 
 def _line(entry: Mapping[str, Any]) -> bytes:
+    # Half a character cannot be encoded when the records are written, hours later.
     text, _ = replace_lone_surrogates(json.dumps(entry, default=str))
     return text.encode("ascii") + b"\n"
 

@@ -61,6 +61,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     yaml = load("yaml")
     source = Source(path)
     try:
+        # yaml.load would run code that a tag names.
         document = yaml.safe_load(source.text)
     except (yaml.YAMLError, RecursionError) as exc:
         mark = getattr(exc, "problem_mark", None)
@@ -152,6 +153,7 @@ def _type_name(option: Any) -> str:
 
 def _fits(plain: Any, value: object) -> bool:
     if plain is float:
+        # YAML reads "yes" and "on" as true, which is 1 in Python; a typo would become a number.
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return is_number and math.isfinite(cast("float", value))
     if plain is int:

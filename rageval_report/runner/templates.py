@@ -41,6 +41,7 @@ def fill_template(template: Any, fields: Mapping[str, Any]) -> Any:
     if not isinstance(template, str):
         return template
     whole = _PLACEHOLDER.fullmatch(template)
+    # A placeholder alone keeps the type of its value, such as a number or a list.
     if whole:
         return field_of(whole[1], fields)
     return _PLACEHOLDER.sub(lambda match: str(field_of(match[1], fields)), template)
@@ -54,6 +55,7 @@ def fill_url(template: str, fields: Mapping[str, Any]) -> str:
     >>> fill_url("http://host/ask?q={question}", {"question": "Why & how?"})
     'http://host/ask?q=Why%20%26%20how%3F'
     """
+    # safe="": a slash in a question must not become part of the path.
     return _PLACEHOLDER.sub(lambda match: quote(str(field_of(match[1], fields)), safe=""), template)
 
 

@@ -67,6 +67,7 @@ class WorkerPool:
         KeyboardInterrupt
             After the answers in flight are recorded.
         """
+        # No bar for a run of two seconds, nor where standard error is not a terminal.
         with tqdm(total=n, desc="asking", leave=False, delay=2, disable=None) as bar:
             _ActiveRun(self, queries, journal, bar).ask_all()
 
@@ -89,6 +90,7 @@ class _ActiveRun:
         self._queries, self._journal, self._bar = queries, journal, bar
         self._turns = Turns(pool.config.rate)
         self._stop = threading.Event()
+        # An event's wait ends as soon as the run does; time.sleep would hold Ctrl-C up to a minute.
         self._sleep = pool.sleep or self._stop.wait
         self._lock = threading.Lock()
         self._failed_in_a_row = self._n_failed = 0
@@ -96,6 +98,8 @@ class _ActiveRun:
 
     def ask_all(self) -> None:
         threads = [
+            # Daemons, so that a second Ctrl-C can leave while a slow server is still being waited
+            # for.
             threading.Thread(target=self._work, name=f"asking {n}", daemon=True)
             for n in range(self._config.concurrency)
         ]
@@ -132,6 +136,7 @@ class _ActiveRun:
         tries = Tries(self._config.retries)
         head = {"row": query.row, "query_id": query.query_id}
         while True:
+            # Retries take a turn as well, because a rate limit counts them.
             self._wait(self._turns.wait_for_next())
             asked_at = datetime.now(UTC).isoformat(timespec="milliseconds")
             try:
@@ -159,6 +164,8 @@ class _ActiveRun:
             self._bar.update()
             if failed:
                 self._bar.set_postfix(failed=self._n_failed, refresh=False)
+            # Equality, not >=, so that one of several threads ends the run and the others' failures
+            # do not end it again.
             is_down = self._failed_in_a_row == self._config.stop_after
         if is_down:
             self._end(

@@ -27,6 +27,7 @@ _ENDINGS: dict[str, Ending] = {
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
 }
+# input_tokens leaves out what came from the prompt cache, which is paid for too.
 _INPUT_TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -79,6 +80,7 @@ class _AnthropicChat(HttpChat):
 
     @staticmethod
     def endpoint(base: str, model: str) -> str:  # noqa: ARG004
+        # Anthropic's own base URL ends before /v1, that of some proxies after it.
         return base.removesuffix("/v1") + "/v1/messages"
 
     def headers(self) -> Headers:
@@ -88,6 +90,7 @@ class _AnthropicChat(HttpChat):
     def write(self, message: Message) -> JsonBody:
         body: JsonBody = {
             "model": self.model,
+            # This protocol requires a limit.
             "max_tokens": self.options.max_tokens,
             "messages": [{"role": "user", "content": message.user}],
             "system": message.system or None,

@@ -64,6 +64,7 @@ class Reply:
 Ask = Callable[[Message], Reply]
 
 
+# So that `as_chat` accepts a chat from outside without a common base class.
 @runtime_checkable
 class Chat(Protocol):
     """A chat model: those of `CHATS`, or a callable wrapped by `as_chat`."""

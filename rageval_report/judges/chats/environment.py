@@ -46,6 +46,8 @@ def chat_from_environment(
     >>> chat_from_environment("openai", "qwen3", base_url="http://localhost:8000/v1").model
     'qwen3'
     """
+    # A server of one's own mostly speaks OpenAI's protocol; without any setting nothing leaves the
+    # machine.
     name = provider or os.environ.get(PROVIDER) or ("openai" if base_url else "ollama")
     make_chat = CHATS[name]
     variable = f"RAG_EVAL_{name.upper().replace('-', '_')}_MODEL"

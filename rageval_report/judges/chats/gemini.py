@@ -76,6 +76,7 @@ class _GeminiChat(HttpChat):
 
     @staticmethod
     def endpoint(base: str, model: str) -> str:
+        # Google's own lists name models with this prefix.
         name = quote(str(model).removeprefix("models/"), safe="")
         return f"{base}/models/{name}:generateContent"
 
@@ -96,6 +97,7 @@ class _GeminiChat(HttpChat):
     def read(self, answer: HttpResponse) -> Reply:
         document = answer.json()
         candidates = inner_objects(document, "candidates")
+        # A blocked prompt has no candidates at all: a refusal, not a broken answer.
         is_blocked = bool(inner_object(document, "promptFeedback").get("blockReason"))
         if not candidates and not is_blocked:
             raise answer.error('expected {"candidates": [{"content": {"parts": [{"text": ...}]}}]}')
@@ -105,6 +107,7 @@ class _GeminiChat(HttpChat):
         return Reply(
             "".join(str(part.get("text", "")) for part in parts if not part.get("thought")),
             sum_tokens(usage, "promptTokenCount"),
+            # Thoughts are billed as output, but counted apart.
             sum_tokens(usage, "candidatesTokenCount", "thoughtsTokenCount"),
             "refusal" if is_blocked else read_ending(first.get("finishReason"), _ENDINGS),
             str(document.get("modelVersion") or ""),

@@ -91,6 +91,7 @@ def ollama_chat(
     'http://gpu:11434/v1/chat/completions'
     """
     host = base_url or next(filter(None, map(os.environ.get, _OLLAMA_VARIABLES)), _OLLAMA)
+    # OLLAMA_HOST is mostly a bare host and port, as Ollama itself takes it.
     url = (host if "://" in host else f"http://{host}").rstrip("/")
     has_path = "/" in url.partition("://")[2]
     return openai_chat(
@@ -108,6 +109,7 @@ class _OpenAIChat(HttpChat):
 
     @staticmethod
     def endpoint(base: str, model: str) -> str:  # noqa: ARG004
+        # Some paste the full address of the endpoint, some its base.
         return base.removesuffix(_PATH) + _PATH
 
     def headers(self) -> Headers:
@@ -125,6 +127,7 @@ class _OpenAIChat(HttpChat):
         }
         schema = self.schema_of(message)
         if schema is not None:
+            # strict: without it the schema is only advice to the model.
             form = {"name": "verdict", "strict": True, "schema": dict(schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body
@@ -135,6 +138,7 @@ class _OpenAIChat(HttpChat):
         if not choices:
             raise answer.error('expected {"choices": [{"message": {"content": ...}}]}')
         message = inner_object(choices[0], "message")
+        # With a schema OpenAI's models refuse in this field and leave the content empty.
         refusal = message.get("refusal")
         usage = inner_object(document, "usage")
         return Reply(

@@ -71,6 +71,7 @@ class CheckedOptions:
             raise DataError(f"max_tokens must be an integer >= 1; got {self.max_tokens!r}")
         if self.temperature is not None and not 0.0 <= self.temperature <= 2.0:
             raise DataError(f"temperature must be from 0 to 2; got {self.temperature!r}")
+        # A copy: it is part of the cache's key, so it must not change afterwards.
         object.__setattr__(self, "extra_body", dict(self.extra_body or {}))
         self.new_client().close()  # checks the other limits now, not at the first call
 
@@ -113,9 +114,12 @@ class ProviderHome:
         address = check_address(base).rstrip("/")
         if api_key_env is not None:
             return address, check_key_variable(api_key_env)
+        # A key must not go to a server that was named in code unless it was named with it.
         if base_url is not None:
             return address, None
         key = _first_set(self.key_variables)
+        # An address from the environment may be a local server without a key; the provider itself
+        # always wants one, and the error names its variable.
         return address, key or (None if routed else self.key_variables[-1])
 
 
@@ -222,6 +226,7 @@ class HttpChat(ABC):
     def request_body(self, message: Message) -> JsonBody:
         """The body that is sent: the protocol's, with the user's additions and removals."""
         body = {**self.write(message), **(self.options.extra_body or {})}
+        # None removes a field: some servers refuse even a null temperature.
         return {name: value for name, value in body.items() if value is not None}
 
     def schema_of(self, message: Message) -> JsonSchema | None:
@@ -270,6 +275,7 @@ def inner_object(document: object, name: str) -> JsonBody:
 def sum_tokens(usage: JsonBody, *names: str) -> int | None:
     """The sum of several counts of tokens; None if the first of them is missing."""
     counts = [usage.get(name) for name in names]
+    # A wrong count would be a wrong cost; an unknown one is reported as unknown.
     valid = [n for n in counts if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
     return sum(valid) if valid and counts[0] is not None else None
 

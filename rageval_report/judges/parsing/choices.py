@@ -98,6 +98,7 @@ def parse_choice(value: object) -> Choice | None:
     """
     if isinstance(value, bool):
         return None
+    # "Answer 1" and "1" are the same choice.
     words = [word for word in _words_of(value) if word not in ("answer", "response")]
     first = words[0] if words else ""
     if first in TIE:
@@ -139,6 +140,7 @@ def _find_verdict(
 def _labelled_values(answer: str) -> Iterator[str]:
     """What follows the label of a verdict, line by line."""
     for line in answer.splitlines():
+        # The second is the full-width colon of Chinese and Japanese text.
         for colon in (":", "："):
             label, separator, value = line.partition(colon)
             if separator and set(_words_of(label)) & VERDICT:

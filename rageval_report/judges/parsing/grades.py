@@ -140,6 +140,7 @@ def _share_of_match(match: re.Match[str], scale: GradeScale) -> float:
     grade, full = _parse_number(match["grade"]), match["full"]
     if match["percent"]:
         full = "100"
+    # "4/5" on a scale from 1 to 5 is the grade 4, not the share 0.8.
     if full is None or _parse_number(full) == scale.high:
         return scale.share(grade)
     # A share such as 8/10 or 80% has a meaning only on a scale that starts at 0.
@@ -149,6 +150,7 @@ def _share_of_match(match: re.Match[str], scale: GradeScale) -> float:
 
 
 def _parse_number(text: str) -> float:
+    # A decimal comma, as judges write that answer in German or French.
     return float(text.replace(",", "."))
 
 
@@ -164,6 +166,8 @@ def _read_lines(answer: str, scale: GradeScale) -> tuple[float, str | None]:
             labelled.append(grade)
         else:
             unlabelled.append(grade)
+    # The last labelled line, because models correct themselves; lines without a label must all
+    # agree.
     shares = [_share_of_match(grade, scale) for grade in labelled[-1:] or unlabelled]
     if not shares:
         raise UnreadableError(

@@ -9,6 +9,7 @@ from typing import Any
 
 JsonDocument = dict[str, Any]
 
+# An unclosed tag reaches to the end: an answer that was cut within the thoughts has no verdict.
 _THOUGHTS = re.compile(r"<(think|thinking|thought)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 # Each brace that opens no object costs a try, and a text of braces alone has as many as characters.
 _MOST_TRIES = 1000
@@ -57,6 +58,7 @@ def _iterate_objects(text: str) -> Iterator[JsonDocument]:
             tries, end = tries + 1, start + 1
         else:
             yield document
+        # Behind the object that was read, so that objects inside it are not read again.
         start = text.find("{", end)
 
 

@@ -84,6 +84,8 @@ def read_verdicts(text: str, n: int) -> list[tuple[bool, str | None]]:
     by_number = {
         number: (verdict, reasons) for number, verdict, reasons in items if verdict is not None
     }
+    # A missing or doubled number may shift all others, so that no verdict of the list can be
+    # trusted.
     if len(items) != n or by_number.keys() != set(range(1, n + 1)):
         raise UnreadableError(
             f"expected a verdict for each of {n}; got verdicts for {sorted(by_number)}"

@@ -212,8 +212,10 @@ def _read_qrels(path: str | Path) -> TextRows:
     text = read_text(path)
     start, line = _first_line(text)
     words = line.rstrip(b"\r\n").split(b"\t")
+    # Three words at tabs are BEIR's form. A TREC file may use tabs too, but then has four.
     if len(words) != len(_BEIR.places):
         return TextRows(text, read_columns(text, 0, _QRELS))
+    # BEIR's own files have a header, others may not; its last word is never a number.
     has_header = number_or_none(words[-1]) is None
     start = start + len(line) if has_header else start
     return TextRows(text, read_columns(text, start, _BEIR))
@@ -246,6 +248,7 @@ def _fixed_width(text: Text, starts: Places, lengths: Places) -> NDArray[np.byte
     width = int(lengths.max(initial=1))
     padded = np.concatenate([text.data, np.zeros(width, np.uint8)])
     words: NDArray[Any] = sliding_window_view(padded, width)[starts]
+    # What follows a shorter word in the text must not become part of its id.
     words *= np.arange(width) < lengths[:, None]
     return words.view(f"S{width}").reshape(-1)
 

@@ -130,9 +130,12 @@ def collect_hits(
         seen.update(code)
         n_retrieved = np.diff(rows.columns.block, append=len(rows))
         part = _hits_of_part(rows, n_retrieved, np.array(code), judgments, find_pairs, by_id=by_id)
+        # A query that comes back after others would be ranked twice, each time with half of its
+        # list.
         if part is None or len(seen) < n_before + len(code):
             return None
         parts.append(part)
+    # An empty run is read as a whole, which raises the error with the name of the file.
     if not seen:
         return None
     missing = np.array(sorted(set(range(n_judged)) - seen), np.int64)
@@ -247,6 +250,7 @@ def _pairs_by_kernel(
     run: TextRows,
     n_retrieved: IntArray,
 ) -> tuple[IntArray, IntArray] | None:
+    # The kernel's table has a power of two of slots, at least twice the rows: less than four times.
     room = np.empty(4 * int((n_judged + n_retrieved).max(initial=0)) + 16, np.int64)
     rows = np.empty((2, min(len(judged), len(run))), np.int64)
     n_pairs = match(*_kernel_side(judged, n_judged), *_kernel_side(run, n_retrieved), room, *rows)
@@ -290,6 +294,7 @@ def _may_be_tied(value: FloatArray, query: NDArray[np.int32], is_wanted: BoolArr
     keys.sort()
     rows = (keys & low).astype(np.int64)
     starts = np.flatnonzero(np.concatenate([[True], (keys[1:] ^ keys[:-1]) > low]))
+    # Documents that tie with no judged one cannot move a judged rank, so their ids are never read.
     has_wanted = np.logical_or.reduceat(is_wanted[rows], starts)
     may_be_tied = np.zeros(len(keys), dtype=bool)
     may_be_tied[rows] = np.repeat(has_wanted, np.diff(starts, append=len(rows)))

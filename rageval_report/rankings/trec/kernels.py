@@ -56,6 +56,7 @@ def _compile(loop: Callable[..., Any]) -> Callable[..., Any] | None:
     except MissingDependencyError:
         return None
     try:
+        # Kept on disk: numba needs seconds to compile, and every command is a new process.
         compiled: Callable[..., Any] = njit(cache=True, nogil=True)(loop)
     except RuntimeError:  # no folder is writable, so nothing can be kept on disk
         compiled = njit(nogil=True)(loop)
@@ -288,6 +289,7 @@ def match(
             size *= 2
         for empty in range(size):
             table[empty] = 0
+        # Sizes are powers of two, so that the remainder is one bit operation.
         mask = size - 1
         for number in range(judged_end - first_judged + end - first):
             # 0 is an empty slot, a number above 0 a judged row, one below 0 a retrieved row

@@ -80,6 +80,8 @@ def _whole_numbers(
     if longest <= WORD:
         return number, n_decimals, doubt
     more = np.maximum(lengths - WORD, 0)
+    # Without a point within eight digits the number is long or odd, which is rare: `float` reads
+    # it.
     doubt |= (more > 0) & ~has_point
     n_decimals = n_decimals + more
     doubt |= n_decimals > _MOST_DECIMALS
@@ -142,6 +144,7 @@ def quotients(number: WordArray, n_decimals: IntArray) -> tuple[FloatArray, Bool
     ([7.25, 0.1], [False, False])
     """
     scale = _SCALES[n_decimals]
+    # Both are exact as floats up to 2**53, so the division rounds once, as `float` does.
     values = number.astype(np.float64) / scale
     unsure = np.zeros(len(values), dtype=bool)
     long = np.flatnonzero(number > _EXACT)

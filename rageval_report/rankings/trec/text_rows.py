@@ -170,6 +170,7 @@ def read_columns(text: Text, start: int, form: LineFormat) -> TextColumns:
         If there is no line, or one cannot be read.
     """
     scanner = scanner_for(text.end - start, form)
+    # 16 bits hold every length, because words over 4096 bytes are refused.
     kinds: tuple[type[Any], ...] = (text.kind_of_place, np.uint16, np.uint64, np.float64)
     room = [np.empty(text.n_lines(start), kind) for kind in kinds]
     blocks, n = [], 0
@@ -200,6 +201,7 @@ def hashes(text: Text, starts: Places, lengths: Places) -> WordArray:
 def number_or_none(word: bytes) -> float | None:
     """The number that a word spells, if any."""
     try:
+        # Python's float reads 1_000; C's strtod, which trec_eval uses, does not.
         return None if b"_" in word else float(word)
     except ValueError:
         return None
@@ -260,8 +262,11 @@ def _words(text: Text, start: int, end: int, form: LineFormat) -> list[tuple[Int
     blank[0] = True
     np.less_equal(chunk, _BLANK, out=blank[1:])
     if form.by_tabs:
+        # BEIR's ids may contain blanks, so only tabs separate them.
         blank[1:] &= chunk != _BLANK
     starts, ends = _runs(blank)
+    # Comments and blank lines are rare; the check of the whole chunk is cheaper than counting words
+    # line by line.
     if not _is_regular(chunk, starts, ends, form.n_columns):
         starts, ends = _without_comments(text, start, end, (starts, ends), form)
     columns = (slice(place, None, form.n_columns) for place in form.places)
@@ -349,6 +354,7 @@ def _parse_by_float(text: Text, starts: IntArray, ends: IntArray, form: LineForm
     places = list(zip((starts - base).tolist(), (ends - base).tolist(), strict=True))
     numbers = [number_or_none(chunk[first:last]) for first, last in places]
     values = np.array(numbers, np.float64)  # None is NaN
+    # An infinite score ranks; an infinite grade cannot be added up.
     bad = np.flatnonzero(np.isnan(values) if form.may_be_infinite else ~np.isfinite(values))
     if bad.size:
         first, last = places[bad[0]]

@@ -32,6 +32,7 @@ def digest_of(*settings: object) -> str:
     >>> digest_of({"k": 3}) == digest_of({"k": 3}), digest_of({"k": 3}) == digest_of({"k": 5})
     (True, False)
     """
+    # Sorted, so that the order of keys in a file does not make another run of it.
     text = json.dumps(settings, sort_keys=True, default=str)
     return blake2b(text.encode(), digest_size=8).hexdigest()
 

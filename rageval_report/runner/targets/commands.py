@@ -85,6 +85,7 @@ class CommandTarget(Target):
         if not self._words:
             raise DataError("line must be a command, e.g. 'python my_rag.py'; it is empty")
         self._settings = settings
+        # A process per thread: lines of several threads on one pipe would mix.
         self._local = threading.local()
         self._processes: list[_Process] = []
 
@@ -137,6 +138,7 @@ class _Process:
 
     def __init__(self, words: list[str], settings: CommandSettings):
         self._settings = settings
+        # A file, not a pipe: a pipe that nobody reads fills up after 64 KB and stops the command.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
         self.is_over = False
         try:
@@ -168,15 +170,18 @@ class _Process:
             if len(received) > self._settings.max_bytes:
                 limit = self._settings.max_bytes
                 raise TargetError(f"the answer is larger than max_bytes={limit:,} bytes", "size")
+        # A second line would be taken for the answer to the next question.
         if received.count(b"\n") > 1:
             raise TargetError("expected one line per question; got several", "content")
         return bytes(received), first or 0.0
 
     def _read_piece(self, stdout: IO[bytes], deadline: float) -> bytes:
+        # A read of a pipe has no time limit of its own.
         ready, _, _ = select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:
             message = f"no complete answer within timeout={self._settings.timeout:g} seconds"
             raise TargetError(message, "timeout")
+        # os.read returns what is there; a file's read would wait for the full size.
         piece = os.read(stdout.fileno(), _PIECE)
         if not piece:
             raise self._exit_error()
@@ -198,6 +203,8 @@ class _Process:
             return
         self.is_over = True
         with contextlib.suppress(OSError):
+            # End of input is the polite way to end a filter; the signals follow for those that
+            # ignore it.
             _pipe(self._process.stdin).close()
         self._process.terminate()
         try:

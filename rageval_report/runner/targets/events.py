@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+# The three line ends of the standard; "\r\n" first, or it would count as two.
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -51,11 +52,14 @@ def events_in(body: bytes) -> Iterator[Event]:
     for end in _LINE_END.finditer(body, place):
         line, place = body[place : end.start()].decode("utf-8", "replace"), end.end()
         if not line:
+            # An event without data is not dispatched, by the standard; its name is dropped with it.
             if data:
                 yield Event(name or "message", "\n".join(data), end.start())
             name, data = "", []
             continue
         field, _, value = line.partition(":")
+        # The standard drops one blank after the colon, not more: a piece of an answer may begin
+        # with one.
         value = value.removeprefix(" ")
         if field == "data":
             data.append(value)

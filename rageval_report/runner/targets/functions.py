@@ -72,6 +72,7 @@ class FunctionTarget(Target):
             )
         self._settings = settings
         self._function = function or _import_function(settings.function)
+        # It would return a coroutine, never an answer.
         if inspect.iscoroutinefunction(self._function):
             raise DataError(
                 f"{settings.function} is asynchronous; pass a normal function that calls it, e.g. "
@@ -93,6 +94,7 @@ class FunctionTarget(Target):
         started = time.perf_counter()
         try:
             returned = self._function(argument)
+        # A function may raise it itself, to say the kind of its failure, such as "busy".
         except TargetError:
             raise
         except Exception as exc:  # any error of a user's function means no answer to this query
@@ -114,6 +116,8 @@ def _import_function(place: str) -> Callable[[Any], Any]:
     try:
         function: object = load(place)
     except MissingDependencyError as exc:
+        # The function's own module was found, but one that it imports was not: that is not a wrong
+        # path.
         if exc.package != module.partition(".")[0]:
             raise
         raise DataError(

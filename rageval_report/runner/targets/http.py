@@ -24,6 +24,7 @@ from rageval_report.runner.targets.events import Event, events_in
 from rageval_report.runner.templates import fill_template, fill_url
 
 _VARIABLE = re.compile(r"(?:(\S+) )?\$\{(\w+)\}")
+# Settings are files that are shared and kept under version control, so a literal key is refused.
 _SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret", re.IGNORECASE)
 _LONGEST_QUOTE = 200
 _MILLISECONDS = 1000.0
@@ -138,6 +139,7 @@ class HttpTarget(Target):
 
     def prepare(self, concurrency: int) -> None:
         """Keep a connection open for each thread."""
+        # The number of kept connections is fixed when a client is made.
         self.close()
         self._connections = concurrency
 
@@ -156,6 +158,7 @@ class HttpTarget(Target):
             "target": "http",
             "url": redact_url(settings.url),
             "method": settings.method,
+            # Names alone: the values may be keys.
             "headers": sorted(settings.headers),
             "body": settings.body if self._sends else None,
             "stream": settings.stream is not None,
@@ -193,6 +196,8 @@ class HttpTarget(Target):
         try:
             self._client.ask("GET", url, headers=self._headers)
         except RequestError as exc:
+            # Without a health address a GET may well be refused (405) by a server that answers
+            # POST.
             is_reachable = settings.health_url is None and exc.failure in ("status", "size")
             if not is_reachable:
                 raise PipelineError(f"the pipeline cannot be asked: {exc}") from exc
@@ -271,6 +276,8 @@ def _streamed_reply(
     last: dict[str, Any] = {}
     place, is_done = None, stream.done is None
     for event in events_in(timed.answer.body):
+        # Servers report a failure in mid-stream as an event, because the status 200 was sent long
+        # before.
         if event.name == "error":
             message = redact_keys(keys, event.data)[:_LONGEST_QUOTE]
             raise TargetError(f"the server sent an error: {message}", "content")
