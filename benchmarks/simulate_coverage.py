@@ -1,4 +1,4 @@
-"""How often the intervals hold the truth, and how often the tests see what is not there.
+"""How often intervals contain the true mean, and tests reject a true null hypothesis.
 
     OMP_NUM_THREADS=1 python benchmarks/simulate_coverage.py -o docs/coverage.md
 
@@ -25,33 +25,35 @@ UNIT = (0.0, 1.0)
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 DrawPair = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 
-PAGE = """# Coverage of the intervals, false alarms of the tests
+PAGE = """# Coverage of the intervals, false positives of the tests
 
-A 95 % interval should hold the true mean in 95 of 100 evaluations, whatever the metric looks like.
-Below, {datasets:,} evaluations of each kind were drawn from a distribution whose mean is known, and
-counted: how often does the interval hold it? `wilson` is the default for metrics of 0 and 1,
-`bounded` for other metrics with a smallest and a largest score, `studentised` for those without
-(here with {resamples} resamples; it hands over to t where too many of them have no spread). The t
-interval and the percentile bootstrap, which most reports use, fall far short on metrics near their
-ceiling with few queries. No interval can know of failures rarer than about 3 in n; on long tails
-that leaves all of them short.
+A 95 % interval should contain the true mean in 95 of 100 evaluations, for every distribution of
+the scores. For each row below, {datasets:,} evaluations were drawn from a distribution with a
+known mean. The table shows how often the interval contains this mean. `wilson` is the default for
+metrics with the scores 0 and 1, `bounded` for other metrics with a lowest and a highest score,
+and `studentised` for metrics without bounds (here with {resamples} resamples; it falls back to t
+if too many resamples have no variance). The t interval and the percentile bootstrap, which most
+reports use, contain the mean much too rarely if there are few queries and the metric is close to
+its maximum. No interval can take account of failures that are rarer than about 3 in n; so with
+long tails the coverage of all intervals is too low.
 
-A paired test at the 5 % level should reject in 5 of 100 comparisons of two pipelines of equal mean.
-The default, the sign-flip test (McNemar's mid-p test on 0 and 1), does so, or less often, where the
-differences are symmetric. Where rare large losses balance frequent small gains ("lopsided") no test
-is safe with 30 queries; with 100 those of the mean are nearly right, while Wilcoxon's test, which
-does not ask about the mean, is wrong the more often the more queries there are. Behind ± stands the
-Monte Carlo standard error, in percentage points.
+A paired test at the 5 % level should reject in 5 of 100 comparisons of two pipelines with equal
+means. The default, the sign-flip test (McNemar's mid-p test for scores of 0 and 1), rejects about
+this often, or less often, if the differences are symmetric. If rare large losses balance frequent
+small gains ("lopsided"), no test keeps the level with 30 queries. With 100 queries the tests of
+the mean nearly keep it, but Wilcoxon's test, which does not test the mean, rejects more often the
+more queries there are. The number after ± is the Monte Carlo standard error, in percentage
+points.
 
 ```
 {command}
 ```
 
-## Coverage of 95 % intervals of one mean, in per cent
+## Coverage of 95 % intervals of one mean, in percent
 
 {coverage}
 
-## Rejections of a true null hypothesis at the 5 % level, in per cent
+## Rejections of a true null hypothesis at the 5 % level, in percent
 
 {rejections}
 """
@@ -213,9 +215,13 @@ def page(options: argparse.Namespace) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--datasets", type=int, default=1_000, help="datasets a cell")
+    parser.add_argument(
+        "--datasets", type=int, default=1_000, help="data sets per cell of the tables"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("-o", "--output", type=Path, help="a file; without it the page is printed")
+    parser.add_argument(
+        "-o", "--output", type=Path, help="the file to write; if omitted, the page is printed"
+    )
     options = parser.parse_args()
     text = page(options)
     if options.output is None:
