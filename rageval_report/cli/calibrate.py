@@ -34,7 +34,7 @@ def parse_errors(text: str) -> tuple[int, int, int, int]:
     if match is None:
         raise DataError(
             f"--errors {text!r}: expected how many true 1 and how many true 0 the judge got right "
-            "on another set, as 45/50,38/50"
+            "on another set, such as 45/50,38/50"
         )
     right_ones, ones, right_zeros, zeros = map(int, match.groups())
     return right_ones, ones, right_zeros, zeros
@@ -62,7 +62,7 @@ class CalibrateArguments(
         multiple=True,
         metavar="COLUMN",
         help="The column of a rater's labels; may be repeated, one column per rater. If omitted, "
-        "the column that is named as the metric.",
+        "the column that is named like the metric.",
     )
     scale: Literal["auto", "binary", "nominal", "ordinal", "continuous"] = option(
         "--scale",

@@ -42,7 +42,8 @@ class CompareArguments(
     )
     pareto: bool = option(
         "--pareto",
-        help="Show which runs no other run beats on quality, cost and latency; see rank.",
+        help="Show which runs no other run beats on quality, cost and latency; see the "
+        "command rank.",
     )
     interval: str = option(
         "--interval",

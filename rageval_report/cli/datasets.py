@@ -34,7 +34,7 @@ class StatsArguments(SeedOption, OutputOptions):
     unanswerable_ratio: float | None = option(
         "--unanswerable-ratio",
         metavar="SHARE",
-        help="Share of the questions without an answer, such as 0.3; as in the set if omitted.",
+        help="Share of the questions without an answer, such as 0.3; if omitted, as in the set.",
     )
 
 

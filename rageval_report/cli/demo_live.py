@@ -34,9 +34,9 @@ METRICS = (*COMPARED, "latency_ms")  # not compared: the two runs do not share t
 _FAULTS = {"500": 0.05, "drop": 0.05}
 _KS = (1, 3)
 _INTRODUCTION = """\
-A small RAG server runs at {url}: it finds by BM25 among {n} documents, and
-answers with sentences of them. One request in ten fails on purpose, and is made again. The server
-is asked {n_queries} questions twice, with one document for an answer (k1), and with three (k3).
+A small RAG server runs at {url}: it searches {n} documents with BM25, and
+answers with sentences from them. One request in ten fails on purpose, and is sent again. The server
+is asked {n_queries} questions twice: with one document per answer (k1), and with three (k3).
 """
 _LIMIT = 5
 

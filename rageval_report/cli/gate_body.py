@@ -1,4 +1,4 @@
-"""gate: a pipeline is held to rules, and a CI system is told the outcome."""
+"""gate: evaluate rules on a pipeline, and report the outcome to a CI system."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class GatePlan:
 
 
 def gate(options: GateArguments) -> int:
-    """Evaluate the rules, and write their outcome everywhere it was asked for."""
+    """Evaluate the rules, and write their outcome to every requested output."""
     output = Output.of(options)
     check_files(options.junit, options.comment, force=options.force)
     with _showing_the_place():

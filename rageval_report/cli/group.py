@@ -175,6 +175,6 @@ def _show_warnings_as_notes() -> None:
 
 
 def _discard_standard_output() -> None:
-    """Send what Python still flushes on exit nowhere: nobody reads it any more."""
+    """Discard what Python still flushes on exit: the reader of the pipe is gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

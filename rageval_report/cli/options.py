@@ -43,7 +43,7 @@ class FileOptions(ForceOption):
     """The file that a command writes; standard output if omitted."""
 
     path: Path | None = option(
-        "-o", "--output", metavar="FILE", help="The file to write; else standard output."
+        "-o", "--output", metavar="FILE", help="The file to write; if omitted, standard output."
     )
 
 

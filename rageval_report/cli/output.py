@@ -185,6 +185,6 @@ def _renderer_of(path: Path) -> Renderer:
         return renderer_for(path)
     except UnknownNameError as exc:
         raise DataError(
-            f"{path}: its name does not say what to write; end it in {' '.join(exc.known)}, or "
+            f"{path}: the file name does not tell the format; end it in {' '.join(exc.known)}, or "
             "choose with --format"
         ) from exc

@@ -113,7 +113,9 @@ def parse_bounds(text: str) -> tuple[str, float, float]:
     try:
         return metric.strip(), float(low), float(high)
     except ValueError as exc:
-        raise DataError(f"--bounds {text!r}: expected NAME=LOW:HIGH, as relevance=1:5") from exc
+        raise DataError(
+            f"--bounds {text!r}: expected NAME=LOW:HIGH, such as relevance=1:5"
+        ) from exc
 
 
 def parse_range(text: str) -> tuple[float, float]:
@@ -128,7 +130,7 @@ def parse_range(text: str) -> tuple[float, float]:
     try:
         return float(low), float(high)
     except ValueError as exc:
-        raise DataError(f"--label-bounds {text!r}: expected LOW:HIGH, as 1:5") from exc
+        raise DataError(f"--label-bounds {text!r}: expected LOW:HIGH, such as 1:5") from exc
 
 
 def parse_pair(text: str) -> tuple[str, str]:
@@ -141,7 +143,7 @@ def parse_pair(text: str) -> tuple[str, str]:
     """
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise DataError(f"--option {text!r}: expected NAME=VALUE, as delimiter=;")
+        raise DataError(f"--option {text!r}: expected NAME=VALUE, such as delimiter=;")
     return name, value
 
 
@@ -174,7 +176,7 @@ def parse_share(text: str) -> tuple[str, float]:
     try:
         return name.strip(), float(share)
     except ValueError as exc:
-        raise click.BadParameter(f"expected NAME=SHARE, as 500=0.05; got {text!r}") from exc
+        raise click.BadParameter(f"expected NAME=SHARE, such as 500=0.05; got {text!r}") from exc
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:
@@ -188,7 +190,9 @@ def parse_numbers(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError as exc:
-        raise DataError(f"expected numbers with commas between, as 10,25,50; got {text!r}") from exc
+        raise DataError(
+            f"expected numbers separated by commas, such as 10,25,50; got {text!r}"
+        ) from exc
 
 
 def parse_margin(text: str) -> float | dict[str, float]:

@@ -60,7 +60,7 @@ def _parse_weights(texts: tuple[str, ...]) -> dict[str, float] | None:
         except ValueError:
             equals = ""
         if not (equals and name.strip()):
-            raise click.UsageError(f"--weight {text!r}: write NAME=W, as faithfulness=2.")
+            raise click.UsageError(f"--weight {text!r}: write NAME=W, such as faithfulness=2.")
     return weights or None
 
 

@@ -41,8 +41,8 @@ class ScoreArguments(OutputOptions):
     gates: str | None = option(
         "--gates",
         metavar="NAME=T,...",
-        help="The least precision, chr and recall, and the most under and over; if omitted, the "
-        "gates that come with this package.",
+        help="Minimum of precision, chr and recall, and maximum of under and over; if omitted, "
+        "the thresholds of this package.",
     )
     missing: MissingTraces = option(
         "--missing",

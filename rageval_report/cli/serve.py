@@ -54,7 +54,7 @@ class ServeArguments(QuietOption):
         "--seconds", type=click.FloatRange(0), help="Stop after this time; at Ctrl-C if omitted."
     )
     question: str | None = option(
-        "--ask", metavar="QUESTION", help="Answer this question, and do not serve."
+        "--ask", metavar="QUESTION", help="Answer this question and exit; no server is started."
     )
 
 

@@ -226,7 +226,7 @@ class Loading:
 
     def keywords(self, metrics: Sequence[str] = ()) -> LoadKeywords:
         """What the library needs to know of a file."""
-        # Columns that nobody asked for may hold anything, so only the named ones are checked.
+        # Columns that were not requested may hold anything, so only the named ones are checked.
         needed = [*metrics, *metrics_in_rule(self.correct)] if metrics else []
         correct = None if self.correct is None else parse_correct_rule(self.correct)
         return {

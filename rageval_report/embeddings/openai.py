@@ -163,7 +163,7 @@ def openai_embeddings(
     api_key_env : str, optional
         The environment variable with the key. If omitted, OPENAI_API_KEY, but only if `base_url` is
         omitted too: your own server gets a key only if you name one, so that the key of OpenAI is
-        sent to nobody else.
+        sent to no other server.
     batch_size : int, default 64
         How many texts are sent at a time.
     dimensions : int, optional

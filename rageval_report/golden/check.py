@@ -157,7 +157,7 @@ def check_golden(
     -------
     DataFrame
         One row per fault: ``check``, ``severity`` ("error" or "warning"), ``query_id``, ``other``,
-        ``value``, ``told``, the message; empty if there is no fault.
+        ``value``, the message; empty if there is no fault.
 
     Raises
     ------
@@ -255,7 +255,7 @@ def check_near_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     """Questions that are nearly an earlier one, except those that `check_duplicates` finds.
 
     One fault per question, which names the nearest: of a hundred questions of one pattern every
-    pair is near, and nobody reads 4,950 lines.
+    pair is near, and 4,950 lines are too many to read.
     """
     plain = {" ".join(words_of(item.question)): item for item in reversed(golden.items)}
     items = list(reversed(plain.values()))

@@ -141,7 +141,7 @@ class Drafter:
         if answer is None:
             raise RejectedError("it has no answer in its text")
         item = self._make_item(plan, question, answer)
-        self._check_filters(plan, item)  # before the model is asked for more
+        self._check_filters(plan, item)  # before further requests to the model
         self._check_hops(plan, question)
         return self._add_negatives(plan, item) if self.n_negatives else item
 

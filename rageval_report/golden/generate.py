@@ -117,7 +117,7 @@ def generate_golden(
 
     Notes
     -----
-    The answer is asked for in a separate request, with the text and the question only. An
+    The answer is written in a separate request, with the text and the question only. An
     unanswerable question is accepted only if the model finds no answer, and a multi-hop question
     only if it finds none in either passage.
 

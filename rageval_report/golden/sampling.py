@@ -77,7 +77,9 @@ def sample_golden(
     every = check_item_ids(items)
     check_choice("how", how, get_args(Allocation))
     if isinstance(n, bool) or not 1 <= n <= len(every):
-        raise DataError(f"n must be an integer from 1 to the {len(every)} items; got {n!r}")
+        raise DataError(
+            f"n must be an integer from 1 to {len(every)}, the number of items; got {n!r}"
+        )
     keys = _stratum_keys(every, by)
     drawn: set[str] = set()
     for pool, n_drawn in _pools(every, n, unanswerable_ratio):

@@ -378,7 +378,9 @@ class _Asker:
         # The highest cost is reserved before the call, because threads that each saw room left
         # could exceed the budget together.
         if not session.budget.reserve(max_cost):
-            session.brake.stop(f"the budget of {session.budget.limit:g} USD has no room for a call")
+            session.brake.stop(
+                f"the budget of {session.budget.limit:g} USD is too small for another call"
+            )
             session.brake.check()
         cost: float | None = 0.0  # of a call that failed
         try:

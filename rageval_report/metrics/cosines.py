@@ -78,7 +78,7 @@ def as_rows(vectors: ArrayLike, name: str) -> Vectors:
     Parameters
     ----------
     vectors : array-like of shape (n, d) or (d,)
-        Rows; one flat vector is one row; an empty one is no row.
+        Rows; one flat vector is one row; an empty vector is none.
     name : str
         Their name in messages.
 

@@ -153,7 +153,7 @@ def single_pipeline(
 ) -> list[ScoreFile]:
     """The only pipeline of a file, named after the file."""
     if not len(frame):
-        raise source.error("the file names columns, but contains no row")
+        raise source.error("the file has column names, but no rows")
     return [ScoreFile(frame, source.stem, notes=tuple(notes))]
 
 

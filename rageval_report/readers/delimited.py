@@ -178,7 +178,7 @@ def read_delimited(
     except FieldCountError as exc:
         raise source.error(str(exc), line=source.line_of(exc.offset)) from exc
     if not row_count.n_rows:
-        raise source.error("the file names columns, but contains no row")
+        raise source.error("the file has column names, but no rows")
     table = _DelimitedTable(source, delimiter, ends, header, start, row_count)
     frame = table.parse(select_columns(header, columns, query_id), query_id)
     frame, notes = parse_decimal_commas(source, frame, delimiter=delimiter, decimal=decimal)

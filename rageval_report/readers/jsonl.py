@@ -78,7 +78,7 @@ def _header(source: Source) -> list[str]:
 
 JSONL = Reader(
     "jsonl",
-    "JSON Lines: one JSON object a line, one line a query",
+    "JSON Lines: one JSON object per line, one line per query",
     _recognise,
     read_jsonl,
     ("columns", "encoding", "query_id"),

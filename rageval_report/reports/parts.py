@@ -112,7 +112,7 @@ def _correct_verdict(report: EvaluationReport, rule: str) -> Iterator[ReportVerd
         else None
     )
     if share is None:
-        yield ReportVerdict("of no query is it known whether its answer is correct")
+        yield ReportVerdict("it is not known for any query whether its answer is correct")
         return
     yield ReportVerdict(
         f"{right} of {right + wrong} queries are answered correctly: {number(share.estimate)} "

@@ -86,7 +86,7 @@ def _by_default(evaluation: Scored) -> pd.Series:
     ]
     if not exact:
         raise DataError(
-            f"{evaluation.name!r} has no exact match that says which answers are correct. {_HOW}"
+            f"{evaluation.name!r} has no metric exact_match to tell correct answers. {_HOW}"
         )
     return _by_threshold(evaluation, exact[0], 1.0)
 

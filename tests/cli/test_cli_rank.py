@@ -86,7 +86,7 @@ def test_the_pipelines_of_one_file_are_ranked(folder, run):
         (f"{RANK} --weight faithfulnes=1", "Did you mean 'faithfulness'"),
         (f"{RANK} --weight faithfulness=-1", ">= 0; got -1"),
         (f"{RANK} --weight faithfulness=0", "weights of the objectives are all 0"),
-        (f"{RANK} --weight faithfulness", "write NAME=W, as faithfulness=2."),
+        (f"{RANK} --weight faithfulness", "write NAME=W, such as faithfulness=2."),
         (f"{RANK} --objective =f1 --pareto", "write NAME=METRIC,METRIC or NAME."),
         (f"{RANK} --objective f1", "--objective belongs to --weighted or --pareto."),
         (f"{RANK} --pairs --pareto", "Choose one of --weighted, --pareto and --pairs."),

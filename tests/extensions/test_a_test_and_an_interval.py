@@ -104,7 +104,9 @@ def test_a_ranking_takes_the_test_and_its_interval():
 
 def test_a_test_that_names_no_interval_never_gets_that_of_another_test():
     assert paired_test(BASELINE, CANDIDATE, test="bare_test").pvalue == PVALUE
-    expected = r"'bare_test' names no interval.*interval=.*PairedTest\(function, interval=\"t\"\)"
+    expected = (
+        r"'bare_test' has no interval of its own.*interval=.*PairedTest\(function, interval=\"t\"\)"
+    )
     with pytest.raises(DataError, match=expected):
         compare(*evaluations(), test="bare_test")
     with pytest.raises(DataError, match=expected):
@@ -140,7 +142,7 @@ def test_the_command_line_takes_the_interval_by_name(files):
 def test_the_command_line_says_how_to_name_an_interval(files):
     result = CliRunner().invoke(rageval_report, ["compare", *files, "--test", "bare_test"])
     assert result.exit_code == 2
-    assert "'bare_test' names no interval" in result.stderr
+    assert "'bare_test' has no interval of its own" in result.stderr
 
 
 def test_a_misspelt_name_is_met_with_the_nearest(files):

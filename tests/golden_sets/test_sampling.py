@@ -59,7 +59,7 @@ def test_every_item_is_drawn_about_as_often():
 
 @pytest.mark.parametrize("n", [0, 4, True])
 def test_as_many_as_are_there_can_be_drawn(n):
-    with pytest.raises(DataError, match="n must be an integer from 1 to the 3 items"):
+    with pytest.raises(DataError, match="n must be an integer from 1 to 3, the number of items"):
         sample_golden(items_of("abc"), n)
 
 

@@ -270,7 +270,7 @@ def test_whole_numbers_that_count_up_may_be_names(frame_text):
 
 @pytest.mark.parametrize("text", ["query_id,recall", "query_id,recall\n\n\n"])
 def test_a_header_without_rows_is_refused(read_text, text):
-    with pytest.raises(ReaderError, match=r"the file names columns, but contains no row"):
+    with pytest.raises(ReaderError, match=r"the file has column names, but no rows"):
         read_text(text)
 
 

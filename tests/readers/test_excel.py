@@ -101,7 +101,7 @@ def test_names_of_columns_that_are_there_twice_are_refused(write):
 
 @pytest.mark.parametrize(
     ("rows", "message"),
-    [([], "the sheet 'a' is empty"), ([["id", "recall"]], "names columns, but contains no row")],
+    [([], "the sheet 'a' is empty"), ([["id", "recall"]], "has column names, but no rows")],
 )
 def test_an_empty_sheet_is_refused(write, rows, message):
     with pytest.raises(ReaderError, match=message):

@@ -94,7 +94,7 @@ def test_what_is_no_answer_is_told(command, does, kind, told):
 
 def test_a_command_that_is_not_there_is_told_before_anything_is_asked():
     target = CommandTarget(CommandSettings("no-such-command --fast"))
-    with pytest.raises(PipelineError, match="there is no command 'no-such-command'"):
+    with pytest.raises(PipelineError, match="the command 'no-such-command' does not exist"):
         target.check()
     with pytest.raises(PipelineError, match="no-such-command cannot be started"):
         target.ask(QUERY)

@@ -62,7 +62,7 @@ def test_fields_of_a_function_that_takes_the_question_alone_are_refused():
 @pytest.mark.parametrize(
     ("place", "told"),
     [
-        ("no_such_module_here:f", "there is no module 'no_such_module_here'"),
+        ("no_such_module_here:f", "no module is named 'no_such_module_here'"),
         ("rag_of_a_test:g", "the module has no function 'g'"),
         ("rag_of_a_test:number", "is not a function: it is int"),
         ("rag_of_a_test:later", "is asynchronous"),

@@ -97,8 +97,8 @@ def _number_notes(ratings: Ratings, means: JudgeMeans) -> Iterator[str]:
         return
     if n < ENOUGH_TO_TUNE and means.corrected.lam == 1.0:
         yield (
-            f"the judge's weight in the corrected mean is 1; it is tuned from "
-            f"{ENOUGH_TO_TUNE} labels on"
+            f"the judge's weight in the corrected mean is 1; it is tuned only "
+            f"with at least {ENOUGH_TO_TUNE} labels"
         )
     both = ratings.both
     warning = rare_corrections(ratings.labels[both], ratings.judge[both], means.corrected.lam)

@@ -175,7 +175,7 @@ def _default_label(people: Scored, metric: Metric) -> str:
     if len(people.metrics) == 1:
         return next(iter(people.metrics))
     raise DataError(
-        f"label must name the column of people's labels, as none is named {metric.name!r}; "
+        f"label must name the column of people's labels, because none is named {metric.name!r}; "
         f"columns: {', '.join(people.metrics)}"
     )
 

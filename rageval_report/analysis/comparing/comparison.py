@@ -240,7 +240,7 @@ class Comparison(Result):
         by_name = {pairing.candidate.name: pairing for pairing in self.pairings}
         if candidate is None and len(by_name) > 1:
             raise DataError(
-                f"candidate is required, as there are several candidates: {', '.join(by_name)}"
+                f"candidate is required, because there are several candidates: {', '.join(by_name)}"
             )
         if candidate is not None and candidate not in by_name:
             raise UnknownNameError("candidate", candidate, by_name)

@@ -208,7 +208,7 @@ def parse_rule(text: str | Rule, source: str = "") -> Rule:
     >>> parse_rule("mean(mrr => 0.5")
     Traceback (most recent call last):
         ...
-    rageval_report.analysis.gates.grammar.RuleError: expected , or ) here
+    rageval_report.analysis.gates.grammar.RuleError: expected "," or ")" here
       mean(mrr => 0.5
                ^
     """
@@ -261,7 +261,7 @@ class _Cursor:
         arguments: list[Argument] = []
         while self.peek() != ")":
             if arguments:
-                self.expect(",", "expected , or ) here")
+                self.expect(",", 'expected "," or ")" here')
             arguments.append(self.argument(depth))
         self.place += 1
         return tuple(arguments)

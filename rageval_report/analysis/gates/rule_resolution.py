@@ -232,7 +232,7 @@ def _bind_arguments(rule: Rule, call: Call, parameters: tuple[str, ...]) -> dict
     words: dict[str, Word] = {}
     for position, argument in enumerate(call.arguments or ()):
         if argument.keyword is None and position >= len(names):
-            rule.refuse(f"one argument too many; write {usage}", argument.place)
+            rule.refuse(f"too many arguments; write {usage}", argument.place)
         name = names[position] if argument.keyword is None else _keyword(rule, argument, names)
         if name in words:
             rule.refuse(f"{name!r} is given twice; write {usage}", argument.place)

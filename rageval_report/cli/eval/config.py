@@ -222,7 +222,7 @@ def _parse_weight(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        message = f"--weight {name}={text}: write NAME=W, as faithfulness=2."
+        message = f"--weight {name}={text}: write NAME=W, such as faithfulness=2."
         raise click.UsageError(message) from None
 
 

@@ -85,7 +85,7 @@ class TargetOptions(Options):
     stream: str | None = option(
         "--stream",
         metavar="PATH",
-        help="If the answer comes as server-sent events: where its pieces are in them.",
+        help="For server-sent events: where the pieces of the answer are in an event.",
     )
     stream_end: str | None = option(
         "--stream-end",
@@ -94,7 +94,7 @@ class TargetOptions(Options):
     )
     timeout: float | None = option("--timeout", metavar="SECONDS", help="Timeout of one query.")
     health_url: str | None = option(
-        "--health-url", metavar="URL", help="A URL that answers 200 if the server is ready."
+        "--health-url", metavar="URL", help="A URL that returns status 200 if the server is ready."
     )
     config_url: str | None = option(
         "--config-url", metavar="URL", help="A URL that returns the server's configuration."
@@ -114,7 +114,7 @@ class RunOptions(Options):
         "--rate", metavar="N", help="Maximum number of requests per second."
     )
     warm_up: int | None = option(
-        "--warm-up", metavar="N", help="Number of queries asked beforehand, and not measured."
+        "--warm-up", metavar="N", help="Number of warm-up queries, asked first and not measured."
     )
     samples: int | None = option(
         "--samples",
@@ -138,9 +138,9 @@ class ResultOptions(Options):
         "--metric",
         multiple=True,
         metavar="NAME",
-        help="A metric to compute; may be repeated. All that the fields allow if omitted.",
+        help="A metric to compute; may be repeated; if omitted, all that the fields allow.",
     )
-    no_judge: bool = option("--no-judge", help="Judge nothing, whatever the file or --metric says.")
+    no_judge: bool = option("--no-judge", help="Call no judge, even if the settings name one.")
     weighted: bool = option(
         "--weighted",
         help="Also show one score from weighted objectives, as rank --weighted gives it.",
@@ -184,7 +184,7 @@ class EvalArguments(
         "--output",
         type=FOLDER,
         metavar="FOLDER",
-        help="The folder of the run; if omitted, runs_dir and name of the file say it.",
+        help="The folder of the run; if omitted, runs_dir and name of the settings file.",
     )
 
 

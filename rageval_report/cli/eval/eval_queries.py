@@ -93,7 +93,7 @@ def dataset_questions(
     -------
     DataFrame
         Records, with the name of the set in ``dataset``. If there are several sets, ids start with
-        the name of their set, as "squad_v2:56be", because two sets may use the same ids.
+        the name of their set, such as "squad_v2:56be", because two sets may use the same ids.
 
     Raises
     ------

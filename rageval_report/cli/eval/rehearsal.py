@@ -104,8 +104,8 @@ def _judge_result(
         {"judge_model": chat.model, "n_repeats": setup.repeats},
         (
             "there are no answers yet: calls are counted as if every query was answered from "
-            "contexts; tokens and cost are known once FOLDER holds answers, as those of a run with "
-            "--samples 20 --no-judge",
+            "contexts; tokens and cost are known once FOLDER holds answers, such as those of a "
+            "run with --samples 20 --no-judge",
         ),
         headline=("judge", "n_queries", "n_not_judged", "n_calls"),
     )

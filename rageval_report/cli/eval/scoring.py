@@ -175,8 +175,8 @@ def _metrics(
         fields = [str(column) for column in records if records[column].notna().any()]
         raise DataError(
             f"the answers are in {finished.records}, but no metric can be computed from what they "
-            f"and the queries hold ({', '.join(fields)}): relevant and retrieved give recall, "
-            "reference and answer exact_match; others are named with --metric"
+            f"and the queries hold ({', '.join(fields)}): recall needs relevant and retrieved, "
+            "exact_match needs reference and answer; name other metrics with --metric"
         )
     return computed, rubrics
 

@@ -104,7 +104,7 @@ def _check_size(n: int, difference: float, sd: float, power: float) -> tuple[pd.
         raise DataError(f"--difference and --sd must be above 0; got {difference:g} and {sd:g}")
     needed = required_n(difference / sd, power)
     smallest = minimum_detectable_difference(sd, n, power=power) if n > 1 else None
-    detectable = "nothing" if smallest is None else f"differences from {smallest:.3g} on"
+    detectable = "nothing" if smallest is None else f"differences of {smallest:.3g} or more"
     message = f"{n} questions show {detectable} with power {power:g}; {difference:g} takes {needed}"
     row = ("size", "warning", "", "", needed, message)
     note = f"{message}, if a query's differences have a standard deviation of {sd:g}"

@@ -22,7 +22,7 @@ class WriterOptions(Options):
         "--model", metavar="NAME", help="The model; if omitted, RAG_EVAL_<PROVIDER>_MODEL."
     )
     base_url: str | None = option(
-        "--base-url", metavar="URL", help="The server, if it is not the provider's own."
+        "--base-url", metavar="URL", help="URL of the server, if it is not the provider's own."
     )
     chat: str | None = option(
         "--chat",

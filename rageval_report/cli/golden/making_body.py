@@ -62,7 +62,7 @@ def generate(options: GenerateArguments) -> None:
         write_atomically(options.rejected, generated.rejected.to_csv(index=False))
     if not generated.items:
         reasons = "; ".join(generated.rejected["reason"].head(3))
-        raise DataError(f"no question was taken: {reasons or 'nothing was asked for'}")
+        raise DataError(f"no question was taken: {reasons or 'none was requested'}")
     write_items(generated.items, options.path)
 
 
@@ -113,7 +113,7 @@ def chat_function(place: str) -> ChatFunction:
     """
     module, _, name = place.partition(":")
     if not (module and name):
-        raise DataError(f"--chat {place!r}: expected MODULE:FUNCTION, as mychat:ask")
+        raise DataError(f"--chat {place!r}: expected MODULE:FUNCTION, such as mychat:ask")
     current_folder = str(Path.cwd())
     if current_folder not in sys.path:
         sys.path.insert(0, current_folder)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rageval_report.golden.sampling import Allocation
 
 _BODY = "rageval_report.cli.golden.sets_body"
-_BY_HELP = "What makes a type: a key of the metadata, or answerable; may be repeated."
+_BY_HELP = "What defines a type: a key of the metadata, or answerable; may be repeated."
 
 
 class ByOption(Options):
@@ -88,7 +88,7 @@ class SampleArguments(ByOption, SeedOption, FileOptions):
     unanswerable_ratio: float | None = option(
         "--unanswerable-ratio",
         metavar="SHARE",
-        help="Share of the questions without an answer, such as 0.3; as in the set if omitted.",
+        help="Share of the questions without an answer, such as 0.3; if omitted, as in the set.",
     )
 
 
@@ -112,7 +112,7 @@ class SplitArguments(ByOption, SeedOption, OutputOptions):
         multiple=True,
         metavar="KEY",
         help="Keep questions with the same value in the same part: a key of the metadata, or "
-        "document, which the gold names too.",
+        "document, for the documents that the gold names.",
     )
     near: float = option(
         "--near", default=0.8, help="Similarity at which questions count as near-duplicates."

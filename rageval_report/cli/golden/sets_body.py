@@ -135,7 +135,7 @@ def _parse_share(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError as exc:
-        raise DataError(f"--part {name}={text}: expected a share, as dev.jsonl=0.3") from exc
+        raise DataError(f"--part {name}={text}: expected a share, such as dev.jsonl=0.3") from exc
 
 
 def review(options: ReviewArguments) -> None:

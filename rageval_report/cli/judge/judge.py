@@ -43,7 +43,7 @@ class JudgeArguments(JudgingOptions, OutputOptions):
         metavar="N",
         help="Number of calls of the judge at the same time; 8 if omitted.",
     )
-    dry_run: bool = option("--dry-run", help="Ask nothing; show what it would take.")
+    dry_run: bool = option("--dry-run", help="Call no model; show the calls and tokens needed.")
     queries: str | None = option(
         "--queries",
         metavar="FILE",

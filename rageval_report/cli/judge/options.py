@@ -25,7 +25,7 @@ def parse_price(text: str) -> tuple[float, float]:
     except ValueError:
         price = math.nan, math.nan
     if not colon or not all(math.isfinite(value) and value >= 0.0 for value in price):
-        raise click.BadParameter(f"expected SENT:RECEIVED, as 0.15:0.6; got {text!r}")
+        raise click.BadParameter(f"expected SENT:RECEIVED, such as 0.15:0.6; got {text!r}")
     return price
 
 

@@ -67,7 +67,7 @@ class JudgeSection:
 
     def __post_init__(self) -> None:
         if self.max_retries is not None and self.max_retries < 0:
-            raise DataError(f"judge.max_retries must be at least 0; got {self.max_retries}")
+            raise DataError(f"judge.max_retries must be an integer >= 0; got {self.max_retries}")
         if self.prices:
             try:
                 check_prices(self.prices)

@@ -123,12 +123,12 @@ class JudgeSetup:
 
 
 def estimate_result(setup: JudgeSetup, chat: Chat, frame: pd.DataFrame, *notes: str) -> Result:
-    """What a judge would take, as a result; nothing was asked for it."""
-    messages = ["nothing was asked; tokens are guessed from lengths, about four bytes each"]
+    """The calls, tokens and cost that a judge would need; no request is sent."""
+    messages = ["no request was sent; tokens are estimated from lengths, four bytes each"]
     if not setup.is_priced:
-        messages.append("the cost is not known: give the model's with --price SENT:RECEIVED")
+        messages.append("the cost is not known: give the model's price with --price SENT:RECEIVED")
     if setup.cache() is not None:
-        messages.append(f"what is in {setup.cache()} already is not asked again, and costs nothing")
+        messages.append(f"replies in {setup.cache()} are not requested again, and cost nothing")
     settings = {"judge_model": chat.model, "n_repeats": setup.repeats}
     return Result("Estimate", frame, settings, (*messages, *notes))
 

@@ -105,7 +105,7 @@ class ProviderHome:
         """The address of the server, and the variable of the key that is sent there.
 
         A server that the caller names gets a key only if the caller names its variable too, so
-        that the provider's key is sent to nobody else.
+        that the provider's key is sent to no other server.
         """
         routed = _first_set(self.url_variables)
         base = base_url or (os.environ[routed] if routed else self.url)

@@ -285,7 +285,7 @@ def _may_be_tied(value: FloatArray, query: NDArray[np.int32], is_wanted: BoolArr
     """Which rows share query and score with a wanted one.
 
     Query and score are compared by a hash, which is much faster than sorting by both, so there may
-    be more rows; what is not tied is told apart later.
+    be more rows; rows that are not tied are distinguished later.
     """
     keys = (value + 0.0).view(np.uint64) * _SPREAD  # -0.0 + 0.0 is 0.0: both zeros are tied
     keys = (keys ^ query.astype(np.uint64)) * _SPREAD

@@ -151,7 +151,7 @@ def _is_other(name: str) -> bool:
 
 BRAINTRUST = Reader(
     "braintrust",
-    "Braintrust: experiments with scores{} a row, as JSON, JSON Lines or CSV",
+    "Braintrust: experiments with one scores{} per row, as JSON, JSON Lines or CSV",
     _recognise,
     read_braintrust,
     ("encoding",),

@@ -250,7 +250,7 @@ def _own_name(suffix: str, pair: _RunPair, shared: Iterable[str]) -> str:
 def _finish_run(table: ScoreFile, frame: pd.DataFrame, query_id: str | None) -> ScoreFile:
     """The run with its lists parsed, and its failed scores marked."""
     if not len(frame):
-        raise ShapeError("the file names columns, but contains no row")
+        raise ShapeError("the file has column names, but no rows")
     frame, of_lists = parse_list_columns(frame, _LISTS)
     frame, n_failed = mark_blank_scores(frame, {*_INPUTS, *id_columns(map(str, frame), query_id)})
     of_failures = [

@@ -161,7 +161,7 @@ def _scales(
 
 def _notes_of_scales(scales: Mapping[str, Override]) -> Iterator[str]:
     if scales:
-        yield f"read as marks from 1 to 5, which MLflow's judges give: {named(scales)}"
+        yield f"read as grades from 1 to 5, which MLflow's judges give: {named(scales)}"
 
 
 def _notes_of_latency(latency: CellsByColumn) -> Iterator[str]:

@@ -88,7 +88,7 @@ def read_promptfoo_csv(source: Source) -> list[ScoreFile]:
     header, table = _parse_rows(source)
     blocks = _blocks(header)
     if not table:
-        raise source.error("the file names columns, but contains no row")
+        raise source.error("the file has column names, but no rows")
     columns = [list(cells) for cells in zip(*table, strict=True)]
     keys = [_key(header[block.output]) for block in blocks]
     names = distinct_names(pipeline_names(keys))

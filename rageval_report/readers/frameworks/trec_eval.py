@@ -306,7 +306,7 @@ PYTREC_EVAL = Reader(
 )
 RANKINGS = Reader(
     "rankings",
-    "TREC and BEIR runs, judgments and means: not read as scores, the error says how to score them",
+    "TREC and BEIR runs, judgments and means: not scores; the error says how to score them",
     _recognise_rankings,
     read_rankings,
     ("encoding",),

@@ -113,7 +113,7 @@ class CommandTarget(Target):
     def check(self) -> None:
         """Check that the command exists."""
         if shutil.which(self._words[0]) is None:
-            raise PipelineError(f"there is no command {self._words[0]!r}; is the path right?")
+            raise PipelineError(f"the command {self._words[0]!r} does not exist; check its path")
 
     def close(self) -> None:
         """End all processes."""

@@ -121,7 +121,7 @@ def _import_function(place: str) -> Callable[[Any], Any]:
         if exc.package != module.partition(".")[0]:
             raise
         raise DataError(
-            f"{place}: there is no module {module!r}; run in its folder, or set PYTHONPATH"
+            f"{place}: no module is named {module!r}; run in its folder, or set PYTHONPATH"
         ) from exc
     except AttributeError as exc:
         raise DataError(f"{place}: the module has no function {name!r}") from exc

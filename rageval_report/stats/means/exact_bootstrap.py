@@ -224,7 +224,7 @@ def lattice_spacing(distinct: FloatArray) -> float | None:
     Returns
     -------
     float or None
-        None if there is no step, or one too small to be of use.
+        None if there is no step, or one that is too small to be useful.
 
     Examples
     --------

@@ -119,4 +119,4 @@ def _scores_needed(beyond: float, tail: float) -> int:
 
 def _too_few(side: str, n: int, needed: int, share: float) -> str:
     scores = "score gives" if n == 1 else "scores give"
-    return f"{n} {scores} no {side} limit of the {share:g} quantile; it takes {needed}"
+    return f"{n} {scores} no {side} limit of the {share:g} quantile; at least {needed} are needed"

@@ -213,7 +213,7 @@ def interval_of_test(test: str) -> str:
     interval = entry.interval if isinstance(entry, PairedTest) else None
     if interval is None:
         raise DataError(
-            f"the test {test!r} names no interval that belongs to it; choose one with interval=, "
+            f"the test {test!r} has no interval of its own; choose one with interval=, "
             f'or name it in the entry: TESTS.add({test!r}, PairedTest(function, interval="t"))'
         )
     return interval
@@ -316,5 +316,5 @@ def _default_test(pairs: PairedScores) -> str:
 def _note_of_identical(interval: Interval, n: int) -> str:
     """What the interval of scores that never differ is: 0/1 scores have one, others have none."""
     if interval.high > interval.low:
-        return f"identical on all {n} pairs; the interval holds what so few may have missed"
+        return f"identical on all {n} pairs; the interval covers differences that so few may miss"
     return f"identical on all {n} pairs: without spread the interval has no width"

@@ -68,8 +68,8 @@ def test_a_claim_has_no_operator():
 @pytest.mark.parametrize(
     ("text", "place", "told"),
     [
-        ("mean(mrr >= 0.8", 9, "expected , or ) here"),
-        ("mean(mrr", 8, "expected , or ) here"),
+        ("mean(mrr >= 0.8", 9, 'expected "," or ")" here'),
+        ("mean(mrr", 8, 'expected "," or ")" here'),
         ("mean(mrr) = 0.8", 10, "did you mean ==?"),
         ("mean(mrr) => 0.8", 10, "did you mean >=?"),
         ("mean(mrr) ≥ 0.8", 10, "did you mean >=?"),

@@ -256,7 +256,7 @@ def test_a_budget_stops_the_judge_and_keeps_the_rest(judged):
     words = ("--judge", "coherence", "--metric", "exact_match", "--price", "1:10")
     result = judged(*words, "--max-cost", "0.00001")
     assert result.exit_code == 2
-    assert "The cause: nothing was judged: the budget of 1e-05 USD has no room" in result.stderr
+    assert "The cause: nothing was judged: the budget of 1e-05 USD is too small" in result.stderr
     assert "stopped before the end: the budget of 1e-05 USD" in result.stdout
     saved = RAGPipelineEvaluation.load(None, "run/scores.json")
     assert saved.get_aggregated_scores("exact_match") == pytest.approx(2 / 3)

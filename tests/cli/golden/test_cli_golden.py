@@ -46,7 +46,7 @@ def test_the_queries_that_are_needed_are_those_of_statsmodels(demo_folder, run):
 def test_a_set_that_is_large_enough_says_what_it_shows(demo_folder, run):
     result = run("golden check golden.jsonl --difference 0.9 --sd 0.4 --format json")
     assert [one for one in rows_of(result) if one["check"] == "size"] == []
-    assert json.loads(result.stdout)["notes"][0].startswith("8 questions show differences from")
+    assert json.loads(result.stdout)["notes"][0].startswith("8 questions show differences of")
 
 
 def test_a_check_can_be_left_out_and_an_unknown_one_is_refused(demo_folder, run, refused):

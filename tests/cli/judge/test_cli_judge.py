@@ -88,7 +88,9 @@ def test_a_budget_stops_and_says_so(judge):
     )
     assert result.exit_code == 2
     assert "stopped before the end: the budget of 1e-05 USD" in result.stdout
-    assert "nothing was judged: the budget of 1e-05 USD has no room for a call" in result.stderr
+    assert (
+        "nothing was judged: the budget of 1e-05 USD is too small for another call" in result.stderr
+    )
 
 
 def test_a_budget_that_was_enough_for_some_is_no_failure(judge, server):

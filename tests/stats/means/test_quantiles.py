@@ -47,7 +47,9 @@ def test_coverage_is_at_least_the_level_and_no_narrower_ranks_reach_it(n, quanti
 def test_the_upper_limit_of_p95_takes_72_scores():
     short, enough = (quantile_interval(np.arange(n), 0.95) for n in (71, 72))
     assert math.isnan(short.high)
-    assert short.notes == ("71 scores give no upper limit of the 0.95 quantile; it takes 72",)
+    assert short.notes == (
+        "71 scores give no upper limit of the 0.95 quantile; at least 72 are needed",
+    )
     assert enough.high == 71
     assert enough.notes == ()
     assert not math.isnan(short.low)
@@ -59,8 +61,8 @@ def test_one_score_gives_an_estimate_only():
     assert math.isnan(interval.low)
     assert math.isnan(interval.high)
     assert interval.notes == (
-        "1 score gives no lower limit of the 0.25 quantile; it takes 13",
-        "1 score gives no upper limit of the 0.25 quantile; it takes 3",
+        "1 score gives no lower limit of the 0.25 quantile; at least 13 are needed",
+        "1 score gives no upper limit of the 0.25 quantile; at least 3 are needed",
     )
 
 
