@@ -64,7 +64,7 @@ def _kind_of(path: Path | None) -> str:
     kind = _KIND_OF_SUFFIX.get(suffix, suffix.removeprefix("."))
     if kind not in EXPORTS:
         raise DataError(
-            f"{path}: the file name does not tell the format; choose it with --to: "
+            f"{path}: the file name does not tell the format; choose with --to: "
             f"{', '.join(EXPORTS)}"
         )
     return kind

@@ -9,29 +9,40 @@ import click
 
 from rageval_report._registry import load
 
-# The library gives its advice in Python; these patterns put it in terms of the command line.
-_ADVICE = (
+# The library gives its advice in Python; these patterns put it in terms of the command line. A test
+# calls the library for a message for each of them, and fails if a pattern no longer matches.
+ADVICE = (
     (r"metrics=\{.*?: \{'bounds': \(low, high\)\}\}", "--bounds NAME=LOW:HIGH"),
     (r"metrics=\{'(.+?)': '(lower|higher)'\}", r"--\2 \1"),
     (r"metrics=\[\.\.\.\]", "--metric NAME"),
+    (r"objectives=\{.*?: Objective\(.*?best=\.\.\., worst=\.\.\.\)\}", "--bounds NAME=LOW:HIGH"),
+    (r"objectives=\{'(\w+)': \['(.+?)', '(.+?)'\]\}", r"--objective \1=\2,\3"),
     (r"correct=\('(.+?)', \.\.\.\)", r"--correct with \1, <= or >=, and a number"),
     (
         r"Pass the rule for a correct answer: correct=.*",
         "Pass the rule for a correct answer: --correct exact_match, --correct 'faithfulness>=0.8', "
-        "several with commas between, or a column of booleans.",
+        "several separated by commas, or a column of booleans.",
     ),
+    (r"pass correct=\.\.\.", "pass --correct RULE"),
     (r"query_id=\.\.\.", "--query-id COLUMN"),
     (r"reader=\.\.\.", "--reader NAME"),
     (r"reader='(\w+)'", r"--reader \1"),
-    (r"(delimiter|encoding|sheet)=", r"--option \1="),
+    (r"\b(delimiter|encoding|sheet)=", r"--option \1="),
     (r'repeats="mean"', "--option repeats=mean"),
     (r'duplicates="mean"', "--duplicates mean"),
     (r"missing='drop'", "--missing drop"),
     (r"give bounds, e\.g\. \(0, 1\)", "pass --bounds NAME=0:1"),
+    (r"choose one with interval=", "choose one with --interval"),
+    (r'scale="baseline"', "--scale baseline"),
+    (r'ties="(docid|input)"', r"--ties \1"),
+    (r"pass split=", "pass --split"),
+    (r"name the right one with label=", "name the right one with --label"),
+    (r"give its ends with label_bounds=", "give its ends with --label-bounds LOW:HIGH"),
+    (r"calibrate with threshold= or categories=", "pass --threshold or --categories"),
+    (r"choose one with pipeline=\.\.\.", "choose one with --pipeline NAME"),
     (r"pick one with pipeline=, or read all with read_scores", "pick one as FILE::PIPELINE"),
     (r"prices=\{.+?: \(sent, received\)\}", "--price SENT:RECEIVED"),
     (r"model=\.\.\.", "--model NAME"),
-    (r"structured=False", "--no-schema"),
     (r"replace it with force=True", "replace it with --force"),
     (
         r"score\(read_records\(path\), metrics\)",
@@ -53,14 +64,25 @@ def note(text: str) -> None:
     """Write something that is not an error, unless the user chose --quiet."""
     context = click.get_current_context(silent=True)
     if context is None or not context.params.get("quiet"):
-        click.echo(f"note: {_one_line(text)}", err=True)
+        click.echo(f"note: {_one_line(for_command_line(text))}", err=True)
 
 
 def complain(text: str) -> None:
     """Write what is wrong and what to do."""
-    for pattern, advice in _ADVICE:
+    click.echo(f"rageval-report: {_one_line(for_command_line(text))}", err=True)
+
+
+def for_command_line(text: str) -> str:
+    """A message of the library, with its advice in terms of the command line.
+
+    Examples
+    --------
+    >>> for_command_line("old.csv exists already; replace it with force=True")
+    'old.csv exists already; replace it with --force'
+    """
+    for pattern, advice in ADVICE:
         text = re.sub(pattern, advice, text)
-    click.echo(f"rageval-report: {_one_line(text)}", err=True)
+    return text
 
 
 def _one_line(text: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from rageval_report.cli.notes import note
+from rageval_report.cli.notes import for_command_line, note
 from rageval_report.cli.options import OutputOptions
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.files.writing import check_free, write_atomically
@@ -86,6 +86,7 @@ class Output:
         what : str
             What the names are: the column that holds them if tables are joined into one.
         """
+        results = {name: _with_advice(result) for name, result in results.items()}
         if self.renderer.values_only:  # it has no place for notes
             notes = [message for result in results.values() for message in result.notes]
             for message in dict.fromkeys(notes):
@@ -98,6 +99,12 @@ class Output:
         """The width of the terminal, if a person looks at one."""
         is_screen = self.renderer.fits_terminal and self.path is None and sys.stdout.isatty()
         return shutil.get_terminal_size().columns if is_screen else None
+
+
+def _with_advice(result: Result) -> Result:
+    """The result with the advice of its notes in terms of the command line."""
+    notes = tuple(for_command_line(text) for text in result.notes)
+    return result if notes == result.notes else replace(result, notes=notes)
 
 
 def write_text(text: str, path: Path | None, what: str = "") -> None:

@@ -157,7 +157,7 @@ def check_golden(
     -------
     DataFrame
         One row per fault: ``check``, ``severity`` ("error" or "warning"), ``query_id``, ``other``,
-        ``value``, the message; empty if there is no fault.
+        ``value``, ``told`` (the message); empty if there is no fault.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the library advises in Python's words is told in those of the command line."""
+"""The library's advice for Python is translated into options of the command line."""
 
 from __future__ import annotations
 
@@ -7,10 +7,27 @@ import re
 import pandas as pd
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.cli.notes import complain
-from rageval_report.errors import DataError
-from rageval_report.readers import ScoreFile, Source, recognise
+from rageval_report import (
+    RAGPipelineEvaluation,
+    calibrate,
+    compare,
+    history,
+    load_dataset,
+    rank,
+    score,
+    score_rankings,
+)
+from rageval_report.analysis.repeating.stability import stability
+from rageval_report.cli.notes import ADVICE, complain, for_command_line
+from rageval_report.errors import DataError, RagevalError
+from rageval_report.files.writing import check_free
+from rageval_report.judges.chats.environment import chat_from_environment
+from rageval_report.judges.rubrics import rubrics_of
+from rageval_report.judges.spending import open_budget
+from rageval_report.plots import plot
+from rageval_report.readers import READERS, Reader, ScoreFile, Source, read, recognise
+from rageval_report.scores import correctness
+from rageval_report.stats import TESTS, mean_interval
 
 FILES = {
     "scale.csv": "query_id,faithfulness\nq1,3\nq2,5\n",
@@ -20,7 +37,7 @@ FILES = {
     "cost.csv": "query_id,cost_usd,recall\nq1,0.5,1\nq2,,0\n",
     "other_cost.csv": "query_id,cost_usd,recall,topic\nq1,0.5,1,a\nq2,0.25,0,b\n",
 }
-ADVICE = {
+COMMANDS = {
     "bounds": ("report scale.csv", "--bounds NAME=LOW:HIGH"),
     "no metrics": ("report bare.csv", "--metric NAME"),
     "records": ("report bare.csv", "rageval-report score --records FILE, or rageval-report judge"),
@@ -35,7 +52,7 @@ ADVICE = {
 PYTHON = re.compile(r"\b(?!NAME|delimiter)[a-z_]+=[\[({.'\"]")
 
 
-@pytest.mark.parametrize(("command", "option"), ADVICE.values(), ids=ADVICE)
+@pytest.mark.parametrize(("command", "option"), COMMANDS.values(), ids=COMMANDS)
 def test_advice_is_for_the_command_line(folder, refused, command, option):
     for name, text in FILES.items():
         (folder / name).write_text(text)
@@ -61,7 +78,7 @@ def test_a_disagreement_on_the_direction_is_settled_by_an_option(capsys):
     new = RAGPipelineEvaluation("new", data, metrics={"loss": "higher"})
     with pytest.raises(DataError) as caught:
         compare(old, new)
-    assert "as --lower loss" in told_of(caught.value, capsys)
+    assert "for example --lower loss" in told_of(caught.value, capsys)
 
 
 def test_one_of_several_pipelines_is_picked_with_colons(capsys, monkeypatch):
@@ -77,3 +94,130 @@ def test_a_reader_is_chosen_with_an_option(capsys, folder):
     with pytest.raises(DataError) as caught:
         recognise(Source("letter.txt"))
     assert "--reader NAME" in told_of(caught.value, capsys)
+
+
+# -- every pattern is meant for a message that the library still has
+
+CLI_WORDS = [
+    *("--option delimiter=", "--option encoding=", "--option sheet=", "--option repeats=mean"),
+    *("--lower loss", "--metric NAME", "--bounds NAME=LOW:HIGH", "--bounds NAME=0:1"),
+    *("--missing drop", "--duplicates mean", "--query-id COLUMN", "--reader NAME", "--reader csv"),
+    *("--correct RULE", "--correct exact_match", "--correct with cost, <= or >=", "--interval"),
+    *("--objective quality=recall@5,faithfulness", "--scale baseline", "--ties docid", "--split"),
+    *("--ties input", "--label", "--label-bounds LOW:HIGH", "--threshold or --categories"),
+    *("--pipeline NAME", "FILE::PIPELINE", "--price SENT:RECEIVED", "--model NAME", "--force"),
+    *("score --records FILE", "judge FILE --judge NAME", "--against BASELINE", "as NAME=FILE"),
+]
+
+
+def evaluation(name, **columns):
+    n = len(next(iter(columns.values())))
+    return RAGPipelineEvaluation(name, {"query_id": [f"q{i}" for i in range(n)], **columns})
+
+
+def failures(folder):
+    """Calls of the library that fail, one for each advice."""
+    recall = evaluation("a", recall=[0.5, 1.0])
+    two = evaluation("a", recall=[0.5, 1.0]), evaluation("b", recall=[0.1, 1.0])
+    cost = evaluation("a", cost=[0.5, None, 1.0]), evaluation("b", cost=[0.5, 2.0, 3.0])
+    full = evaluation("a", cost=[0.5, 1.0]), evaluation("b", cost=[2.0, 3.0])
+    loss = (
+        RAGPipelineEvaluation("old", {"query_id": ["a", "b"], "loss": [0.5, 1.0]}),
+        RAGPipelineEvaluation(
+            "new", {"query_id": ["a", "b"], "loss": [0.5, 1.0]}, metrics={"loss": "higher"}
+        ),
+    )
+    judged = evaluation("a", faithfulness=[0.11, 0.35, 0.52, 0.78, 0.93])
+    people = {f"q{i}": share for i, share in enumerate([0.2, 0.3, 0.5, 0.9, 0.97])}
+
+    def file(name, text):
+        path = folder / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    long = "query_id,pipeline,metric,value\nq1,a,recall,1\nq1,a,recall,0\nq2,a,recall,0\n"
+    workbook = folder / "book.xlsx"
+    pd.DataFrame().to_excel(workbook, index=False)
+    for split in ("train", "test"):
+        file(f"{split}-00000-of-00001.jsonl", "{}\n")
+    return [
+        lambda: evaluation("a", recall=[0.5, 3.0]),
+        lambda: compare(*loss),
+        lambda: evaluation("a", recall=["0.5 (fail)", "1"]),
+        lambda: evaluation("a", question=["a", "b"]),
+        lambda: rank(*full).weighted(objectives={"cost": ["cost"]}),
+        lambda: rank(*two).weighted(objectives={"speed": ["latency_ms"]}),
+        lambda: correctness(cost[0], "cost"),
+        lambda: correctness(recall),
+        lambda: RAGPipelineEvaluation("a", {"case": ["x", "y"], "recall": [1, 0.5]}),
+        lambda: recognise(Source(file("letter.txt", "Dear council,\nthere is no table.\n"))),
+        lambda: recognise(Source(file("table.csv", "query_id,recall\nq1,1\nq2,0\n"))),
+        lambda: read(file("both.csv", "query_id;a,b\nq1;2,3\n"), reader="csv"),
+        lambda: read(file("wide.csv", "query_id,recall\nq1,1\n".encode("utf-16-le"))),
+        lambda: read(workbook),
+        lambda: read(file("long.csv", long), reader="long"),
+        lambda: RAGPipelineEvaluation("a", {"query_id": ["x", "x"], "recall": [1, 0.5]}),
+        lambda: compare(*cost, missing="worst"),
+        lambda: mean_interval([1.0, 2.0], method="bounded"),
+        lambda: compare(*two, test="bare"),
+        lambda: plot(compare(*cost), "forest", scale="range"),
+        lambda: score_rankings({"q": {"a": 1, "b": 1}}, {"q": {"a": 1}}, ["mrr"], ties="error"),
+        lambda: load_dataset("ragbench", folder),
+        lambda: calibrate(judged, "faithfulness", {"q0": "a", "q1": "b"}),
+        lambda: calibrate(judged, "faithfulness", {"q0": 1, "q1": 5}),
+        lambda: calibrate(judged, "faithfulness", people).confusion(),
+        lambda: RAGPipelineEvaluation.load(
+            None, file("two.csv", long.replace("recall,0", "mrr,0").replace("q2,a", "q2,b"))
+        ),
+        lambda: open_budget(1.0, None, "m"),
+        lambda: chat_from_environment("ollama"),
+        lambda: check_free(file("there.csv", "")),
+        lambda: score(pd.DataFrame({"query_id": ["q"], "answer": ["a"]}), ["faithfulness"]),
+        lambda: rubrics_of("preference"),
+        lambda: compare(recall, recall),
+    ]
+
+
+def is_table(source):
+    return 0.9 if source.stem == "table" else 0.0
+
+
+def results():
+    """Results whose notes contain advice."""
+    runs = [evaluation("a", recall=[0.5]), evaluation("a", recall=[1.0])]
+    several = [evaluation(name, recall=[0.5]) for name in ("a", "a", "b")]
+    return [stability(runs), history(several)]
+
+
+@pytest.fixture
+def messages(folder, monkeypatch):
+    twin = Reader("other", "as good as csv", is_table, lambda source: [])
+    monkeypatch.setitem(READERS._entries, "other", twin)
+    monkeypatch.setitem(TESTS._entries, "bare", lambda pairs, **_: (0.0, 1.0))
+    monkeypatch.delenv("RAG_EVAL_OLLAMA_MODEL", raising=False)
+    texts = []
+    for call in failures(folder):
+        with pytest.raises(RagevalError) as caught:
+            call()
+        texts.append(str(caught.value))
+    return texts + [text for result in results() for text in result.notes]
+
+
+def test_every_pattern_matches_a_message_of_the_library(messages):
+    unmatched = [
+        pattern for pattern, _ in ADVICE if not any(re.search(pattern, text) for text in messages)
+    ]
+    assert unmatched == []
+
+
+def test_every_advice_is_in_terms_of_the_command_line(messages):
+    translated = "\n".join(map(for_command_line, messages))
+    assert [words for words in CLI_WORDS if words not in translated] == []
+    assert not any(words in "\n".join(messages) for words in CLI_WORDS)
+
+
+def test_notes_of_a_result_are_in_terms_of_the_command_line(folder, run):
+    for name in ("monday.csv", "tuesday.csv"):
+        (folder / name).write_text("query_id,recall\nq1,0.5\nq2,1\n")
+    text = " ".join(run("repeats monday.csv tuesday.csv --queries").stdout.split())
+    assert "it is unknown what a correct answer is; pass --correct RULE" in text

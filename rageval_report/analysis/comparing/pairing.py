@@ -121,7 +121,7 @@ def _check_directions(shared: list[tuple[Metric, Metric]]) -> None:
         if ours.greater_is_better != theirs.greater_is_better:
             raise DataError(
                 f"{ours.name!r}: the two runs disagree on whether higher is better; say so when "
-                f"loading, as metrics={{{ours.name!r}: 'lower'}}"
+                f"loading, for example metrics={{{ours.name!r}: 'lower'}}"
             )
 
 

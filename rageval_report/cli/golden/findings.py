@@ -88,7 +88,7 @@ def golden_findings(
     >>> table = pd.DataFrame(columns=["check", "severity", "query_id", "other", "value", "told"])
     >>> options = {"near": 0.8, "difference": 0.5, "sd": 0.4, "power": 0.8}
     >>> golden_findings("gold.jsonl", table, 5, **options).as_sentences().sentences[0]
-    'warning: 5 questions show differences from 0.673 on with power 0.8; 0.5 takes 8 (size)'
+    'warning: 5 questions show differences of 0.673 or more with power 0.8; 0.5 takes 8 (size)'
     """
     size, note = _check_size(n, difference, sd, power)
     tables = [frame for frame in (table, size) if len(frame)] or [table]

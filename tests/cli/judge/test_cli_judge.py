@@ -78,7 +78,7 @@ def test_a_run_file_holds_scores_reasons_and_who_judged(judge, folder):
 def test_a_dry_run_asks_nobody(judge, server):
     result = judge("old.jsonl", "--judge", "coherence", "--price", "1:10", "--dry-run")
     assert result.exit_code == 0
-    assert "nothing was asked" in result.stdout
+    assert "no request was sent" in result.stdout
     assert server.asked == []
 
 
