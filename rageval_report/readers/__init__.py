@@ -100,6 +100,7 @@ def recognise(source: Source) -> str:
     if best < ACCEPTED:
         raise _fault(source, marks) or source.error(_unknown_format(source, marks))
     winners = [name for name, mark in marks.items() if mark == best]
+    # No silent choice: two readers could give the same file different scores.
     if len(winners) > 1:
         raise source.error(
             f"the readers {named(winners)} recognise this file equally well; choose one: "
@@ -134,6 +135,8 @@ def _fault(source: Source, marks: dict[str, float]) -> ReaderError | None:
     """The error of the reader that nearly recognises the file, if there is one."""
     nearest = max(marks, key=marks.__getitem__)
     fault = READERS[nearest].fault
+    # The nearest reader knows the row that spoils its format, which helps more than a list of
+    # formats.
     return fault(source) if fault is not None and marks[nearest] > 0 else None
 
 
@@ -201,6 +204,7 @@ def read(
         name = reader or recognise(source)
         chosen = READERS[name]
     keywords = check_options(name, chosen, options)
+    # Frameworks with ids of their own have no such column to choose.
     if query_id is not None and "query_id" in chosen.options:
         keywords["query_id"] = query_id
     files = _read_with(name, chosen, source, keywords)

@@ -179,6 +179,7 @@ def select_columns(
     for name in sorted(requested):
         if name not in every:
             raise UnknownNameError("column", name, every)
+    # Rows without an id or a question could not be paired with another run's.
     key = query_id or id_column_of(every) or question_text(pd.DataFrame(columns=every))
     return [name for name in every if name in requested or name == key]
 
@@ -193,6 +194,7 @@ def id_columns(present: Iterable[str], query_id: str | None) -> list[str]:
     """
     every = list(present)
     key = query_id or id_column_of(every)
+    # An id 007 must not become 7, nor 1.10 become 1.1.
     return [name for name in every if name == key or name.lower().endswith("_id")]
 
 
@@ -243,5 +245,6 @@ def distinct_names(names: Iterable[str]) -> list[str]:
     distinct = []
     for name in names:
         seen[name] += 1
+        # Visible, because the reader of a report should see that a file had two of them.
         distinct.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
     return distinct

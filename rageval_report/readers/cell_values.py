@@ -72,10 +72,12 @@ def number_or_none(value: object, *, with_booleans: bool = False) -> float | Non
     """
     if not isinstance(value, int | float) or value != value:
         return None
+    # True is 1 in Python; only formats that write verdicts as booleans want that.
     if isinstance(value, bool) and not with_booleans:
         return None
     try:
         return float(value)
+    # JSON has integers of any size.
     except OverflowError:
         return None
 
@@ -147,6 +149,7 @@ def _parse_object(cell: object) -> object:
     try:
         return parse_json(text)
     except NotJSONError:
+        # Ragas and Haystack write Python's repr into CSV files: 'a' in single quotes, None, True.
         value = parse_literal(text)
         return cell if value is text else value
 
@@ -215,7 +218,9 @@ def parse_literal(text: str, longest: int = _LONGEST_LITERAL) -> object:
     try:
         with warnings.catch_warnings():  # about escapes like "\\d", which stay as they are
             warnings.simplefilter("ignore")
+            # literal_eval builds values only: a cell of a file never runs as code.
             value = ast.literal_eval(text)
+    # Python's parser may report deep nesting as MemoryError.
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return text
     return value if _is_writable(value) else text

@@ -47,6 +47,7 @@ def parse_decimal_commas(
     """
     if decimal is not None:
         check_choice("decimal", decimal, (".", ","))
+    # Where commas split the columns, an unquoted decimal comma cannot occur.
     if decimal == "." or (decimal is None and delimiter == ","):
         return frame, []
     texts = text_columns(map(str, frame), None)
@@ -54,6 +55,7 @@ def parse_decimal_commas(
         column for name in frame if name not in texts for column in _comma_column(frame, str(name))
     ]
     unclear = [column for column in comma_columns if not column.is_certain]
+    # A wrong guess would change every score by a factor of 1,000, so the user is asked.
     if unclear and decimal is None:
         first = unclear[0]
         raise source.error(

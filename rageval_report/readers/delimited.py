@@ -213,6 +213,7 @@ def _header(source: Source, text: bytes, delimiter: str, ends: bytes) -> tuple[l
         raise source.error("a quote in the header is never closed; is the file cut?", line=line)
     names = [cell_text(cell).strip() for cell in header.cells]
     unique_names = [name or f"Unnamed: {position}" for position, name in enumerate(names)]
+    # Otherwise the first query would silently become the header.
     if _looks_like_data(names):
         raise source.error(
             f"expected names of columns; found numbers, such as {_first_number(names)!r}. Add a "
@@ -234,6 +235,7 @@ def _looks_like_data(names: list[str]) -> bool:
     if any(_DECIMAL.fullmatch(name) for name in names):
         return True
     whole = [int(name) for name in names if _WHOLE.fullmatch(name)]
+    # Columns named 0, 1, 2 are what pandas writes for a frame without names.
     counts_up = all(number < following for number, following in pairwise(whole))
     return len(whole) > 1 and 2 * len(whole) >= len(names) - 1 and not counts_up
 
@@ -264,6 +266,8 @@ class _DelimitedTable(NamedTuple):
 
     def _text_of(self, name: str, cells: pd.Series) -> pd.Series:
         """The cells, which pandas took for numbers, as they are written."""
+        # Ids are mostly the first column and whole numbers: then arrays can check how they are
+        # written, without a second pass by pandas.
         is_first_and_whole = name == self.header[0] and cells.dtype == np.int64
         if is_first_and_whole and self._is_written_plainly(cells.to_numpy()):
             return cells.astype(str)
@@ -292,20 +296,28 @@ class _DelimitedTable(NamedTuple):
             frame: pd.DataFrame = pd.read_csv(
                 content,
                 sep=self.delimiter,
+                # None lets pandas accept all three line ends; it takes only one character, so
+                # "\r\n" cannot be named.
                 lineterminator="\n" if self.ends == b"\n" else None,
                 header=None,
                 names=self.header,
                 usecols=kept,
+                # Otherwise pandas takes the first column for an index if every row has one field
+                # too many.
                 index_col=False,
                 dtype=dtype,
+                # pandas would read "None", "NA" and "null" as missing, but they can be ids and
+                # answers.
                 keep_default_na=False,
                 na_values=[""],
+                # In pieces pandas may give one column two types; as texts there is only one.
                 low_memory=dtype is not None,
                 encoding="utf-8",
                 **_EXACT,
             )
         except (pd.errors.ParserError, ValueError, OverflowError) as exc:
             raise self.source.error(f"the table cannot be parsed: {exc}") from exc
+        # pandas joins or drops rows at a stray quote without a word.
         if len(frame) != self.row_count.n_rows and len(self.header) > 1:
             raise self.source.error(
                 f"the file has {self.row_count.n_rows} rows by its line ends, but {len(frame)} by "

@@ -78,6 +78,8 @@ def rows(text: bytes, delimiter: str, start: int = 0, ends: bytes = _ANY) -> Ite
     [[b'id', b'answer'], [b'q1', b'"a\nb"']]
     """
     separator = delimiter.encode("ascii")
+    # Possessive quantifiers: a broken quote in a file of megabytes must not make the expression try
+    # again and again.
     field = re.compile(
         rb'(?:"(?:[^"]++|"")*+("|\Z))?+[^' + re.escape(ends + separator) + rb"]*+", re.DOTALL
     )
@@ -109,6 +111,7 @@ def cell_text(cell: bytes) -> str:
     text = cell.decode("utf-8")
     if not text.startswith('"'):
         return text
+    # A NUL can stand in for the doubled quote, because no text file contains one.
     quoted, _, tail = text[1:].replace('""', "\x00").partition('"')
     return quoted.replace("\x00", '"') + tail.replace("\x00", '""')
 
@@ -149,6 +152,7 @@ def count_rows(
     2
     """
     places = _record_ends(text, ord(delimiter), start, has_returns=b"\r" in ends)
+    # Arrays cannot tell a quote inside an unquoted field from one that opens a field.
     if places is None:
         return RowCount(_count_one_by_one(rows(text, delimiter, start, ends), n_fields))
     return _count_with_arrays(text, places, n_fields, start, blanks=_BLANKS + ends)
@@ -198,6 +202,7 @@ def _count_with_arrays(
         starts = starts[:-1]
     stops = np.append(starts[1:], len(text))
     unusual = np.flatnonzero(widths != n_fields) if n_fields > 1 else np.arange(len(widths))
+    # Blank lines have one empty field; only rows of an unusual width need a look.
     filled = [
         row for row in unusual if widths[row] > 1 or text[starts[row] : stops[row]].strip(blanks)
     ]

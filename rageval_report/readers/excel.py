@@ -84,6 +84,8 @@ def read_excel(
     )
     try:
         content = BytesIO(source.data)  # openpyxl checks the suffix of a path
+        # data_only gives the values that Excel computed last; the formulas themselves are not
+        # scores.
         book = library.load_workbook(content, read_only=True, data_only=True)
         name = _sheet_name(book.sheetnames, sheet)
         rows = [list(row) for row in book[name].iter_rows(values_only=True)]

@@ -18,6 +18,7 @@ from rageval_report.scores.texts import QUESTION
 
 _RECORDS = 5_000
 _NUMBERS = ("int64", "float64")
+# Beyond it a float no longer holds every integer, and an id or a count would change.
 _MOST_EXACT = 2**53
 
 
@@ -29,6 +30,7 @@ class _GrowingColumn:
     """A column to which pieces are added: numbers in one buffer, anything else as it is."""
 
     def __init__(self, n_before: int):
+        # The column began late: earlier records lack its key.
         self._parts = [_blank_piece(n_before)] if n_before else []
         self._numbers: array[float] | None = None
         self._is_whole = True
@@ -44,6 +46,7 @@ class _GrowingColumn:
         elif (
             self._numbers is None
             and _fits(part)
+            # Blank pieces carry no type, so numbers may still begin here.
             and all(piece.isna().all() for piece in self._parts)
         ):
             self._numbers = array("d", [np.nan] * (self.n - len(part)))
@@ -140,6 +143,7 @@ def frame_in_pieces(
                 column.add(_blank_piece(n - column.n))
     selected = list(grown) if requested is None else select_columns(seen, requested, query_id)
     names = [name for name in grown if name in selected]
+    # pop: each column's pieces are freed before the next column is built.
     return pd.DataFrame({name: grown.pop(name).whole() for name in names}, copy=False), list(notes)
 
 
@@ -166,6 +170,8 @@ def _drop_columns(
 def _check_one_shape(flat: Mapping[str, list[Any]], nests: dict[str, set[bool]]) -> None:
     """Nested scores must be present in every piece, or in none."""
     for name, seen in nests.items():
+        # The same key would be a cell in one piece and columns in another; then the file is read as
+        # a whole.
         seen.add(name in flat and any(cell is not None for cell in flat[name]))
         if len(seen) > 1:
             raise MixedShapeError(name)
@@ -179,6 +185,7 @@ def _one_column(parts: list[pd.Series]) -> pd.Series:
     kind = next(iter(kinds)) if len(kinds) == 1 else "bool"
     if kind != "bool":
         return pd.concat([_cast_blank(part, kind, kinds) for part in parts], ignore_index=True)
+    # Mixed kinds, or booleans beside blanks: as Python's values, so that True stays apart from 1.
     return pd.Series([cell for part in parts for cell in part.tolist()])
 
 

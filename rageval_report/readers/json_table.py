@@ -187,6 +187,8 @@ def _columns_of_dicts(document: Mapping[str, Mapping[str, Any]]) -> tuple[CellsB
     """
     labels = list(dict.fromkeys(label for cells in document.values() for label in cells))
     is_numbered = all(label.isdigit() for label in labels)
+    # {pipeline: {metric: mean}} has the same shape as {column: {row: cell}}; a guess would take
+    # statistics for queries.
     if not is_numbered and id_column_of(document) is None:
         raise ShapeError(
             f"this is an object of objects: the keys of {_name_briefly(document)} are "
@@ -203,6 +205,7 @@ def _with_labels(columns: CellsByColumn, labels: list[Any]) -> tuple[CellsByColu
     """Row labels that are not row numbers become the ids, unless there is a column of ids."""
     if [str(label) for label in labels] == [str(row) for row in range(len(labels))]:
         return columns, []
+    # Row numbers of two files would pair different queries.
     if id_column_of(columns) is None and not all(str(label).isdigit() for label in labels):
         return {"query_id": labels, **columns}, ["the row labels are the query ids"]
     if _LABELS in columns:

@@ -135,6 +135,8 @@ def read_long(
         _check_filled(source, frame, column)
     groups = _by_pipeline(source, frame, roles)
     notes = (*table.notes, *_notes_of(roles))
+    # A column that numbers the repeats shows that they are meant; otherwise a repeated value may be
+    # a mistake.
     averages = repeats == "mean" or roles.repeat is not None
     if not averages:
         _check_single(source, groups, roles)
@@ -238,6 +240,7 @@ def _n_repeats(scored: Iterable[_MetricRows]) -> Counter[Any]:
 
 
 def _series(cells: list[Any], is_id: bool) -> pd.Series:
+    # Ids 1 and "1" stay different.
     return pd.Series(cells, dtype=object if is_id else None)
 
 
@@ -247,6 +250,7 @@ def _split_details(
     """The other columns: those with one value per query, and those that differ by metric."""
     by_query, by_metric = {}, []
     for label in roles.others(rows.columns):
+        # As texts, because cells may be lists, which cannot be compared as keys.
         cells = rows[[roles.query]].assign(cell=rows[label].astype(str)).drop_duplicates()
         if not cells[roles.query].duplicated().any():
             by_query[label] = rows.drop_duplicates(roles.query).set_index(roles.query)[label]
@@ -293,6 +297,7 @@ class _MetricRows:
     def _means(self, values: pd.Series) -> pd.Series:
         """The mean over the repeats of each query."""
         by_query = values.groupby(self.rows[self.roles.query], sort=False)
+        # groupby.mean skips NaN: a repeat that failed is left out, not counted as 0.
         return by_query.mean().reindex(self.queries)
 
     def notes(self) -> Iterator[str]:

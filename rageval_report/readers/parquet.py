@@ -56,6 +56,7 @@ def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
         range(file.num_row_groups), desc="groups of rows", leave=False, delay=2, disable=None
     )
     parts = [file.read_row_group(group, columns, use_pandas_metadata=True) for group in groups]
+    # A file without row groups still has a schema, which read_parquet keeps.
     if not parts:
         return pd.read_parquet(source.path_or_buffer(), columns=columns, engine="pyarrow")
     table = _pyarrow().concat_tables(parts)

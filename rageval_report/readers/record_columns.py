@@ -103,6 +103,7 @@ def lift_nested_scores(columns: CellsByColumn) -> tuple[CellsByColumn, list[str]
             continue
         flat = columns_of(_flatten_scores(cell or {}) for cell in cells)
         taken = [column for column in flat if column in columns]
+        # A nested score must not replace a column of the row.
         flat = {f"{name}.{column}" if column in taken else column: flat[column] for column in flat}
         lifted |= flat
         notes.append(f"the scores within {name!r} became columns: {', '.join(flat)}")
@@ -166,6 +167,7 @@ def score_columns(
         for explanation, reason in zip(explanations, read.reasons, strict=True)
     ]
     states = [
+        # Whoever wrote a reason tried to score.
         FAILED if state == MISSING and reason else state
         for state, reason in zip(read.states, final_reasons, strict=True)
     ]

@@ -11,6 +11,7 @@ from rageval_report.scores.run_file import FORMAT, parse_run_document
 
 def _recognise(source: Source) -> float:
     document = source.document_or_none()
+    # The file names its format itself, so nothing is surer.
     return 1.0 if isinstance(document, dict) and document.get("format") == FORMAT else 0.0
 
 

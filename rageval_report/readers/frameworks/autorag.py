@@ -49,6 +49,7 @@ _FILES_TO_PICK = (
 
 def _recognise(source: Source) -> float:
     header = frozenset(header_of(source))
+    # Recognised all the same, so that the error can say where the scores are.
     if header in _WITHOUT_SCORES:
         return _SURE
     marks = (_QUESTIONS, *_MODULES, _OF_NODE, _OF_LINE)
@@ -98,6 +99,7 @@ def _read_node(source: Source) -> list[ScoreFile]:
             f"these are means over all queries; the queries are in {named(files)}, which are "
             "missing from this folder. Pass one of them, or put them into the folder"
         )
+    # A node may try one module with several parameters.
     names = dict(zip(files, distinct_names(frame["module_name"].astype(str)), strict=True))
     modules: list[ScoreFile] = []
     notes: list[str] = []
@@ -105,6 +107,7 @@ def _read_node(source: Source) -> list[ScoreFile]:
         try:
             modules.append(_read_module(Source(folder / name), names[name]))
         except RagevalError as exc:
+            # One broken module must not hide the others.
             notes.append(str(exc))
     if not modules:
         raise source.error(f"no module of this node can be read: {notes[0]}")
@@ -186,6 +189,8 @@ def _questions_of(source: Source, n_rows: int) -> tuple[pd.DataFrame, str]:
     path = source.plain_path
     for candidate in [] if path is None else _files_of_questions(path.absolute()):
         frame = read_table(Source(candidate)).frame
+        # AutoRAG aligns a module's rows with its questions by position and writes no ids (0.3.27);
+        # equal length is the only check left.
         if "qid" in frame and len(frame) == n_rows:
             columns = [column for column in _DETAILS if column in frame and column in _QUESTIONS]
             note = f"the ids are those of {candidate.name}, row by row, as AutoRAG aligns them"
@@ -225,6 +230,7 @@ def _metric(
 
 # AutoRAG's metrics that differ from other metrics of the same name.
 _METRICS: Mapping[str, Metric] = {
+    # sacreBLEU counts to 100, while the catalogue's BLEU counts to 1.
     "bleu": _metric(
         "bleu_percent", "BLEU (0 to 100)", "sacreBLEU of the answer, 0 to 100.", (0.0, 100.0)
     ),

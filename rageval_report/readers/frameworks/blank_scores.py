@@ -46,6 +46,7 @@ def mark_blank_scores(
         if not _may_hold_scores(cells, is_known=catalogue.find(name) is not None):
             continue
         read = read_cells(cells.tolist())
+        # Ragas 0.4.3 and Haystack 3.4.0 write NaN if a judge failed, so here a blank is a failure.
         is_missing = read.states == MISSING
         if is_missing.any():
             states = np.where(is_missing, FAILED, read.states)
@@ -57,6 +58,8 @@ def mark_blank_scores(
 def _may_hold_scores(cells: pd.Series, *, is_known: bool) -> bool:
     """Whether a column holds numbers and blanks; without a number it must be a known metric."""
     if pd.api.types.is_numeric_dtype(cells.dtype):
+        # A column without any value is a metric that failed everywhere only if its name is one;
+        # else it is a detail that nobody filled.
         return bool(cells.isna().any()) and (is_known or not bool(cells.isna().all()))
     has_number = False
     for cell in cells.tolist():

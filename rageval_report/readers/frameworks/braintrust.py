@@ -25,6 +25,7 @@ from rageval_report.types import JsonObject
 
 _SCORES, _ERRORS = "scores.", "scorer_errors"
 _OWN = frozenset(("input", "output", "expected", "metadata", "scores", "error", "metrics"))
+# Rows of one case have no id in common (0.47.0); its trials share input and expected value.
 _KEY = "input and expected"
 _SECONDS = 1000.0
 
@@ -104,6 +105,8 @@ def _judgement(name: str, scores: Mapping[str, Any], errors: Mapping[str, Any]) 
     """A missing score has failed if its scorer did, or if a scorer without a name did."""
     if name in scores:
         return Judgement(scores[name])
+    # Braintrust leaves out the key of a failed score and files the error under the scorer's name,
+    # which need not be the score's.
     own_errors = [errors[name]] if name in errors else list(errors.values())
     reasons = dict.fromkeys(last_line(error) or "the scorer failed" for error in own_errors)
     return Judgement(None, "; ".join(reasons) or None, bool(own_errors))
@@ -134,6 +137,7 @@ def _details(rows: list[JsonObject]) -> CellsByColumn:
     )
     others = columns_of(
         {
+            # The id of a row is new in each experiment and would pair with nothing.
             f"row_{key}" if key == "id" else key: value
             for key, value in row.items()
             if _is_other(key)

@@ -234,11 +234,14 @@ def _directions(scores: Mapping[str, list[_MetricData | None]]) -> dict[str, Ove
 
 def _is_greater_better(scores: Iterable[_MetricData | None]) -> bool | None:
     """Whether scores above the threshold passed; None if the file does not say."""
+    # DeepEval (4.3.1) does not store the direction: Hallucination, Bias and Toxicity pass at or
+    # below their threshold, and only `success` shows it.
     directions = {
         (number > entry.threshold) == entry.success
         for entry in scores
         if entry and entry.threshold is not None and entry.success is not None
         for number in (number_or_none(entry.score),)
+        # At the threshold itself both directions pass.
         if number is not None and number != entry.threshold
     }
     return directions.pop() if len(directions) == 1 else None
@@ -307,6 +310,7 @@ def _ids(cases: list[dict[str, Any]], own: CellsByColumn) -> tuple[CellsByColumn
         return {}, []
     if any(_NUMBERED.fullmatch(name) for name in names):
         why = "are positions"
+    # Cases in a pytest loop all carry the name of the test function.
     elif max(Counter(names).values()) > 1:
         why = "are not unique"
     else:

@@ -112,6 +112,8 @@ def _reasons(frame: pd.DataFrame, name: str, tests: Sequence[_RowTest]) -> list[
     for row, score in enumerate(scores):
         parts = [text_or_none(explanations[row])]
         if none_if_nan(score) is not None:
+            # Evidently (0.7.23) writes False for the test of a missing score, which is not a failed
+            # test.
             parts += [_verdict(test, cells[row]) for test, cells in zip(own, verdicts, strict=True)]
         reasons.append("; ".join(part for part in parts if part) or None)
     return reasons

@@ -52,6 +52,8 @@ def _recognise(source: Source) -> float:
         return 0.0
     pairs = _pairs(header)
     names = {*header, *(name for pair in pairs for name in pair.suffixes)}
+    # One plural may occur in anybody's table; two, or one beside a pair of runs, only in
+    # Haystack's.
     return 0.95 if len(names & _INPUTS) > (0 if pairs else 1) else 0.0
 
 
@@ -177,6 +179,8 @@ def _pairs(header: Iterable[str]) -> list[_RunPair]:
     best way covers most columns, and of equal ones it has the most known names.
     """
     catalogue = Catalogue()
+    # The columns are `<run>_<metric>`, and both parts may contain "_", so that metrics of their own
+    # must not be split.
     names = [name for name in header if catalogue.find(name) is None and name not in _INPUTS]
     ranked = []
     for first, second, suffixes in _equal_prefixes(_by_prefix(names)):
@@ -184,6 +188,7 @@ def _pairs(header: Iterable[str]) -> list[_RunPair]:
         if n_known:
             in_order = sorted((first, second), key=lambda run: names.index(f"{run}_{suffixes[0]}"))
             pair = _RunPair(in_order[0], in_order[1], tuple(suffixes))
+            # The reading that explains most columns wins; the shorter name breaks a tie.
             ranked.append((len(suffixes), n_known, -len(first), pair))
     ranked.sort(key=lambda candidate: candidate[:3], reverse=True)
     return [pair for *_, pair in ranked]

@@ -82,11 +82,13 @@ def _parts_of_document(log: JsonObject) -> tuple[JsonObject, list[JsonObject], l
 
 def _parts_of_archive(source: Source) -> tuple[JsonObject, list[JsonObject], list[JsonObject]]:
     archive = Archive(source)
+    # Inspect writes the header last: an archive without it is of a run that goes on, or was killed.
     first = next((name for name in (_HEADER, _START) if name in archive.names), None)
     if first is None:
         raise source.error(f"expected a log of Inspect: no {_HEADER} in the archive")
     header = check_object(archive.document(first), first)
     reductions = _records_in(archive, _REDUCTIONS)
+    # Summaries contain the scores, but shorten the texts.
     samples = list(_samples_in(archive)) or _records_in(archive, _SUMMARIES)
     return ({"status": "started", **header}, samples, reductions)
 
@@ -106,6 +108,7 @@ def _samples_in(archive: Archive) -> Iterator[JsonObject]:
             continue
         sample = dict(check_object(archive.document(name), name))
         metadata = name.removesuffix("sample.json") + "metadata.json"
+        # A long sample is split into a folder; its metadata then has a member of its own.
         if match["shell"] and metadata in archive.names:
             sample["metadata"] = archive.document(metadata)
         yield {key: value for key, value in sample.items() if key not in _LONG_PARTS}

@@ -39,6 +39,7 @@ def read_frame(source: Source) -> list[ScoreFile]:
             "this frame has one row per evaluation (evals_df); expected one row per sample: export "
             "samples_df, or pass the log itself"
         )
+    # Ids such as 007 stay texts.
     table = read_table(source, query_id="id")
     cells = {
         name: [_none_if_na(cell) for cell in column]
@@ -68,6 +69,7 @@ def _none_if_na(cell: object) -> object:
 def _scorers(cells: CellsByColumn) -> list[str]:
     names = [name.removeprefix(_SCORE) for name in cells if name.startswith(_SCORE)]
     parts = {f"{name}_{part}" for name in names for part in _SCORE_PARTS}
+    # The explanation and the answer of a score are columns too, named after it.
     return [name for name in names if name not in parts]
 
 
@@ -115,6 +117,7 @@ def _score(cells: CellsByColumn, scorer: str, row: int) -> dict[str, Any]:
 
 
 def _is_filled(cell: object) -> bool:
+    # `cell == cell` is False for NaN only.
     return cell is not None and cell == cell and cell != ""
 
 

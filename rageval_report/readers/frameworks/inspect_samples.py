@@ -30,6 +30,7 @@ from rageval_report.types import JsonObject
 ScorePart = tuple[str, str | None]
 
 # The duration of a sample in seconds; the first of these keys that any sample of the log has.
+# Working time leaves out waiting for rate limits, so it comes first.
 _TIMES = ("working_time", "total_time")
 _TOKENS = {
     "input_tokens": "prompt_tokens",
@@ -128,6 +129,7 @@ def _parts(scores: Iterable[JsonObject]) -> dict[ScorePart, str]:
 def _name(part: ScorePart, spelled: Counter[str]) -> str:
     scorer, key = part
     name = key or scorer
+    # A number says nothing without its scorer.
     is_taken = spelled[normalise_name(name)] > 1 or name.isdigit()
     name = f"{scorer}_{key}" if is_taken and key is not None else name
     return f"{name}_score" if normalise_name(name) in _RESERVED else name
@@ -158,8 +160,10 @@ def _judgement(sample: JsonObject, part: ScorePart) -> Judgement:
     value = score.get("value")
     cell = _values_by_key(value).get(key) if key is not None else value
     if key is not None and not isinstance(value, dict | list):
+        # A scorer that gives objects writes one NaN for all of its keys if it gives up.
         cell = value
     if cell is None or cell != cell:
+        # The scorer ran and gave NaN: Inspect counts that as unscored, not as 0.
         return Judgement(None, reason, is_failed=True)
     return Judgement(LETTERS.get(cell, cell) if isinstance(cell, str) else cell, reason)
 

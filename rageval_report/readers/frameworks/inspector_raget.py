@@ -212,6 +212,7 @@ def _task_score(scale: JsonObject, by_annotator: JsonObject) -> _TaskScore:
         unread = [value for value in values if value != _NOT_APPLICABLE]
         reason = f"judged {named(unread)}, which is neither a number nor a value of the scale"
         return _TaskScore(None, reason, n_unread)
+    # Judgements that all say "N/A" are another thing than none at all.
     return _TaskScore("n/a" if values else None)
 
 
@@ -249,6 +250,7 @@ def _scale_override(scale: JsonObject, is_within: bool) -> Override:
     override: dict[str, Any] = {"greater_is_better": scale.get("order") != "descending"}
     bounds = _bounds(scale)
     if bounds is not None:
+        # Some files declare the range of the chart, not of the scores.
         override["bounds"] = bounds if is_within else None
     if scale.get("type") == "categorical":
         override["kind"] = "ordinal"

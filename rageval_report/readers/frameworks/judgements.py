@@ -70,6 +70,7 @@ def judgement_columns(
         read = read_cells(scores)
         if any(state == SCORED for state in read.states):
             notes += _unread_note(name, [scores[row] for row in read.unread])
+        # Words alone, such as "relevant", are labels; beside scores a word is a failed score.
         elif read.unread:
             labels.append(name)
             columns[f"{name}{LABEL}"] = scores
@@ -91,6 +92,7 @@ def judgement_columns(
 
 
 def _with_error(judgement: Judgement, error: str | None) -> Judgement:
+    # A score that was given stands, even if the row failed later.
     if error is None or judgement.score is not None:
         return judgement
     return Judgement(None, judgement.reason or error, is_failed=True)
@@ -166,6 +168,8 @@ def average_repeats(
     >>> average_repeats(frame, "query_id", ["recall"])[0].to_numpy().tolist()
     [['a', 0.5, 2], ['b', 0.5, 1]]
     """
+    # Repeats are averaged before any test: as rows of their own they would count one query several
+    # times.
     groups = frame.groupby(key, sort=False, dropna=False)
     if groups.ngroups == len(frame):
         return frame, ()

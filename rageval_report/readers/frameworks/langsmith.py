@@ -82,6 +82,7 @@ def _ids(cells: CellsByColumn) -> CellsByColumn:
     ids = cells.get("example_id")
     if ids is None or None in ids:
         return {}
+    # The example's id is the same in every experiment on a data set; the run's own `id` is not.
     return {QUERY_ID: list(map(str, ids))}
 
 

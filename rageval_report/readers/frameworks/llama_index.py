@@ -101,12 +101,14 @@ def _read_evaluators(pipeline: str, grouped: Mapping[str, Sequence[JsonObject]])
     metrics: dict[str, Override] = {}
     for name, results in grouped.items():
         has_scores = any(result.get("score") is not None for result in results)
+        # Some evaluators set only `passing`.
         scored_by = "score" if has_scores else "passing"
         if scored_by == "passing":
             metrics[name] = _PASSING
         seen: Counter[str | None] = Counter()
         for result in results:
             question = json_text(result.get("query"))
+            # By question and its count, because results have no id and a question may occur twice.
             key = question, seen[question]
             seen[question] += 1
             judgements.setdefault(key, {})[name] = _judgement(result, scored_by)
@@ -129,11 +131,13 @@ def _is_graded(name: str, scores: Iterable[float]) -> bool:
     return (
         normalise_name(name) == "correctness"
         and is_within
+        # All 1.0 may also be perfect shares from 0 to 1.
         and any(score > low for score in present)
     )
 
 
 def _judgement(result: JsonObject, scored_by: str) -> Judgement:
+    # LlamaIndex marks a judge's unreadable answer so, and its frames then have a blank score.
     if result.get("invalid_result") is True:
         reasons = (text_or_none(result.get(key)) for key in ("invalid_reason", "feedback"))
         return Judgement(None, next((reason for reason in reasons if reason), None), is_failed=True)

@@ -37,6 +37,8 @@ _OWN = frozenset((*_LINE, *_OBJECTS, *_HASHES, "filter", "index"))
 _NO_FILTER = "none"
 _PREDICTED_ONLY = "bypass"  # lm-eval writes it with --predict_only, which scores nothing
 
+# lm-eval keeps each data set's own names: problem (MATH), ctx (HellaSwag), goal (PIQA), premise
+# (COPA, NLI).
 _QUESTIONS = (*QUESTION, "problem", "prompt", "ctx", "goal", "sentence", "premise")
 _TAKEN = frozenset((QUERY_ID, "question", "answer", "reference", "doc_id"))
 _UNIT, _OF_A_HUNDRED = (0.0, 1.0), (0.0, 100.0)
@@ -116,6 +118,7 @@ def _by_document(rows: Iterable[JsonObject]) -> list[dict[str, JsonObject]]:
     for row in rows:
         doc_id, filter_name = str(row.get("doc_id")), _filter_of(row)
         seen = documents.setdefault(doc_id, {})
+        # Averaging two runs as repeats would be a silent mistake.
         if filter_name in seen:
             raise ShapeError(
                 f"doc_id {doc_id} appears twice with the filter {filter_name!r}; does the file "
@@ -139,6 +142,8 @@ def _metrics_of(rows: Iterable[JsonObject]) -> dict[str, bool]:
         listed = row.get("metrics")
         names = listed if isinstance(listed, list) else _numbers_in(row)
         for name in map(str, names):
+            # Metrics over all documents, such as perplexity, write their parts per line, not a
+            # score.
             is_score = name in row and not isinstance(row[name], list | tuple | dict)
             metrics[name] = metrics.get(name, False) or (is_score and name != _PREDICTED_ONLY)
     return metrics
@@ -196,6 +201,7 @@ def _catalogue_override(
     if column != metric:
         fields = ("group", "kind", "greater_is_better", "bounds", "description", "source")
         override = {name: getattr(known, name) for name in fields}
+    # Some tasks compute the same metric as a percentage.
     if known.bounds == _UNIT and any(1.0 < number <= 100.0 for number in numbers):
         override |= {"bounds": _OF_A_HUNDRED, "kind": "real"}
     return override
@@ -249,6 +255,7 @@ def _ids(
         return {QUERY_ID: list(map(str, inner))}, (note,), {str(key)}
     hashes = [row.get("doc_hash") for row in rows]
     if all(isinstance(digest, str) and digest for digest in hashes):
+        # A document's number depends on the data set around it, its hash on the document alone.
         note = "query ids are the hashes of documents"
         return {QUERY_ID: distinct_names(map(str, hashes))}, (note,), set()
     numbers = [str(row.get("doc_id")) for row in rows]

@@ -61,6 +61,7 @@ def results_beside(source: Source, metrics: Collection[str]) -> tuple[TaskResult
         for path in _candidates(source)
         if (document := _document(path)) is not None
     ]
+    # Of several results it is not known which belong to these samples.
     if len(documents) != 1:
         return TaskResults(), ()
     [(path, document)] = documents
@@ -110,6 +111,7 @@ def _task(source: Source, directions: JsonObject, metrics: Collection[str]) -> s
     fitting = [task for task in directions if set(metrics) <= set(directions[task])]
     by_name = [task for task in fitting if stem.startswith(f"{task}_")]
     if by_name:
+        # The longest, because one task's name may begin another's: mmlu and mmlu_anatomy.
         return str(max(by_name, key=len))
     return str(fitting[0]) if len(fitting) == 1 else None
 

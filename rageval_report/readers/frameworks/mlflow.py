@@ -56,6 +56,7 @@ def _recognise(names: frozenset[str]) -> float:
         return 0.95
     if "trace_id" in names and any(name.endswith(_VALUE) for name in names):
         return 0.95
+    # Without a version the name proves less, so a framework's own reader goes first.
     return 0.92 if any(map(_SCORE.fullmatch, names)) else 0.0
 
 
@@ -92,6 +93,7 @@ def _cells(column: pd.Series) -> list[Any]:
 def _read_metrics(source: Source, cells: CellsByColumn) -> ScoreFile:
     stems = {match["stem"]: match["name"] for name in cells if (match := _SCORE.fullmatch(name))}
     versions = Counter(stems.values())
+    # The version stays in the name only if a table has two of one metric.
     names = {stem: name if versions[name] == 1 else stem for stem, name in stems.items()}
     judgements = {
         name: _judgements(cells[f"{stem}/score"], cells.get(stem + _JUSTIFICATION))
@@ -154,6 +156,7 @@ def _scales(
         marks = numbers[~np.isnan(numbers)]
         low, high = _MARKS
         are_marks = bool(((marks == np.round(marks)) & (marks >= low) & (marks <= high)).all())
+        # All 1 from a judge of one's own may be shares or verdicts; MLflow's own judges give marks.
         if marks.size and are_marks and (name in own or bool((marks > 1).any())):
             scales[name] = _ON_MARKS
     return scales
@@ -175,6 +178,7 @@ def _notes_of_latency(latency: CellsByColumn) -> Iterator[str]:
 def _read_scorers(source: Source, cells: CellsByColumn) -> ScoreFile:
     tags, assessments = (parse_objects(cells.get(name, [])) for name in ("tags", "assessments"))
     scorers = [name.removesuffix(_VALUE) for name in cells if name.endswith(_VALUE)]
+    # MLflow (3.17.2) writes expectations as `<name>/value`, exactly like scores.
     expected = _expectations(scorers, assessments)
     labels = [name for name in scorers if name not in expected and _are_labels(name, cells)]
     scored = [name for name in scorers if name not in expected and name not in labels]
@@ -264,6 +268,7 @@ def _with_ids(details: CellsByColumn, tags: CellsByColumn) -> tuple[CellsByColum
     places = {
         f"the tag {in_tags!r}": tags.get(in_tags or ""),
         f"the input {in_inputs!r}": details.get(inputs.get(in_inputs or "", "")),
+        # Never trace_id: it is new in each run and would pair with nothing.
         "'client_request_id'": details.get("client_request_id"),
     }
     for place, ids in places.items():

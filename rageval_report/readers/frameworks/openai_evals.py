@@ -198,6 +198,7 @@ def _rows(
         if _MATCH in names and row < len(matches):
             scores[_MATCH] = Judgement(matches[row].get("correct"))
         if not matches and not metrics:
+            # oaieval itself leaves such samples out of its mean.
             scores = dict.fromkeys(names, Judgement(None, error or _UNSCORED, is_failed=True))
         labels = {
             f"metrics.{key}" if key in _OWN else str(key): value
@@ -283,6 +284,7 @@ def _disagreements(report: object, frame: pd.DataFrame, metrics: Iterable[str]) 
     names = {"accuracy" if name == _MATCH else name: name for name in metrics}
     for key, name in names.items():
         figure, mean = figures.get(key), float(frame[name].mean())
+        # `not <=`, so that a NaN counts as a difference.
         if isinstance(figure, int | float) and not abs(figure - mean) <= _NEAR:
             yield f"the final report says {key} {figure:g}; the mean of {name!r} here is {mean:g}"
 

@@ -86,6 +86,7 @@ def _judgements(scores: Iterable[JsonObject]) -> dict[str, Judgement]:
 
 
 def _judgement(results: list[JsonObject]) -> Judgement:
+    # Opik (2.2.122) writes the value 0.0 beside scoring_failed.
     scored = [result for result in results if result.get("scoring_failed") is not True]
     reasons = [text_or_none(result.get("reason")) for result in scored or results]
     reason = "; ".join(dict.fromkeys(text for text in reasons if text)) or None

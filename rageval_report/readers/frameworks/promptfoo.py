@@ -47,6 +47,7 @@ def _recognise(source: Source) -> float:
 def _summary(document: object) -> JsonObject:
     """The part of the document that holds the results, in any version."""
     outer = document if isinstance(document, dict) else {}
+    # A whole file nests {"results": {"results": [...]}}; some outputs hold the inner object alone.
     inner = outer.get("results")
     return inner if isinstance(inner, dict) else outer
 
@@ -103,6 +104,7 @@ def _in_order_of_prompts(
     listed = [
         str(prompt.get("provider")) for prompt in check_records(head.get("prompts"), "prompts")
     ]
+    # Reversed, so that the first place of a provider with several prompts counts.
     places = {provider: place for place, provider in reversed(list(enumerate(listed)))}
     return dict(sorted(groups.items(), key=lambda item: places.get(item[0][0], len(listed))))
 
@@ -176,6 +178,7 @@ def _is_error(row: JsonObject) -> bool:
     """Whether there was no answer to grade; old versions then leave out the grading."""
     reason = row.get("failureReason")
     if reason is None:
+        # A failed assertion fills `error` too, but has a grading.
         return bool(row.get("error")) and not row.get("gradingResult")
     return bool(reason == _ERROR)
 
@@ -222,6 +225,7 @@ def _scores(row: JsonObject) -> dict[str, float | None]:
     for part in (row, *_components(_grading_result(row))):
         for name, value in _named_scores(part).items():
             scores.setdefault(name, number_or_none(value, with_booleans=True))
+    # promptfoo (0.121.20) gives an errored row the score 0, which would count as a bad answer.
     if _is_error(row):
         return dict.fromkeys(scores)
     failed = _failures(row)

@@ -239,6 +239,7 @@ def _judge_row(scores: Mapping[str, object], status: str, reason: str) -> dict[s
         return {name: Judgement() for name in scores}
     if status != "FAIL" or not _NO_VERDICT.match(reason):
         return {name: Judgement(score) for name, score in scores.items()}
+    # The CSV does not say which grader failed; a single 0 must be the one.
     zeros = [
         name for name in scores if name not in ("score", "passed") and scores[name] in (0, "0.00")
     ]

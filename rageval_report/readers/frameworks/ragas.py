@@ -59,6 +59,7 @@ def _recognise(source: Source) -> float:
     if "user_input" in header and len(header & _SAMPLE) > 1:
         return 0.95
     if {"question", "answer", "contexts"} <= header and header & _OLD_METRICS:
+        # Names that other tools use too, so this is less sure.
         return 0.92
     is_of_results = header and source.is_text and _RESULT_OPENS.encode() in source.head
     return 0.95 if is_of_results else 0.0
@@ -92,6 +93,7 @@ def read_ragas(
     (['user_input', 'response', 'faithfulness', 'faithfulness_state'], ['scored', 'failed'])
     """
     table = read_table(source, columns=columns, query_id=query_id)
+    # Ragas writes lists into CSV as Python's repr, arrays (0.1) as NumPy's.
     frame, of_lists = parse_list_columns(table.frame.rename(columns=str), _LISTS)
     frame, of_talks = _with_last_questions(frame)
     frame, of_results = _with_results(frame)

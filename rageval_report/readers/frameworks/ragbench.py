@@ -134,6 +134,8 @@ def _metric_columns(
     """The columns of a metric; a question without a score did not apply, or is missing."""
     absent = [query for query in ids if cells.get(query) is None]
     n_undefined = check_object(metric.get("details"), "details").get("not_applicable_count")
+    # The file counts the questions without a score only in total: if the count covers all that are
+    # absent, none of them failed.
     all_undefined = isinstance(n_undefined, int) and n_undefined >= len(absent) > 0
     undefined = {query for query in absent if all_undefined or query in cells}
     scores = ["n/a" if query in undefined else cells.get(query) for query in ids]
@@ -158,6 +160,7 @@ def _read_run_without_ids(source: Source, run: JsonObject, metrics: list[JsonObj
         raise _means_alone(source, metrics)
     whole = {name: cells for name, cells in lists.items() if len(cells) == n}
     columns: dict[str, list[Any]] = {
+        # With the run's id in front, so that positions of two runs never pair.
         "query_id": [f"{run.get('id') or source.stem}:{place}" for place in range(1, n + 1)]
     }
     for name, cells in whole.items():

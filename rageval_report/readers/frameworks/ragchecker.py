@@ -163,6 +163,7 @@ def _metric_columns(name: str, rows: list[JsonObject]) -> tuple[dict[str, list[A
     """The columns of a metric, and the number of its scores of 0 that are not applicable."""
     cells = [_metrics(row).get(name) for row in rows]
     reasons = [
+        # RAGChecker (0.1.9) writes 0.0 both for a bad score and for nothing to score.
         _missing_need(name, row) if _is_zero(cell) else None
         for cell, row in zip(cells, rows, strict=True)
     ]

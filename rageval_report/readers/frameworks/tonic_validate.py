@@ -88,6 +88,7 @@ _METRICS: dict[str, Metric] = {
         "proportion",
         "The share of the contexts that are relevant.",
     ),
+    # 1 means that the target was met, in spite of the name.
     "latency_metric": _metric(
         "latency_metric",
         "performance",

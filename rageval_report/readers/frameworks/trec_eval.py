@@ -149,6 +149,8 @@ def _notes_of_output(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _score_file(name: str, columns: dict[str, list[Any]], notes: Iterable[str]) -> ScoreFile:
+    # Counts such as num_ret describe the run; as metrics they would join the family of a
+    # correction.
     metrics = [
         column for column in columns if column != "query_id" and not _COUNTS.fullmatch(column)
     ]
@@ -270,6 +272,8 @@ def _mark_of_json_rankings(source: Source) -> float:
     """``{query: {document: number}}`` is a ranking or judgments if queries differ in documents."""
     rows = _rows_of_numbers(source.document_or_none())
     keys = {frozenset(row) for row in islice(rows.values(), _SAMPLE)}
+    # Scores have the same measures for every query, rankings different documents. Above a plain
+    # JSON table (0.7), so that document ids are not taken for metrics.
     return 0.75 if len(keys) > 1 and len(frozenset.intersection(*keys)) == 0 else 0.0
 
 

@@ -192,6 +192,7 @@ def _own_details(
     if "input" in rows:
         columns["question"] = _texts_of(rows, "input")
         if not all(text.strip() for text in columns["question"]) and "record_id" in rows:
+            # A record's id is new in each run, so it is the last resort; the input pairs runs.
             columns = {"query_id": rows["record_id"].astype(str), **columns}
             notes.append(
                 "some records have no input, so query ids are the ids of records, which differ "
@@ -260,6 +261,7 @@ def _metric_columns(rows: pd.DataFrame, metric: str) -> dict[str, Any]:
     """The columns of a metric's scores, states and reasons."""
     read = read_cells(_cells(rows, metric))
     numbers = read.numbers.copy()
+    # Only beside shares: on another scale -1 can be a score.
     is_unreadable = (numbers == _UNREADABLE) & _are_proportions(numbers[numbers != _UNREADABLE])
     numbers[is_unreadable] = np.nan
     companions = zip(
@@ -267,6 +269,8 @@ def _metric_columns(rows: pd.DataFrame, metric: str) -> dict[str, Any]:
     )
     states, reasons = [], []
     for row, (calls, state, reason) in enumerate(companions):
+        # TruLens (2.16.0) writes NaN both for a judge that failed and for one that never ran; only
+        # the calls show which.
         unscored = FAILED if is_unreadable[row] or _was_called(calls) else state or MISSING
         is_missing = read.states[row] == MISSING or is_unreadable[row]
         states.append(unscored if is_missing else read.states[row])

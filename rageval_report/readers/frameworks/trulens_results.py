@@ -41,6 +41,7 @@ def judge_explanation(calls: object) -> str | None:
     'all there'
     """
     if isinstance(calls, str):
+        # By a pattern: the calls hold whole prompts and contexts, which would take long to parse.
         texts = [parse_literal(text) for text in _EXPLANATION.findall(calls[:_LONGEST])]
     else:
         parsed_calls = list(calls) if isinstance(calls, list | np.ndarray) else []
@@ -120,6 +121,7 @@ def _unscored_state(results: Iterable[Mapping[str, Any]]) -> str:
     """The state of a score that is absent; "failed" goes before "not applicable"."""
     states = set()
     for result in results:
+        # Some files hold the enum's text, "FeedbackResultStatus.FAILED".
         status = (json_text(result.get("status")) or "").rpartition(".")[2].lower()
         has_error = not is_blank(result.get("error"))
         states |= {_STATUS.get(status, MISSING), *([FAILED] if has_error else [])}
