@@ -351,6 +351,7 @@ def aggregated_scores(evaluation: Scored) -> pd.Series:
         NaN if nothing was scored.
     """
     means = [
+        # np.nanmean warns if every value is NaN.
         float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
         for values in (scores_of(evaluation, metric) for metric in evaluation.metrics.values())
     ]

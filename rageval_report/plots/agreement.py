@@ -154,11 +154,13 @@ def _draw_matrix(ax: Axes, calibration: Calibrated, share: float, style: ArtistO
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     same = np.eye(q, dtype=bool)
     paper = ax.get_facecolor()
+    # Fixed ends, so that a shade means the same share in every picture.
     look = look_of(style, vmin=0.0, vmax=1.0, edgecolors=paper, linewidth=2.0)
     for cells, colours in ((same, _SAME), (~same, _OTHER)):
         drawn = np.ma.masked_where(~cells, shares)
         ax.pcolormesh(drawn, **{"cmap": colours, **look})
     _write_counts(ax, counts, shares)
+    # The matrix fills only its share of the axes; the intervals take the rest.
     ax.set_xlim(0, q / share)
     ax.set_ylim(q, 0)
     ax.set_xticks(np.arange(q) + 0.5, [plain(name) for name in names])

@@ -169,6 +169,7 @@ def _draw_dots(ax: Axes, values: FloatArray, place: float, style: ArtistOptions)
         ax.scatter(values, heights, rasterized=values.size > 2000, **dots)
         return
     levels, counts = np.unique(values, return_counts=True)
+    # Not below 4, so that a single query among thousands remains visible.
     areas = np.maximum(_LARGEST_DOT * counts / values.size, 4.0)
     ax.scatter(levels, np.full(levels.size, place), **{"s": areas, **look})
 

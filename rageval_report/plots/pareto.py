@@ -231,6 +231,7 @@ def _write_names(ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: Fron
             va="center",
             fontsize=SMALL,
             color=ink(),
+            # An outline in the colour of the paper keeps names legible where they cross lines.
             path_effects=[withStroke(linewidth=2.5, foreground=ax.get_facecolor())],
             zorder=2.5,  # over the intervals, under the marks
         )

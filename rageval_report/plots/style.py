@@ -95,6 +95,7 @@ def artist_properties() -> frozenset[str]:
     aliases = {
         alias for inspector in inspectors for known in inspector.aliasd.values() for alias in known
     }
+    # Keywords of bar, scatter, pcolormesh and fill_between that are not properties of an artist.
     return frozenset(names | aliases | {"align", "c", "norm", "plotnonfinite", "shading", "where"})
 
 
@@ -198,6 +199,7 @@ def number_text(value: float, *, signed: bool = False) -> str:
         return "–"
     size = abs(value)
     if size < _ROUNDING:
+        # "+0.000" would claim a direction that rounding made.
         value, size, signed = 0.0, 0.0, False
     digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1.5 else 3
     if 0 < size < 0.001:

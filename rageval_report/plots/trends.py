@@ -203,6 +203,7 @@ def _draw_line(
     label = plain(shorten_label(directed_title(metric)))
     for stretch in stretches:
         ax.plot(stretch["place"], stretch["mean"], label=label, zorder=3, **look)
+        # The stretches of one line share one entry of the legend.
         label = "_nolegend_"
         first = stretch[stretch["first_regression"]]
         ax.scatter(

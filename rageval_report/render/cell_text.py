@@ -237,6 +237,7 @@ def _text_of(value: object, depth: int = 0) -> str:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, set | frozenset):
+        # A set of texts has another order in every process; a page must not.
         value = sorted(value, key=str)
     if isinstance(value, Mapping):
         pairs = (f"{_text_of(key, _DEEPEST)}: {_item(value[key], depth)}" for key in value)

@@ -119,6 +119,7 @@ def _named_columns(frame: pd.DataFrame) -> tuple[list[str], list[list[Any]]]:
 
 def _field(value: object) -> Any:
     if isinstance(value, str | float | int):  # nearly every cell, so it comes first
+        # Only NaN differs from itself.
         return value if value == value else None
     value = plain(value)
     if is_missing(value):
@@ -132,6 +133,7 @@ def _jsonable(value: object) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _jsonable(part) for key, part in value.items()}
     if isinstance(value, set | frozenset):
+        # A set of texts has another order in every process; a file must not.
         return [_jsonable(part) for part in sorted(value, key=str)]
     if isinstance(value, list | tuple | np.ndarray):
         return [_jsonable(part) for part in value]
@@ -142,6 +144,7 @@ def _jsonable(value: object) -> Any:
 
 
 def _neutralise(value: Any) -> Any:
+    # A number that begins with a sign is not a formula.
     if not isinstance(value, str) or not _FORMULA.match(value) or _NUMBER.fullmatch(value):
         return value
     return f"'{value}"

@@ -130,6 +130,7 @@ def escape_latex(text: str) -> str:
     >>> print(escape_latex("50 % of $x_1$ -- [a]"))
     50 \% of \$x\_1\$ -{}- {[}a{]}
     """
+    # In one pass, because the escapes contain characters that are escaped themselves.
     return _SPECIALS.sub(lambda match: _ESCAPES.get(match[0], "{}-"), text)
 
 

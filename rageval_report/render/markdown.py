@@ -100,6 +100,7 @@ def escape_sentence(text: str) -> str:
     if opening is None:
         return line
     mark, rest = opening[0], line[opening.end() :]
+    # Of "1." the dot is escaped, because a backslash before a digit would be printed.
     return f"{mark}\\{rest}" if mark.isdigit() else f"\\{line}"
 
 
@@ -137,5 +138,6 @@ def _pipe_table(table: TextTable, group: RowGroup) -> str:
         [escape_markdown(column.heading) for column in table.columns],
         tablefmt="pipe",
         colalign=["right" if column.is_numeric else "left" for column in table.columns],
+        # The texts are finished: tabulate would parse numbers and write them anew.
         disable_numparse=True,
     )

@@ -206,6 +206,7 @@ def _select_columns(result: Result, names: list[str], columns: Sequence[str] | N
     headline = [names.index(name) for name in result.headline if name in names[n_levels:]]
     if headline:
         places = [*range(n_levels), *(place for place in headline if place >= n_levels)]
+    # Verdicts are sentences above the table, and the groups are its headings.
     shown_elsewhere = {VERDICT, result.grouped_by or VERDICT}
     return [place for place in places if names[place] not in shown_elsewhere]
 

@@ -309,6 +309,7 @@ def _outcome_tables(
             settings,
             describe_correct_rules([(runs[0], rules[0]), (run, rule)]),
         )
+        # Not strict: there are no outcomes unless every run has a rule.
         for run, rule, outcome in zip(runs[1:], rules[1:], outcomes, strict=False)
     )
 

@@ -250,6 +250,7 @@ def causes_of(
     try:
         causes = failure_causes(run, k=cutoff, correct=rule)
     except DataError:
+        # What the caller asked for must not be left out silently.
         if k is not None:
             raise
         return None

@@ -194,6 +194,7 @@ def _is_grouping(column: pd.Series, most: int) -> bool:
 def _text_columns(run: Scored) -> dict[str, str]:
     """The columns of the question, the reference, the answer and the contexts, by that role."""
     columns: dict[str, str] = {}
+    # Reversed, so that the first of several columns with the same normalised name wins.
     by_name = {normalise_name(str(column)): str(column) for column in reversed(list(run.details))}
     for role, names in (*_ROLES, _LISTS):
         column = next((by_name[name] for name in names if name in by_name), None)

@@ -100,6 +100,7 @@ def latex(report: Report) -> str:
         for result in _without_verdicts(section):
             # Without [!ht] a table may float far from its heading, or past TeX's limit of floats.
             parts += [tex.render(result).replace(r"\begin{table}", r"\begin{table}[!ht]"), ""]
+        # Sets the tables that still float before the next heading.
         parts.append(r"\clearpage")
     if report.notes:
         parts += [r"\subsection*{Notes}", _items(list(report.notes))]

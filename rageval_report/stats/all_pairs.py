@@ -331,6 +331,7 @@ def _mcnemar_midp(differences: FloatArray) -> float:
 
 def _common_steps(matrix: FloatArray) -> IntArray | None:
     """All scores in whole steps, if one step fits them all; it then fits all differences."""
+    # From the smallest score, because only the steps between scores matter for differences.
     moved = matrix - matrix.min()
     step = lattice_step(moved.ravel(order="K"))
     return None if step is None else np.asfortranarray(np.rint(moved / step).astype(np.int64))

@@ -89,6 +89,7 @@ def correlation(
     error = math.sqrt(formulas.variance(estimate, n))
     reach = float(special.ndtri(0.5 + confidence_level / 2.0)) * error
     low, high = (math.tanh(math.atanh(estimate) + side) for side in (-reach, reach))
+    # Back from Fisher's z to the correlation by the derivative of tanh.
     return Interval(estimate, low, high, error * (1.0 - estimate**2), method, confidence_level)
 
 
@@ -107,6 +108,7 @@ def _ranks(values: FloatArray) -> FloatArray:
 # scipy.stats has tau-b as well, but importing it takes 0.6 s, more than everything done here.
 def _kendall(a: FloatArray, b: FloatArray) -> float:
     """Tau-b: pairs in the same order minus pairs in the opposite one, over those without ties."""
+    # Among equal values of a sorted by b, so that ties of a add no inversion (Knight 1966).
     order = np.lexsort((b, a))
     first, second = a[order], b[order]
     n_pairs = first.size * (first.size - 1) // 2

@@ -96,6 +96,7 @@ def means_of(
     people, judge = labels[both], ratings.judge[both]
     level = settings.confidence_level
     return JudgeMeans(
+        # Differences are second minus first, so this is judge minus people.
         bias=paired_interval(
             people,
             judge,

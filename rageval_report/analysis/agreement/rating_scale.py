@@ -197,9 +197,12 @@ def _occurring_categories(ratings: Ratings) -> FloatArray:
 
 
 def _guess_kind(ratings: Ratings, metric: Metric, threshold: float | None) -> ScaleKind:
+    # People decide: numbers of the judge can be cut at a threshold, but yes and no cannot be
+    # refined.
     if threshold is not None or _is_binary(ratings.table):
         return "binary"
     levels = _occurring_categories(ratings).size
+    # More different values than queries are measurements, not steps.
     are_steps = levels <= min(_MOST_STEPS, ratings.n) or metric.kind == "ordinal"
     return "ordinal" if levels <= _MOST_STEPS and are_steps else "continuous"
 

@@ -239,6 +239,7 @@ def _adjust_steps(steps: HistorySteps, plan: ComparisonPlan, correction: str) ->
     corrected = adjust_pvalues(pvalues, method=correction)
     adjusted_steps = {}
     for (key, step), pvalue in zip(steps.items(), corrected.tolist(), strict=True):
+        # A history has no margin, so there is no test of equivalence.
         adjusted = AdjustedPvalues(pvalue, float("nan"), correction, family)
         finding = None if step.row is None else step.row.finding(adjusted, plan)
         adjusted_steps[key] = replace(step, finding=finding)

@@ -335,6 +335,7 @@ def _marks(
             "first regression" if is_first else f"{since.outcome} than {since.before.name}"
         )
     if previous is not None:
+        # If the previous run is the baseline, the mark against the baseline has said it already.
         is_marked = since is not None and since.before is previous.before
         if previous.outcome in _SHOWN and not is_marked:
             marks.append(f"{previous.outcome} than before")

@@ -87,6 +87,7 @@ OBJECTIVES: dict[str, Objective] = {
         ),
         "retrieval",
     ),
+    # The worst values are ragbench's thresholds: 10 US cents, and 30 seconds from end to end.
     "cost": Objective("cost_usd", best=0.0, worst=0.10),
     "latency": Objective("latency_ms", statistic="median", best=0.0, worst=30_000.0),
 }
@@ -237,6 +238,7 @@ def _names(value: str | Sequence[str]) -> tuple[str, ...]:
 
 def _all_metrics(lineup: Lineup) -> dict[str, Metric]:
     """The metrics of all pipelines, also those that some of them lack."""
+    # Reversed, so that the description of the first run wins.
     return {name: metric for run in reversed(lineup.runs) for name, metric in run.metrics.items()}
 
 

@@ -203,6 +203,7 @@ def _pair_rows(
         low, high = _difference_limits(before, after, block, settings)
         wins, losses = int(pairs.wins[place]), int(pairs.losses[place])
         if not block.metric.greater_is_better:
+            # The tests count larger scores, a table of wins the better ones.
             wins, losses = losses, wins
         yield {
             "metric": block.metric.name,

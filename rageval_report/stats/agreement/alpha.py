@@ -148,6 +148,8 @@ def _count_ratings(ratings: npt.ArrayLike, level: MeasurementLevel) -> _RatedUni
             f"{table.shape}"
         )
     is_used = ~is_missing(table)
+    # A single rating can agree with nothing; it does not count for the agreement by chance either
+    # (Krippendorff 2011).
     is_used &= (is_used.sum(axis=1) >= 2)[:, np.newaxis]
     if not is_used.any():
         raise DataError("no query has two ratings; check that the raters rated the same queries")
@@ -221,6 +223,8 @@ def _interval(units: _RatedUnits) -> _AlphaSums:
     scale = float(np.ptp(units.levels)) or 1.0
     levels = (units.levels - units.levels.mean()) / scale
     first, second, raters = units.counts @ levels, units.counts @ levels**2, units.raters
+    # The squared differences of all ordered pairs of n numbers sum up to 2 (n sum(x**2) -
+    # sum(x)**2).
     seen = 2.0 * (raters * second - first**2) / (raters - 1.0)
 
     def alpha(sums: FloatArray) -> FloatArray:

@@ -224,6 +224,7 @@ def _lang_reiczigel_limits(
     # The added success and failure can make a judge that is barely better than a guess worse.
     if informed <= 0:
         return 0.0, 1.0
+    # Lang and Reiczigel take the share with Agresti and Coull's z**2 / 2 more ones and zeros.
     apparent = (n * share + z**2 / 2.0) / (n + z**2)
     theta = (apparent + specificity - 1.0) / informed
     of_ones = sensitivity * (1.0 - sensitivity) / ones

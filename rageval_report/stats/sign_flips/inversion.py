@@ -39,7 +39,8 @@ from rageval_report.stats.sign_flips.signflip import pvalue_on_step
 from rageval_report.types import FloatArray
 
 IDENTICAL = "identical"
-# Up to this many differences the means of all 2**n subsets are listed.
+# Up to this many differences the means of all 2**n subsets are listed: exact, and 1.1 ms for 16
+# where a search takes 1.9 ms; with 18 the list takes longer.
 _MOST_LISTED = 16
 # How precisely a limit is computed, in half widths of the interval.
 _PRECISION = 1e-6
@@ -226,6 +227,7 @@ class Shifts:
         reach = z * math.sqrt(spread / (n * max(n - z * z, 1.0)))
 
         def excess(shift: float, tail_of: TailFunction) -> float:
+            # The normal quantile of an underflown 0 would be infinite, which no search bears.
             return float(ndtri(max(self.pvalue(shift, half, tail_of), _SMALLEST))) + z
 
         true = functools.cache(functools.partial(excess, tail_of=rough_tail))
