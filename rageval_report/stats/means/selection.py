@@ -15,9 +15,8 @@ import numpy as np
 
 from rageval_report.types import FloatArray, IndexArray
 
-# Below this length, or for more ranks, sorting the column is as fast. (Where NumPy sorts by AVX-512,
-# the sort of a million scores is as fast even for six ranks; at ten million it takes three times as
-# long.)
+# Below this length, or for more ranks, sorting the column is as fast. Where NumPy sorts by AVX-512,
+# that holds up to a million scores; the sort of ten million takes three times as long.
 SHORT = 2**16
 MANY_RANKS = 32
 

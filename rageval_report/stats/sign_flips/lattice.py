@@ -93,6 +93,8 @@ def multiples(differences: FloatArray, step: float) -> IntArray:
 
 def _common_step(magnitudes: FloatArray) -> float | None:
     top = float(magnitudes.max())
+    # The usual steps first: in float32 the noise of hundredths and of reciprocal ranks adds up in
+    # Euclid's algorithm, which then finds nothing.
     step = _everyday_step(magnitudes, top) or _euclid_step(magnitudes, top)
     if step is None:
         return None

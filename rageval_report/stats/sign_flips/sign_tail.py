@@ -79,6 +79,7 @@ class Effort:
     second_look: bool
 
 
+# Listing 2**32 sums is exact and takes as long as the series, 8 to 9 ms; 2**24 take a tenth of it.
 _THOROUGH = Effort(32.0, FAR, second_look=True)
 _ROUGH = Effort(MOST_LISTED, FAR / 4, second_look=False)
 _COARSE = Effort(MOST_LISTED, FAR / 512, second_look=False)
