@@ -101,6 +101,7 @@ def below_threshold(evaluation: Scored, metric: str, threshold: float | str) -> 
     """
     known = choose_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
+    # NaN is not below anything, so unscored queries are left out here and in `failures`.
     return _query_rows(evaluation, known, values < threshold_value(known, values, threshold))
 
 

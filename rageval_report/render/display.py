@@ -159,6 +159,7 @@ def _pieces(text: str, room: int, at: re.Pattern[str]) -> Iterator[str]:
     for token in at.findall(text):
         rest = token
         while display_width(rest.rstrip()) > room:
+            # At least one character, because a wide one does not fit into a single column.
             piece = cut_to_width(rest, room) or rest[:1]
             yield piece
             rest = rest[len(piece) :]

@@ -66,6 +66,7 @@ class _Extent:
 
 
 # From the fullest to the smallest, which fits whatever the data.
+# Fifty rows of a usual table fit the first one.
 _EXTENTS = (
     _Extent(MOST_ROWS, 40, 120, 40, LONGEST_SENTENCE),
     _Extent(MOST_ROWS, 40, 60, 20, 400),

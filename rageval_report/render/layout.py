@@ -68,6 +68,7 @@ def _blocks(columns: tuple[TextColumn, ...], room: int) -> Iterator[_TableBlock]
     gap = _GAPS[0]
     members, used = [columns[0]], least[0]
     for column, width in zip(columns[1:], least[1:], strict=True):
+        # A block without a column besides the label would say nothing, however wide the column.
         if used + len(gap) + width > room and len(members) > 1:
             yield _fit_widths(tuple(members), room, gap)
             members, used = [columns[0]], least[0]

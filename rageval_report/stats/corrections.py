@@ -113,6 +113,7 @@ def hochberg(pvalues: FloatArray) -> FloatArray:
     """
     order = np.argsort(pvalues)
     steps = np.arange(pvalues.size, 0, -1) * pvalues[order]
+    # From the largest p-value down: whatever is rejected takes all smaller ones with it.
     return _restore_order(_smallest_from_here(steps), order)
 
 

@@ -194,6 +194,7 @@ def mcnemar_power(p10: float, p01: float, n: int, *, alpha: float = 0.05) -> flo
     """
     n = check_queries(n)
     check_probability("alpha", alpha)
+    # Shares that were computed from counts may sum up to just above 1.
     if not (p10 >= 0.0 and p01 >= 0.0 and p10 + p01 <= 1.0 + 1e-12):
         raise DataError(
             "p10 and p01 must be shares of all queries, each >= 0 and together <= 1; "

@@ -108,6 +108,7 @@ def variance_components(
     level, table = check_level(confidence_level), _check_table(scores)
     n, k = table.shape
     means = table.mean(axis=1)
+    # Squared, as it is compared with variances.
     rounding = (TIE_TOLERANCE * max(1.0, float(np.abs(table).max()))) ** 2
     within = _drop_rounding(float(table.var(axis=1, ddof=1).mean()), rounding)
     spread = _drop_rounding(float(means.var(ddof=1)), rounding) if n > 1 else math.nan

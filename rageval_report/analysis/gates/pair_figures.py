@@ -72,6 +72,7 @@ def _difference(pair: ComparedPair) -> Measurement:
 
 def _table_value(column: str, pair: ComparedPair) -> Measurement:
     row = pair.row
+    # Without a pair the table counts 0 losses, and a rule such as "losses(f1) <= 5" would hold.
     return pair.measurement(float(row[column]) if row["n"] else math.nan)
 
 
@@ -81,6 +82,7 @@ def _no_regression(pair: ComparedPair, margin: float) -> Measurement:
     if test is None:
         return pair.measurement(math.nan)
     low, high = test.low, test.high
+    # Where lower is better the test exchanged the sides: its interval is baseline minus candidate.
     if not pair.metric.greater_is_better:
         low, high = -high, -low
     return pair.measurement(float(pair.row["difference"]), low, high)

@@ -53,6 +53,7 @@ def groups_of(differs: npt.ArrayLike) -> list[tuple[int, ...]]:
 def _absorb_subsets(groups: list[frozenset[int]]) -> list[frozenset[int]]:
     """The groups that are not part of a larger one."""
     maximal: list[frozenset[int]] = []
+    # Largest first, so that a group can only be part of one that comes before it.
     for group in sorted(set(groups), key=len, reverse=True):
         if not any(group <= larger for larger in maximal):
             maximal.append(group)

@@ -200,6 +200,7 @@ def dominance_matrix(values: FloatArray, tie: FloatArray) -> BoolArray:
     """
     size = values.shape[-2]
     result = np.zeros((*values.shape[:-2], size, size), dtype=bool)
+    # One pipeline at a time: all pairs on all resamples at once would take k times the memory.
     for row in range(size):
         ahead = values[..., row : row + 1, :] - values
         result[..., row, :] = (ahead >= -tie).all(axis=-1) & (ahead > tie).any(axis=-1)

@@ -110,6 +110,7 @@ def _agreement_columns(correctness_table: FloatArray) -> pd.DataFrame:
     """The columns on correctness; a run without a score is skipped."""
     frame = pd.DataFrame(correctness_table)
     share = frame.mean(axis=1)
+    # Filled forward, so that a run without a score neither is a flip nor hides one.
     flips = frame.ffill(axis=1).diff(axis=1).abs().sum(axis=1)
     columns = {
         "share_correct": share,
@@ -183,6 +184,7 @@ def _citation_stability(citations: list[Any]) -> float:
 
 def _documents(cell: Any) -> set[str]:
     if isinstance(cell, list | tuple):
+        # As texts, because a dict cannot be a member of a set.
         return {json.dumps(citation, sort_keys=True) for citation in cell}
     return set(str(cell).replace(",", " ").split())
 

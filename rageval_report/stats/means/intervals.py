@@ -133,6 +133,7 @@ def described_interval(
         return Interval(math.nan, math.nan, math.nan, math.nan, name, level, ("nothing scored",))
     known = _clip_moments(known, limits)
     formula = member if isinstance(member, ClosedFormInterval) else None
+    # All but the formulas of shares need a spread, which one score does not have.
     if known.n == 1 and not (formula and formula.has_limits_for_one_score):
         return interval_of_one_score(known, name, level, limits)
     if formula:
