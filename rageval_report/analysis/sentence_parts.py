@@ -46,6 +46,7 @@ def rounded_count(n: int) -> str:
     if n < 100:
         return str(n)
     digits = len(str(n)) - 2
+    # Up, because fewer would not be enough.
     return f"{math.ceil(n / 10**digits) * 10**digits}"
 
 

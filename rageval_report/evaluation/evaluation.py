@@ -305,6 +305,7 @@ class RAGPipelineEvaluation:
     @property
     def metrics(self) -> dict[str, Metric]:
         """The description of each metric, in the order of the columns."""
+        # A copy, because an evaluation does not change.
         return dict(self._table.metrics)
 
     @property

@@ -38,6 +38,7 @@ def bars_of(values: FloatArray, metric: Metric) -> Bars:
     """
     low, high = data_limits(values, [metric])
     steps = np.arange(np.floor(low), np.ceil(high) + 1.0)
+    # From the bounds, so that a level that no query has keeps its place.
     if metric.kind == "ordinal" and steps.size <= _MOST_LEVELS and np.isin(values, steps).all():
         return _bars_of_levels(values, steps, 0.7, (low, high))
     levels = np.unique(values)

@@ -188,6 +188,7 @@ def _unit(metric: Metric, row: pd.Series, scale: ForestScale) -> float:
 def _forest_row(metric: Metric, row: pd.Series, unit: float) -> ForestRow:
     """One row, with a sign such that right is better, in units of the axis."""
     sign = 1.0 if metric.greater_is_better else -1.0
+    # A turned sign exchanges the ends of the interval.
     ends = sorted(sign * float(row[name]) / unit for name in ("ci_low", "ci_high"))
     return ForestRow(
         metric=metric,

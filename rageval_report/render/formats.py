@@ -123,6 +123,7 @@ class Renderer:
     ) -> str:
         write: RenderFunction = load(function) if isinstance(function, str) else function
         parameters = list(inspect.signature(write).parameters.values())[1:]
+        # A function from outside that takes any keyword checks them itself.
         if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
             known = [parameter.name for parameter in parameters]
             check_options(f"format {self.name!r}", options, known)

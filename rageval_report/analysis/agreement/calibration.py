@@ -332,6 +332,7 @@ def calibrate(
         pd.DataFrame([figure.row() for figure in add_verdicts(figures, known, means)]),
         {
             **_scale_settings(known, ratings, rating_scale),
+            # The weight that was used: "auto" would not say what moved the numbers.
             "lam": lam if means.corrected is None else means.corrected.lam,
             **_option_settings(label_bounds, errors),
             **plan.as_dict(),

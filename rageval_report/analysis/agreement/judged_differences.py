@@ -82,6 +82,7 @@ def difference_of(
     rows = [_judge_row(sides, settings), _people_row(sides, settings)]
     corrected = _corrected_difference(sides, lam, settings)
     if corrected is not None:
+        # The difference itself is corrected, so there are no corrected means of the two sides.
         rows.append(_row(CORRECTED, int(sides.is_judged.sum()), (math.nan, math.nan), corrected))
     frame = pd.DataFrame(rows)
     verdicts = [

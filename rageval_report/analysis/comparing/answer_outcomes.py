@@ -45,6 +45,7 @@ def outcome_table(
     DataError
         If both have the same name.
     """
+    # The names are part of the columns' names.
     if evaluation.name == other.name:
         raise DataError(f"both runs are named {other.name!r}; give each its own name")
     pair = align(evaluation.scores.index, other.scores.index)
@@ -66,6 +67,7 @@ def outcome_table(
         f"only_in_{other.name}": pair.only_candidate,
     }
     columns |= {name: ids for name, ids in apart.items() if len(ids)}
+    # Padded here, because pandas would pad with NaN instead of None.
     rows = itertools.zip_longest(*(ids.tolist() for ids in columns.values()))
     return pd.DataFrame(list(rows), columns=list(columns), dtype=object)
 

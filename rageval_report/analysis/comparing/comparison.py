@@ -377,6 +377,7 @@ def compare(
     frame = _comparison_frame(rows, adjusted, plan, n_candidates=len(candidates))
     settings = {**plan.settings(), "correction": correction, "family_size": _count_tests(rows)}
     if clusters is not None:
+        # Labels by query would not fit into a signature.
         settings["clusters"] = clusters if isinstance(clusters, str) else "given"
     if on is not None:
         settings["on"] = on
@@ -385,6 +386,7 @@ def compare(
         f"{names} against {baseline.name}",
         frame,
         settings,
+        # Several candidates may have the same note.
         tuple(dict.fromkeys(_comparison_notes(pairings, rows, correction, plan))),
         headline=_HEADLINE
         if len(candidates) > 1
@@ -485,6 +487,7 @@ def _frame_row(
 ) -> dict[str, object]:
     finding = row.finding(adjusted, plan)
     sentence = verdict(finding)
+    # Sentences such as "no difference shown" name no candidate.
     if n_candidates > 1 and finding.candidate not in sentence:
         sentence = f"{finding.candidate}: {sentence}"
     columns: dict[str, object] = {

@@ -153,6 +153,7 @@ class MetricComparison:
             adjusted=adjusted,
             sd_difference=self.sd_difference,
             min_detectable_difference=self.detectable,
+            # Tested only where there is something to undo, because it makes two more tests.
             is_fragile=is_shown and self._is_fragile(adjusted.pvalue, plan),
             equivalence=self.equivalence,
             alpha=plan.alpha,

@@ -100,6 +100,7 @@ def _shared_metrics(
             alone.append(ours.name)
         else:
             shared.append((ours, theirs))
+    # A metric that the caller named must not vanish; of all metrics, those in common are compared.
     if metrics is not None and alone:
         raise UnknownNameError(f"metric of {candidate.name!r}", alone[0], candidate.metrics)
     if not shared:

@@ -116,6 +116,7 @@ def _scores_beyond(outcome: Outcome, metric: Metric) -> Result | None:
     side, is_on_side = _SIDES[sign]
     evaluation, numbers = outcome.subject.run.evaluation, outcome.request.numbers
     values = evaluation.scores[metric.name]
+    # A share of scores has its cut in the brackets; the threshold of its rule is a share.
     cut = numbers.get("threshold", outcome.threshold)
     frame = _with_details(evaluation, {metric.name: values})[is_on_side(values, cut).to_numpy()]
     ordered = frame.sort_values(metric.name, ascending=sign in ("<", "<="), kind="stable")
@@ -127,6 +128,7 @@ def _unwanted_side(outcome: Outcome) -> str | None:
     if outcome.operator == "==":
         return None
     wants_less = outcome.operator in ("<=", "<")
+    # A small share below the cut is spoilt by the queries below it, a large one by the others.
     if outcome.request.figure.queries == "scores below":
         return "<" if wants_less else ">="
     if outcome.request.figure.queries == "scores above":

@@ -287,6 +287,7 @@ def _share_correct(run: GatedRun) -> Measurement:
     answers, n_unknown = run.correct_answers()
     level = run.settings.confidence_level
     interval = mean_interval(answers, method="wilson", confidence_level=level)
+    # Answers that were filled in as wrong are counted as unscored, not as scored.
     n = answers.size - (n_unknown if run.settings.missing == "worst" else 0)
     return Measurement(interval.estimate, interval.low, interval.high, n, n_unknown)
 

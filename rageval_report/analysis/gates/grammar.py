@@ -71,6 +71,7 @@ class RuleError(DataError):
     @property
     def pointer(self) -> tuple[str, str]:
         """The rule, and under it a caret below the character that is wrong."""
+        # A line break or a control character would move the caret away from its character.
         line = "".join(" " if _is_invisible(character) else character for character in self.rule)
         return line, " " * _width(line[: self.place]) + "^"
 
@@ -249,6 +250,7 @@ class _Cursor:
 
     def call_of(self, figure: Word, depth: int) -> Call:
         arguments = self.arguments(depth) if self.peek() == "(" else None
+        # The text of a word is without its quotes.
         bare_end = figure.place + len(figure.text) + 2 * figure.is_quoted
         end = bare_end if arguments is None else self.place
         self.blanks()

@@ -114,6 +114,7 @@ class DatedRun:
 
 def _flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in config.items():
+        # An empty mapping is a value of its own; without fields inside, its own would vanish.
         if isinstance(value, Mapping) and value:
             yield from _flat(value, f"{before}{name}.")
         else:

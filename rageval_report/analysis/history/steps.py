@@ -178,6 +178,7 @@ def run_tests(
     pairs = [(metric, *pair) for metric in metrics for pair in _pairs_of(metric, runs, baseline)]
     if plan.interval == "auto" and len(pairs) > MOST_INVERTED:
         plan = replace(plan, interval="t")
+    # Two runs are aligned once, not once per metric.
     pairings: dict[tuple[str, str], tuple[Pairing, str]] = {}
     steps: HistorySteps = {}
     for metric, before, after in pairs:

@@ -163,6 +163,7 @@ def trends(
     settings = {
         "baseline": baseline_run.name,
         "fixed": tuple(fixed_fields),
+        # The plan of the tests, whose interval may have become t.
         **tests.plan.settings(),
         "correction": correction,
         "family_size": tests.family_size,
@@ -273,6 +274,7 @@ def _history_rows(
         summary = summaries[run.name][metric.name]
         since_previous = None if before is None else steps[metric.name, before.name, run.name]
         since_baseline = steps.get((metric.name, baseline.name, run.name))
+        # Lines are drawn within a segment only, so not across a break.
         segment += bool(since_previous and since_previous.differs)
         yield {
             "metric": metric.name,

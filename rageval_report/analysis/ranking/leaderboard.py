@@ -393,6 +393,8 @@ def _correct_tests(
     if not tests:
         return tests
     if correction == WESTFALL_YOUNG:
+        # With the rows that are left out, as NaN: metrics must have the same queries to share
+        # flips.
         all_values = [blocks[name].values for name in tests]
         adjusted = shared_flips(all_values, n_resamples=n_resamples, seed=seed)
     else:

@@ -132,6 +132,7 @@ def _check_data(aims: Sequence[Aim], with_data: Sequence[Aim]) -> None:
             f"no objective has data in every pipeline ({reasons}); name their metrics, such as "
             "objectives={'quality': ['recall@5', 'faithfulness']}"
         )
+    # Each objective becomes a column of the frame.
     reserved = [aim.name for aim in with_data if aim.name in (*_FRONT, *_SHARES)]
     if reserved:
         raise DataError(f"an objective cannot be named {reserved[0]!r}, which is another column")
@@ -269,6 +270,7 @@ def _notes(
 def _contributions(
     names: Sequence[str], aims: Sequence[Aim], values: FloatArray, effective: FloatArray
 ) -> pd.DataFrame:
+    # By identity, because aims hold arrays and are not comparable.
     places = {id(aim): place for place, aim in enumerate(aim for aim in aims if aim.parts)}
     nan = float("nan")
     rows = []

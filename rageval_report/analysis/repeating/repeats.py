@@ -98,6 +98,7 @@ class Repeats(Result):
         rows = [
             _plan_row(name, components, count, n or components.n, level)
             for name, components in self.components.items()
+            # A single query has no variance between queries.
             if components.n > 1
             for count in counts
         ]
@@ -309,6 +310,7 @@ def _complete_frame(
         float("nan") if parts is None else noise_limit(parts.within, parts.n, 1, level)
         for parts in all_components
     ]
+    # The column is missing if no metric has a query that every run scored.
     pvalues = frame.get("run_effect_pvalue", pd.Series(float("nan"), index=frame.index))
     frame["run_effect_pvalue"] = pvalues
     frame["run_effect_pvalue_adjusted"] = adjust_pvalues(pvalues.to_numpy(dtype=np.float64))
