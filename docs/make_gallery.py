@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "gallery"
 DPI = 80
 
 
-# How many of a judge's verdicts people looked at, and each how-manieth they overruled.
+# The number of verdicts of the judge that people checked; they corrected every seventh one.
 _LABELLED, _EVERY = 60, 7
 
 
