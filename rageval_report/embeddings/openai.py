@@ -75,6 +75,7 @@ class EmbeddingServer:
         listed = check_texts(texts)
         if not listed:
             return no_vectors()
+        # OpenAI refuses empty input; a blank text gets a vector of zeros, whose cosines are 0.
         distinct = [text for text in dict.fromkeys(listed) if text.strip()]
         vectors = self._request_vectors(distinct or [_STAND_IN])
         row_of = {text: row for row, text in enumerate(distinct)}
@@ -239,6 +240,7 @@ def _server(base_url: str | None, api_key_env: str | None) -> tuple[str, str | N
     url = base.rstrip("/").removesuffix("/embeddings") + "/embeddings"
     if api_key_env is not None:
         return url, check_key_variable(api_key_env)
+    # A key of the environment must not go to a server that was named in code.
     if base_url is not None:
         return url, None
     needs_key = not routed or "OPENAI_API_KEY" in os.environ

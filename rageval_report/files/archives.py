@@ -119,6 +119,7 @@ class Archive:
                 name, "is encrypted; unpack the archive and pack it again without a password"
             )
         content = self._decompress(member)
+        # Python's own check does not run here, because members are read by hand for zstd.
         if len(content) != member.file_size or zlib.crc32(content) != member.CRC:
             raise self._error(name, "is damaged; copy or download the archive again")
         return content
@@ -183,6 +184,7 @@ class Archive:
             if method == _STORED:
                 return packed
             if method == _DEFLATED:
+                # Negative: zip members are raw deflate without a zlib header.
                 return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, limit)
             if method == _ZSTANDARD:
                 return _decompress_zstd(packed, limit)
@@ -198,6 +200,7 @@ class Archive:
         try:
             with self._open() as file:
                 file.seek(member.header_offset)
+                # The local header's own lengths: they may differ from those in the directory.
                 n_name, n_extra = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
                 file.seek(n_name + n_extra, os.SEEK_CUR)
                 return file.read(member.compress_size)

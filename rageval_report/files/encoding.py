@@ -77,6 +77,7 @@ def binary_kind(head: bytes, encoding: str | None = None) -> str | None:
     ('a PDF', None)
     """
     for magic, kind in _BINARY:
+        # A signature of letters, such as ORC, may also begin a CSV.
         if head.startswith(magic) and not (magic.isascii() and magic.isalnum() and _is_text(head)):
             return kind
     if b"\x00" in head and encoding is None and _byte_order_mark(head) is None:
@@ -147,6 +148,7 @@ def decode_text(data: bytes, encoding: str | None = None) -> DecodedText:
     problem = _utf8_error(data)
     if problem is None:
         return DecodedText(_check_no_nul(data))
+    # Only the last character is broken: the file was cut, it is not of another encoding.
     if problem.reason == "unexpected end of data":
         raise NotTextError("the file ends in the middle of a character; it may be cut")
     return _decode_windows(data)
@@ -181,6 +183,7 @@ def _to_utf8(data: bytes, encoding: str) -> bytes:
             raise NotTextError("the file ends in the middle of a character; it may be cut") from exc
         line = 1 + data[: exc.start].count(b"\n")
         raise NotTextError(f"this is not {encoding}: {exc.reason}", line) from exc
+    # utf-16 drops its mark, utf-16-le keeps it as a character.
     return text.removeprefix("\ufeff").encode("utf-8", "surrogatepass")
 
 

@@ -81,6 +81,7 @@ class Source:
         if self.is_standard_input:
             return "stdin"
         name = self._path.name
+        # scores.csv.gz is "scores", not "scores.csv".
         return Path(name[:-3] if name.lower().endswith(".gz") else name).stem
 
     # -- bytes
@@ -96,6 +97,8 @@ class Source:
         if not self._is_gzipped:
             return self._raw_head
         try:
+            # 31: gzip's header, the largest window. A cut stream is fine here, gzip.GzipFile would
+            # raise.
             return zlib.decompressobj(wbits=31).decompress(self._raw_head, _HEAD)
         except zlib.error as exc:
             raise self._damage_error(exc) from exc
@@ -146,6 +149,7 @@ class Source:
         limit = max(_HARMLESS, _MAX_EXPANSION * len(raw))
         try:
             with gzip.GzipFile(fileobj=BytesIO(raw)) as file:
+                # One byte more than allowed shows that there is more, without reading it.
                 content = file.read(limit + 1)
         except EOFError as exc:
             raise self.error("the gzip file is cut; copy or download it again") from exc

@@ -59,6 +59,7 @@ def replace_lone_surrogates(text: str) -> tuple[str, int]:
     >>> replace_lone_surrogates(r'["\ud83d", "\ud83d\ude00"]')
     ('["\\ufffd", "\\ud83d\\ude00"]', 1)
     """
+    # Most files have no such escape, and a search for a text is much faster than the expression.
     if "\\ud" not in text and "\\uD" not in text:
         return text, 0
     return _LONE_SURROGATE.subn(r"\1\\ufffd", text)

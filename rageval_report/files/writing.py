@@ -39,6 +39,7 @@ def write_with(path: str | Path, write: Callable[[str], object]) -> Path:
     try:
         if not target.parent.exists():  # if it is a file, mkstemp gives the clearer error
             target.parent.mkdir(parents=True, exist_ok=True)
+        # In the same folder, because a rename is atomic only within one file system.
         handle, temporary = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix
         )
@@ -47,6 +48,7 @@ def write_with(path: str | Path, write: Callable[[str], object]) -> Path:
     os.close(handle)
     try:
         write(temporary)
+        # mkstemp makes files that only their owner can read.
         Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(target)
     except OSError as exc:
@@ -87,6 +89,7 @@ def check_free(path: str | Path, *, force: bool = False) -> None:
 
 
 def _umask() -> int:
+    # The mask can only be read by setting it.
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -50,11 +50,13 @@ class TokenIds:
         first = self.text_of * n_ids + self.ids
         if n == 1:
             return first
+        # No pair of words may cross from one text to the next.
         follows = self.text_of[1:] == self.text_of[:-1]
         return np.asarray(first[:-1][follows] * n_ids + self.ids[1:][follows])
 
     def as_characters(self) -> list[str]:
         """Each text as a text with one character per token, which rapidfuzz compares fastest."""
+        # Numbers from 0xD800 to 0xDFFF are halves of characters, which a plain decode refuses.
         whole = self.ids.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
         ends = np.cumsum(self.lengths).tolist()
         return [whole[start:end] for start, end in zip([0, *ends], ends, strict=False)]
@@ -85,6 +87,7 @@ class PairBlock:
 
         n is 1 or 2. An n-gram counts as often as it appears in both.
         """
+        # Counts are clipped by those of the other text, as ROUGE defines overlap.
         keys, counts = _count_keys(self.texts.ngrams(n, self.n_ids))
         ref_keys, ref_counts = _count_keys(self.references.ngrams(n, self.n_ids))
         _, place, ref_place = np.intersect1d(
@@ -100,6 +103,7 @@ class PairBlock:
 
     def subsequences(self) -> FloatArray:
         """The tokens of the longest common subsequence, of the text and of the reference."""
+        # Beyond the code points of Unicode there is no character left for a further token.
         as_sequences = TokenIds.as_characters if self.n_ids <= _N_CHARACTERS else TokenIds.as_lists
         pairs = zip(as_sequences(self.texts), as_sequences(self.references), strict=True)
         common = [LCSseq.similarity(text, reference) for text, reference in pairs]

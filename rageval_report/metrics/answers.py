@@ -51,6 +51,7 @@ class Answers:
                 f"{len(self.answer)} answers and {len(self.references)} lists of references"
             )
         for place, references in enumerate(self.references):
+            # A text is a sequence of its letters: each would be taken for a reference.
             if isinstance(references, str):
                 raise DataError(
                     f"the references of row {place} must be a list; got the text {references!r}: "

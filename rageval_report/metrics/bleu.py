@@ -118,6 +118,8 @@ def corpus_bleu_score(
     best = [
         max((_score_sentence(scorer, c, [truth]) for c in chunks), default=0.0) for truth in truths
     ]
+    # cumsum adds one after the other, as the loop of datapizza-ai; np.sum adds pairwise and may
+    # differ in the last bit.
     return float(np.cumsum(best)[-1]) / len(truths)
 
 
@@ -149,6 +151,8 @@ def pooled_bleu(answers: Answers, *, tokenizer: Tokenizer | str = "13a") -> floa
     most = max(len(refs) for _, refs in complete)
     # sacrebleu takes the first references of all texts, then the second ones; None if there is none
     streams = [[refs[i] if i < len(refs) else None for _, refs in complete] for i in range(most)]
+    # Over a whole corpus all four orders have n-grams; sacrebleu leaves out empty orders for
+    # sentences only.
     scorer = _Bleu(tokenizer, effective_order=False)
     texts = [answer for answer, _ in complete]
     pooled = scorer.corpus_score(texts, cast("list[list[str]]", streams))
@@ -227,6 +231,7 @@ class _Bleu(BLEU):
         name = tokenizer if isinstance(tokenizer, str) else "none"
         if name not in BLEU.TOKENIZERS:
             raise UnknownNameError("tokenizer of sacrebleu", name, BLEU.TOKENIZERS)
+        # force: otherwise sacrebleu warns of texts that look tokenised already.
         super().__init__(tokenize=name, effective_order=effective_order, force=True)
         self._cut = None if isinstance(tokenizer, str) else tokenizer
 
@@ -239,6 +244,7 @@ class _Bleu(BLEU):
 @lru_cache(maxsize=8)
 def _bleu(tokenizer: Tokenizer | str) -> _Bleu:
     """The scorer of sentences with that tokenizer, created once."""
+    # A one-word answer has no longer n-grams; without this its BLEU would be 0 however right it is.
     return _Bleu(tokenizer, effective_order=True)
 
 
@@ -247,5 +253,7 @@ def _score_sentence(scorer: _SentenceScorer, text: str, references: list[str]) -
     if not references:
         return 0.0
     if not text:
+        # datapizza-ai's rule: an empty text matches only empty references.
         return float(not any(references))
+    # sacrebleu gives 1.0000000000000004 for equal texts, which is outside the bounds.
     return min(scorer.sentence_score(text, references).score / 100.0, 1.0)

@@ -172,6 +172,7 @@ class _CitedAnswer:
         gold = {name for name, grade in (relevant or {}).items() if grade > 0}
         pairs = cited_sections or [(None, name) for name in ids]
         gold_pairs = set(relevant_sections or ())
+        # Gold may name documents for some of its chunks only.
         gold_pairs |= {(None, name) for name in gold - {chunk for _, chunk in gold_pairs}}
         gold_documents = {document for document, _ in gold_pairs} - {None}
         retrieved_ids = None if retrieved is None else set(retrieved)
@@ -179,10 +180,12 @@ class _CitedAnswer:
         flags = []
         for name, pair in zip(ids, pairs, strict=True):
             is_section = _is_section(pair, gold_pairs, gold)
+            # Without a ranking nothing shows that a citation was invented.
             is_retrieved = retrieved_ids is None or name in retrieved_ids
             place = (name not in seen, name in gold, is_section, pair[0] in gold_documents)
             flags.append((*place, is_retrieved))
             seen.add(name)
+        # One citation without its document would count as wrong, though nobody knows.
         all_named = bool(gold_documents) and all(document is not None for document, _ in pairs)
         return cls(flags, np.nan if relevant is None else len(gold), all_named)
 
@@ -321,5 +324,6 @@ def citation_hit(view: Citations, k: int | None = None) -> FloatArray:
     outside = view.count(~view.is_retrieved, k)
     right = view.count(view.is_gold, k)
     cited = view.count(np.ones_like(view.is_gold), k)
+    # The rule of the gold and trace scorer: without gold the right thing is to cite nothing.
     hit = (outside == 0) & np.where(view.n_gold == 0, cited == 0, right > 0)
     return np.where(view.is_known & ~np.isnan(view.n_gold), hit.astype(np.float64), np.nan)

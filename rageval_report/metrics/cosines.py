@@ -49,6 +49,7 @@ class Cosines:
         Rounding may leave the cosine of equal vectors a little below 1, so a cosine may miss the
         threshold by 16 units in the last place of the vectors' precision.
         """
+        # Equal vectors can have a cosine of 0.9999999999999999 and must reach a threshold of 1.
         slack = _ROUNDING * np.finfo(self.values.dtype).eps
         return np.asarray(self.values >= threshold - slack)
 
@@ -96,6 +97,7 @@ def as_rows(vectors: ArrayLike, name: str) -> Vectors:
         return _check_table(vectors, name)
     try:
         rows = np.asarray(vectors)
+        # Half precision is widened: products of 16 bits lose too much for a threshold.
         wide = np.float32 if rows.dtype in (np.float16, np.float32) else np.float64
         rows = rows.astype(wide, copy=False)
     except (TypeError, ValueError) as exc:
@@ -144,6 +146,7 @@ def cosines(retrieved: Vectors, truths: Vectors) -> Vectors:
         )
     scale[scale == 0.0] = 1.0  # the product with zeros is 0 already
     products /= scale
+    # Rounding gives cosines such as 1.0000001, which are outside the bounds of the metric.
     return np.clip(products, -1.0, 1.0, out=products)
 
 
@@ -287,6 +290,7 @@ def embed_lists(
     [array([[1., 1.],
            [2., 1.]]), None]
     """
+    # Chunks are retrieved by many queries, and each embedding costs time or money.
     distinct = list(dict.fromkeys(text for listed in texts for text in listed or ()))
     batches = [distinct[at : at + batch_size] for at in range(0, len(distinct), batch_size)]
     parts = [_rows_of(batch, embed) for batch in batches]

@@ -59,6 +59,8 @@ def precision_at_k_exact(
     cutoff = check_cutoff(k)
     retrieved = check_list("retrieved_chunks", retrieved_chunks)
     truths = check_list("ground_truth_chunks", ground_truth_chunks)
+    # Over k even if fewer were retrieved, as in datapizza-ai; ragbench divides by what was
+    # retrieved.
     return _count_found(retrieved, truths, cutoff) / cutoff if retrieved and cutoff else 0.0
 
 
@@ -96,6 +98,7 @@ def recall_at_k_exact(
     truths = check_list("ground_truth_chunks", ground_truth_chunks)
     if not retrieved or not cutoff:
         return 0.0
+    # Distinct truths here; the twin by similarity counts rows. Both as in datapizza-ai.
     return _count_found(retrieved, truths, cutoff) / len(set(truths))
 
 

@@ -49,6 +49,7 @@ def log_rank_score(rank: int, n: int, gamma: float = 1.0) -> float:
 
 
 def _on_curve(rank: int, n: int, gamma: float) -> float:
+    # ln(1) is 0, so the curve is not defined; the only rank is the best one.
     if n == 1:
         return 1.0
     whole = math.log(1 + gamma * (n - 1))
@@ -110,6 +111,7 @@ def hybrid_log_rank_score_exact(
     if not truths:
         raise DataError("ground_truth_chunks must have at least one chunk; got none")
     distinct_items("retrieved_chunks", retrieved)
+    # Reversed, so that the first rank of a repeated chunk is the one that stays.
     first = {chunk: rank for rank, chunk in reversed([*enumerate(retrieved, start=1)])}
     ranks = sorted(first[truth] for truth in truths & first.keys())
     score = hybrid_of_ranks(
@@ -214,9 +216,12 @@ def hybrid_of_ranks(
     earned = _for_each(ranks, sizes[queries], lambda r, n: _on_curve(r, n, curvature))
     total = np.bincount(queries, weights=earned, minlength=sizes.size)
     n_found = np.bincount(queries, minlength=sizes.size)
+    # By default as in datapizza-ai: even a perfect ranking of two truths scores 0.75, because its
+    # last rank earns nothing.
     divisor: NDArray[np.int64] | FloatArray = truths
     if normalized:
         reachable = np.minimum(truths, sizes)
+        # At least 1, so that a list of nothing does not divide by 0.
         divisor = np.maximum(_for_each(reachable, sizes, lambda m, n: _best(m, n, curvature)), 1.0)
     with np.errstate(invalid="ignore"):  # no truth at all: 0 / 0
         quality = np.minimum(total / divisor, 1.0)

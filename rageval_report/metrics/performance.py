@@ -94,6 +94,7 @@ def performance_of(
     if prices is not None:
         rates = _rates(records, check_prices(prices), model)
         price = (sent * rates[:, 0] + received * rates[:, 1]) / _TOKENS_PER_PRICE
+        # A cost that the pipeline measured is better than one from a table of prices.
         cost = np.where(np.isnan(cost), price, cost)
     return Performance(column("latency_ms"), sent, received, cost)
 
@@ -213,6 +214,7 @@ def total_tokens(view: Performance, k: int | None = None) -> FloatArray:
     array([15., nan])
     """
     refuse_cutoff("total_tokens", k)
+    # NaN plus a number is NaN: half a count must not pass for the whole.
     return view.prompt_tokens + view.completion_tokens
 
 

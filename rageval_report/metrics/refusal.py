@@ -41,6 +41,7 @@ PHRASES: dict[str, tuple[str, ...]] = {
 }
 """Fragments of refusals by family; each counts anywhere in an answer."""
 
+# Many models write typographic apostrophes, which a plain list of phrases misses.
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u00b4`\uff07", "'"))
 
 
@@ -119,6 +120,7 @@ class RefusalRule:
             return True
         if self.longest is not None and len(text) > self.longest:
             return False
+        # The pattern sees the answer as it is, because its author wrote it for that.
         if isinstance(self.pattern, re.Pattern) and self.pattern.search(answer):
             return True
         match = self._phrase.search(text) if self._phrase else None
@@ -204,6 +206,7 @@ def refusals_of(records: pd.DataFrame, rule: RefusalRule | None = None) -> Refus
         return records[name].tolist() if name in records else [None] * len(records)
 
     pairs = zip(column("answer"), column("error"), strict=True)
+    # A pipeline that failed has not refused.
     answers = [None if error and not answer else answer for answer, error in pairs]
     return refusals_between(answers, column("answerable"), rule)
 
@@ -242,6 +245,8 @@ def unanswerable_accuracy(view: Refusals, k: int | None = None) -> FloatArray:
     array([ 1.,  0., nan])
     """
     refuse_cutoff("unanswerable_accuracy", k)
+    # Only of the questions that it is about: ragbench divides by all of them, which dilutes the
+    # rate.
     return np.where(view.is_unanswerable, view.refused, np.nan)
 
 
@@ -295,4 +300,5 @@ def abstention_accuracy(view: Refusals, k: int | None = None) -> FloatArray:
     array([0., 1., 0.])
     """
     refuse_cutoff("abstention_accuracy", k)
+    # 0 * NaN is NaN: a question whose answerability is unknown stays unscored.
     return np.where(view.is_answerable, 1.0 - view.refused, view.refused + 0.0 * view.answerable)

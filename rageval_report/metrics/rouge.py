@@ -112,6 +112,7 @@ _NO_PAIR = np.empty((3, 0))
 def _scores(counts: FloatArray) -> RougeScores:
     """Precision, recall and F, in the order of operations of rouge-score, so that bits agree."""
     common, in_text, in_reference = counts
+    # rouge-score's divisor for a text without tokens.
     precision = common / np.maximum(in_text, 1)
     recall = common / np.maximum(in_reference, 1)
     both = precision + recall
@@ -203,9 +204,11 @@ def corpus_rouge_scores(
 
 def _mean_of_best(scores: RougeScores, n_truths: int) -> dict[str, float]:
     """The mean figures over the truths of the first pair with the highest recall."""
+    # By recall, and the first of several, as in datapizza-ai.
     best = scores.recall.reshape(n_truths, -1).argmax(axis=1)
     figures = {name: getattr(scores, name).reshape(n_truths, -1) for name in _FIGURES}
     chosen = {name: table[np.arange(n_truths), best] for name, table in figures.items()}
+    # cumsum adds in order, as a loop does, so that the last bit agrees with datapizza-ai.
     return {name: float(np.cumsum(values)[-1]) / n_truths for name, values in chosen.items()}
 
 

@@ -108,6 +108,7 @@ def _of_near(
 
 
 def _precision(near: BoolArray, k: int | None) -> FloatArray:
+    # Results are counted one by one, without removing repeats, as in datapizza-ai.
     n_near = near.any(axis=2).sum(axis=1)
     return np.asarray(n_near / max(near.shape[1] if k is None else k, 1))
 

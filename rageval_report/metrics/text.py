@@ -38,6 +38,7 @@ def normalise_squad(text: str) -> str:
     >>> normalise_squad("  The Duke, an  heir of A. Normandy!")
     'duke heir of normandy'
     """
+    # The order of SQuAD's script: lower case, punctuation, articles, blanks.
     bare = _PUNCTUATION.sub("", text.lower())
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
@@ -150,6 +151,7 @@ def _squad_tokens(text: str) -> list[str]:
 
 
 def _overlap_f1(answer: Counter[str], reference: Counter[str]) -> float:
+    # SQuAD's rule: two texts without tokens agree, one alone does not.
     if not answer or not reference:
         return float(answer == reference)
     common = (answer & reference).total()

@@ -14,6 +14,7 @@ from rageval_report.files.source import Source
 TraceSource = str | Path | Iterable[Mapping[str, Any]]
 """A JSON Lines file, gzipped or not, "-" for standard input; or a list of the objects."""
 
+# The reference scorer takes both names.
 _QIDS = ("qid", "q_id")
 _RETRIEVED, _ANSWER = "retrieved_ids", "answer_json"
 _FIELDS = (_RETRIEVED, f"{_ANSWER}.claim", f"{_ANSWER}.citations")
@@ -254,9 +255,12 @@ def read_traces(source: TraceSource) -> TraceFile:
             repeated[qid] = None
         by_qid[qid] = _trace_item(qid, line)
         present |= line.fields()
+        # The last trace of a question counts, so an earlier bare one is forgiven.
         bare.pop(qid, None)
         if not {_RETRIEVED, _ANSWER} & line.content.keys():
             bare[qid] = line
+    # If no trace at all has the fields, they are most likely named otherwise, and every figure
+    # would be 0.
     if by_qid and len(bare) == len(by_qid):
         raise _shape_error(next(iter(bare.values())))
     absent = tuple(field for field in _FIELDS if field not in present) if by_qid else ()

@@ -11,6 +11,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError
 
+# The defaults of the reference scorer (WFGY, eval_rag_precision_recall.md).
 DEFAULT_GATES = "precision=0.80,chr=0.75,under=0.05,over=0.10"
 
 
@@ -41,6 +42,7 @@ class TraceGate:
 
 
 GATES: dict[str, TraceGate] = {
+    # The last number is the reference scorer's value if a figure applies to no question.
     "precision": TraceGate("precision", "answered_precision", True, 1.0),
     "chr": TraceGate("chr", "answered_citation_hit", True, 1.0),
     "under": TraceGate("under_refusal", "hallucinated_answer", False, 0.0),

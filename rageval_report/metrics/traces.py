@@ -29,10 +29,12 @@ from rageval_report.metrics.trace_gates import DEFAULT_GATES, GATES, gate_table,
 from rageval_report.rankings.checks import check_cutoff
 from rageval_report.types import BoolArray, FloatArray
 
+# The one claim that the reference scorer takes for a refusal.
 REFUSAL = "not in context"
 
 # Shorter substrings are in too many claims to prove anything, so they never match.
 _SHORTEST_SUBSTRING = 5
+# The reference scorer's; gates are tested on the numbers before rounding, as it does.
 _DECIMALS = 4
 
 MissingTraces = Literal["answered", "refusal", "skip"]
@@ -191,6 +193,7 @@ def score_gold_and_traces(
         figures=figures,
         counts=_counts(pairs, len(lost)),
         gates=table,
+        # An empty gold set proves nothing; the reference scorer lets it pass.
         passed=bool(len(items)) and bool(table["passed"].all()),
         k=int(k),
         missing=lost,
@@ -203,6 +206,8 @@ def score_gold_and_traces(
 
 def _refusal(pattern: str | None) -> re.Pattern[str]:
     try:
+        # The whole claim, as in the reference scorer: "not in context." with a full stop is an
+        # answer.
         return re.compile(rf"\A{re.escape(REFUSAL)}\Z" if pattern is None else pattern, re.I)
     except (re.error, TypeError) as exc:
         raise DataError(
@@ -282,6 +287,8 @@ def _is_hit(item: GoldItem, trace: TraceItem) -> bool:
 
 def _scores(pairs: _GoldTraces, k: int) -> pd.DataFrame:
     """One column per metric, whose mean is the figure; NaN if it does not apply to a question."""
+    # Of answerable questions only, as the code of the reference scorer counts; `chr_all` follows
+    # its text.
     hit = pairs.answerable & pairs.hit
     answerable = pairs.answerable & pairs.is_counted
     by_citation = citations_between(

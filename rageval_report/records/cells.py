@@ -14,6 +14,7 @@ import pandas as pd
 
 from rageval_report.records.spans import Span
 
+# Chunks before documents: a result that names both is a chunk of that document.
 _CHUNK_KEYS = ("chunk_id", "section_id", "section")
 _DOC_KEYS = ("doc_id", "document_id", "docid", "id", "_id")
 _GRADE_KEYS = ("relevance", "relevance_score", "grade", "score")
@@ -204,6 +205,7 @@ def ranking(cell: object) -> RankingCell:
     """
     whole = _decode_json(cell) if isinstance(cell, str) else cell
     if isinstance(whole, Mapping) and _has_only_numbers(whole):
+        # By score, then id, both descending: trec_eval's order, because a mapping has none.
         pairs = [(doc_id(key), grade(value)) for key, value in whole.items()]
         whole = sorted(pairs, key=lambda pair: (pair[1], pair[0]), reverse=True)
     items = _items(whole)
@@ -270,12 +272,14 @@ def gold(cell: object, as_id: Callable[[object], str] = doc_id) -> GoldCell:
     if isinstance(whole, Mapping) and _has_only_numbers(whole):
         whole = list(whole.items())
     if isinstance(whole, set | frozenset):
+        # Sorted, because the order of a set changes from process to process.
         whole = sorted(whole)
     if isinstance(whole, tuple) and [type(part) for part in whole] == [str, int, int]:
         whole = [whole]  # one span alone
     collected = GoldCell({}, [], [])
     for item in _items(whole):
         _add_gold(collected, item, as_id)
+    # Ids and places cannot be counted together: both may mean the same passage.
     if collected.grades and collected.spans:
         raise CellError("expected ids or spans; got both")
     return collected
@@ -334,6 +338,7 @@ def _citation(item: Any, ranked_ids: Sequence[str]) -> tuple[str | None, str]:
     place = item.get("source_index")
     if not isinstance(place, int) or isinstance(place, bool):
         raise CellError(f"expected a citation with an id or a source_index; got {short_repr(item)}")
+    # A number beyond the ranking is an invented source; under a name of its own it counts as wrong.
     return None, ranked_ids[place - 1] if 0 < place <= len(ranked_ids) else f"source {place}"
 
 

@@ -40,6 +40,7 @@ def first_holders(chunks: Sequence[Span | None], gold: Sequence[Span], overlap: 
     files, starts, ends = (np.array(part)[:, None] for part in zip(*known, strict=True))
     gold_files, gold_starts, gold_ends = (np.array(part) for part in zip(*gold, strict=True))
     common = np.minimum(ends, gold_ends) - np.maximum(starts, gold_starts)
+    # Of the shorter of the two: a long gold span cannot fit into a small chunk, nor the reverse.
     shorter = np.minimum(ends - starts, gold_ends - gold_starts)
     holds = (files == gold_files) & (common > 0) & (common >= overlap * shorter)
     first = holds.argmax(axis=0)
@@ -62,5 +63,6 @@ def map_gold_to_chunks(
     credited: dict[str, float] = {}
     for (name, grade), rank in zip(grades.items(), holders, strict=True):
         key = name if rank < 0 else retrieved[rank]
+        # Two gold spans in one chunk are one relevant result, with the better grade.
         credited[key] = max(grade, credited.get(key, grade))
     return credited

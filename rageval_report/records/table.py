@@ -170,6 +170,7 @@ def _build_table(
 
 
 def _dtype_of(field: str) -> str:
+    # "boolean" has a missing value; NumPy's bool would make False of it.
     return "float64" if field in _AMOUNTS else "boolean" if field == "answerable" else "object"
 
 
@@ -194,6 +195,7 @@ class _RecordColumns:
         self._convert_rankings()
         self._convert_gold()
         self._raise_problems()
+        # After the rankings, because a citation may be a position in one.
         self._convert_citations()
         for field, main_field in _PARALLEL.items():
             self._check_lengths(field, main_field)
@@ -359,6 +361,7 @@ class _RecordColumns:
         """The ids of a ranking; if there are no ids, its texts."""
         ranking, contexts = self._column("retrieved")[row], self._column("contexts")[row]
         if ranking is None and contexts is not None:
+            # An id must not be blank.
             return [text if text.strip() else "(blank)" for text in contexts]
         return ranking  # type: ignore[no-any-return]
 
@@ -372,6 +375,7 @@ class _RecordColumns:
             message = "gold texts need one text for each retrieved chunk"
             self.unplaced.append(_CellProblem(self.ids[row], "contexts", message))
             return texts
+        # Reversed, so that the first of equal texts counts.
         first_rank = {text: rank for rank, text in reversed(list(enumerate(contexts)))}
         return map_gold_to_chunks(texts, [first_rank.get(text, -1) for text in texts], ranking)
 

@@ -49,6 +49,7 @@ def decide_f1(
     name = columns.get(_F1)
     is_clear = (
         name is None
+        # Whoever described the column has decided already.
         or name in described
         or not neighbours
         or _TOKEN_F1 in columns

@@ -126,6 +126,7 @@ def read_cells(cells: Iterable[object]) -> ParsedCells:
         np.array([cell.number for cell in parsed], dtype=np.float64),
         np.array([cell.state for cell in parsed], dtype=object),
         [cell.reason for cell in parsed],
+        # Only a scale that all cells share is the scale of the metric.
         scales.pop() if len(scales) == 1 else None,
         [position for position, cell in enumerate(parsed) if not cell.is_read],
         used_words,
@@ -172,6 +173,7 @@ def _number_cell(number: float) -> Cell:
 
 
 def _read_text(text: str, words: Mapping[str, float]) -> Cell:
+    # Numbers first, because most cells are numbers.
     number = plain_number(text)
     if number is not None:
         return _number_cell(number)
@@ -218,11 +220,13 @@ def fraction_whole(text: str) -> float | None:
 def _read_share(text: str) -> Cell | None:
     percent = _PERCENT.fullmatch(text)
     if percent is not None:
+        # By way of Decimal: "14.1" as a float, divided by 100, would be rounded twice.
         return Cell(float(Decimal(percent[1]) / 100))
     fraction = _FRACTION.fullmatch(text)
     if fraction is None:
         return None
     part, whole = float(fraction[1]), float(fraction[2])
+    # "12/5" is a date or a count, not a share.
     return Cell(part / whole) if whole > 0 and part <= whole else None
 
 
@@ -238,6 +242,7 @@ def _read_written_object(text: str, words: Mapping[str, float]) -> Cell | None:
     """Read an object with a score that was written as JSON or as a Python literal."""
     if not text.lstrip().startswith("{") or len(text) > _LONGEST_LITERAL:
         return None
+    # JSON first; Python's literals, because frameworks write repr(dict) into CSV files.
     for parse in (json.loads, ast.literal_eval):
         try:
             value = parse(text)
@@ -295,7 +300,10 @@ def _scoring_words(cells: Iterable[object]) -> dict[str, float]:
     }
     words = dict(WORDS)
     if lowered and lowered <= _JUDGED and lowered & {"pass", "passed", "fail"}:
+        # Beside "passed", "failed" is the verdict on an answer; alone it says that the scoring
+        # failed.
         words["failed"] = 0.0
+    # All of them, because "C" alone can be an answer, a name or a grade.
     if texts and all(text in LETTERS for text in texts if text.lower() not in UNSCORED_WORDS):
         words |= LETTERS
     return words

@@ -193,6 +193,7 @@ def resolver(columns: Iterable[object], catalogue: Catalogue | None = None) -> C
     'reciprocal_rank'
     """
     labels = [str(column) for column in columns]
+    # Reversed, so that the first of two columns with one normal form is found.
     spelled = {normalise_name(label): label for label in reversed(labels)}
 
     def resolve(name: str) -> str:
@@ -264,6 +265,8 @@ class _ColumnSorter:
         return (
             bool(_COUNTER.search(normalise_name(label)))
             and self.catalogue.find(label) is None
+            # A column "run" of a table without repeated ids may well be a metric. The ids are asked
+            # last, because hashing a large table's ids takes time and memory.
             and not self.ids.is_unique
         )
 
@@ -292,6 +295,7 @@ def _has_numeric_type(cells: pd.Series) -> bool:
 
 
 def _add_numbers(columns: ColumnRoles, cells: pd.Series, known: Metric | None) -> None:
+    # Without a number and without a known name nothing shows that it is a metric.
     if known is None and bool(cells.isna().all()):
         columns.details.append(str(cells.name))
         columns.notes.append(f"column {cells.name!r} is empty and becomes a detail")
@@ -308,6 +312,7 @@ def _looks_numeric(cells: pd.Series, known: Metric | None) -> bool:
     present = cells.dropna()
     if not len(present):
         return known is not None
+    # Evenly spaced, because files are often sorted.
     sample = present.iloc[:: math.ceil(len(present) / _SAMPLE)]
     if not all(isinstance(cell, str | Real | Decimal | np.bool_) for cell in sample):
         return False

@@ -104,6 +104,8 @@ def _by_threshold(evaluation: Scored, name: str, threshold: float) -> pd.Series:
     metric = evaluation.metrics[resolver(evaluation.metrics)(name)]
     values = evaluation.scores[metric.name]
     holds = values >= threshold if metric.greater_is_better else values <= threshold
+    # A missing score is neither correct nor incorrect; a comparison with NaN alone would give
+    # False.
     return holds.astype("boolean").mask(values.isna()).rename("correct")
 
 

@@ -77,6 +77,7 @@ def _find_by_fingerprint(ids: pd.Index, wanted: pd.Index) -> IndexArray | None:
     if rows is None:
         return None
     is_present = rows != ABSENT
+    # Equal fingerprints only suggest equal ids; one collision would pair two different queries.
     return rows if ids.take(rows[is_present]).equals(wanted[is_present]) else None
 
 
@@ -103,8 +104,10 @@ def _join_fingerprints(prints: WordArray, wanted: WordArray) -> IndexArray | Non
     displaced = np.flatnonzero(row_in_slot[slots] != all_rows)
     if not len(unresolved) or not len(displaced):
         return rows
+    # Two ids with one fingerprint would be displaced for ever.
     if (prints[row_in_slot[slots[displaced]]] == prints[displaced]).any():
         return None
+    # Mixed anew, so that those that met in one slot fall into different ones.
     deeper = _join_fingerprints(_mix(prints[displaced]), _mix(wanted[unresolved]))
     if deeper is None:
         return None
@@ -147,6 +150,7 @@ def _buffers(ids: pd.Index) -> Iterator[tuple[IntArray, npt.NDArray[np.uint8]]]:
     chunks = array.chunks if isinstance(array, arrow.ChunkedArray) else [array]
     for chunk in chunks:
         for first in range(0, len(chunk), _PIECE):
+            # One width of offsets for every column: some have 32 bits, some 64.
             piece = chunk.slice(first, _PIECE).cast(arrow.large_string())
             _, offsets, data = piece.buffers()
             all_bounds = np.frombuffer(offsets, dtype=np.int64)

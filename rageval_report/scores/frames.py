@@ -70,6 +70,7 @@ def _column_values(column: Any, narwhals: Any) -> Any:
     if column.dtype == narwhals.String:
         return column.to_pandas()
     if column.dtype.is_decimal() or (column.dtype.is_numeric() and column.null_count()):
+        # A gap is NaN in scores; NumPy has no integer for it.
         return column.cast(narwhals.Float64).fill_null(math.nan).to_numpy()
     if column.dtype.is_numeric() or (column.dtype == narwhals.Boolean and not column.null_count()):
         return column.to_numpy()

@@ -203,6 +203,7 @@ class Catalogue:
         """The metric of that name, under the name that was passed; None if it is not known."""
         spelled = normalise_name(name)
         stem, cutoff = _split_cutoff(spelled)
+        # The whole name first: some known names contain a cutoff or end in "_score" themselves.
         for candidate, k in ((spelled, None), (stem, cutoff), (_SUFFIXES.sub("", stem), cutoff)):
             known = self._by_name.get(candidate)
             if known is not None:
@@ -253,6 +254,7 @@ def infer_metric(name: str, values: np.ndarray) -> Metric:
     >>> rate.kind, rate.bounds, rate.greater_is_better
     ('proportion', (0.0, 1.0), False)
     """
+    # Whole words: "latency" must match, "cost" in "costume" must not.
     words = set(re.split(r"[^a-z0-9]+", name))
     if words & _SPENT:  # 0.3 seconds are not a proportion, and 3 seconds are not a grade
         return Metric(name, group="performance", greater_is_better=False)
@@ -266,6 +268,7 @@ def _infer_kind(values: np.ndarray) -> tuple[Kind, tuple[float, float] | None]:
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if low >= 0.0 and high <= 1.0:
         return ("binary" if is_binary(values) else "proportion"), _UNIT
+    # Whole numbers up to 10 are the usual scales of grades (1 to 5, 0 to 10).
     if low >= 0.0 and high <= 10.0 and _all_whole(values):
         return "ordinal", None
     return "real", None
@@ -328,6 +331,7 @@ def override_metric(metric: Metric, change: Override) -> Metric:
             raise UnknownNameError("field of a metric", field, known)
     changed = dict(change)
     if "bounds" in changed and metric.kind in _UNIT_KINDS:
+        # With bounds other than 0 and 1 it is not a proportion any more.
         changed.setdefault("kind", metric.kind if _is_unit(changed["bounds"]) else "real")
     return replace(metric, **changed)
 

@@ -15,6 +15,7 @@ from rageval_report.scores.texts import QUESTION
 
 QUERY_ID = "query_id"
 
+# The surest names first: "id" alone may be the id of a row.
 _ID_NAMES = ("query_id", "queryid", "qid", "question_id", "sample_id", "example_id", "id", "_id")
 
 # Every integer up to this one can be represented exactly as a float.
@@ -83,6 +84,7 @@ def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None
     if column is not None:
         note = f"query ids are derived from the text of column {column!r}"
         return _ids_of_questions(frame[column]), None, (note,)
+    # A RangeIndex only numbers the rows: as ids it would pair any two tables by position.
     if not isinstance(frame.index, pd.RangeIndex):
         return _ids_of_index(frame.index), None, ("query ids are the numbers of the index",)
     raise DataError(
@@ -165,6 +167,7 @@ def _ids_of_questions(questions: pd.Series) -> pd.Series:
 
 def _id_of_question(text: str) -> str:
     plain = plain_text(text).encode("utf-8", "surrogatepass")
+    # From the text alone, so that a question has the same id in every file and every run.
     return "q-" + blake2b(plain, digest_size=8).hexdigest()
 
 

@@ -52,6 +52,7 @@ def review_sheet(evaluation: Scored) -> pd.DataFrame:
         if column is not None:
             columns[name] = [_escape_formula(_cell_text(cell)) for cell in details[column].tolist()]
     for name in evaluation.metrics:
+        # The prefix keeps the machine's scores apart from the blank columns of the same name.
         columns[f"scored_{name}"] = evaluation.scores[name].to_numpy()
     return pd.DataFrame({**columns, **dict.fromkeys(BLANKS, "")})
 

@@ -140,6 +140,7 @@ def time_of(created: datetime | date | str) -> datetime:
         moment = datetime.combine(moment, time())
     if not isinstance(moment, datetime) or pd.isna(moment):
         raise DataError(_not_a_time_message(created))
+    # Times with and without a zone cannot be sorted together.
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
@@ -165,6 +166,7 @@ def query_set_hash(evaluation: Scored) -> str:
     evaluation : Scored
         Two evaluations of equal hash have the same queries with the same references.
     """
+    # Sorted, because the same questions in another order are the same set.
     pairs = sorted(query_set(evaluation))
     return blake2b("\n".join(pairs).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
@@ -242,6 +244,7 @@ def plain_value(value: object) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
+        # NaN and Infinity are not JSON; many parsers refuse them.
         return value if math.isfinite(value) else None
     if value is None or value is pd.NA or value is pd.NaT:
         return None

@@ -54,6 +54,7 @@ def states_of(
         states[np.asarray(failed, dtype=bool)] = FAILED
     if applies is not None:
         states[~np.asarray(applies, dtype=bool)] = NOT_APPLICABLE
+    # Last, because a score that exists outweighs every reason for its absence.
     states[~np.isnan(numbers)] = SCORED
     return states
 
@@ -83,6 +84,7 @@ def state_columns(
     """
     state_list, reason_list = list(states), list(reasons or [])
     columns: dict[str, list[Any]] = {}
+    # Scored and missing can be told from the numbers alone.
     if not {SCORED, MISSING}.issuperset(state_list):
         columns[f"{name}{STATE}"] = state_list
     if any(reason is not None for reason in reason_list):

@@ -235,6 +235,7 @@ def _repeated_ids_message(index: pd.Index) -> str:
 
 
 def _average_repeats(table: ScoreTable) -> ScoreTable:
+    # NaN is skipped: a repeat that failed is left out of the mean, not counted as 0.
     scores = table.scores.groupby(level=0, sort=False).mean()
     details = table.details[~table.details.index.duplicated()]
     known = {name: _match_kind(metric, scores[name]) for name, metric in table.metrics.items()}
@@ -250,6 +251,7 @@ def _average_repeats(table: ScoreTable) -> ScoreTable:
 
 def _score_block(columns: ColumnRoles, n_queries: int) -> np.ndarray:
     """All scores in one column-major block, the only copy of the numbers that is made."""
+    # Column-major, because every summary and comparison reads whole columns.
     block = np.empty((n_queries, len(columns.sources)), dtype=np.float64, order="F")
     for position, cells in enumerate(columns.sources.values()):
         block[:, position] = numbers_of(cells)
@@ -364,4 +366,5 @@ def _move_into_bounds(column: np.ndarray, metric: Metric, ids: pd.Series, near: 
 
 
 def _is_outside(column: np.ndarray, low: float, high: float) -> bool:
+    # fmin and fmax ignore NaN, and need no copy of the column.
     return bool(np.fmin.reduce(column) < low or np.fmax.reduce(column) > high)

@@ -157,6 +157,7 @@ def _write_run_file(document: Mapping[str, Any], path: str) -> None:
 
 
 def _write_parquet(rows: pd.DataFrame, path: str | Path) -> Path:
+    # Before the file is begun, so that a missing extra is named and nothing is written.
     load("pyarrow")
     try:
         return write_with(path, lambda temporary: rows.to_parquet(temporary, index=False))

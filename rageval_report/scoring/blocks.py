@@ -134,6 +134,7 @@ def _score_tables(
 ) -> ScoredRecords:
     parts = []
     for table in tables:
+        # "unscored": one table of many may lack a field that the others have.
         part = score_records(table, metrics, tools=tools, lacking="unscored")
         parts.append(replace(part, records=shorten_records(part.records)))
     if not parts:

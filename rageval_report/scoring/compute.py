@@ -104,6 +104,7 @@ def score_records(
     without_fields = {} if lacking == "error" else lacking_fields(table, requested)
     computed = {name: metric for name, metric in requested.items() if name not in without_fields}
     needs = {metric.needs for metric in computed.values()}
+    # One view per need: ten metrics of rankings share one hit table.
     views = {need: _build_view(table, need, computed, tools or Tools()) for need in sorted(needs)}
     jobs = [(metric, views[metric.needs], cutoff_of(name)) for name, metric in computed.items()]
     results = (map or _map_with_bar)(_compute_metric, jobs)
@@ -112,6 +113,7 @@ def score_records(
     scores = pd.DataFrame(columns, index=table.index)
     ranked = [name for name, metric in computed.items() if metric.needs == "rankings"]
     if ranked:
+        # No gold or no ranking is not a score of 0.
         scores.loc[table[["retrieved", "relevant"]].isna().any(axis=1), ranked] = np.nan
     states = [_states(scores, table, computed, views), _states_without(without_fields, table.index)]
     return ScoredRecords(scores, table, pd.concat(states, axis=1), requested)

@@ -229,6 +229,7 @@ def _invert_mapping(mapping: Mapping[str, str | Sequence[str]]) -> dict[str, str
 def _first_documents(ranking: Sequence[str], k: int, count: Count) -> list[str]:
     """The documents in the first `k` results, each once."""
     if count == "chunks":
+        # ADR-013 counts chunks: several of one document use up its k places.
         return list(dict.fromkeys(ranking[:k]))
     return list(dict.fromkeys(ranking))[:k]
 

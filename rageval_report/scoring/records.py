@@ -283,6 +283,7 @@ def split_metrics(
 def _is_judged(name: str, catalogue: Catalogue) -> bool:
     """Whether a judge has that name, and no function computes the metric."""
     metric = catalogue.search(name)
+    # A function costs nothing and gives the same value each time, so it goes before a judge.
     if metric is not None and metric.compute is not None:
         return False
     is_judged = judge_of(name) is not None
