@@ -90,6 +90,7 @@ def slice_summary(
         part.frame.insert(1, column, label)
         parts.append(part)
     frame = pd.concat([part.frame for part in parts], ignore_index=True)
+    # The parts are group by group, the table is metric by metric.
     order = frame["metric"].map({name: i for i, name in enumerate(parts[0].frame["metric"])})
     frame = frame.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
     return Result(
@@ -305,6 +306,8 @@ def _disagreement_note(groups: _Groups, table: _SliceTable) -> Iterator[str]:
     first = groups[0][1]
     name = f"{first.metric.name} ({first.names[1]})"
     clear = [(label, row) for label, row in against if row.test.pvalue <= table.plan.alpha]
+    # A majority against the whole is Simpson's paradox: a large group, or a large difference, hides
+    # the others.
     if 2 * sum(row.test.n for _, row in against) > n:
         yield (
             f"{name}: {overall:+.3f} overall, but most queries are in groups of {table.by} that "

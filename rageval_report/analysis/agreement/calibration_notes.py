@@ -160,6 +160,7 @@ def _sample_notes(ratings: Ratings) -> Iterator[str]:
         square**2 / (scores.size - 1)
         for square, scores in zip(squares, (labelled, others), strict=True)
     ]
+    # Welch's degrees of freedom, as the two groups differ in size and in spread.
     freedom = sum(squares) ** 2 / sum(parts)
     pvalue = 2.0 * float(special.stdtr(freedom, -abs(gap) / error))
     if pvalue < _NOT_RANDOM:

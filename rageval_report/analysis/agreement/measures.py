@@ -253,6 +253,8 @@ def people_figures(
         yield from _fleiss(table, scale, settings)
     alpha = alpha_of(table, scale, settings)
     yield _figure(PEOPLE, "Krippendorff's alpha", alpha, n, KRIPPENDORFF)
+    # If this is below people's own alpha, the judge agrees with them less than they with each
+    # other.
     joined = np.column_stack([table, scale.judge_categories(ratings.judge)[has_several]])
     with_judge = alpha_of(joined, scale, settings)
     yield _figure(PEOPLE, "alpha, the judge as one more", with_judge, n, KRIPPENDORFF)

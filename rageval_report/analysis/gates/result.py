@@ -56,6 +56,7 @@ class GateResult(Result):
         )
 
     def _states_and_reasons(self) -> list[tuple[str, str]]:
+        # False sorts before True.
         frame = self.frame.sort_values("passed", kind="stable")
         return list(zip(frame["state"], frame["why"], strict=True))
 

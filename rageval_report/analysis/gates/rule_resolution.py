@@ -180,6 +180,7 @@ def _resolve_limit(rule: Rule, call: Call, subject: Subject, limit: str) -> Rule
 
 def _find_figure(rule: Rule, call: Call, subject: Subject) -> GateFigure:
     word, name = call.figure, call.figure.text.lower()
+    # A word in quotes is a name, so a metric may be called "mean".
     if name in subject.figures and not word.is_quoted:
         return subject.figures[name]
     try:
@@ -239,6 +240,7 @@ def _bind_arguments(rule: Rule, call: Call, parameters: tuple[str, ...]) -> dict
         words[name] = _plain_word(rule, argument)
     for name in parameters:
         if name not in words and not name.endswith("?"):
+            # At the closing bracket, where the argument would go.
             place = call.end if call.arguments is None else call.end - 1
             rule.refuse(f"{call.figure.text} needs a {name}: {usage}", place)
     return words

@@ -330,6 +330,7 @@ def _present_metrics(
         name
         for name, (metric, *_) in lineup.metrics.items()
         if metric.group == objective.group
+        # Without bounds a metric has no place between 0 and 1.
         and metric.bounds is not None
         and not _is_one_of(metric, of_any_objective)
     ]

@@ -270,7 +270,7 @@ def _notes(
 def _contributions(
     names: Sequence[str], aims: Sequence[Aim], values: FloatArray, effective: FloatArray
 ) -> pd.DataFrame:
-    # By identity, because aims hold arrays and are not comparable.
+    # By identity: aims hold arrays, so they have no equality of their own.
     places = {id(aim): place for place, aim in enumerate(aim for aim in aims if aim.parts)}
     nan = float("nan")
     rows = []
