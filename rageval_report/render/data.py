@@ -16,7 +16,7 @@ from rageval_report.render.cell_text import is_missing, plain
 from rageval_report.results import Result
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# The characters that OWASP names for CSV injection, and their full-width forms.
+# The first four are those of CWE-1236; OWASP (ASVS 1.2.10) adds the tab.
 _FORMULA = re.compile("[=+\\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 

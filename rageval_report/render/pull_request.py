@@ -57,8 +57,8 @@ def pull_request_comment(
     >>> print(pull_request_comment(Result("Gates of v2", pd.DataFrame([row]))).splitlines()[1])
     ### ❌ Gates of v2: 1 of 1 failed
     """
-    # A third of the room at most for the rules, a sixth each for reasons and notes: at least a
-    # third is left for the queries.
+    # A third of the room at most for the rules, a sixth each for reasons and notes: about a third
+    # is left for the queries.
     head = [
         MARKER + "\n" + _head_line(result),
         _fit_rows(partial(_gates, result), _MOST_RULES, longest // 3),

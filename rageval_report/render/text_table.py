@@ -222,7 +222,7 @@ def _group_rows(
         return order, (RowGroup("", 0, len(order)),) if len(order) else ()
     texts = [cells.cell(value, longest=cells.LONGEST_SENTENCE) for value in by.tolist()]
     codes, headings = pd.factorize(np.array(texts, dtype=object))
-    # Cut after sorting, so that all groups on the page but the last are complete.
+    # Cut after sorting, so that every group on the page but the last is complete.
     order = np.argsort(codes, kind="stable")[:max_rows]
     sizes = np.bincount(codes[order], minlength=len(headings))
     stops = np.cumsum(sizes)

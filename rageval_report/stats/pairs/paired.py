@@ -306,7 +306,7 @@ def _check_interval_options(
 
 
 # Not the tests of ranks and signs: with lopsided differences of mean zero Wilcoxon's and the sign
-# test rejected in 19 to 100 % of simulated samples of 500 queries, the sign-flip test in 5 to 6 %.
+# test rejected in 19 to 100 % of simulated samples of 500 queries, the sign-flip test in about 5 %.
 def _default_test(pairs: PairedScores) -> str:
     if pairs.is_binary:
         return "mcnemar-midp"

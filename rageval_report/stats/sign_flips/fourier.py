@@ -196,7 +196,7 @@ def _relevant_nodes(
     # A magnitude moves by half a bin at most when it is put into one; on a lattice it does not.
     moved = 0.0 if width == line.step else width / 2
     centres = np.arange(bins) * width
-    # Cut at 300, because the square of cosh overflows from 355 on; the weight is zero long before.
+    # Cut at 300, because the square of cosh overflows from 355 on; such a weight is nothing.
     weights = counts / np.cosh(np.minimum(line.tilt * (centres + moved), 300.0)) ** 2
     points = 2 ** math.ceil(math.log2(_OVERSAMPLING * bins))
     spacing = math.pi / (points * width)

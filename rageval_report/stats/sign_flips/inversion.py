@@ -227,7 +227,7 @@ class Shifts:
         reach = z * math.sqrt(spread / (n * max(n - z * z, 1.0)))
 
         def excess(shift: float, tail_of: TailFunction) -> float:
-            # The normal quantile of an underflown 0 would be infinite, which no search bears.
+            # A p-value can underflow to 0, whose normal quantile is infinite.
             return float(ndtri(max(self.pvalue(shift, half, tail_of), _SMALLEST))) + z
 
         true = functools.cache(functools.partial(excess, tail_of=rough_tail))
