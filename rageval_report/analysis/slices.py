@@ -227,6 +227,7 @@ def _subset(evaluation: Scored, rows: IntArray) -> EvaluationSubset:
 
 
 def _select_queries(pairing: Pairing, rows: IntArray) -> Pairing:
+    # None stands for all rows in order, so a place among the pairs is the row itself.
     whole = pairing.alignment
     part = Alignment(
         whole.ids[rows],

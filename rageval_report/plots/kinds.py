@@ -134,6 +134,7 @@ class Plot:
         look = list(ArtistOptions.__annotations__) if takes_rest else []
         unknown = [name for name in options if name not in (*own, *look)]
         if unknown and takes_rest:
+            # By name, because the table of plots must not import matplotlib.
             artist_properties: Callable[[], frozenset[str]] = load(
                 "rageval_report.plots.style:artist_properties"
             )

@@ -161,6 +161,7 @@ def cell(value: object, name: str = "", *, longest: int = LONGEST) -> str:
     value = plain(value)
     if is_missing(value):
         return MISSING
+    # Before the numbers, because True is an int in Python.
     if isinstance(value, bool):
         return "yes" if value else "no"
     # Such an integer may be too large to become a float.

@@ -141,6 +141,7 @@ def _package_text(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _template() -> Template:
+    # Strict, so that a misspelt name in the template is an error and not an empty place.
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

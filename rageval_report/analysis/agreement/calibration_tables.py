@@ -183,6 +183,7 @@ def label_plan(
 
 
 def _check_count(count: int, most: int) -> int:
+    # True is an int in Python.
     if isinstance(count, bool) or int(count) != count or not 2 <= count <= most:
         raise DataError(
             f"labels must be integers from 2 to {most}, the number of queries that the judge "

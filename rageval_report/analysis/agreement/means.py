@@ -30,6 +30,7 @@ from rageval_report.types import FloatArray
 BIAS, MEAN, ERRORS = "bias", "mean of all queries", "errors of the judge"
 NAIVE, LABELLED, CORRECTED = "judge alone", "people alone", "corrected (PPI++)"
 ROGAN_GLADEN, EXTERNAL = "Rogan-Gladen", "Rogan-Gladen, external"
+# Labels that were converted from another scale carry rounding.
 _SAME = 1e-9
 # With fewer labels that differ from the judge, their spread cannot be estimated.
 _FEWEST_MOVED = 5

@@ -20,6 +20,7 @@ KINDS: tuple[ScaleKind, ...] = get_args(ScaleKind)
 
 # At most this many different values are steps of a scale, if each is used often enough.
 _MOST_STEPS = 10
+# Ratings that were converted from another scale carry rounding.
 _CLOSE = 1e-9
 
 

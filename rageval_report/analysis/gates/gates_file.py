@@ -161,6 +161,7 @@ _PARSERS: dict[str, Callable[[str, str | Path], object]] = {
 # -- the content
 
 
+# True is an int in Python, but not a number in a file.
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -197,6 +197,7 @@ def _common_ids(
     first: Scored, pairings: list[Pairing]
 ) -> tuple[pd.Index, tuple[IndexArray | None, ...]]:
     ids = first.scores.index
+    # None stands for all rows in order: runs over one file of queries need no look-up.
     if all(pairing.alignment.baseline_rows is None for pairing in pairings):
         return ids, (None,) * (len(pairings) + 1)
     in_all = np.ones(len(ids), dtype=bool)

@@ -60,6 +60,7 @@ def weighted_score(
     >>> result.frame.set_index("objective")["contribution"].round(3).to_dict()
     {'weighted score': 0.583, 'faithfulness': 0.5, 'recall@5': 0.083}
     """
+    # By hand, because `line_up` refuses a single run.
     lineup = Lineup(
         runs=(evaluation,),
         ids=evaluation.scores.index,
