@@ -110,6 +110,7 @@ class _Option(click.Option):
         self._late_help = late_help
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        # Made now and not at import, because it reads a table that loads plug-ins.
         if self._late_help is not None:
             self.help = self._late_help()
         return super().get_help_record(ctx)

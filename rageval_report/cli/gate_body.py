@@ -43,6 +43,7 @@ def gate(options: GateArguments) -> int:
     with _showing_the_place():
         result = _evaluate(options, _request(options))
     output.write({result.title: result})
+    # Made at most once, and only if the comment or GitHub needs it.
     comment = functools.cache(lambda: pull_request_comment(result, result.failing_queries()))
     if options.junit is not None:
         write_text(render_junit(result), options.junit)

@@ -89,6 +89,7 @@ def workflow_command(kind: str, message: str, title: str) -> str:
 
 
 def _escape(text: str) -> str:
+    # The percent sign first, or it would escape the escapes.
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

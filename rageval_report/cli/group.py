@@ -53,6 +53,7 @@ COMMANDS: Registry[click.Command] = Registry(
 OK, FAILED, WRONG = 0, 1, 2
 BUG = 70  # EX_SOFTWARE of sysexits.h, so that a bug is not mistaken for a gate that failed (1)
 INTERRUPTED = 130  # as in shells: 128 and the number of the signal
+# As in shells: 128 and the number of SIGPIPE.
 PIPE_CLOSED = 141
 
 _PACKAGE = __name__.partition(".")[0]
@@ -132,6 +133,8 @@ def _blame(exc: Exception) -> str:
         for point in distribution.entry_points
         if point.group.startswith(f"{_PACKAGE}.")
     }
+    # From the innermost frame: other libraries are passed over, until the first package that is
+    # ours or a plug-in's.
     for package in _packages_of(exc.__traceback__):
         if package == _PACKAGE:
             break
@@ -170,6 +173,7 @@ def _show_warnings_as_notes() -> None:
         else:
             show_as_python(message, category, filename, lineno, file, line)
 
+    # Python shows a warning of one line of code once; two files may need the same note.
     warnings.simplefilter("always", RagevalWarning)
     warnings.showwarning = show
 

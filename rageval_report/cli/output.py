@@ -163,6 +163,7 @@ def joined_text(
     old,0.5
     new,0.5
     """
+    # A CSV or JSON file holds one table.
     if renderer.values_only and len(results) > 1:
         return renderer.whole(_stack_tables(results, what))
     settings = {} if width is None else {"width": max(NARROWEST, min(WIDTH, width))}

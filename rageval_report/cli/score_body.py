@@ -102,6 +102,7 @@ def _written_options(context: click.Context, names: Sequence[str]) -> list[str]:
     return [
         _flag_of(context, name)
         for name in names
+        # Defaults have values too, and would make every command a mixture of all kinds.
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     ]
 

@@ -70,6 +70,7 @@ def parse_source(text: str) -> PipelineSource:
     >>> parse_source("new=runs/b.json::dense")
     PipelineSource(path='runs/b.json', name='new', pipeline='dense')
     """
+    # A file whose name contains "=" or "::" goes before the notation.
     if text == STANDARD_INPUT or Path(text).exists():
         return PipelineSource(text)
     name, equals, path = text.partition("=")

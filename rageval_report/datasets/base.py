@@ -118,6 +118,7 @@ def require_field(row: JsonObject, name: str, kind: type[T]) -> T:
     if name not in row:
         raise DataError(f"expected a field {name!r}; got {', '.join(map(str, row)) or 'no field'}")
     value = row[name]
+    # True is an int in Python, but not a number in a data set.
     if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
         raise DataError(f"expected {name!r} to be a {kind.__name__}; got {short_repr(value)}")
     return value
@@ -217,5 +218,6 @@ def passage_id(source: str, text: str) -> str:
     >>> passage_id("Normans", "The Normans")[:8]
     'Normans:'
     """
+    # Blanks do not count, because copies of one passage differ in their line breaks.
     plain = " ".join(text.split()).encode("utf-8", "surrogatepass")
     return f"{source}:{blake2b(plain, digest_size=_ID_BYTES).hexdigest()}"

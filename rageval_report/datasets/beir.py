@@ -28,6 +28,7 @@ from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.records.cells import short_repr
 
 _CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
+# The split that papers report comes first.
 _SPLITS = ("test", "dev", "validation", "train")
 
 # The columns of query, document and grade in a line of qrels: BEIR has three columns, TREC four.
@@ -190,6 +191,7 @@ def _id_of(row: Mapping[str, Any]) -> str:
 def _fetch_part(request: DatasetRequest) -> DatasetPart:
     hub = _hub(request)
     texts = dict(_question_texts(hub_rows(hub("queries"), "queries"), f"{request.title}, queries"))
+    # On the Hugging Face hub the judgments are a repository of their own.
     rows = hub_rows(Hub(f"BeIR/{request.subset}-qrels"), request.split or "test")
     qrels: dict[str, dict[str, float]] = {}
     for row in rows:
@@ -321,7 +323,9 @@ def read_qrels(text: str, name: str) -> dict[str, dict[str, float]]:
     """
     qrels: dict[str, dict[str, float]] = {}
     for number, line in enumerate(text.splitlines(), 1):
+        # Ids may contain blanks where tabs separate the columns.
         parts = line.split("\t") if "\t" in line else line.split()
+        # BEIR's files have a header, TREC's have none.
         if not line.strip() or (number == 1 and _is_header(parts)):
             continue
         query, document, grade = _judgment(parts, name, number)

@@ -46,6 +46,7 @@ def clapnq_record(row: JsonObject) -> RecordFields:
     }
     outputs = row.get("output")
     answers = distinct_texts(output.get("answer") for output in to_mappings(outputs))
+    # A row without outputs does not say whether there is an answer.
     answerable = None if outputs is None else bool(answers)
     return {
         "query_id": require_field(row, "id", str),

@@ -30,6 +30,7 @@ def count_unanswerable(n: int, ratio: float) -> int:
     """
     if isinstance(ratio, bool) or not 0.0 <= ratio <= 1.0:
         raise DataError(f"unanswerable_ratio must be a number from 0 to 1, or None; got {ratio!r}")
+    # round() rounds halves to the even number: 0.5 of 5 would be 2, of 7 would be 4.
     return math.floor(n * ratio + 0.5)
 
 
@@ -137,6 +138,7 @@ def _shares(sizes: list[int], samples: int | None) -> list[int]:
 
 def _sample_part(part: DatasetPart, n: int, rng: np.random.Generator) -> Iterator[RecordFields]:
     size = len(part.rows)
+    # Sorted: the sample stands in the order of the data set.
     places = range(size) if n >= size else np.sort(rng.choice(size, n, replace=False)).tolist()
     for place in places:
         yield _record(part, place)

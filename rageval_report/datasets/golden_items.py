@@ -95,6 +95,7 @@ class GoldenItem:
     @property
     def fingerprint(self) -> str:
         """A digest of what a reviewer sees, so that a review of another version is noticed."""
+        # The empty line parts right from wrong answers, so that moving one between them is noticed.
         parts = [self.question, *self.references, "", *self.negative_references]
         text = "\n".join(parts).encode("utf-8", "surrogatepass")
         return blake2b(text, digest_size=6).hexdigest()
@@ -337,6 +338,7 @@ def _read_answerable(
             return not cells.truth(unanswerable)
     except cells.CellError as exc:
         raise DataError(f"answerable: {exc}") from exc
+    # ragbench's sets say it by the type alone.
     if metadata.get("query_type") == "unanswerable":
         return False
     return True if references else None

@@ -69,6 +69,7 @@ def _make_record(item: GoldenItem, gold: GoldKind) -> RecordFields:
         "texts": list(item.relevant_texts),
         "documents": {span.filename: 1.0 for span in item.relevant_spans},
     }
+    # Ids first: they are compared exactly, spans and texts need a match.
     kind = next((name for name in values if values[name]), "ids") if gold == "auto" else gold
     metadata = {_free_name(key): value for key, value in item.metadata.items()}
     return {

@@ -18,6 +18,7 @@ from rageval_report.datasets.row_sources import Hub, table_parts
 from rageval_report.errors import DataError
 from rageval_report.types import JsonObject
 
+# The set's own marker of unanswerable queries, in any case of letters.
 _NO_ANSWER = "no answer present."
 _NAMES = ("query_id", "query", "passages", "answers", "query_type", "wellFormedAnswers")
 

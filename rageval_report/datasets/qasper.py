@@ -80,6 +80,7 @@ def qasper_record(row: JsonObject) -> RecordFields:
     annotations = [_annotation(item) for item in to_list(row.get("answers"))]
     answers = [item for item in annotations if not item.get("unanswerable")]
     n_without = len(annotations) - len(answers)
+    # Annotators disagree; on a tie there is an answer, because somebody found one.
     answerable = None if not annotations else len(answers) >= n_without
     paper = require_field(row, "paper", str)
     evidence = [text for item in answers for text in distinct_texts(to_list(item.get("evidence")))]

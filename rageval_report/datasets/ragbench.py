@@ -49,6 +49,7 @@ def ragbench_record(row: JsonObject) -> RecordFields:
     row : mapping
         A row of `ragbench_rows`.
     """
+    # Rows are named after subset and split, such as covidqa_train.
     subset = str(row.get("dataset_name") or "ragbench").removesuffix("_train")
     subset = subset.removesuffix("_validation").removesuffix("_test")
     texts = [str(text) for text in to_list(row.get("documents"))]
@@ -60,6 +61,7 @@ def ragbench_record(row: JsonObject) -> RecordFields:
     return {
         "query_id": f"{subset}:{require_field(row, 'id', str)}",
         "question": require_field(row, "question", str).strip(),
+        # The response of a model is a reference only if the judge found it supported.
         "reference": [response] if response and supported else None,
         "relevant": gold or None,
         "domain": subset,

@@ -113,6 +113,7 @@ def _hub_part(name: str, hub: Hub, split: str, flatten: Flatten, record: ToRecor
     rows = hub_rows(hub, split)
     return (
         _part(name, list(rows), flatten, record)
+        # A nested row holds many questions, so rows and questions cannot be matched by number.
         if hub.is_nested
         else DatasetPart(name, rows, record)
     )
@@ -164,6 +165,7 @@ def _files_in(folder: Path, split: str | None) -> list[Path]:
         of_split = "" if split is None else f" of the split {split!r}"
         message = f"expected files{of_split} ending in {', '.join(_SUFFIXES)}; found none"
         raise ReaderError(message, folder)
+    # Train and test in one sample would not be the set that anybody else measures on.
     splits = {_split_of(file) for file in files}
     if len(splits) > 1:
         remedy = "pass split=, or the path of one file"

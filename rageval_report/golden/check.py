@@ -212,6 +212,7 @@ def check_fields(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
         for severity, message in _field_faults(item):
             yield GoldenFault("fields", severity, item.query_id, message)
     for key, n in count_metadata_keys(golden.items).items():
+        # A misspelt field is read as metadata, so its gold would be lost without a word.
         near = difflib.get_close_matches(key, ITEM_FIELDS, n=1, cutoff=0.8)
         if near:
             message = (
@@ -319,6 +320,8 @@ def _id_faults(items: Sequence[GoldenItem], documents: Mapping[str, str]) -> Ite
     names = dict.fromkeys(name for ids in gold.values() for name in ids)
     existing = {name for name in names if name in documents}
     suffixes = {_suffix(name) for name in documents} - {""}
+    # Ids may be those of chunks or of a data base; they are taken for documents only if some of
+    # them are, or if they look like the files.
     missing = {
         name for name in names if name not in existing and (existing or _suffix(name) in suffixes)
     }
@@ -346,6 +349,7 @@ def check_support(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
         texts, references = golden.gold_texts(item), _wordy_references(item)
         if item.answerable is False or not texts or not references:
             continue
+        # The best of them: the other references may be worded otherwise.
         best = max(share_within(reference, texts) for reference in references)
         if best < golden.limits.support:
             message = f"the gold contains {best:.0%} of the words of {_quote(references[0])}"
@@ -380,6 +384,7 @@ def check_balance(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
         if set(counts) == {_UNSAID}:
             continue
         for value, count in counts.most_common():
+            # A set of a single type is a choice, not an imbalance.
             if len(counts) > 1 and count / n > limits.largest:
                 message = f"{count} of {n} queries have {key} {value}; they decide every mean"
             elif count < limits.smallest:

@@ -128,10 +128,13 @@ class Drafter:
         try:
             return self._complete_item(plan, question)
         except (RejectedError, ChatFailedError) as exc:
+            # With the question, so that later drafts avoid it too.
             raise RejectedError(str(exc), question) from exc
 
     def _complete_item(self, plan: DraftPlan, question: str) -> GoldenItem:
         answer = self._ask_answer(question, plan.context)
+        # The model that wrote the question is asked for an answer: only if it finds none is it
+        # unanswerable.
         if plan.kind == "unanswerable":
             if answer is not None:
                 raise RejectedError(f"it has an answer: {answer.text!r:.60}")
@@ -150,6 +153,7 @@ class Drafter:
     ) -> GoldenItem:
         spans = () if answer is None else evidence_spans(plan.passages, answer.evidence)
         return GoldenItem(
+            # From the question's words, so that the same question has the same id in every run.
             query_id=f"gen-{_digest(' '.join(words_of(question)))}",
             question=question,
             references=() if answer is None else (answer.text,),
@@ -215,6 +219,7 @@ class Drafter:
         """The one JSON object in the model's answer, with or without prose around it."""
         text = remove_thoughts(self.ask(message))
         documents = find_objects(text)
+        # Of several objects it is not known which one is meant.
         if len(documents) != 1:
             raise RejectedError(f"expected one JSON object; the model said {quote_beginning(text)}")
         return documents[0]
@@ -264,6 +269,7 @@ def evidence_spans(passages: Sequence[Passage], evidence: str) -> tuple[Span, ..
     (Span(filename='a.md', start=14, end=22),)
     """
     spans = [span for passage in passages for span in _find_quote(passage, evidence)]
+    # Of several passages a quote shows only one of the hops; the gold is all of them.
     if len(passages) == 1 and spans:
         return tuple(spans)
     return tuple(passage.span for passage in passages)

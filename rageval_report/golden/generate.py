@@ -167,6 +167,7 @@ def _collect(
     plans = planner.plans(collection)
     while len(collection.items) < goal:
         n_missing = goal - len(collection.items)
+        # Only as many as are missing, because each draft is paid for.
         batch = list(islice(plans, n_missing))
         if not batch:
             warnings.warn(
@@ -207,6 +208,7 @@ class _Planner:
         n = min(_CANDIDATES, len(others))
         drawn = [others[i] for i in self._rng.choice(len(others), n, replace=False)]
         words = self._words[first.span]
+        # The passage with most words in common, so that one question can need both.
         return first, max(drawn, key=lambda passage: jaccard(words, self._words[passage.span]))
 
 

@@ -341,6 +341,7 @@ def _check_versions(items: Sequence[GoldenItem], decisions: Mapping[str, Decisio
     changed = [
         query_id
         for query_id, decision in decisions.items()
+        # A decision on another wording must not be applied to this one.
         if decision.decision and decision.fingerprint != by_id[query_id].fingerprint
     ]
     if changed:

@@ -17,6 +17,7 @@ from rageval_report.judges.chats import Chat, as_chat
 from rageval_report.judges.parsing.objects import remove_thoughts
 
 HIGHLY_RELEVANT = 2.0  # nfcorpus, for which ADR-013 defined this evaluation, grades 1 and 2
+# The number in ADR-013: the first five highly relevant documents are the context.
 _N_DOCUMENTS = 5
 
 

@@ -42,6 +42,7 @@ def similarity(first: str, second: str) -> float:
     >>> similarity("Who won in 1998?", "who won in 1998"), similarity("Who won in 1998?", "in 1999")
     (1.0, 0.0)
     """
+    # "in 2019" and "in 2020" are nearly the same text, but different questions.
     if numbers_of(first) != numbers_of(second):
         return 0.0
     return jaccard(shingles(first), shingles(second))
@@ -75,6 +76,8 @@ class _SketchedSets:
         """The positions of near texts, from `low` on, with their similarities."""
         candidates = slice(low, len(self._sets))
         n_differing = np.zeros(candidates.stop - low, dtype=np.int64)
+        # The sketches differ in at most as many bits as the sets in elements, so this rules pairs
+        # out but never loses one.
         for words, word in zip(self._bits, self._sketch(shingle_set), strict=True):
             n_differing += _count_bits(words[candidates] ^ word)
         # |A - B| + |B - A| = (|A| + |B|) (1 - J) / (1 + J); rounding must not lose a pair
@@ -190,6 +193,7 @@ def _near_pairs_of(
 ) -> Iterator[tuple[int, int, float]]:
     """The near pairs of some texts; sets that are near have similar sizes."""
     earlier = _SketchedSets(threshold, shingle_numbers)
+    # Sets whose sizes differ by more than the threshold cannot be near.
     by_size = sorted(sets, key=lambda position: len(sets[position]))
     for position in by_size:
         shingle_set = sets[position]

@@ -54,6 +54,7 @@ class Prompt:
     def message(self, **values: object) -> Message:
         """The message with these values; a value is never taken for a template."""
         texts = {name: str(value) for name, value in values.items()}
+        # string.Template, because documents and JSON examples are full of braces.
         return Message(Template(self.user).substitute(texts).strip(), self.system.strip())
 
 

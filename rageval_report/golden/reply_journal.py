@@ -105,6 +105,7 @@ class ReplyJournal:
     def _ask_chat(self, ask: Ask, message: Message) -> str:
         try:
             reply = ask(message)
+        # Mistakes of the set-up: every further question would fail in the same way.
         except (DataError, MissingDependencyError):
             raise
         except Exception as exc:
@@ -163,6 +164,7 @@ def _append(file: BinaryIO | None, path: Path | None, entry: Mapping[str, str]) 
     line = json.dumps(entry, ensure_ascii=True).encode() + b"\n"
     try:
         file.write(line)
+        # Each reply was paid for, so it must survive a power cut too.
         os.fsync(file.fileno())
     except OSError as exc:
         raise DataError(

@@ -49,6 +49,8 @@ def review_page(
     (True, False)
     """
     rows = review_rows(items, documents)
+    # The page keeps unsaved decisions in the browser under this key: a changed set must not find
+    # those of an older one.
     versions = "\n".join(f"{row['query_id']} {row['fingerprint']}" for row in rows)
     data = {
         "format": FORMAT,

@@ -119,6 +119,8 @@ def _draw_ids(
     return {
         item.query_id
         for items, share in zip(strata.values(), shares, strict=True)
+        # By lots of the ids, so that a larger sample contains the smaller one and new items change
+        # few others.
         for item in sorted(items, key=lambda item: _lot(item.query_id, seed))[:share]
     }
 
@@ -277,6 +279,7 @@ def documents_of(item: GoldenItem) -> list[str]:
             if isinstance(passage, list) and passage
         ),
     ]
+    # Without any name the gold text stands for its document.
     return list(dict.fromkeys(sources)) or [" ".join(text.split()) for text in item.relevant_texts]
 
 
@@ -325,6 +328,7 @@ def allocate_proportionally(sizes: Sequence[int], n: int) -> list[int]:
     [6, 1, 1]
     """
     total = sum(sizes)
+    # Integers, because rounded shares need not add up to n.
     shares = [size * n // total for size in sizes]
     n_left = n - sum(shares)
     by_remainder = sorted(range(len(sizes)), key=lambda stratum: -(sizes[stratum] * n % total))

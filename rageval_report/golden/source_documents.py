@@ -87,6 +87,7 @@ class Documents(Mapping[str, str]):
         if self._root is None or not name:
             return None
         try:
+            # resolve follows links and "..", so that the check sees the real place.
             path = (self._root / name).resolve()
             is_inside = path.is_relative_to(self._root.resolve()) and path.is_file()
         except (OSError, ValueError):  # a name that no file can have
@@ -141,6 +142,7 @@ def passages_of(
 
 
 def _long_enough(passages: list[Passage], shortest: int) -> list[Passage]:
+    # A document that is short as a whole keeps one passage.
     return [passage for passage in passages if len(passage.text) >= shortest] or passages[:1]
 
 

@@ -30,6 +30,7 @@ def words_of(text: str) -> list[str]:
     >>> words_of("What's the  capital?")
     ['what', 's', 'the', 'capital']
     """
+    # casefold, not lower: "Straße" and "STRASSE" are one word.
     return _WORD.findall(plain_text(text).casefold())
 
 

@@ -204,6 +204,7 @@ def read_runs(
     files = [_read_file(path, load) for path in _list_files(where)]
     dated = sorted(
         (file for file in files if file.run is not None),
+        # The name decides between runs of one second, so that the order is the same every time.
         key=lambda file: (file.moment, file.path.name),
     )
     if not dated:
@@ -243,6 +244,7 @@ def _read_file(path: Path, load: Callable[[Path], RAGPipelineEvaluation]) -> _Fo
         run = load(path)
     except ReaderError as exc:
         return _FolderFile(path, problem=f"{path.name}: {exc.message}")
+    # Copying or checking out a file changes this time, so it is the last resort and a note says so.
     moment = run.created or datetime.fromtimestamp(path.stat().st_mtime, UTC)
     dated = _to_dated_run(run, source.stem, moment)
     return _FolderFile(path, dated, moment, is_dated=run.created is not None)
@@ -250,6 +252,7 @@ def _read_file(path: Path, load: Callable[[Path], RAGPipelineEvaluation]) -> _Fo
 
 def _is_run_file(source: Source) -> bool:
     """Whether it is a run file: its start says so, even if the file is cut, else its content."""
+    # A run file that is cut is reported as damaged; otherwise it would pass for another file.
     if FORMAT.encode() in source.head:
         return True
     document = source.document_or_none()

@@ -48,6 +48,7 @@ class MetricGroups:
     citation: bool = True
     abstention: bool = True
     performance: bool = True
+    # The cutoffs of ragbench's configuration.
     recall_k_values: tuple[int, ...] = (1, 3, 5, 10)
     precision_k_values: tuple[int, ...] = (1, 3, 5)
 

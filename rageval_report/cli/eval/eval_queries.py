@@ -59,6 +59,7 @@ def query_source(config: EvalConfig) -> QuerySource:
         table = dataset_questions(names, split=config.split, samples=run.samples, seed=run.seed)
         origin = {"datasets": names, "samples_per_dataset": run.samples, "seed": run.seed}
         about = {**run.about, **origin, "split": config.split}
+        # The sample was drawn from each data set; the runner must not draw again.
         return QuerySource(table, replace(run, samples=None, about=about), origin)
     if run.records is None:
         raise click.UsageError("Missing option '--records' or '--datasets'.")
@@ -114,6 +115,7 @@ def dataset_questions(
     if len(tables) == 1:
         return next(iter(tables.values()))
     for title, table in tables.items():
+        # Ids of two data sets may be equal.
         table.index = (title + ":" + table.index.astype(str)).rename(table.index.name)
     return pd.concat(tables.values())
 

@@ -77,6 +77,7 @@ class JudgeSection:
     @property
     def max_attempts(self) -> int | None:
         """The largest number of attempts of one call."""
+        # ragbench's files count retries, not the first attempt.
         return None if self.max_retries is None else self.max_retries + 1
 
     def read_rubrics(self) -> list[str | Rubric]:

@@ -77,7 +77,9 @@ class ReferenceServer:
         rag: ExtractiveRag,
         *,
         faults: Faults | None = None,
+        # Not 0.0.0.0: a server for trying things out is not for the network.
         host: str = "127.0.0.1",
+        # The system chooses a free one.
         port: int = 0,
         delay: float = 0.0,
         slow: float = 5.0,
@@ -128,8 +130,10 @@ class ReferenceServer:
 
 
 class _Listener(ThreadingHTTPServer):
+    # A client that holds its connection open must not keep the server from ending.
     daemon_threads = True
     block_on_close = False
+    # The standard library's 5 refuses connections when many threads start at once.
     request_queue_size = 256
 
     def __init__(self, address: tuple[str, int], reference: ReferenceServer):
@@ -142,8 +146,10 @@ class _Listener(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Listener
+    # 1.0 would close the connection after each answer.
     protocol_version = "HTTP/1.1"
     server_version = f"rageval-report/{__version__}"
+    # Otherwise small pieces of a stream wait up to 40 ms, and latencies measure that.
     disable_nagle_algorithm = True
     wbufsize = -1  # send an answer in one piece
 

@@ -154,6 +154,8 @@ class Faults:
         with self._lock:
             n = self._n_asked[question]
             self._n_asked[question] += 1
+        # With the number of the attempt, so that a retry may succeed; not with the order of
+        # requests, which threads change.
         key = f"{self._seed}|{n}|{question}".encode("utf-8", "surrogatepass")
         place = int.from_bytes(blake2b(key, digest_size=8).digest()) / 2**64
         for name, share in self._shares.items():

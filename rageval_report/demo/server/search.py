@@ -78,6 +78,7 @@ class ExtractiveRag:
         self._documents = list(documents)
         document_counts = Counter(word for in_document in words for word in set(in_document))
         self._weights = {word: math.log(1 + len(words) / n) for word, n in document_counts.items()}
+        # A word in no document weighs most: a question about it is most likely unanswerable.
         self._unknown_weight = math.log(1 + len(words))
         self._index = load("bm25s:BM25")()
         self._index.index(words, show_progress=False)
@@ -113,6 +114,8 @@ class ExtractiveRag:
         if not words:
             return []
         scores = np.asarray(self._index.get_scores(words), dtype=np.float64)
+        # Stable: equal scores keep the order of the documents, so that equal questions get equal
+        # answers.
         best = np.argsort(-scores, kind="stable")[:k]
         return [
             {
