@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from rageval_report.errors import (
@@ -190,6 +191,35 @@ def load(path: str) -> Any:
             raise  # a misspelt module of an installed package is a bug, not a missing package
         raise MissingDependencyError(missing, EXTRAS.get(missing)) from exc
     return getattr(module, attribute) if attribute else module
+
+
+def resolve(entry: T | str) -> T:
+    """The member of a table: itself, or loaded if it is the text "module:attribute".
+
+    Examples
+    --------
+    >>> resolve("math:floor")(2.5)
+    2
+    """
+    return cast("T", load(entry)) if isinstance(entry, str) else entry
+
+
+def import_pyarrow() -> ModuleType:
+    """The package pyarrow, which has no types; see `load`."""
+    arrow: ModuleType = load("pyarrow")
+    return arrow
+
+
+def import_parquet() -> ModuleType:
+    """The module pyarrow.parquet, which has no types; see `load`."""
+    parquet: ModuleType = load("pyarrow.parquet")
+    return parquet
+
+
+def import_yaml() -> ModuleType:
+    """The package PyYAML of the extra "yaml"; see `load`."""
+    yaml: ModuleType = load("yaml")
+    return yaml
 
 
 # One name that a package exports, as ruff writes it: "from a.b import name as name", with the last

@@ -17,7 +17,7 @@ def changed_queries(comparison: Comparison, metric: str, *, better: bool) -> dic
     comparison : Comparison
         The comparison on that one metric.
     metric : str
-        Any name of the metric.
+        The metric, by any of its names.
     better : bool
         Whether to list improvements; else regressions.
 

@@ -102,7 +102,9 @@ class FailuresArguments(NameOption, LimitOption, LoadingOptions, OutputOptions):
     """
 
     file: str = argument(metavar="FILE")
-    metric: str = option("--metric", required=True, metavar="NAME", help="Any name of the metric.")
+    metric: str = option(
+        "--metric", required=True, metavar="NAME", help="The metric, by any of its names."
+    )
     threshold: float | str = option(
         "--threshold",
         parse=parse_threshold,

@@ -14,7 +14,7 @@ EXPORTS = ("csv", "tsv", "jsonl", "json", "markdown", "review", "review-markdown
 class ExportArguments(FileOptions, MetricsOption, LoadingOptions):
     """Write the scores of one pipeline as another kind of file.
 
-    A sheet for reviewers is such a kind.
+    One of the kinds is a sheet for reviewers.
     """
 
     file: str = argument(metavar="FILE")

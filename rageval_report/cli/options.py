@@ -24,7 +24,7 @@ FORMAT = TableChoice(
 
 def _output_help() -> str:
     suffixes = [renderer.suffixes[0] for renderer in RENDERERS.loaded().values()]
-    return f"Write to a file ({' '.join(suffixes)}), not to standard output."
+    return f"The file to write ({' '.join(suffixes)}); if omitted, standard output."
 
 
 class QuietOption(Options):
@@ -130,7 +130,7 @@ class LimitOption(Options):
         "--limit",
         type=click.IntRange(min=1),
         metavar="N",
-        help="How many queries to show; if omitted, 20, but all of them in csv and json.",
+        help="Number of queries to show; if omitted, 20, and all of them in csv and json.",
     )
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class ScoreArguments(OutputOptions):
     """Score traces against a gold set, or rankings, or records.
 
-    Traces of a pipeline, --gold gold.jsonl --trace trace.jsonl, have gates: ends with 1 if a gate
-    fails.
+    Traces of a pipeline, --gold gold.jsonl --trace trace.jsonl, have gates; the exit code is 1
+    if a gate fails.
 
     Rankings are scored against judgments: --run bm25.run --qrels qrels.txt --metric ndcg@10
     --metric recall@5. Records have their answers: --records answered.jsonl --metric exact_match.

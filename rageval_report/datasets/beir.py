@@ -334,11 +334,11 @@ def read_qrels(text: str, name: str) -> dict[str, dict[str, float]]:
             raise ReaderError(message, name, number)
     if not qrels:
         raise ReaderError("expected judgments; there are none", name)
-    ranked = {query: sorted(grades.items(), key=_descending) for query, grades in qrels.items()}
+    ranked = {query: sorted(grades.items(), key=_negated_grade) for query, grades in qrels.items()}
     return {query: dict(pairs) for query, pairs in ranked.items()}
 
 
-def _descending(pair: tuple[str, float]) -> float:
+def _negated_grade(pair: tuple[str, float]) -> float:
     return -pair[1]
 
 

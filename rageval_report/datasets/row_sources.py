@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rageval_report._registry import load
+from rageval_report._registry import import_parquet, import_pyarrow, load
 from rageval_report.datasets.base import DatasetPart, DatasetRequest, RecordFields
 from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.json_lines import json_objects
@@ -199,7 +199,7 @@ def read_document(path: Path) -> Any:
 
 
 def _parquet_rows(path: Path) -> list[JsonObject]:
-    arrow, parquet = load("pyarrow"), load("pyarrow.parquet")
+    arrow, parquet = import_pyarrow(), import_parquet()
     try:
         rows: list[JsonObject] = parquet.read_table(path).to_pylist()
     except (arrow.ArrowException, OSError) as exc:

@@ -403,16 +403,18 @@ def _state_columns(
     return columns
 
 
-def _scored(verdicts: list[Verdict]) -> list[float]:
+def _known_scores(verdicts: list[Verdict]) -> list[float]:
     return [verdict.score for verdict in verdicts if not math.isnan(verdict.score)]
 
 
 def _scores_of(verdicts: Verdicts) -> dict[str, list[list[float]]]:
-    return {name: [_scored(repeats) for repeats in queries] for name, queries in verdicts.items()}
+    return {
+        name: [_known_scores(repeats) for repeats in queries] for name, queries in verdicts.items()
+    }
 
 
 def _mean_score(verdicts: list[Verdict]) -> float:
-    scores = _scored(verdicts)
+    scores = _known_scores(verdicts)
     return math.fsum(scores) / len(scores) if scores else math.nan
 
 

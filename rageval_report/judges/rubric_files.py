@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from rageval_report._registry import load
+from rageval_report._registry import import_yaml
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.files.source import Source
 from rageval_report.judges.rubric import Rubric
@@ -79,7 +79,7 @@ class _ParseError(ValueError):
 
 
 def _parse_yaml(text: str) -> object:
-    yaml = load("yaml")  # the package of an extra
+    yaml = import_yaml()  # the package of an extra
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as exc:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rageval_report._registry import load
+from rageval_report._registry import load, resolve
 from rageval_report.errors import DataError, check_options
 from rageval_report.plots.options import ArtistOptions, MetricNames
 
@@ -90,7 +90,7 @@ class Plot:
     @property
     def function(self) -> DrawFunction:
         """The function that draws; its module is imported now."""
-        function: DrawFunction = load(self.draw) if isinstance(self.draw, str) else self.draw
+        function: DrawFunction = resolve(self.draw)
         return function
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from rageval_report._registry import load
+from rageval_report._registry import import_parquet, import_pyarrow
 from rageval_report.files.source import LARGE, Source
 from rageval_report.readers.base import (
     Reader,
@@ -68,8 +68,8 @@ def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
 
 def _pyarrow() -> Any:
     """The library with its Parquet module, which has no types."""
-    load("pyarrow.parquet")
-    return load("pyarrow")
+    import_parquet()
+    return import_pyarrow()
 
 
 def _schema(source: Source) -> Any:

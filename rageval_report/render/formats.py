@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
-from rageval_report._registry import load
+from rageval_report._registry import resolve
 from rageval_report.errors import check_options
 
 if TYPE_CHECKING:
@@ -115,13 +115,13 @@ class Renderer:
         """The texts of several results as the text of one file."""
         if len(texts) == 1:
             return texts[0]
-        join: JoinFunction = load(self.join) if isinstance(self.join, str) else self.join or _stack
+        join: JoinFunction = resolve(self.join or _stack)
         return join([text.rstrip("\n") for text in texts])
 
     def _call(
         self, function: RenderFunction | str, result: Result, options: dict[str, object]
     ) -> str:
-        write: RenderFunction = load(function) if isinstance(function, str) else function
+        write: RenderFunction = resolve(function)
         parameters = list(inspect.signature(write).parameters.values())[1:]
         # A function from outside that takes any keyword checks them itself.
         if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):

@@ -152,7 +152,7 @@ def collect_answers(
     started = _StartedRun(source, sample_mask(len(source), config.samples, config.seed), config)
     target = target if isinstance(target, Target) else FunctionTarget.of(target)
     with started.open_journal(target, Path(folder), resume or retry_failed) as journal:
-        rows = started.unanswered(journal, retry_failed)
+        rows = started.find_unanswered(journal, retry_failed)
         snapshot = {} if not rows.any() else started.ask(target, journal, rows, sleep)
         return started.finish(journal, kind, snapshot, int(rows.sum()))
 
@@ -209,7 +209,7 @@ class _StartedRun:
         header = {"id": uuid.uuid4().hex[:8], "created_at": _now(), "asked": settings}
         return RunJournal(path, header, len(self.queries))
 
-    def unanswered(self, journal: RunJournal, retry_failed: bool) -> np.ndarray:
+    def find_unanswered(self, journal: RunJournal, retry_failed: bool) -> np.ndarray:
         """A mask of the queries that are still to be asked."""
         done = journal.done & ~journal.failures if retry_failed else journal.done
         return np.asarray(self.chosen & ~done)
@@ -225,8 +225,8 @@ class _StartedRun:
             # failures of queries.
             target.check()
             snapshot = target.snapshot()
-            pool.warm_up(islice(self._selected(self.chosen), self.config.warm_up))
-            pool.ask_all(self._selected(rows), journal, int(rows.sum()))
+            pool.warm_up(islice(self._select_queries(self.chosen), self.config.warm_up))
+            pool.ask_all(self._select_queries(rows), journal, int(rows.sum()))
         # BaseException, because Ctrl-C before the first answer leaves an empty journal as well.
         except BaseException:
             # A run that could not begin must not occupy its folder.
@@ -234,7 +234,7 @@ class _StartedRun:
             raise
         return snapshot
 
-    def _selected(self, mask: np.ndarray) -> Iterator[Query]:
+    def _select_queries(self, mask: np.ndarray) -> Iterator[Query]:
         queries = islice(self.queries, len(self.queries))  # a file may have grown since
         return (query for query in queries if mask[query.row])
 

@@ -7,7 +7,7 @@ from typing import Any
 _EACH = "*"
 
 
-def value_at(document: Any, path: str) -> Any:
+def value_at(document: object, path: str) -> Any:
     """The value at a path; None if there is none.
 
     Parameters
@@ -29,7 +29,7 @@ def value_at(document: Any, path: str) -> Any:
     return _within(document, path.split(".") if path else [])
 
 
-def _within(value: Any, steps: list[str]) -> Any:
+def _within(value: object, steps: list[str]) -> Any:
     for place, step in enumerate(steps):
         # On an object "*" stays an ordinary key.
         if step == _EACH and isinstance(value, list):
@@ -39,7 +39,7 @@ def _within(value: Any, steps: list[str]) -> Any:
     return value
 
 
-def _step_into(value: Any, step: str) -> Any:
+def _step_into(value: object, step: str) -> Any:
     if isinstance(value, dict):
         return value.get(step)
     if isinstance(value, list) and step.isdecimal() and int(step) < len(value):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rageval_report._registry import load
+from rageval_report._registry import import_parquet, import_pyarrow
 from rageval_report.files.writing import write_with
 from rageval_report.runner.column_kinds import ANSWER_COLUMNS, cell_of, kinds_of
 from rageval_report.runner.query_source import Query
@@ -34,7 +34,7 @@ def table_kind(requested: str | None) -> str:
     'jsonl'
     """
     if requested == "parquet":
-        load("pyarrow")
+        import_pyarrow()
     if requested is not None:
         return requested
     return "jsonl" if importlib.util.find_spec("pyarrow") is None else "parquet"
@@ -96,7 +96,7 @@ def _write_lines(path: str, records: _RecordRows) -> None:
 
 
 def _write_parquet(path: str, records: _RecordRows) -> None:
-    arrow, parquet = load("pyarrow"), load("pyarrow.parquet")
+    arrow, parquet = import_pyarrow(), import_parquet()
     # A first pass over the queries, because Parquet needs its schema before the first batch.
     kinds = {**kinds_of(query.kept_fields() for query in records), **records.answer_columns}
     types = _arrow_types(arrow)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report._registry import load
+from rageval_report._registry import import_parquet, import_pyarrow
 from rageval_report.errors import DataError
 from rageval_report.files.json_lines import json_objects
 from rageval_report.records import FIELDS, record_table
@@ -75,11 +75,11 @@ def _json_lines_blocks(path: Path, most_rows: int) -> Iterator[pd.DataFrame]:
 
 
 def _parquet_blocks(path: Path, most_rows: int) -> Iterator[pd.DataFrame]:
-    source, arrow = LineByLine(path), load("pyarrow")
+    source, arrow = LineByLine(path), import_pyarrow()
     try:
         # pre_buffer would read whole row groups ahead into memory, which the blocks are there to
         # avoid.
-        file = load("pyarrow.parquet").ParquetFile(path, pre_buffer=False)
+        file = import_parquet().ParquetFile(path, pre_buffer=False)
         for batch in file.iter_batches(most_rows):
             columns = batch.to_pydict()
             yield pd.DataFrame({name: _column(_decode(name, columns[name])) for name in columns})

@@ -19,7 +19,7 @@ from typing import (
     is_typeddict,
 )
 
-from rageval_report._registry import load
+from rageval_report._registry import import_yaml
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.files.source import Source
 
@@ -58,7 +58,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     ...     read_yaml(path)
     {'samples': 10, 'http': {'url': 'http://localhost:8001/answer'}}
     """
-    yaml = load("yaml")
+    yaml = import_yaml()
     source = Source(path)
     try:
         # yaml.load would run code that a tag names.

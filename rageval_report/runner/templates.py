@@ -12,7 +12,7 @@ from rageval_report.errors import UnknownNameError
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
-def fill_template(template: Any, fields: Mapping[str, Any]) -> Any:
+def fill_template(template: object, fields: Mapping[str, object]) -> Any:
     """Fill the placeholders of a template, at any depth.
 
     Parameters
@@ -47,7 +47,7 @@ def fill_template(template: Any, fields: Mapping[str, Any]) -> Any:
     return _PLACEHOLDER.sub(lambda match: str(field_of(match[1], fields)), template)
 
 
-def fill_url(template: str, fields: Mapping[str, Any]) -> str:
+def fill_url(template: str, fields: Mapping[str, object]) -> str:
     """Fill the placeholders of an address, with URL escapes.
 
     Examples
@@ -59,7 +59,7 @@ def fill_url(template: str, fields: Mapping[str, Any]) -> str:
     return _PLACEHOLDER.sub(lambda match: quote(str(field_of(match[1], fields)), safe=""), template)
 
 
-def field_of(name: str, fields: Mapping[str, Any]) -> Any:
+def field_of(name: str, fields: Mapping[str, object]) -> object:
     """The value of a field that may be sent.
 
     Raises

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rageval_report._registry import load
+from rageval_report._registry import import_pyarrow
 from rageval_report.types import IndexArray, IntArray, WordArray
 
 ABSENT = -1
@@ -145,7 +145,7 @@ def _are_arrow_texts(dtype: object) -> bool:
 
 def _buffers(ids: pd.Index) -> Iterator[tuple[IntArray, npt.NDArray[np.uint8]]]:
     """For each piece of the ids the n + 1 bounds of its n strings, and its bytes."""
-    arrow = load("pyarrow")
+    arrow = import_pyarrow()
     array = arrow.array(ids.array)  # does not copy
     chunks = array.chunks if isinstance(array, arrow.ChunkedArray) else [array]
     for chunk in chunks:

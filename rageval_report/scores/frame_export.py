@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from rageval_report._registry import load
+from rageval_report._registry import import_pyarrow, load
 from rageval_report.errors import DataError, check_choice
 from rageval_report.scores.table import Scored
 from rageval_report.scores.write import score_rows
@@ -46,7 +46,7 @@ def frame_for(evaluation: Scored, library: FrameLibrary = "pandas") -> Any:
 
 
 def _pyarrow(rows: pd.DataFrame) -> Any:
-    arrow = load("pyarrow")
+    arrow = import_pyarrow()
     try:
         return arrow.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(None)
     except (arrow.ArrowException, TypeError, ValueError) as exc:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report._registry import load
+from rageval_report._registry import import_pyarrow, load
 from rageval_report.errors import DataError, RagevalWarning, named
 
 # The number of frames of the stack from a warning here to the line that constructs an evaluation.
@@ -80,7 +80,7 @@ def _column_values(column: Any, narwhals: Any) -> Any:
 def _collect_rows(data: object) -> Any:
     """The rows of a stream, or of a query that has not run yet, as a pyarrow table."""
     try:
-        return load("pyarrow:table")(data)
+        return import_pyarrow().table(data)
     except (TypeError, ValueError) as exc:
         raise DataError(
             f"data must be a frame; got {type(data).__name__}, which does not give its rows. "

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rageval_report._registry import Registry, load
+from rageval_report._registry import Registry, resolve
 from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.types import FloatArray
 
@@ -134,10 +134,7 @@ class Metric:
 
     def function(self) -> MetricFunction | None:
         """The function that computes it, imported now if `compute` names its place."""
-        if isinstance(self.compute, str):
-            function: MetricFunction = load(self.compute)
-            return function
-        return self.compute
+        return resolve(self.compute)
 
 
 def _check_bounds(name: str, bounds: object) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import load
+from rageval_report._registry import import_pyarrow
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.files.writing import check_free, write_atomically, write_with
 from rageval_report.scores.query_ids import QUERY_ID
@@ -158,7 +158,7 @@ def _write_run_file(document: Mapping[str, Any], path: str) -> None:
 
 def _write_parquet(rows: pd.DataFrame, path: str | Path) -> Path:
     # Before the file is begun, so that a missing extra is named and nothing is written.
-    load("pyarrow")
+    import_pyarrow()
     try:
         return write_with(path, lambda temporary: rows.to_parquet(temporary, index=False))
     except (TypeError, ValueError, NotImplementedError) as exc:

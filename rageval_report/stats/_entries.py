@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from rageval_report._registry import load
+from rageval_report._registry import resolve
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.types import FloatArray
@@ -57,8 +57,7 @@ class ClosedFormInterval:
         self, known: Moments, confidence_level: float, bounds: Bounds | None
     ) -> Interval:
         """The interval of a column whose moments are known."""
-        formula = load(self.formula) if isinstance(self.formula, str) else self.formula
-        return cast(ClosedForm, formula)(known, confidence_level, bounds)
+        return resolve(self.formula)(known, confidence_level, bounds)
 
     def __call__(
         self,
@@ -119,8 +118,7 @@ class PairedTest:
     def __call__(
         self, pairs: PairedScores, *, alternative: str, n_resamples: int, seed: int
     ) -> tuple[float, float]:
-        function = load(self.function) if isinstance(self.function, str) else self.function
-        return cast(PairedTestFunction, function)(
+        return resolve(self.function)(
             pairs, alternative=alternative, n_resamples=n_resamples, seed=seed
         )
 

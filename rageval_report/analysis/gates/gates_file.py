@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from rageval_report._registry import load
+from rageval_report._registry import import_yaml
 from rageval_report.analysis.gates.figures import GATE_MISSING, GateKeywords
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
 from rageval_report.errors import ReaderError, UnknownNameError
@@ -126,7 +126,7 @@ def _parse_toml(text: str, path: str | Path) -> object:
 
 
 def _parse_yaml(text: str, path: str | Path) -> object:
-    yaml = load("yaml")
+    yaml = import_yaml()
     try:
         # The nodes keep what loading loses: repeated keys, and the line of each key.
         root = yaml.compose(text, Loader=yaml.SafeLoader)

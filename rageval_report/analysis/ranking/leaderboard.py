@@ -153,7 +153,7 @@ class Ranking(Result):
         return weighted_scores(
             self._lineup,
             *self._weights_and_objectives(weights, objectives),
-            **self._resampling(n_resamples, seed, confidence_level),
+            **self._resampling_settings(n_resamples, seed, confidence_level),
         )
 
     def pareto(
@@ -181,7 +181,7 @@ class Ranking(Result):
         ParetoFront
         """
         weights, objectives = self._weights_and_objectives(weights, objectives)
-        settings = self._resampling(n_resamples, seed, confidence_level)
+        settings = self._resampling_settings(n_resamples, seed, confidence_level)
         return pareto_front(self._lineup, objectives, weights, **settings)
 
     def plot(
@@ -218,7 +218,7 @@ class Ranking(Result):
             return self.weights, self.objectives
         return weights, objectives
 
-    def _resampling(
+    def _resampling_settings(
         self, n_resamples: int | None, seed: int | None, confidence_level: float | None
     ) -> ResamplingSettings:
         own = self._settings

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rageval_report._registry import load
+from rageval_report._registry import import_yaml
 from rageval_report.errors import RagevalError, UnknownNameError
 
 # How errors call the whole file, and how a message that names the place of a value begins.
@@ -32,7 +32,7 @@ def line_of(text: str, exc: RagevalError) -> int | None:
     >>> line_of("judge:\n  model: llama3.1\n  max_cost: much\n", wrong)
     3
     """
-    yaml = load("yaml")  # by name: it comes with an extra, and eval without --config needs none
+    yaml = import_yaml()  # by name: it comes with an extra, and eval without --config needs none
     document = yaml.compose(text, yaml.SafeLoader)
     if not isinstance(exc, UnknownNameError):
         return _line_at(document, _PLACE.match(str(exc)))

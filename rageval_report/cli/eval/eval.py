@@ -50,12 +50,14 @@ class QueryOptions(Options):
 class TargetOptions(Options):
     """The pipeline that is asked, and how."""
 
-    url: str | None = option("--url", "--rag-url", metavar="URL", help="A server to ask.")
+    url: str | None = option(
+        "--url", "--rag-url", metavar="URL", help="URL of the pipeline's server."
+    )
     function: str | None = option(
-        "--callable", metavar="MODULE:FUNCTION", help="A Python function of a question to ask."
+        "--callable", metavar="MODULE:FUNCTION", help="A Python function that answers a question."
     )
     line: str | None = option(
-        "--command", metavar="LINE", help="A command to ask, which reads JSON Lines."
+        "--command", metavar="LINE", help="A command that reads questions as JSON Lines."
     )
     method: str | None = option(
         "--method", metavar="NAME", help="Method of the request; POST if omitted."
@@ -124,8 +126,8 @@ class RunOptions(Options):
     seed: int | None = option(
         "--seed", metavar="N", help="Seed of the random numbers; 0 if omitted."
     )
-    resume: bool = option("--resume", help="Go on with the run in FOLDER.")
-    retry_failed: bool = option("--retry-failed", help="Go on, and also ask again what failed.")
+    resume: bool = option("--resume", help="Continue the run in FOLDER.")
+    retry_failed: bool = option("--retry-failed", help="Continue, and repeat failed queries.")
     table: str | None = option(
         "--table", type=click.Choice(["parquet", "jsonl"]), help="File format of the records."
     )

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class EvaluateArguments(SeedOption, JudgingOptions, FormatOption):
-    """Evaluate a pipeline on a judged set, such as nfcorpus: retrieval and generation apart.
+    """Evaluate a pipeline on a judged set, such as nfcorpus: retrieval and generation separately.
 
     PLACE is a BEIR set (folder, zip archive or the name of a subset), whose references the model
     writes first; a golden set with graded documents; or the folder of a run of `eval`, which holds
     the answers already. The same model judges the answers. Every query is scored before a rule is
-    evaluated; ends with 1 if a rule does not hold.
+    evaluated; the exit code is 1 if a rule fails.
     """
 
     place: str = argument(metavar="PLACE")

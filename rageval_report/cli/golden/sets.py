@@ -34,7 +34,7 @@ class ByOption(Options):
 class CheckArguments(OutputOptions):
     """Look for mistakes in a golden set, and check whether it is large enough.
 
-    Ends with 1 if there is an error.
+    The exit code is 1 if there is an error.
     """
 
     file: str = argument(metavar="FILE")
@@ -71,11 +71,11 @@ class CheckArguments(OutputOptions):
         "yours.",
     )
     power: float = option("--power", default=0.8, help="Power of the test.")
-    strict: bool = option("--strict", help="Also end with 1 if there are warnings.")
+    strict: bool = option("--strict", help="Use exit code 1 for warnings too.")
 
 
 class SampleArguments(ByOption, SeedOption, FileOptions):
-    """Draw questions, type by type; the same ones whatever the order of the file."""
+    """Draw questions of each type; the order of the file does not matter."""
 
     file: str = argument(metavar="FILE")
     n: int = option("--n", required=True, help="Number of questions to draw.")

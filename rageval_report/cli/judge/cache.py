@@ -19,20 +19,20 @@ class CacheOption(Options):
 
 
 class StatusArguments(CacheOption, OutputOptions):
-    """Show how many answers are kept, one row per judge and model."""
+    """Show the number of cached answers, one row per judge and model."""
 
 
 class ClearArguments(CacheOption):
-    """Forget the answers that are kept."""
+    """Delete the cached answers."""
 
     judge: str | None = option(
-        "--judge", metavar="NAME", help="Forget only the answers of this judge."
+        "--judge", metavar="NAME", help="Delete only the answers of this judge."
     )
 
 
 cache = Family(
     "cache",
-    "Manage the answers of judges that are kept on disk.",
+    "Manage the cache of judges' answers on disk.",
     [
         Command(
             StatusArguments,

@@ -28,7 +28,7 @@ def status(options: StatusArguments) -> None:
 
 
 def clear(options: ClearArguments) -> None:
-    """Forget the answers of one judge, or of all."""
+    """Delete the answers of one judge, or of all."""
     path = options.cache_path or default_cache()
     n = 0
     if path.exists():

@@ -26,7 +26,7 @@ class JudgeArguments(JudgingOptions, OutputOptions):
         "--name", metavar="NAME", help="The name of the pipeline; if omitted, that of the file."
     )
     generator: str | None = option(
-        "--generator", metavar="MODEL", help="The model that gave the answers."
+        "--generator", metavar="MODEL", help="The model that wrote the answers."
     )
     query_id: str = option(
         "--query-id",

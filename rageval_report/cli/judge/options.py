@@ -113,4 +113,4 @@ class JudgingOptions(QuietOption):
         help="The file that keeps verdicts; if omitted, RAGEVAL_CACHE, else a file in your cache "
         "folder.",
     )
-    no_cache: bool = option("--no-cache", help="Keep no verdicts, and use no kept ones.")
+    no_cache: bool = option("--no-cache", help="Neither read nor write the cache.")
