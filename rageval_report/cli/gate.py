@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class GateArguments(CorrectOption, LoadingOptions, OutputOptions):
-    """Check a pipeline against rules; the exit code is 1 if a rule fails.
+    """Check a pipeline against rules; exit code 1 if one fails.
 
     A rule is a figure, an operator, a number. Figures: mean, median, p95 (any percentile), min,
     max, std, n, unscored, share_below(METRIC, T), share_above(METRIC, T), correct; ci_low and

@@ -152,7 +152,7 @@ class Budget:
     _changed: threading.Condition = field(default_factory=threading.Condition, repr=False)
 
     def reserve(self, max_cost: float) -> bool:
-        """Reserve what a call may cost at most; False if the budget has no room for it.
+        """Reserve what a call may cost at most; False if the budget is too small for it.
 
         It waits for running calls, which usually cost less than was reserved for them.
         """

@@ -181,7 +181,7 @@ def test_json_and_json_lines_are_told_apart(write, text, reader):
         ('{"columns": ["f1", "f1"], "data": [[1, 2]]}', "appear more than once: 'f1'"),
         ('{"columns": ["f1"], "data": [[1]], "index": [1, 2]}', "'index' must be a list of 1"),
         ('{"columns": "f1", "data": []}', "must be lists"),
-        ('{"columns": ["f1"], "data": []}', "contains no row"),
+        ('{"columns": ["f1"], "data": []}', "column names, but no rows"),
         ('[{"id": 1, "id": 2}]', "the key 'id' more than once"),
         ('"text"', "expected a list with one object per query.*got a text"),
         ("null", "got null"),

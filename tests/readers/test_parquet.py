@@ -83,7 +83,7 @@ def test_a_damaged_page_is_refused(write):
 
 
 def test_an_empty_table_is_refused(write):
-    with pytest.raises(ReaderError, match="contains no row"):
+    with pytest.raises(ReaderError, match="column names, but no rows"):
         read(write(parquet_bytes(TABLE.iloc[:0])))
 
 

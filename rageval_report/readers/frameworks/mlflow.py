@@ -43,7 +43,7 @@ _USUAL_NAMES = {
 # The columns of traces that describe the query; the others repeat these or describe the run.
 _OF_TRACES = ("trace_id", "client_request_id", "request_time")
 
-# MLflow's own judges of the first version give marks from 1 to 5.
+# MLflow's own judges of the first version give grades from 1 to 5.
 _JUDGES = frozenset(
     ("answer_correctness", "answer_relevance", "answer_similarity", "faithfulness", "relevance")
 )
@@ -148,7 +148,7 @@ def _scales(
     stems: Mapping[str, str],
     names: Mapping[str, str],
 ) -> dict[str, Override]:
-    """The judges that give marks from 1 to 5: MLflow's own, and others with such scores."""
+    """The judges that give grades from 1 to 5: MLflow's own, and others with such scores."""
     own = {names[stem] for stem in stems if stem.endswith("/v1") and stems[stem] in _JUDGES}
     scales: dict[str, Override] = {}
     for name in sorted(judges):

@@ -1,4 +1,4 @@
-"""OpenAI evals: the events that ``oaieval`` records, one JSON object a line."""
+"""OpenAI evals: the events that ``oaieval`` records, one JSON object per line."""
 
 from __future__ import annotations
 
