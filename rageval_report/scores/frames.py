@@ -13,7 +13,7 @@ from rageval_report._registry import import_pyarrow, load
 from rageval_report.errors import DataError, RagevalWarning, named
 
 # The number of frames of the stack from a warning here to the line that constructs an evaluation.
-_CALLER_LEVEL = 6
+_CALLER_LEVEL = 7
 
 
 def to_pandas(data: object) -> pd.DataFrame:
