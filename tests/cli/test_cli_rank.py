@@ -82,7 +82,7 @@ def test_the_pipelines_of_one_file_are_ranked(folder, run):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("rank old.csv", "expected at least two pipelines to rank; got only 'old'"),
+        ("rank old.csv", "rank needs at least two pipelines; got only 'old'"),
         (f"{RANK} --weight faithfulnes=1", "Did you mean 'faithfulness'"),
         (f"{RANK} --weight faithfulness=-1", ">= 0; got -1"),
         (f"{RANK} --weight faithfulness=0", "weights of the objectives are all 0"),

@@ -358,7 +358,9 @@ def compare(
     `rageval_report.stats` for the tests.
     """
     if not candidates:
-        raise DataError("expected at least one candidate to compare with the baseline")
+        raise DataError(
+            "candidates must hold at least one evaluation to compare with the baseline; got none"
+        )
     check_evaluations((baseline, *candidates), "compare(baseline, *candidates)")
     check_choice("missing", missing, MISSING_TREATMENTS)
     plan = ComparisonPlan(

@@ -172,7 +172,9 @@ def gate_comparison(
 
 def _evaluate_rules(subjects: Sequence[Subject], rules: Sequence[str | Rule]) -> list[Outcome]:
     if not rules:
-        raise DataError('expected at least one rule, such as "mean(faithfulness) >= 0.8"; got none')
+        raise DataError(
+            'rules must hold at least one rule, such as "mean(faithfulness) >= 0.8"; got none'
+        )
     parsed = [parse_rule(rule) for rule in rules]
     # All rules are resolved before the first is measured: a misspelt one fails at once.
     requests = [(subject, resolve_rule(rule, subject)) for subject in subjects for rule in parsed]

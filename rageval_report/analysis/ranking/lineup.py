@@ -190,7 +190,7 @@ def _check_runs(runs: tuple[Scored, ...]) -> None:
     check_evaluations(runs, "rank(*runs)")
     if len(runs) < 2:
         got = f"only {runs[0].name!r}" if runs else "none"
-        raise DataError(f"expected at least two pipelines to rank; got {got}")
+        raise DataError(f"rank needs at least two pipelines; got {got}")
 
 
 def _common_ids(

@@ -94,7 +94,9 @@ def _check_column(ratings: npt.ArrayLike) -> npt.NDArray[Any]:
     if column.dtype.kind not in "bifu":
         column = np.asarray(ratings, dtype=object)
     if column.ndim != 1:
-        raise DataError(f"expected one rating per query; got an array of shape {column.shape}")
+        raise DataError(
+            f"ratings must hold one rating per query; got an array of shape {column.shape}"
+        )
     if column.dtype.kind == "f" and np.isinf(column).any():
         raise DataError(f"ratings must be finite; {int(np.isinf(column).sum())} are infinite")
     return column

@@ -189,7 +189,7 @@ def _check_binary(values: FloatArray) -> None:
 
 def _check_errors(errors: JudgeErrors, n: int) -> None:
     if not n:
-        raise DataError("expected at least one verdict of the judge; got none")
+        raise DataError("verdicts must hold at least one verdict of the judge; got none")
     if not (errors.positives and errors.negatives):
         raise DataError(
             "errors must be counted on queries of both kinds; got "

@@ -405,7 +405,7 @@ def test_any_rule_is_answered_or_refused_in_our_words(rule):
 
 
 def test_at_least_one_rule_is_needed():
-    with pytest.raises(DataError, match="expected at least one rule"):
+    with pytest.raises(DataError, match="rules must hold at least one rule"):
         evaluation().gate()
 
 

@@ -316,7 +316,7 @@ def test_a_claim_beside_other_rules_says_its_level_in_its_row(comparison):
 
 
 def test_at_least_one_rule_is_needed(comparison):
-    with pytest.raises(DataError, match="expected at least one rule"):
+    with pytest.raises(DataError, match="rules must hold at least one rule"):
         comparison.gate()
 
 

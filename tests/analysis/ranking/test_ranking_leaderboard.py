@@ -219,8 +219,8 @@ def test_a_ranking_renders_within_100_columns(noisy):
 @pytest.mark.parametrize(
     ("change", "error", "told"),
     [
-        ({"runs": 1}, DataError, "expected at least two pipelines to rank; got only 'bm25'"),
-        ({"runs": 0}, DataError, "expected at least two pipelines to rank; got none"),
+        ({"runs": 1}, DataError, "rank needs at least two pipelines; got only 'bm25'"),
+        ({"runs": 0}, DataError, "rank needs at least two pipelines; got none"),
         ({"metrics": "recal"}, UnknownNameError, "Did you mean 'recall'"),
         ({"correction": "hom"}, UnknownNameError, "Did you mean 'holm'"),
         ({"missing": "wurst"}, UnknownNameError, "Did you mean 'worst'"),
@@ -302,5 +302,7 @@ def test_queries_that_are_left_out_of_every_metric_are_noted_once(runs_of):
 def test_a_wrong_keyword_names_the_method_that_was_called(runs_of):
     ranking = rank(*runs_of(a={"recall": [0.5, 0.2]}, b={"recall": [0.6, 0.2]}))
     for method in (ranking.weighted, ranking.pareto):
-        with pytest.raises(TypeError, match=rf"Ranking\.{method.__name__}\(\) got .* 'n_resample'"):
+        with pytest.raises(
+            TypeError, match=rf"Ranking\.{method.__name__}\(\) .* 'n_resample'\. Did"
+        ):
             method(n_resample=9)
