@@ -31,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 MOST_NAMED = 5
-_TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS; importing inspect would double the import time
+_TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS; one number is not worth an import of inspect
 # difflib's ratio: "recal" is near "recall" (0.91) and "cvs" near "csv" (0.67), but "zero" is not
 # near "drop" (0.5).
 _NEAR = 0.65
