@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
-from rageval_report.scores.columns import resolver
 from rageval_report.scores.metric import is_binary
+from rageval_report.scores.roles.columns import resolver
 from rageval_report.scores.table import Scored, join_details
 
 Correct = (

@@ -12,13 +12,6 @@ import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, check_choice, named
 from rageval_report.scores.ambiguous_names import decide_f1, with_distinct_titles
-from rageval_report.scores.columns import (
-    ColumnRoles,
-    Unreadable,
-    assign_roles,
-    numbers_of,
-    resolver,
-)
 from rageval_report.scores.fingerprints import all_different
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.metric import (
@@ -33,6 +26,13 @@ from rageval_report.scores.metric import (
 from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
+from rageval_report.scores.roles.columns import (
+    ColumnRoles,
+    Unreadable,
+    assign_roles,
+    numbers_of,
+    resolver,
+)
 
 # A score outside its bounds is moved to the bound: silently if its distance is at most _ROUNDING of
 # the width of the bounds, with a note if it is at most _NEAR, as 1.0005 is for an average of marks.
