@@ -166,7 +166,7 @@ def evaluate_judged_set(
         "minimum": minimum,
         "count": count,
         "grade": grade,
-        "generation": str(scores.roles.columns[-1]),
+        "generation": str(scores.columns[-1]),
     }
     return JudgedSetEvaluation(
         scored.evaluation,
