@@ -27,7 +27,7 @@ ADVICE = (
     (r"query_id=\.\.\.", "--query-id COLUMN"),
     (r"reader=\.\.\.", "--reader NAME"),
     (r"reader='(\w+)'", r"--reader \1"),
-    (r"\b(delimiter|encoding|sheet)=", r"--option \1="),
+    (r"\b(delimiter|encoding|runs|sheet)=", r"--option \1="),
     (r'repeats="mean"', "--option repeats=mean"),
     (r'duplicates="mean"', "--duplicates mean"),
     (r"missing='drop'", "--missing drop"),

@@ -51,6 +51,9 @@ class ReaderOptions(TypedDict, total=False):
         The encoding of a text file, such as "utf-16-le".
     repeats : {"error", "mean"}
         What to do if a query of a long table has several values of one metric.
+    runs : str or iterable of str, optional
+        The names of the two runs of Haystack's comparative report, in one text or apart; one name
+        if all columns are of one run.
     sheet : str or int, optional
         The name of a workbook's sheet, or its position counted from 0.
     """
@@ -60,6 +63,7 @@ class ReaderOptions(TypedDict, total=False):
     delimiter: str | None
     encoding: str | None
     repeats: RepeatedValues
+    runs: str | Iterable[str] | None
     sheet: str | int | None
 
 

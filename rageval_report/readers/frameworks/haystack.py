@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
-from rageval_report.errors import named
+from rageval_report.errors import DataError, named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile, distinct_names, id_columns
 from rageval_report.readers.cell_values import parse_list_columns
 from rageval_report.readers.frameworks.blank_scores import mark_blank_scores
+from rageval_report.readers.frameworks.haystack_pairs import (
+    INPUTS,
+    PLURAL_INPUTS,
+    Reading,
+    RunPair,
+    find_question,
+    own_name,
+    pair_of_runs,
+    pairs_of,
+    read_header,
+)
 from rageval_report.readers.json_shapes import ShapeError, check_object, is_records
 from rageval_report.readers.record_columns import frame_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
-from rageval_report.scores.metric import Catalogue
 from rageval_report.types import JsonObject
 
-# The inputs of Haystack's evaluators: plurals, which no other framework uses.
-_INPUTS = frozenset(
-    "questions predicted_answers ground_truth_answers true_answers responses "
-    "ground_truth_documents retrieved_documents".split()
-)
+_TWO = 2
 _LISTS = (
     *("contexts", "retrieved_documents", "ground_truth_documents", "predicted_answers"),
     *("responses", "answers", "replies", "ground_truth_answers", "true_answers"),
     *("retrieved_contexts", "ground_truth_contexts"),
 )
+_ANSWERS = frozenset("predicted_answers predicted_answer responses response replies".split())
 _AGGREGATED = frozenset(("metrics", "score"))
 _AGGREGATES = (
     "this is Haystack's aggregated report, with one mean per metric; expected one row per query. "
@@ -38,7 +46,17 @@ _NO_INPUTS = (
     "these are results of Haystack's evaluators without the inputs, so the queries of the scores "
     "are unknown; write the result of EvaluationRunResult.detailed_report() instead"
 )
-_METRIC = "metric_"  # a prefix that some put before the names of metrics
+# The metrics of Haystack's evaluators; Ragas, when its columns were "question" and "contexts", had
+# none of them.
+_EVALUATORS = frozenset(
+    "sas sas_evaluator semantic_answer_similarity exact_match reciprocal_rank single_hit multi_hit "
+    "doc_mrr doc_map doc_recall document_mrr document_map document_recall document_ndcg "
+    "context_relevance".split()
+)
+_RAGAS = frozenset(
+    "answer_relevancy context_precision context_recall context_entity_recall answer_correctness "
+    "context_relevancy ground_truth ground_truths".split()
+)
 
 
 def _recognise(source: Source) -> float:
@@ -48,13 +66,24 @@ def _recognise(source: Source) -> float:
     header = header_of(source)
     if _is_aggregated(header):
         return 0.95
-    if "questions" not in header and "question" not in header:
-        return 0.0
-    pairs = _pairs(header)
+    pairs = pairs_of(header)
     names = {*header, *(name for pair in pairs for name in pair.suffixes)}
+    if find_question(names) is None:
+        return 0.0
     # One plural may occur in anybody's table; two, or one beside a pair of runs, only in
     # Haystack's.
-    return 0.95 if len(names & _INPUTS) > (0 if pairs else 1) else 0.0
+    if len(names & PLURAL_INPUTS) > (0 if pairs else 1):
+        return 0.95
+    return 0.95 if _has_tutorial_names(names) else 0.0
+
+
+def _has_tutorial_names(names: AbstractSet[str]) -> bool:
+    """Whether the inputs have the names of Haystack's tutorials, which resemble those of Ragas."""
+    # Ragas calls the answer of the pipeline "answer", Haystack's tutorials the right one.
+    if {"question", "answer", "predicted_answer"} <= names:
+        return True
+    is_of_ragas = bool(names & _RAGAS)
+    return {"question", "contexts"} <= names and bool(names & _EVALUATORS) and not is_of_ragas
 
 
 def _is_aggregated(header: Sequence[str]) -> bool:
@@ -63,7 +92,11 @@ def _is_aggregated(header: Sequence[str]) -> bool:
 
 
 def read_haystack(
-    source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
+    source: Source,
+    *,
+    columns: Iterable[str] | None = None,
+    query_id: str | None = None,
+    runs: str | Iterable[str] | None = None,
 ) -> list[ScoreFile]:
     """Read a report of Haystack, or ``EvaluationRunResult`` objects dumped as JSON.
 
@@ -72,10 +105,25 @@ def read_haystack(
     the question identifies the query. A score that is NaN or blank has failed. An aggregated report
     has no scores of queries and is refused.
 
+    Parameters
+    ----------
+    source : Source
+        The report in any kind of table, or JSON.
+    columns : iterable of str, optional
+        The columns to read besides the ids.
+    query_id : str, optional
+        The column of ids.
+    runs : str or iterable of str, optional
+        The names of the two runs of a comparative report, or one name for a table of one run. If
+        omitted, the prefixes of the columns decide.
+
     Raises
     ------
     ReaderError
-        If the file is not such a report, or contains only means.
+        If the file is not such a report, contains only means, or its columns may be those of one
+        run as well as those of two.
+    DataError
+        If `runs` has more than two names.
 
     Examples
     --------
@@ -89,21 +137,25 @@ def read_haystack(
     >>> run.pipeline, list(run.frame)
     ('hyde', ['questions', 'predicted_answers', 'sas'])
     """
+    run_names = _check_runs(runs)
     document = source.document_or_none()
-    runs = _runs(document)
-    if runs:
-        names = distinct_names(str(run.get("run_name") or source.stem) for run in runs)
-        return [_read_run(name, run, query_id) for name, run in zip(names, runs, strict=True)]
+    dumped = _runs(document)
+    if dumped:
+        names = distinct_names(str(run.get("run_name") or source.stem) for run in dumped)
+        return [_read_run(name, run, query_id) for name, run in zip(names, dumped, strict=True)]
     if _is_results(document):
         raise source.error(_NO_INPUTS)
     header = header_of(source)
     if _is_aggregated(header):
         raise source.error(_AGGREGATES)
+    reading = _pair(header, run_names)
     table = read_table(source, columns=columns, query_id=query_id)
-    pairs = _pairs(tuple(map(str, table.frame)))
-    if pairs:
-        return _split_runs(table, pairs[0], query_id)
-    return [_finish_run(table, table.frame, query_id)]
+    pair = _present(reading.pair, table.frame)
+    if pair is not None:
+        return _split_runs(table, pair, query_id)
+    name = run_names[0] if run_names else table.pipeline
+    one_run = replace(table, pipeline=name, notes=(*table.notes, *reading.notes))
+    return [_finish_run(one_run, table.frame, query_id)]
 
 
 # -- results dumped as JSON
@@ -164,89 +216,60 @@ def _check_list(value: object, what: str) -> list[Any]:
 # -- two runs in one table
 
 
-class _RunPair(NamedTuple):
-    """The names of two runs, and the columns that both have."""
-
-    first: str
-    second: str
-    suffixes: tuple[str, ...]
-
-
-def _pairs(header: Iterable[str]) -> list[_RunPair]:
-    """The ways to read the header as that of two runs, the best first.
-
-    Haystack writes ``<run>_<column>``, and the names of runs may contain underscores as well. The
-    best way covers most columns, and of equal ones it has the most known names.
-    """
-    catalogue = Catalogue()
-    # The columns are `<run>_<metric>`, and both parts may contain "_", so that metrics of their own
-    # must not be split.
-    names = [name for name in header if catalogue.find(name) is None and name not in _INPUTS]
-    ranked = []
-    for first, second, suffixes in _equal_prefixes(_by_prefix(names)):
-        n_known = sum(_is_known(suffix, catalogue) for suffix in suffixes)
-        if n_known:
-            in_order = sorted((first, second), key=lambda run: names.index(f"{run}_{suffixes[0]}"))
-            pair = _RunPair(in_order[0], in_order[1], tuple(suffixes))
-            # The reading that explains most columns wins; the shorter name breaks a tie.
-            ranked.append((len(suffixes), n_known, -len(first), pair))
-    ranked.sort(key=lambda candidate: candidate[:3], reverse=True)
-    return [pair for *_, pair in ranked]
+def _pair(header: Sequence[str], runs: tuple[str, ...]) -> Reading:
+    """The two runs of a table: those that the caller names, else those that its columns show."""
+    if not runs:
+        return read_header(header)
+    return Reading(pair_of_runs(header, *runs) if len(runs) == _TWO else None)
 
 
-def _by_prefix(names: Iterable[str]) -> dict[str, dict[str, None]]:
-    """The possible names of runs, with the columns that each would have."""
-    by_prefix: dict[str, dict[str, None]] = {}
-    for name in names:
-        for place in range(1, len(name) - 1):
-            if name[place] == "_":
-                by_prefix.setdefault(name[:place], {})[name[place + 1 :]] = None
-    return by_prefix
+def _check_runs(runs: str | Iterable[str] | None) -> tuple[str, ...]:
+    names = () if runs is None else tuple(runs.split(",") if isinstance(runs, str) else runs)
+    names = tuple(name.strip() for name in names)
+    if len(names) > _TWO or len(set(names)) < len(names) or not all(names):
+        raise DataError(
+            "runs must be the names of the two runs of a comparative report, such as 'bm25,hyde', "
+            f"or one name if all columns are of one run; got {runs!r}"
+        )
+    return names
 
 
-def _equal_prefixes(
-    by_prefix: Mapping[str, dict[str, None]],
-) -> Iterable[tuple[str, str, list[str]]]:
-    """The pairs of prefixes with the same columns; one prefix may be the start of the other."""
-    by_suffixes: dict[frozenset[str], list[str]] = {}
-    for prefix, suffixes in by_prefix.items():
-        by_suffixes.setdefault(frozenset(suffixes), []).append(prefix)
-        for place in range(1, len(prefix) - 1):
-            shorter, longer = prefix[:place], prefix[place + 1 :]
-            if prefix[place] == "_" and shorter in by_prefix:
-                own = [name for name in by_prefix[shorter] if not name.startswith(f"{longer}_")]
-                if set(own) == set(suffixes):
-                    yield shorter, prefix, own
-    for prefixes in by_suffixes.values():
-        if len(prefixes) == 2:
-            yield prefixes[0], prefixes[1], list(by_prefix[prefixes[0]])
+def _present(pair: RunPair | None, frame: pd.DataFrame) -> RunPair | None:
+    """The pair with the columns that were read; the option `columns` may have left some out."""
+    if pair is None:
+        return None
+    present = set(map(str, frame))
+    runs = pair.first, pair.second
+    suffixes = [name for name in pair.suffixes if all(f"{run}_{name}" in present for run in runs)]
+    return pair._replace(suffixes=tuple(suffixes)) if suffixes else None
 
 
-def _is_known(suffix: str, catalogue: Catalogue) -> bool:
-    return suffix in _INPUTS or catalogue.find(suffix.removeprefix(_METRIC)) is not None
-
-
-def _split_runs(table: ScoreFile, pair: _RunPair, query_id: str | None) -> list[ScoreFile]:
+def _split_runs(table: ScoreFile, pair: RunPair, query_id: str | None) -> list[ScoreFile]:
     """Two pipelines: each has the shared columns and its own."""
-    theirs = {f"{run}_{suffix}" for run in (pair.first, pair.second) for suffix in pair.suffixes}
+    theirs = set(pair.columns())
     shared = [name for name in map(str, table.frame) if name not in theirs]
     note = (
         f"two runs, by the prefixes of their columns: {pair.first!r} and {pair.second!r}; Haystack "
-        "pairs their rows by position"
+        f"pairs their rows by position. If all columns are of one run, pass runs={table.pipeline!r}"
     )
     runs = []
     for run in (pair.first, pair.second):
-        own = {f"{run}_{suffix}": _own_name(suffix, pair, shared) for suffix in pair.suffixes}
-        frame = table.frame[[*shared, *own]].rename(columns=own)
-        part = replace(table, pipeline=run, notes=(*table.notes, note))
+        # Haystack keeps the inputs of the first run only; the answers of the second were others.
+        answers = [name for name in shared if name in _ANSWERS] if run == pair.second else []
+        own = {f"{run}_{suffix}": own_name(suffix, pair, shared) for suffix in pair.suffixes}
+        common = [name for name in shared if name not in answers]
+        frame = table.frame[[*common, *own]].rename(columns=own)
+        of_answers = [_answers_note(answers, pair)] if answers else []
+        part = replace(table, pipeline=run, notes=(*table.notes, note, *of_answers))
         runs.append(_finish_run(part, frame, query_id))
     return runs
 
 
-def _own_name(suffix: str, pair: _RunPair, shared: Iterable[str]) -> str:
-    plain = suffix.removeprefix(_METRIC)
-    is_taken = plain in shared or plain in pair.suffixes
-    return suffix if is_taken or Catalogue().find(plain) is None else plain
+def _answers_note(answers: Sequence[str], pair: RunPair) -> str:
+    return (
+        f"{named(answers)} is of {pair.first!r} only; to have the answers of {pair.second!r}, "
+        f"write the report with keep_columns={list(answers)}"
+    )
 
 
 # -- one run
@@ -256,13 +279,24 @@ def _finish_run(table: ScoreFile, frame: pd.DataFrame, query_id: str | None) -> 
     """The run with its lists parsed, and its failed scores marked."""
     if not len(frame):
         raise ShapeError("the file has column names, but no rows")
+    frame, of_references = _rename_reference(frame)
     frame, of_lists = parse_list_columns(frame, _LISTS)
-    frame, n_failed = mark_blank_scores(frame, {*_INPUTS, *id_columns(map(str, frame), query_id)})
+    frame, n_failed = mark_blank_scores(frame, {*INPUTS, *id_columns(map(str, frame), query_id)})
     of_failures = [
         f"{n} scores of {metric!r} are NaN or blank: Haystack's evaluator failed there"
         for metric, n in n_failed.items()
     ]
-    return replace(table, frame=frame, notes=(*table.notes, *of_lists, *of_failures))
+    return replace(
+        table, frame=frame, notes=(*table.notes, *of_references, *of_lists, *of_failures)
+    )
+
+
+def _rename_reference(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The frame with the right answers under a name that no answer of a pipeline has."""
+    if not {"answer", "predicted_answer"} <= set(frame) or "reference" in frame:
+        return frame, []
+    note = "'answer' beside 'predicted_answer' is the right answer; it is called 'reference'"
+    return frame.rename(columns={"answer": "reference"}), [note]
 
 
 HAYSTACK = Reader(
@@ -270,6 +304,6 @@ HAYSTACK = Reader(
     "Haystack's detailed and comparative reports in any kind of table, and dumped run results",
     _recognise,
     read_haystack,
-    ("columns", "encoding", "query_id"),
+    ("columns", "encoding", "query_id", "runs"),
     example="detailed_report.csv",
 )

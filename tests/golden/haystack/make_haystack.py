@@ -50,6 +50,20 @@ def run_of(name):
     return EvaluationRunResult(name, inputs, results)
 
 
+def tutorial(run):
+    """The same run with the names of inputs and metrics of Haystack's tutorials."""
+    inputs = {
+        "question": run.inputs["questions"],
+        "contexts": run.inputs["contexts"],
+        "answer": run.inputs["ground_truth_answers"],
+        "predicted_answer": run.inputs["predicted_answers"],
+    }
+    names = {"document_recall": "doc_recall_single_hit", "document_mrr": "doc_mrr"}
+    results = {names.get(name, name): result for name, result in run.results.items()}
+    documents = {"score": 1.0, "individual_scores": [1.0, 0.5, 0.0, 0.25]}
+    return EvaluationRunResult(run.run_name, inputs, {**results, "doc_recall_multi_hit": documents})
+
+
 def dumped(run):
     return {"run_name": run.run_name, "inputs": run.inputs, "results": run.results}
 
@@ -70,6 +84,25 @@ if __name__ == "__main__":
         keep_columns=["predicted_answers"],
         output_format="csv",
         csv_file=str(HERE / "comparative.csv"),
+    )
+    first.comparative_detailed_report(
+        second,
+        keep_columns=list(first.inputs),
+        output_format="csv",
+        csv_file=str(HERE / "comparative_all_kept.csv"),
+    )
+    first.comparative_detailed_report(
+        second,
+        keep_columns=["questions"],
+        output_format="csv",
+        csv_file=str(HERE / "comparative_questions_kept.csv"),
+    )
+    tutorial(first).detailed_report("csv", str(HERE / "tutorial.csv"))
+    tutorial(first).comparative_detailed_report(
+        tutorial(second),
+        keep_columns=["predicted_answer"],
+        output_format="csv",
+        csv_file=str(HERE / "tutorial_comparative.csv"),
     )
     write("comparative.json", first.comparative_detailed_report(second))
     write("run.json", dumped(first))

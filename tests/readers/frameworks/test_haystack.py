@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.errors import RagevalError, ReaderError
+from rageval_report.errors import DataError, RagevalError, ReaderError
 from rageval_report.readers import READERS, Source, read, recognise
 from rageval_report.readers.frameworks.haystack import HAYSTACK
 from rageval_report.scores import score_table
@@ -81,6 +81,41 @@ def test_columns_kept_of_both_runs_go_to_each(tmp_path):
     assert answers == ["Rome, Italy", "Rome"]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["comparative_all_kept.csv", "comparative_questions_kept.csv", "tutorial_comparative.csv"],
+)
+@pytest.mark.parametrize("run", ["bm25_v1", "hyde_v1"])
+def test_any_columns_may_be_kept_of_both_runs(name, run):
+    assert recognise(Source(GOLDEN / name)) == "haystack"
+    expected = {RENAMED.get(metric, metric): scores for metric, scores in EXPECTED[run].items()}
+    found = evaluation(GOLDEN / name, pipeline=run)
+    own = found.scores.astype(object).where(found.scores.notna(), None)
+    for metric, scores in (expected if "tutorial" in name else EXPECTED[run]).items():
+        assert own[metric].tolist() == scores
+    assert found.scores.index.equals(evaluation(GOLDEN / "detailed.csv").scores.index)
+
+
+RENAMED = {"document_recall": "doc_recall_single_hit", "document_mrr": "doc_mrr"}
+
+
+def test_a_report_with_the_names_of_the_tutorials_is_haystack_s_not_ragas_s():
+    assert recognise(Source(GOLDEN / "tutorial.csv")) == "haystack"
+    found = evaluation(GOLDEN / "tutorial.csv")
+    metrics = "exact_match doc_mrr doc_recall_single_hit sas doc_recall_multi_hit".split()
+    assert list(found.scores) == metrics
+    assert found.scores["doc_mrr"].tolist() == EXPECTED["bm25_v1"]["document_mrr"]
+    assert found.details["reference"].tolist()[1] == "Rome"  # "answer" in the file
+    assert found.details["predicted_answer"].tolist()[1] == "Rome, Italy"
+
+
+def test_answers_of_the_first_run_are_not_those_of_the_second():
+    first, second = read(GOLDEN / "comparative.json")
+    assert first.frame["predicted_answers"].tolist()[1] == "Rome, Italy"
+    assert "predicted_answers" not in second.frame
+    assert any("keep_columns=['predicted_answers']" in note for note in second.notes)
+
+
 def test_means_alone_are_refused_with_what_to_write_instead():
     with pytest.raises(ReaderError, match=r"one mean per metric.*detailed_report\(\)"):
         read(GOLDEN / "aggregated.csv")
@@ -120,6 +155,81 @@ def test_names_of_runs_are_told_from_names_of_metrics(write, first, second, metr
     found = read(write(json.dumps(table)))
     assert [one.pipeline for one in found] == [first, second]
     assert all(set(metrics) <= set(one.frame) for one in found)
+
+
+SCORED = [  # names of two metrics with a common beginning or end
+    ("doc_recall_single_hit", "doc_recall_multi_hit"),
+    ("strict_exact_match", "lenient_exact_match"),
+    ("token_level_f1", "char_level_f1"),
+    ("macro_precision", "micro_precision"),
+    ("chunk_recall@5", "page_recall@5"),
+    ("hit_at_1", "hit_at_5"),
+    ("answer_sas", "context_sas"),
+]
+
+
+@pytest.mark.parametrize("metrics", SCORED)
+@pytest.mark.parametrize("others", [(), ("faithfulness",), ("predicted_latency",)])
+def test_metrics_that_share_a_prefix_or_an_ending_are_of_one_run(write, metrics, others):
+    scores = {name: [0.0, 1.0, 0.5] for name in (*metrics, *others)}
+    table = {"questions": ["Who?", "When?", "Why?"], "predicted_answers": list("abc"), **scores}
+    [found] = read(write(json.dumps(table)), reader="haystack")
+    scored = score_table(found.frame, known=found.metrics, only=found.metric_columns).scores
+    assert len(scored.columns) == len(metrics) + len(others)
+    assert scored.mean().tolist() == [0.5] * len(scored.columns)  # by hand
+
+
+@pytest.mark.parametrize("prefixes", [("harbour", "castle"), ("german", "english")])
+def test_one_metric_of_two_prefixes_is_refused_with_both_readings(write, prefixes):
+    first, second = prefixes
+    path = write(f"questions,responses,{first}_sas,{second}_sas\nWho?,He.,0.5,0.25\n")
+    with pytest.raises(ReaderError) as caught:
+        read(path)
+    message = str(caught.value)
+    assert "of two runs, or two metrics of one run" in message
+    assert f"runs='{first},{second}'" in message
+    assert "reader='csv'" in message
+    assert [run.pipeline for run in read(path, runs=f"{first},{second}")] == list(prefixes)
+    assert [list(run.frame["sas"]) for run in read(path, runs=prefixes)] == [[0.5], [0.25]]
+    [one] = read(path, runs="all")
+    assert one.pipeline == "all"
+    assert {f"{first}_sas", f"{second}_sas"} <= set(one.frame)
+
+
+def test_a_known_metric_without_a_prefix_shows_that_it_is_one_run(write):
+    path = write("questions,responses,alpha_sas,beta_sas,faithfulness\nWho?,He.,0.5,0.25,1\n")
+    [found] = read(path)
+    assert any("runs='alpha,beta'" in note for note in found.notes)
+    runs = read(path, runs=("beta", "alpha"))
+    assert [run.pipeline for run in runs] == ["beta", "alpha"]
+    assert runs[0].frame[["sas", "faithfulness"]].to_numpy().tolist() == [[0.25, 1.0]]
+
+
+@pytest.mark.parametrize("runs", ["a,b,c", ["a", "a"], "a,", []])
+def test_runs_must_be_names(write, runs):
+    path = write("questions,responses,bm25_sas,hyde_sas\nWho?,He.,0.5,0.25\n")
+    if runs == []:  # as if omitted
+        assert len(read(path, runs=runs)) == 2
+    else:
+        with pytest.raises(DataError, match="runs must be the names"):
+            read(path, runs=runs)
+
+
+def test_runs_without_columns_are_named(write):
+    path = write("questions,responses,bm25_sas,hyde_sas\nWho?,He.,0.5,0.25\n")
+    with pytest.raises(ReaderError, match="once with the prefix 'x_' and once with 'y_'"):
+        read(path, runs="x,y")
+
+
+def test_the_order_of_the_columns_moves_no_score(write):
+    with (GOLDEN / "comparative_all_kept.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    order = sorted(range(len(rows[0])), key=lambda place: rows[0][place][::-1])
+    text = "\n".join(json.dumps({rows[0][at]: row[at] for at in order}) for row in rows[1:])
+    for run in ("bm25_v1", "hyde_v1"):
+        check = evaluation(GOLDEN / "comparative_all_kept.csv", pipeline=run).scores
+        shuffled = evaluation(write(text), pipeline=run).scores
+        assert shuffled[list(check)].equals(check)
 
 
 @pytest.mark.parametrize(
