@@ -5,6 +5,7 @@
     RagevalError
     ├── DataError (ValueError)               the data does not have the expected shape
     │   ├── AlignmentError                   two tables have no query, or no metric, in common
+    │   ├── ArgumentKindError (TypeError)    an argument is of a kind that cannot be used
     │   └── ReaderError                      a file cannot be read: path and line
     ├── UnknownNameError (KeyError)          the nearest name, and the known ones
     │   ├── UnknownOptionError (TypeError)   a keyword that a function does not take
@@ -47,6 +48,10 @@ class DataError(RagevalError, ValueError):
 
 class AlignmentError(DataError):
     """Two tables of scores have no query, or no metric, in common."""
+
+
+class ArgumentKindError(DataError, TypeError):
+    """An argument is of a kind that cannot be used, such as a list where a path is expected."""
 
 
 class ReaderError(DataError):

@@ -6,6 +6,7 @@ import pytest
 from rageval_report import errors
 from rageval_report.errors import (
     AlignmentError,
+    ArgumentKindError,
     DataError,
     GateError,
     JudgeError,
@@ -24,6 +25,7 @@ from rageval_report.errors import (
 BUILT_IN = {
     DataError: ValueError,
     AlignmentError: ValueError,
+    ArgumentKindError: TypeError,
     ReaderError: ValueError,
     UnknownNameError: KeyError,
     UnknownValueError: ValueError,

@@ -38,8 +38,10 @@ from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import EvaluationReport, aggregated_scores, evaluation_report
 from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
 from rageval_report.errors import DataError, ReaderError, explain_keywords_of, named
+from rageval_report.files.inputs import input_name
 from rageval_report.readers import ScoreFile, pick_pipeline, read
 from rageval_report.readers.base import Reader, ReaderOptions
+from rageval_report.readers.table_inputs import ScoreInput
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.frame_export import FrameLibrary, frame_for
@@ -69,9 +71,10 @@ class RAGPipelineEvaluation:
     ----------
     name : str
         The name of the pipeline in reports.
-    data : DataFrame, dict of lists, or list of dicts
+    data : DataFrame, dict of lists, or iterable of dicts
         One row per query: ids, metrics, and any other columns. Frames of polars, pyarrow and other
-        libraries are accepted too.
+        libraries, structured arrays, dataclasses and pydantic models are accepted too; `load` reads
+        files.
     query_id : str
         The column of ids. If it is missing, other usual names are tried, then an index of ids, then
         the text of the question.
@@ -130,7 +133,7 @@ class RAGPipelineEvaluation:
     def load(
         cls,
         name: str | None,
-        path: str | Path,
+        path: ScoreInput,
         *,
         reader: str | Reader | None = None,
         pipeline: str | None = None,
@@ -147,8 +150,9 @@ class RAGPipelineEvaluation:
         ----------
         name : str or None
             The name of the pipeline; if None, the name in the file.
-        path : str or Path
-            Any readable file, gzipped or not; "-" is standard input.
+        path : str, PathLike, bytes, open file, frame, mapping, or iterable of dicts
+            Any readable file, gzipped or not; "-" is standard input. Or its contents, or a table
+            in memory.
         reader : str, optional
             A name of the table ``rageval_report.readers.READERS``; if omitted, the format is
             recognised.
@@ -184,7 +188,7 @@ class RAGPipelineEvaluation:
         cls,
         name: str | None,
         file: ScoreFile,
-        path: str | Path,
+        path: ScoreInput,
         *,
         query_id: str | None = None,
         metrics: MetricsArgument = None,
@@ -222,7 +226,7 @@ class RAGPipelineEvaluation:
                 strict=strict,
             )
         except DataError as exc:
-            raise ReaderError(str(exc), path) from exc
+            raise ReaderError(str(exc), input_name(path)) from exc
         return cls.from_table(
             name or file.pipeline,
             table.with_notes(*file.notes),
@@ -906,7 +910,7 @@ class RAGPipelineEvaluation:
 
 
 def read_scores(
-    path: str | Path,
+    path: ScoreInput,
     *,
     reader: str | Reader | None = None,
     pipeline: str | None = None,
@@ -921,8 +925,10 @@ def read_scores(
 
     Parameters
     ----------
-    path : str or Path
-        Any readable file, gzipped or not; "-" is standard input.
+    path : str, PathLike, bytes, open file, frame, mapping, or iterable of dicts
+        Any readable file, gzipped or not; "-" is standard input. Or its contents, or a table in
+        memory: lists and mappings are read as JSON documents of the same content would be. A
+        pipeline whose name the input does not state is named "pipeline".
     reader : str, optional
         A name of the table ``rageval_report.readers.READERS``; if omitted, the format is
         recognised.

@@ -21,8 +21,7 @@ from rageval_report.files.encoding import (
     head_text,
     text_kind,
 )
-
-STANDARD_INPUT = "-"
+from rageval_report.files.inputs import STANDARD_INPUT, Contents, FileInput, input_name, open_input
 
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
@@ -42,8 +41,9 @@ class Source:
 
     Parameters
     ----------
-    path : str or Path
-        The file; "-" is standard input.
+    path : str, PathLike, bytes, bytearray, memoryview, or open file
+        The path of the file, where "-" is standard input; or its contents; or an open file, which
+        is read once, from its position to its end.
     encoding : str, optional
         The encoding of its text; recognised if omitted.
 
@@ -51,6 +51,10 @@ class Source:
     ------
     ReaderError
         If the file does not exist, is a folder, is empty, or cannot be read.
+    ArgumentKindError
+        If `path` is none of these.
+    DataError
+        If a text cannot be a path, or an open file cannot be read.
 
     Examples
     --------
@@ -62,14 +66,31 @@ class Source:
     ('run', ['query_id,recall', 'q1,0.5'])
     """
 
-    def __init__(self, path: str | Path, *, encoding: str | None = None):
-        self.is_standard_input = str(path) == STANDARD_INPUT
-        self.name = "standard input" if self.is_standard_input else str(path)
-        self.encoding = encoding
-        self._path = Path(path)
-        self._notes: list[str] = []
+    _contents: Contents | None
+    _notes: list[str]
+
+    def __init__(self, path: FileInput, *, encoding: str | None = None):
+        self.is_standard_input = isinstance(path, str | Path) and str(path) == STANDARD_INPUT
+        opened = Path(STANDARD_INPUT) if self.is_standard_input else open_input(path)
+        if isinstance(opened, Contents):
+            self._set_contents(opened, encoding)
+        else:
+            self._contents = None
+            self._path, self.name, self.encoding = opened, input_name(path), encoding
+            self._notes = []
         if not self._raw_head:
-            raise self.error("the file is empty")
+            is_read = self._contents is not None and not self._contents.name.startswith("<byte")
+            hint = "; if it was read before, go back to its start: seek(0)" if is_read else ""
+            raise self.error(f"the file is empty{hint}")
+
+    def _set_contents(self, contents: Contents, encoding: str | None = None) -> None:
+        """Set all fields of a source without a path."""
+        self.is_standard_input = False
+        self._contents = contents
+        self._path, self.name = Path(), contents.name
+        # Text that the caller has decoded is UTF-8 here, whatever its file was.
+        self.encoding = "utf-8" if contents.is_text else encoding
+        self._notes = []
 
     def error(self, message: str, line: int | None = None) -> ReaderError:
         """An error with the file's name and the line in front of the message."""
@@ -80,6 +101,8 @@ class Source:
         """The file's name without folder and suffix; names the pipeline if nothing else does."""
         if self.is_standard_input:
             return "stdin"
+        if self._contents is not None:
+            return self._contents.stem
         name = self._path.name
         # scores.csv.gz is "scores", not "scores.csv".
         return Path(name[:-3] if name.lower().endswith(".gz") else name).stem
@@ -88,8 +111,17 @@ class Source:
 
     @property
     def plain_path(self) -> Path | None:
-        """The path, for callers that open the file; None for a gzipped file or standard input."""
-        return None if self.is_standard_input or self._is_gzipped else self._path
+        """The path, for callers that open the file; None if it is gzipped or has no path."""
+        return None if self._is_gzipped else self._disk_path
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the file; None for standard input and contents without a path."""
+        return None if self._disk_path is None else self._disk_path.parent
+
+    @property
+    def _disk_path(self) -> Path | None:
+        return None if self.is_standard_input or self._contents is not None else self._path
 
     @cached_property
     def head(self) -> bytes:
@@ -106,7 +138,7 @@ class Source:
     @cached_property
     def data(self) -> bytes:
         """The whole content, in memory."""
-        raw = self._raw_standard_input if self.is_standard_input else self._read_from_disk()
+        raw = self._read_from_disk() if self._disk_path else self._raw_contents
         return self._unzip(raw) if self._is_gzipped else raw
 
     def path_or_buffer(self) -> Path | BytesIO:
@@ -115,23 +147,23 @@ class Source:
 
     @cached_property
     def _raw_head(self) -> bytes:
-        return self._raw_standard_input[:_HEAD] if self.is_standard_input else self._read_head()
+        return self._read_head() if self._disk_path else self._raw_contents[:_HEAD]
 
     @cached_property
-    def _raw_standard_input(self) -> bytes:
-        return sys.stdin.buffer.read()
+    def _raw_contents(self) -> bytes:
+        return sys.stdin.buffer.read() if self._contents is None else self._contents.data
 
     @property
     def _is_gzipped(self) -> bool:
         return self._raw_head.startswith(_GZIP)
 
     def _read_head(self) -> bytes:
-        if self._path.is_dir():
-            raise self.error("expected a file; this is a folder: give the path of a file in it")
         try:
+            if self._path.is_dir():
+                raise self.error("expected a file; this is a folder: give the path of a file in it")
             with self._path.open("rb") as file:
                 return file.read(_HEAD)
-        except OSError as exc:
+        except (OSError, UnicodeEncodeError) as exc:
             raise self._access_error(exc) from exc
 
     def _read_from_disk(self) -> bytes:
@@ -140,9 +172,11 @@ class Source:
         except OSError as exc:
             raise self._access_error(exc) from exc
 
-    def _access_error(self, exc: OSError) -> ReaderError:
+    def _access_error(self, exc: OSError | UnicodeEncodeError) -> ReaderError:
         if isinstance(exc, FileNotFoundError):
             return self.error("there is no such file")
+        if isinstance(exc, UnicodeEncodeError):
+            return self.error("no file can have this name; it holds half characters")
         return self.error(f"the file cannot be read: {exc.strerror or exc}")
 
     def _unzip(self, raw: bytes) -> bytes:
@@ -223,10 +257,10 @@ class Source:
 
     @cached_property
     def size(self) -> int:
-        """The size in bytes of the file on the disk, or of standard input."""
-        if self.is_standard_input:
-            return len(self._raw_standard_input)
-        return self._path.stat().st_size
+        """The size in bytes of the file on the disk, or of the contents."""
+        if self._disk_path is None:
+            return len(self._raw_contents)
+        return self._disk_path.stat().st_size
 
     @cached_property
     def _is_plain_utf8(self) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Unpack
 
 from rageval_report._registry import Registry
@@ -21,9 +20,11 @@ from rageval_report.errors import (
     UnknownNameError,
     named,
 )
+from rageval_report.files.inputs import input_name
 from rageval_report.files.source import Source
 from rageval_report.readers.base import ACCEPTED, Reader, ReaderOptions, ScoreFile, check_options
 from rageval_report.readers.json_shapes import ShapeError
+from rageval_report.readers.table_inputs import FRAME, ScoreInput, TableSource, source_of
 
 __all__ = [
     "READERS",
@@ -96,6 +97,8 @@ def recognise(source: Source) -> str:
     if source.is_text and not source.sample.strip():
         raise source.error("the file contains only blanks")
     marks = {name: _mark(name, reader, source) for name, reader in READERS.loaded().items()}
+    if isinstance(source, TableSource):
+        marks[FRAME.name] = FRAME.recognise(source)
     best = max(marks.values())
     if best < ACCEPTED:
         raise _fault(source, marks) or source.error(_unknown_format(source, marks))
@@ -152,7 +155,7 @@ def _unknown_format(source: Source, marks: dict[str, float]) -> str:
 
 
 def read(
-    path: str | Path,
+    path: ScoreInput,
     *,
     reader: str | Reader | None = None,
     query_id: str | None = None,
@@ -162,8 +165,9 @@ def read(
 
     Parameters
     ----------
-    path : str or Path
-        The file, gzipped or not; "-" is standard input.
+    path : str, PathLike, bytes, open file, frame, mapping, or iterable of dicts
+        The file, gzipped or not; "-" is standard input. Or its contents, or a table in memory:
+        lists and mappings are read as JSON documents of the same content would be.
     reader : str or Reader, optional
         A name in the table `READERS`; if omitted, the format is recognised by the content.
     query_id : str, optional
@@ -182,6 +186,8 @@ def read(
     ------
     ReaderError
         If the file cannot be read: the file, the line, what to do.
+    ArgumentKindError
+        If `path` is none of these.
     DataError
         If the reader does not take one of the options.
     UnknownNameError
@@ -190,6 +196,7 @@ def read(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "hybrid.csv"
     ...     _ = path.write_text("query_id;recall\n001;0,5\n002;NA\n")
@@ -197,12 +204,12 @@ def read(
     >>> file.pipeline, file.frame["query_id"].tolist()
     ('hybrid', ['001', '002'])
     """
-    source = Source(path, encoding=options.get("encoding"))
+    source = source_of(path, encoding=options.get("encoding"))
     if isinstance(reader, Reader):
         name, chosen = reader.name, reader
     else:
         name = reader or recognise(source)
-        chosen = READERS[name]
+        chosen = FRAME if name == FRAME.name else READERS[name]
     keywords = check_options(name, chosen, options)
     # Frameworks with ids of their own have no such column to choose.
     if query_id is not None and "query_id" in chosen.options:
@@ -238,7 +245,7 @@ def _are_score_files(files: object) -> bool:
     return isinstance(files, list) and all(isinstance(file, ScoreFile) for file in files)
 
 
-def pick_pipeline(files: Sequence[ScoreFile], pipeline: str | None, path: str | Path) -> ScoreFile:
+def pick_pipeline(files: Sequence[ScoreFile], pipeline: str | None, path: ScoreInput) -> ScoreFile:
     """The pipeline of that name, or the only one in the file.
 
     Parameters
@@ -247,7 +254,7 @@ def pick_pipeline(files: Sequence[ScoreFile], pipeline: str | None, path: str | 
         The result of `read`.
     pipeline : str or None
         The name of a pipeline.
-    path : str or Path
+    path : as for `read`
         The file, for the error.
 
     Raises
@@ -258,15 +265,16 @@ def pick_pipeline(files: Sequence[ScoreFile], pipeline: str | None, path: str | 
         If there are several pipelines and no name, or no pipeline at all.
     """
     by_name = {file.pipeline: file for file in files}
+    shown = input_name(path)
     if pipeline is not None:
         if pipeline not in by_name:
-            raise UnknownNameError(f"pipeline in {path}", pipeline, by_name)
+            raise UnknownNameError(f"pipeline in {shown}", pipeline, by_name)
         return by_name[pipeline]
     if len(files) > 1:
         raise DataError(
-            f"{path} holds {len(files)} pipelines: {named(by_name, 10)}; pick one with pipeline=, "
+            f"{shown} holds {len(files)} pipelines: {named(by_name, 10)}; pick one with pipeline=, "
             "or read all with read_scores"
         )
     if not files:
-        raise DataError(f"{path} contains no pipeline")
+        raise DataError(f"{shown} contains no pipeline")
     return files[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Unpack
 
 import pandas as pd
@@ -14,6 +13,7 @@ from rageval_report.readers.cell_values import parse_list, parse_literal
 from rageval_report.readers.delimited import find_misfit
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.table_files import CONTAINERS, container_of
+from rageval_report.readers.table_inputs import ScoreInput, source_of
 from rageval_report.records import FIELDS, record_table
 from rageval_report.records.table import UnplacedGold, UnretrievedCitations
 from rageval_report.scores.query_ids import QUERY_ID
@@ -23,7 +23,7 @@ _PLAIN = frozenset(("question", "answer", "model", "error"))
 
 
 def read_records(
-    path: str | Path,
+    path: ScoreInput,
     *,
     reader: str | None = None,
     query_id: str = QUERY_ID,
@@ -36,8 +36,9 @@ def read_records(
 
     Parameters
     ----------
-    path : str or Path
-        CSV, TSV, JSON, JSON Lines, Parquet or Excel, gzipped or not; "-" is standard input.
+    path : str, PathLike, bytes, open file, frame, mapping, or iterable of dicts
+        CSV, TSV, JSON, JSON Lines, Parquet or Excel, gzipped or not; "-" is standard input. Or the
+        contents of such a file, or a table in memory.
     reader : {"csv", "tsv", "json", "jsonl", "parquet", "excel"}, optional
         The kind of file; if omitted, it is recognised by the content.
     query_id : str
@@ -64,13 +65,14 @@ def read_records(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "records.csv"
     ...     _ = path.write_text("qid,retrieved,relevant\na,\"['d1', 'd2']\",['d2']\n")
     ...     read_records(path).loc["a", "retrieved"]
     ['d1', 'd2']
     """
-    source = Source(path, encoding=options.get("encoding"))
+    source = source_of(path, encoding=options.get("encoding"))
     container = _container(source, reader)
     keywords = check_options(container.name, container, options)
     try:

@@ -22,6 +22,7 @@ from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.json_table import JSON
 from rageval_report.readers.jsonl import JSONL
 from rageval_report.readers.parquet import PARQUET
+from rageval_report.readers.table_inputs import FRAME, TableSource
 
 # The readers of plain tables: those with a `header`.
 CONTAINERS: tuple[Reader, ...] = (CSV, TSV, JSON, JSONL, PARQUET, EXCEL)
@@ -38,6 +39,8 @@ def container_of(source: Source) -> Reader | None:
     source : Source
         The file.
     """
+    if isinstance(source, TableSource):
+        return FRAME
     marks = [(reader.recognise(source), reader) for reader in CONTAINERS]
     mark, best = max(marks, key=lambda pair: pair[0])
     return best if mark >= ACCEPTED else None

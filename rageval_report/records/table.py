@@ -125,7 +125,7 @@ def record_table(
     check_choice("unplaced_gold", unplaced_gold, get_args(UnplacedGold))
     if not 0.0 < overlap <= 1.0:
         raise DataError(f"overlap must be > 0 and <= 1, e.g. 0.5; got {overlap!r}")
-    frame = to_pandas(data)
+    frame = to_pandas(data, parameter="records", file_reader="read_records")
     ids, id_column = _unique_ids(frame, query_id)
     columns, source_columns = _known_columns(frame, id_column)
     records = _RecordColumns(ids, columns)

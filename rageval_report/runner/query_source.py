@@ -17,8 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.files.inputs import STANDARD_INPUT
 from rageval_report.files.json_lines import json_objects
-from rageval_report.files.source import STANDARD_INPUT, Source
+from rageval_report.files.source import Source
 from rageval_report.records import FIELDS
 from rageval_report.records.cells import CellError, doc_id, is_missing, short_repr
 from rageval_report.runner.file_lines import LineByLine, version_of

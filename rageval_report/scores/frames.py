@@ -1,34 +1,47 @@
-"""Converts what holds rows to a pandas frame: other frames, dicts of lists, lists of dicts."""
+"""Converts what holds rows to a pandas frame: other frames, dicts of lists, iterables of dicts."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Set, Sized
+from dataclasses import fields, is_dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from rageval_report._registry import import_pyarrow, load
-from rageval_report.errors import DataError, RagevalWarning, named
+from rageval_report.errors import ArgumentKindError, DataError, RagevalWarning, named
+from rageval_report.files.inputs import describe_kind, is_file_input
 
 # The number of frames of the stack from a warning here to the line that constructs an evaluation.
 _CALLER_LEVEL = 7
 
 
-def to_pandas(data: object) -> pd.DataFrame:
+def to_pandas(
+    data: object, *, parameter: str = "data", file_reader: str = "RAGPipelineEvaluation.load"
+) -> pd.DataFrame:
     """The rows as a pandas frame; a pandas frame is returned as it is.
 
     Parameters
     ----------
-    data : DataFrame, mapping of columns, or list of dicts
-        A pandas frame, any frame that narwhals knows (polars, pyarrow, modin, ...), a mapping of
-        column names to lists of equal length, or a list of dicts.
+    data : DataFrame, Series, structured array, mapping of columns, or iterable of dicts
+        A pandas frame, any frame that narwhals knows (polars, pyarrow, modin, ...), a named Series
+        of one metric by query id, a structured NumPy array, a mapping of column names to lists of
+        equal length, or any iterable of dicts, which is consumed once. Instead of dicts the
+        iterable may give dataclasses, named tuples or pydantic models.
+    parameter : str
+        The name of the parameter, for errors.
+    file_reader : str
+        The function that reads a file of such rows, for the error if `data` is a file.
 
     Raises
     ------
+    ArgumentKindError
+        If it is none of these.
     DataError
-        If it is none of these, or the columns differ in length.
+        If the columns differ in length.
     MissingDependencyError
         If it is a frame of another library and the extra ``frames`` is not installed.
 
@@ -36,19 +49,62 @@ def to_pandas(data: object) -> pd.DataFrame:
     --------
     >>> to_pandas({"query_id": ["q1", "q2"], "recall": [1.0, 0.5]}).shape
     (2, 2)
+    >>> to_pandas({"query_id": f"q{i}", "recall": i / 4} for i in range(4)).shape
+    (4, 2)
     """
     if isinstance(data, pd.DataFrame):
         return data
+    if isinstance(data, type) or is_file_input(data):
+        raise _wrong_kind(data, parameter, file_reader)
     if isinstance(data, Mapping):
-        return _from_columns(data)
-    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        return _from_records(data)
-    if _is_foreign_frame(data):
-        return _from_foreign(data)
-    raise DataError(
-        "data must be a frame (pandas, polars, pyarrow), a dict of lists or a list of dicts; "
-        f"got {type(data).__name__}"
+        return _from_columns(data, parameter)
+    if isinstance(data, pd.Series):
+        return _from_series(data, parameter)
+    if isinstance(data, np.ndarray):
+        return _from_array(data, parameter)
+    if isinstance(data, Sequence):
+        return _from_records(data, parameter)
+    if _is_foreign_frame(data) and not _is_lazy(data):
+        return _from_foreign(data, parameter)
+    # A set has no order.
+    if isinstance(data, Iterable) and not isinstance(data, Set) and not _is_lazy(data):
+        return _from_records(list(data), parameter)
+    raise _wrong_kind(data, parameter, file_reader)
+
+
+def _wrong_kind(data: object, parameter: str, file_reader: str) -> ArgumentKindError:
+    hint = ""
+    if is_file_input(data):
+        hint = f". To read a file, use {file_reader}"
+    elif _is_lazy(data):
+        hint = f"; pass {parameter}.collect()"
+    return ArgumentKindError(
+        f"{parameter} must be a frame (pandas, polars, pyarrow), a dict of lists or a list of "
+        f"dicts; got {describe_kind(data)}{hint}"
     )
+
+
+def _is_lazy(data: object) -> bool:
+    """Whether a frame is a query that has not run yet, as a LazyFrame of polars."""
+    return callable(getattr(data, "collect", None))
+
+
+def _from_series(data: pd.Series, parameter: str) -> pd.DataFrame:
+    if data.name is None:
+        raise DataError(
+            f"{parameter}: a Series of scores needs the name of its metric; pass "
+            f"{parameter}.rename('recall')"
+        )
+    return data.to_frame()
+
+
+def _from_array(data: np.ndarray[Any, Any], parameter: str) -> pd.DataFrame:
+    if data.dtype.names is None or data.ndim != 1:
+        raise ArgumentKindError(
+            f"{parameter} must be a table whose columns have names; got an array of shape "
+            f"{data.shape}. Pass pandas.DataFrame({parameter}, columns=[...])"
+        )
+    return pd.DataFrame({name: data[name].tolist() for name in data.dtype.names})
 
 
 def _is_foreign_frame(data: object) -> bool:
@@ -56,11 +112,11 @@ def _is_foreign_frame(data: object) -> bool:
     return any(hasattr(data, protocol) for protocol in protocols)
 
 
-def _from_foreign(data: object) -> pd.DataFrame:
+def _from_foreign(data: object, parameter: str) -> pd.DataFrame:
     narwhals = load("narwhals")
     frame = narwhals.from_native(data, eager_only=True, pass_through=True)
     if not isinstance(frame, narwhals.DataFrame):
-        frame = narwhals.from_native(_collect_rows(data))
+        frame = narwhals.from_native(_collect_rows(data, parameter))
     columns = {column.name: _column_values(column, narwhals) for column in frame.iter_columns()}
     return pd.DataFrame(columns, copy=False)
 
@@ -77,25 +133,32 @@ def _column_values(column: Any, narwhals: Any) -> Any:
     return column.to_list()
 
 
-def _collect_rows(data: object) -> Any:
+def _collect_rows(data: object, parameter: str) -> Any:
     """The rows of a stream, or of a query that has not run yet, as a pyarrow table."""
     try:
         return import_pyarrow().table(data)
-    except (TypeError, ValueError) as exc:
-        raise DataError(
-            f"data must be a frame; got {type(data).__name__}, which does not give its rows. "
-            "Collect it first"
+    except (TypeError, ValueError, AttributeError) as exc:
+        raise ArgumentKindError(
+            f"{parameter} must be a frame; got {describe_kind(data)}, which does not give rows. "
+            "Make a frame of it first, for example with .collect() or .to_frame()"
         ) from exc
 
 
-def _from_columns(data: Mapping[Any, Any]) -> pd.DataFrame:
+def _from_columns(data: Mapping[Any, Any], parameter: str) -> pd.DataFrame:
+    if data and all(isinstance(values, Mapping) for values in data.values()):
+        raise DataError(
+            f"{parameter} is a dict of dicts, whose keys may be queries or columns. If they are "
+            f"queries, pass pandas.DataFrame.from_dict({parameter}, orient='index'), else "
+            f"pandas.DataFrame({parameter})"
+        )
     columns = {str(name): _as_list(name, values) for name, values in data.items()}
     if not columns:
-        raise DataError("data must hold columns of scores; got an empty dict")
+        raise DataError(f"{parameter} must hold columns of scores; got an empty dict")
     indexes = [values.index for values in columns.values() if isinstance(values, pd.Series)]
     if not all(index.equals(indexes[0]) for index in indexes):
         raise DataError(
-            "data: the columns are Series with different indexes; make one DataFrame of them"
+            f"{parameter}: the columns are Series with different indexes; make one DataFrame of "
+            "them"
         )
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -118,7 +181,7 @@ def _as_list(name: object, values: object) -> Any:
     is_single = isinstance(values, bytes | Mapping) or getattr(values, "ndim", 1) == 0
     if is_single or not isinstance(values, Iterable):
         raise DataError(
-            f"column {name!r} must be a list of one value per query; got {type(values).__name__}"
+            f"column {name!r} must be a list of one value per query; got {describe_kind(values)}"
         )
     return values if isinstance(values, Sized) else list(values)
 
@@ -147,13 +210,49 @@ def _split_single_text(values: Any) -> list[str]:
     return [part.strip() for part in values[0].split(",")]
 
 
-def _from_records(records: Sequence[Any]) -> pd.DataFrame:
+def _from_records(records: Sequence[Any], parameter: str) -> pd.DataFrame:
     if not len(records):
-        raise DataError("data must be a list of one dict per query; got an empty list")
-    wrong = [i for i, record in enumerate(records) if not isinstance(record, Mapping)]
+        raise DataError(f"{parameter} must be a list of one dict per query; got an empty list")
+    return _make_frame(record_dicts(records, parameter))
+
+
+def record_dicts(records: Sequence[Any], parameter: str = "data") -> list[dict[Any, Any]]:
+    """The records as dicts, whether they are dicts, dataclasses, named tuples or models.
+
+    Raises
+    ------
+    ArgumentKindError
+        If some are nothing of the kind: their positions.
+
+    Examples
+    --------
+    >>> from collections import namedtuple
+    >>> record_dicts([namedtuple("Row", "query_id recall")("q1", 0.5)])
+    [{'query_id': 'q1', 'recall': 0.5}]
+    """
+    dicts = [_record_dict(record) for record in records]
+    wrong = [position for position, record in enumerate(dicts) if record is None]
     if wrong:
-        raise DataError(
-            "data must be a list of one dict per query; the entries at positions "
-            f"{named(wrong)} are not dicts, the first is {type(records[wrong[0]]).__name__}"
+        raise ArgumentKindError(
+            f"{parameter} must be a list of one dict per query; the entries at positions "
+            f"{named(wrong)} are not dicts, the first is {describe_kind(records[wrong[0]])}"
         )
-    return _make_frame([dict(record) for record in records])
+    return [record for record in dicts if record is not None]
+
+
+def _record_dict(record: Any) -> dict[Any, Any] | None:
+    """A record as a dict; None if it is not one."""
+    if isinstance(record, Mapping):
+        return dict(record)
+    if isinstance(record, type):
+        return None
+    if is_dataclass(record):
+        return {field.name: getattr(record, field.name) for field in fields(record)}
+    if isinstance(record, pd.Series):
+        return dict(record.items())
+    for method in ("_asdict", "model_dump"):  # of named tuples, and of pydantic's models
+        if callable(getattr(record, method, None)):
+            return dict(getattr(record, method)())
+    # A row of sqlite3 has keys, but is no Mapping.
+    is_row = callable(getattr(record, "keys", None)) and not hasattr(record, "columns")
+    return {key: record[key] for key in record.keys()} if is_row else None  # noqa: SIM118

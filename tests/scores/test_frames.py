@@ -1,18 +1,25 @@
 import datetime
 import decimal
+import io
+import sqlite3
 import subprocess
 import sys
 import warnings
+from collections import deque, namedtuple
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pydantic
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.errors import DataError, RagevalWarning
+from rageval_report.errors import ArgumentKindError, DataError, RagevalWarning
 from rageval_report.scores.frames import to_pandas
 
 arrow_texts = pytest.mark.skipif(
@@ -80,16 +87,112 @@ except ImportError as exc:
 
 def test_a_column_of_another_library_is_not_a_frame():
     with pytest.raises(
-        DataError, match=r"data must be a frame; got Series, which does not give its r"
+        DataError, match=r"data must be a frame; got a Series, which does not give rows"
     ):
         to_pandas(pl.Series([1.0]))
 
 
-@pytest.mark.parametrize("data", [3, None, "scores.csv", b"x", iter([{}]), pl.LazyFrame({"a": 1})])
-def test_what_holds_no_rows_is_refused_by_its_type(data):
-    kind = type(data).__name__
-    with pytest.raises(DataError, match=rf"dict of lists or a list of dicts; got {kind}"):
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (3, "the number 3"),
+        (None, "None"),
+        ({"q1", "q2"}, "a set of 2 items"),
+        (pd.DataFrame, "the class DataFrame"),
+        ("scores.csv", r"the text 'scores.csv'. To read a file, use RAGPipelineEvaluation.load"),
+        (Path("scores.csv"), "a PosixPath. To read a file, use"),
+        (b"x", "1 byte. To read a file, use"),
+        (io.BytesIO(b"id"), "a BytesIO. To read a file, use"),
+        (pl.LazyFrame({"a": 1}), r"a LazyFrame; pass data.collect\(\)"),
+        (object(), "an object"),
+    ],
+)
+def test_what_holds_no_rows_is_refused_by_its_kind(data, kind):
+    with pytest.raises(ArgumentKindError, match=rf"dict of lists or a list of dicts; got {kind}"):
         to_pandas(data)
+
+
+async def rows_later():
+    return [{"query_id": "q1", "recall": 1}]
+
+
+def test_a_coroutine_is_refused_with_what_to_do():
+    rows = rows_later()
+    with pytest.raises(TypeError, match="a coroutine, which has to be awaited first"):
+        to_pandas(rows)
+    rows.close()
+
+
+@dataclass
+class Row:
+    query_id: str
+    recall: float
+
+
+class Model(pydantic.BaseModel):
+    query_id: str
+    recall: float
+
+
+IDS = ["q1", "q2", "q3"]
+RECALLS = [0.25, 0.5, 1.0]
+PAIRS = list(zip(IDS, RECALLS, strict=True))
+
+
+def rows_of_sqlite():
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.row_factory = sqlite3.Row
+        values = " union all ".join(f"select '{query}', {recall}" for query, recall in PAIRS)
+        rows = f"with rows(query_id, recall) as ({values}) select * from rows"
+        return database.execute(rows).fetchall()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ({"query_id": query, "recall": recall} for query, recall in PAIRS),
+        map(dict, [[("query_id", query), ("recall", recall)] for query, recall in PAIRS]),
+        deque([{"query_id": query, "recall": recall} for query, recall in PAIRS]),
+        {query: {"query_id": query, "recall": recall} for query, recall in PAIRS}.values(),
+        [Row(*pair) for pair in PAIRS],
+        iter([Model(query_id=query, recall=recall) for query, recall in PAIRS]),
+        [namedtuple("Pair", ["query_id", "recall"])(*pair) for pair in PAIRS],
+        rows_of_sqlite(),
+        [row for _, row in pd.DataFrame({"query_id": IDS, "recall": RECALLS}).iterrows()],
+        np.array(PAIRS, dtype=[("query_id", "U9"), ("recall", "f8")]),
+        pd.DataFrame({"query_id": IDS, "recall": RECALLS}).to_records(index=False),
+        pd.Series(RECALLS, index=pd.Index(IDS, name="query_id"), name="recall"),
+    ],
+    ids=lambda data: type(data).__name__,
+)
+def test_every_clear_kind_of_rows_is_read(data):
+    frame = to_pandas(data)
+    if "query_id" not in frame:
+        frame = frame.reset_index()
+    assert frame.columns.tolist() == ["query_id", "recall"]
+    assert frame["query_id"].tolist() == IDS
+    assert frame["recall"].tolist() == RECALLS
+
+
+def test_an_iterator_is_consumed_once():
+    rows = iter([{"query_id": "q1", "recall": 1}])
+    assert len(to_pandas(rows)) == 1
+    with pytest.raises(DataError, match="empty list"):
+        to_pandas(rows)
+
+
+def test_a_series_and_an_array_without_names_are_refused_with_what_to_pass():
+    with pytest.raises(DataError, match=r"pass records.rename\('recall'\)"):
+        to_pandas(pd.Series([0.5]), parameter="records")
+    with pytest.raises(
+        ArgumentKindError, match=r"shape \(2, 1\). Pass pandas.DataFrame\(data, col"
+    ):
+        to_pandas(np.zeros((2, 1)))
+
+
+def test_a_dict_of_dicts_is_refused_with_both_readings():
+    with pytest.raises(DataError, match=r"from_dict\(data, orient='index'\), else pandas.DataFr"):
+        to_pandas({"q1": {"recall": 0.5}, "q2": {"recall": 1.0}})
 
 
 # -- a dict of lists
@@ -133,9 +236,18 @@ def test_columns_of_unequal_length_are_named_with_their_lengths():
         to_pandas(columns)
 
 
-@pytest.mark.parametrize("value", [0.5, None, {"a": 1}, b"abc", np.array(0.5)])
-def test_a_column_that_is_no_list_is_named_with_its_type(value):
-    with pytest.raises(DataError, match=rf"'recall' must be a list .* got {type(value).__name__}"):
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (0.5, "the number 0.5"),
+        (None, "None"),
+        ({"a": 1}, "a dict of 1 key"),
+        (b"abc", "3 bytes"),
+        (np.array(0.5), "a ndarray"),
+    ],
+)
+def test_a_column_that_is_no_list_is_named_with_its_kind(value, kind):
+    with pytest.raises(DataError, match=rf"'recall' must be a list .* got {kind}"):
         to_pandas({"query_id": ["a"], "recall": value})
 
 
@@ -203,6 +315,6 @@ def test_a_list_of_dicts_may_lack_cells():
 
 
 def test_entries_that_are_no_dicts_are_named_by_position():
-    message = r"entries at positions 1, 2 are not dicts, the first is list"
+    message = r"entries at positions 1, 2 are not dicts, the first is a list of "
     with pytest.raises(DataError, match=message):
         to_pandas([{"query_id": "a"}, ["b", 1.0], 3])

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import RagevalError, named
+from rageval_report.files.inputs import is_file
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile, distinct_names
 from rageval_report.readers.table_files import header_of, read_table
@@ -116,7 +117,7 @@ def _read_node(source: Source) -> list[ScoreFile]:
 
 def _is_in_folder(folder: Path, name: str) -> bool:
     """Whether the folder has a file of this name; the cell must not be a path out of the folder."""
-    return Path(name).name == name and (folder / name).is_file()
+    return Path(name).name == name and is_file(folder / name)
 
 
 def _module_name(source: Source) -> str:
@@ -208,7 +209,7 @@ def _files_of_questions(path: Path) -> Sequence[Path]:
         *sorted(path.parent.glob("best_*.parquet")),
         *(folder / "data/qa.parquet" for folder in project),
     ]
-    return [file for file in candidates if file.is_file() and file != path]
+    return [file for file in candidates if is_file(file) and file != path]
 
 
 # -- metrics

@@ -79,12 +79,12 @@ def results_beside(source: Source, metrics: Collection[str]) -> tuple[TaskResult
 
 
 def _candidates(source: Source) -> list[Path]:
-    if source.is_standard_input:
+    if source.folder is None:
         return []
     time = _TIME.search(source.stem)
     ending = "results*.json" if time is None else f"*_{time['time']}.json"
     try:
-        paths = sorted(Path(source.name).parent.glob(ending))
+        paths = sorted(source.folder.glob(ending))
         return [path for path in paths if path.is_file() and path.stat().st_size <= _LARGEST]
     except OSError:
         return []

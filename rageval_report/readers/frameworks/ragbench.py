@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rageval_report.errors import ReaderError, named
+from rageval_report.files.inputs import is_file
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.json_shapes import ShapeError, check_object, check_records, is_records
@@ -201,7 +202,7 @@ def _texts_of_samples(source: Source, ids: list[str]) -> tuple[dict[str, list[An
     """The texts of the questions, from the samples in the folder of the run, and notes."""
     path = source.plain_path
     samples = None if path is None else path.with_name(path.stem + _SAMPLES)
-    if samples is None or not samples.is_file():
+    if samples is None or not is_file(samples):
         return {}, []
     try:
         rows = _rows_of_samples(check_object(Source(samples).document, "the document"))

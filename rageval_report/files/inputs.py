@@ -1,0 +1,238 @@
+"""What callers pass as a file: a path, bytes, or an open file; anything else is described."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Mapping, Sized
+from pathlib import Path
+from types import ModuleType
+from typing import IO, Any, NamedTuple, TypeGuard
+
+from rageval_report.errors import ArgumentKindError, DataError
+
+# A path, the contents of a file, or an open file.
+FileInput = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[str] | IO[bytes]
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_JSON = re.compile(r"\s*[\[{]")
+_GLOB = re.compile(r"[*?]")
+_MOST_QUOTED = 60
+# The longest path of Linux has 4,096 bytes; a message should be shorter.
+_LONGEST_PATH = 240
+STANDARD_INPUT = "-"
+_UNNAMED = "pipeline"
+
+
+class Contents(NamedTuple):
+    """The contents of a file that is not opened by its path.
+
+    Parameters
+    ----------
+    name : str
+        A name for messages, such as "<bytes>".
+    stem : str
+        The name of the pipeline if the contents do not state one.
+    data : bytes
+        The contents; text is encoded as UTF-8.
+    is_text : bool
+        Whether the caller passed text, which has no other encoding.
+    """
+
+    name: str
+    stem: str
+    data: bytes
+    is_text: bool = False
+
+
+def is_file_input(value: object) -> TypeGuard[FileInput]:
+    """Whether a value is a path, the contents of a file, or an open file.
+
+    Examples
+    --------
+    >>> is_file_input("run.csv"), is_file_input(b"id,recall"), is_file_input(["run.csv"])
+    (True, True, False)
+    """
+    if isinstance(value, type | ModuleType):
+        return False
+    if isinstance(value, str | bytes | bytearray | memoryview | os.PathLike):
+        return True
+    return callable(getattr(value, "read", None))
+
+
+def open_input(value: object, parameter: str = "path") -> Path | Contents:
+    """The path that the caller passed, or the contents.
+
+    Parameters
+    ----------
+    value : str, PathLike, bytes, bytearray, memoryview, or open file
+        An open file is read once, from its position to its end.
+    parameter : str
+        The name of the parameter, for the error.
+
+    Raises
+    ------
+    ArgumentKindError
+        If the value is none of these.
+    DataError
+        If a text is no path, or an open file cannot be read.
+
+    Examples
+    --------
+    >>> open_input("run.csv").name
+    'run.csv'
+    >>> open_input(b"id,recall").data
+    b'id,recall'
+    """
+    if isinstance(value, str):
+        return _path_of(value, parameter)
+    if isinstance(value, os.PathLike):
+        return _path_of(os.fsdecode(value), parameter)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return Contents(f"<{type(value).__name__}>", _UNNAMED, bytes(value))
+    if is_file_input(value):
+        return _read_open_file(value, parameter)
+    raise ArgumentKindError(
+        f"{parameter} must be the path of a file, its contents as bytes, or an open file; got "
+        f"{describe_kind(value)}"
+    )
+
+
+def input_name(value: object) -> str:
+    """What names an input in messages: its path, or its kind.
+
+    Examples
+    --------
+    >>> input_name("run.csv"), input_name(b"id,recall"), input_name([])
+    ('run.csv', '<bytes>', '<list>')
+    """
+    if isinstance(value, str | os.PathLike):
+        name = os.fsdecode(value)
+        return "standard input" if name == STANDARD_INPUT else shorten_path(name)
+    return _name_of(value) if is_file_input(value) else f"<{type(value).__name__}>"
+
+
+def shorten_path(path: str) -> str:
+    """A path for messages: one that is longer than usual is cut."""
+    return path if len(path) <= _LONGEST_PATH else f"{path[:_LONGEST_PATH]}..."
+
+
+def _path_of(text: str, parameter: str) -> Path:
+    expected = f"{parameter} must be the path of a file"
+    if not text:
+        raise DataError(f"{expected}; got an empty text")
+    if "\0" in text:
+        raise DataError(f"{expected}; got {_quote(text)}, which contains a NUL character")
+    lines = text.splitlines()
+    if len(lines) > 1 or (_JSON.match(text) and not is_file(Path(text))):
+        raise DataError(
+            f"{expected}; got a text that starts with {_quote(lines[0])}. If this is the contents "
+            "of a file, pass bytes: text.encode()"
+        )
+    if _URL.match(text):
+        raise DataError(
+            f"{expected}; got the address {_quote(text)}. Download it first, and pass the path"
+        )
+    if _GLOB.search(text) and not is_file(Path(text)):
+        raise DataError(
+            f"{expected}; got the pattern {_quote(text)}. Pass the files one by one, for example "
+            "from pathlib.Path.glob"
+        )
+    return Path(text)
+
+
+def _quote(text: str) -> str:
+    return repr(text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}...")
+
+
+def _read_open_file(file: Any, parameter: str) -> Contents:
+    shown = _name_of(file)
+    try:
+        content = file.read()
+    except UnicodeDecodeError as exc:
+        raise DataError(
+            f"{parameter}: {shown} is not text in {exc.encoding}; open it in binary mode: "
+            "open(path, 'rb')"
+        ) from exc
+    except (OSError, ValueError, TypeError) as exc:  # closed, or open for writing
+        raise DataError(f"{parameter}: {shown} cannot be read: {exc}") from exc
+    stem = _UNNAMED if shown.startswith("<") else Path(shown).stem
+    if isinstance(content, str):
+        try:
+            return Contents(shown, stem, content.encode("utf-8"), is_text=True)
+        except UnicodeEncodeError as exc:
+            raise DataError(f"{parameter}: {shown} holds half characters: {exc.reason}") from exc
+    if isinstance(content, bytes | bytearray | memoryview):
+        return Contents(shown, stem, bytes(content))
+    if inspect.iscoroutine(content):
+        content.close()
+    raise ArgumentKindError(
+        f"{parameter} must be a file whose read() returns text or bytes; that of {shown} returned "
+        f"{describe_kind(content)}"
+    )
+
+
+def _name_of(file: object) -> str:
+    """The path of an open file, or its kind if it has none, as `io.BytesIO`."""
+    name = getattr(file, "name", None)
+    return shorten_path(name) if isinstance(name, str) and name else f"<{type(file).__name__}>"
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file of this name; a name that no file can have is no error.
+
+    Examples
+    --------
+    >>> is_file(Path("a" * 5000))
+    False
+    """
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long, or not encodable
+        return False
+
+
+def describe_kind(value: object) -> str:
+    """What a value is, for an error message.
+
+    Examples
+    --------
+    >>> describe_kind(None), describe_kind(5), describe_kind(["a", "b"]), describe_kind(dict)
+    ('None', 'the number 5', 'a list of 2 items', 'the class dict')
+    >>> describe_kind("run.csv"), describe_kind(Path("run.csv"))
+    ("the text 'run.csv'", 'a PosixPath')
+    """
+    kind = type(value).__name__
+    if isinstance(value, bytes):
+        return f"{len(value)} byte{'s' * (len(value) != 1)}"
+    if value is None or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int | float | complex):
+        return _describe_number(value)
+    if isinstance(value, str):
+        return f"the text {_quote(value)}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, ModuleType):
+        return f"the module {value.__name__}"
+    if inspect.iscoroutine(value) or inspect.isasyncgen(value) or inspect.isawaitable(value):
+        value_kind = "an async generator" if inspect.isasyncgen(value) else "a coroutine"
+        return f"{value_kind}, which has to be awaited first"
+    if inspect.isroutine(value):
+        return f"the function {getattr(value, '__name__', kind)}"
+    if isinstance(value, list | tuple | set | frozenset | Mapping) and isinstance(value, Sized):
+        thing = "key" if isinstance(value, Mapping) else "item"
+        return f"{_with_article(kind)} of {len(value)} {thing}{'s' * (len(value) != 1)}"
+    return _with_article(kind)
+
+
+def _describe_number(value: complex) -> str:
+    # Python refuses to write an integer of more than 4,300 digits.
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"an integer of {value.bit_length()} bits"
+    return f"the number {value}"
+
+
+def _with_article(kind: str) -> str:
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"

@@ -1,0 +1,206 @@
+"""What callers pass in place of a file: frames, parsed JSON documents, iterables of records."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
+from datetime import date, datetime, time, timedelta
+from enum import Enum
+from fractions import Fraction
+from numbers import Number
+from pathlib import PurePath
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import ArgumentKindError, DataError, named
+from rageval_report.files.inputs import (
+    Contents,
+    FileInput,
+    describe_kind,
+    input_name,
+    is_file_input,
+)
+from rageval_report.files.source import Source
+from rageval_report.readers.base import (
+    Reader,
+    ScoreFile,
+    check_unique_names,
+    select_columns,
+    single_pipeline,
+)
+from rageval_report.scores.frames import record_dicts, to_pandas
+
+# What readers take: a file, or a table in memory.
+ScoreInput = FileInput | pd.DataFrame | Mapping[Any, Any] | Iterable[Any]
+
+_STEM = "pipeline"
+_TEXTS = (datetime, date, time, timedelta, PurePath, UUID, pd.Timestamp, pd.Timedelta)
+_EXPECTED = (
+    "the path of a file, its contents as bytes, an open file, a frame, a parsed JSON document, or "
+    "an iterable of dicts"
+)
+
+
+class TableSource(Source):
+    """A frame that the caller passed in place of a file.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    name : str
+        What names it in messages.
+    """
+
+    def __init__(self, frame: pd.DataFrame, name: str):
+        self._set_contents(Contents(name, _STEM, b""))
+        self.frame = frame
+
+    is_text = False
+    looks_like = "a frame in memory"
+
+
+def source_of(value: object, *, encoding: str | None = None, parameter: str = "path") -> Source:
+    """The source of what the caller passed to a reader.
+
+    Parameters
+    ----------
+    value : path, bytes, open file, frame, mapping, or iterable of dicts
+        Lists and mappings are read as JSON documents of the same content would be.
+    encoding : str, optional
+        The encoding of a text file.
+    parameter : str
+        The name of the parameter, for errors.
+
+    Raises
+    ------
+    ArgumentKindError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> source_of([{"query_id": "q1", "recall": 0.5}]).text
+    '[{"query_id": "q1", "recall": 0.5}]'
+    """
+    if is_file_input(value):
+        return Source(value, encoding=encoding)
+    if isinstance(value, Mapping):
+        return _document_source(value, value, parameter)
+    is_frame = isinstance(value, pd.DataFrame | pd.Series | np.ndarray)
+    if is_frame or not isinstance(value, Iterable) or hasattr(type(value), "columns"):
+        return _frame_source(value, parameter)
+    if isinstance(value, str | Set | type) or hasattr(value, "__arrow_c_stream__"):
+        return _frame_source(value, parameter)
+    return _document_source(_records(value, parameter), value, parameter)
+
+
+def _frame_source(value: object, parameter: str) -> TableSource:
+    try:
+        frame = to_pandas(value, parameter=parameter)
+    except ArgumentKindError as exc:
+        if callable(getattr(value, "collect", None)) or isinstance(value, np.ndarray):
+            raise
+        raise ArgumentKindError(
+            f"{parameter} must be {_EXPECTED}; got {describe_kind(value)}"
+        ) from exc
+    texts = [str(label) for label in frame.columns]
+    return TableSource(frame.set_axis(texts, axis=1), input_name(value))
+
+
+def _records(value: Iterable[Any], parameter: str) -> list[dict[Any, Any]]:
+    records = value if isinstance(value, Sequence) else list(value)
+    if not len(records):
+        raise DataError(f"{parameter} must hold one dict per query; got {describe_kind(records)}")
+    paths = [record for record in records if is_file_input(record)]
+    if len(paths) == len(records):
+        raise ArgumentKindError(
+            f"{parameter} must be one file; got {describe_kind(records)}: "
+            f"{named(map(input_name, paths), 3)}. Read them one by one"
+        )
+    return record_dicts(records, parameter)
+
+
+def _document_source(document: object, value: object, parameter: str) -> Source:
+    """The source of a document in memory: its JSON text."""
+    try:
+        text = json.dumps(document, default=_plain)
+    except RecursionError as exc:
+        raise DataError(f"{parameter}: objects are nested too deeply") from exc
+    except (TypeError, ValueError) as exc:  # a value or a key of another kind, or a circle
+        raise DataError(f"{parameter} cannot be read as a JSON document: {exc}") from exc
+    return _DocumentSource(Contents(input_name(value), _STEM, text.encode(), is_text=True))
+
+
+class _DocumentSource(Source):
+    """The JSON text of a document that the caller passed in place of a file."""
+
+    def __init__(self, contents: Contents):
+        self._set_contents(contents)
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON has no form for, as one that it has.
+
+    Raises
+    ------
+    TypeError
+        If there is none.
+    """
+    if value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return str(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray | pd.Series | pd.Index):
+        return value.tolist()
+    if isinstance(value, _TEXTS):
+        return str(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Fraction) or (isinstance(value, Number) and hasattr(value, "as_tuple")):
+        return _plain_number(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, pd.DataFrame | type | Set):
+        raise TypeError(f"it holds {describe_kind(value)}")
+    [record] = record_dicts([value])
+    return record
+
+
+def _plain_number(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # more than a float can hold; the sign is kept, and infinity is refused
+        return math.copysign(math.inf, value)
+
+
+def _read_frame(
+    source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
+) -> list[ScoreFile]:
+    """The frame that the caller passed."""
+    if not isinstance(source, TableSource):
+        raise source.error("expected a frame in memory")
+    names = list(source.frame.columns)
+    check_unique_names(source, names)
+    kept = select_columns(names, columns, query_id)
+    return single_pipeline(source, source.frame if kept == names else source.frame[kept])
+
+
+def _header(source: Source) -> list[str]:
+    return list(source.frame.columns) if isinstance(source, TableSource) else []
+
+
+FRAME = Reader(
+    "frame",
+    "a frame in memory",
+    # As surely as a plain table in a file.
+    lambda source: 0.9 if isinstance(source, TableSource) else 0.0,
+    _read_frame,
+    ("columns", "query_id"),
+    _header,
+)
