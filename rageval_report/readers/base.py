@@ -199,7 +199,7 @@ def id_columns(present: Iterable[str], query_id: str | None) -> list[str]:
     every = list(present)
     key = query_id or id_column_of(every)
     # An id 007 must not become 7, nor 1.10 become 1.1.
-    return [name for name in every if name == key or name.lower().endswith("_id")]
+    return [name for name in every if name == key or normalise_name(name).endswith("_id")]
 
 
 def text_columns(present: Iterable[str], query_id: str | None) -> list[str]:

@@ -3,47 +3,43 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
+from weakref import WeakKeyDictionary
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
-from rageval_report.errors import check_choice, named
+from rageval_report.errors import RagevalError, check_choice, named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, Reader, RepeatedValues, ScoreFile
+from rageval_report.readers.cell_values import parse_objects
 from rageval_report.readers.json_shapes import ShapeError
-from rageval_report.readers.record_columns import score_columns
+from rageval_report.readers.long_columns import (
+    LongColumns,
+    find_roles,
+    holds_metrics,
+    is_long_header,
+    may_be_long,
+    may_be_pipelines,
+    sure_id_column,
+)
+from rageval_report.readers.nested_scores import NESTS, find_nest, unnest
+from rageval_report.readers.record_columns import columns_of, frame_of, rows_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
-from rageval_report.scores.metric import normalise_name
-from rageval_report.scores.query_ids import first_named, id_column_of
+from rageval_report.scores.cells import read_cells
+from rageval_report.scores.metric import Catalogue, normalise_name
+from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
 from rageval_report.scores.texts import QUESTION
 from rageval_report.types import BoolArray
 
 # More than the mark of a plain table (0.9), less than that of a framework's own reader (0.95).
 _MARK = 0.92
-
-_METRIC = (
-    "metric",
-    "metric_name",
-    "metrics",
-    "measure",
-    "score_name",
-    "evaluator",
-    "evaluator_name",
-)
-_VALUE = ("value", "score", "metric_value", "score_value", "result")
-_PIPELINE = (
-    *("pipeline", "pipeline_name", "system", "system_name", "run", "run_name", "run_id"),
-    *("variant", "experiment", "experiment_name", "app_version", "config", "model", "model_name"),
-)
-_REPEAT = ("repeat", "repetition", "repetition_number", "trial", "trial_id", "epoch", "attempt")
-_REASON = ("reason", "explanation", "rationale", "justification", "feedback", "comment")
-_STATE = ("state", "status")
-_ERROR = ("error", "error_message", "exception")
 
 _STATES = {
     **dict.fromkeys((SCORED, "ok", "success", "succeeded", "completed", "done"), SCORED),
@@ -53,38 +49,62 @@ _STATES = {
 }
 
 
-@dataclass(frozen=True)
-class _LongColumns:
-    """The column of each role; None if there is none."""
-
-    query: str
-    metric: str
-    value: str
-    pipeline: str | None
-    repeat: str | None
-    reason: str | None
-    state: str | None
-    error: str | None
-
-    def others(self, columns: Iterable[str]) -> list[str]:
-        """The columns without a role."""
-        with_role = set(vars(self).values())
-        return [name for name in columns if name not in with_role]
+# The beginning of a list of objects, within JSON or within a cell of CSV.
+_LIST = re.compile(rb"\[\s*\{")
 
 
-def _roles(columns: Sequence[str], query_id: str | None = None) -> _LongColumns | None:
-    """The roles of the columns; None if they are not those of a long table."""
-    metric, value = first_named(columns, _METRIC), first_named(columns, _VALUE)
-    query = query_id if query_id in columns else id_column_of(columns)
-    query = query or first_named(columns, QUESTION)
-    if metric is None or value is None or query is None:
-        return None
-    optional = (_PIPELINE, _REPEAT, _REASON, _STATE, _ERROR)
-    return _LongColumns(query, metric, value, *(first_named(columns, names) for names in optional))
+class _Table(NamedTuple):
+    """A table with one row per score, and whether its rows were lists within records."""
+
+    table: ScoreFile
+    was_nested: bool = False
+
+
+# The tables of files whose cells were needed to recognise them.
+_TABLES: WeakKeyDictionary[Source, _Table] = WeakKeyDictionary()
 
 
 def _recognise(source: Source) -> float:
-    return _MARK if _roles(header_of(source)) else 0.0
+    header = header_of(source)
+    if is_long_header(header):
+        return _MARK
+    if not (may_be_long(header) or _may_hold_nests(source, header)):
+        return 0.0
+    try:
+        table, was_nested = _table(source)
+    except (RagevalError, ShapeError):  # the error comes when it is read
+        return 0.0
+    is_long = find_roles(table.frame) is not None if was_nested else holds_metrics(table.frame)
+    return _MARK if is_long else 0.0
+
+
+def _may_hold_nests(source: Source, header: Iterable[str]) -> bool:
+    """Whether a column may hold lists of scores, judged without reading the table."""
+    # In text such a list begins like this; the file is not read whole without that sign.
+    has_lists = not source.is_text or _LIST.search(source.head) is not None
+    return has_lists and any(normalise_name(name) in NESTS for name in header)
+
+
+def _table(source: Source, query_id: str | None = None) -> _Table:
+    """The table with one row per score; lists of scores within records become rows."""
+    if query_id is None and source in _TABLES:
+        return _TABLES[source]
+    table = _unnested(read_table(source, query_id=query_id))
+    if query_id is None:
+        _TABLES[source] = table
+    return table
+
+
+def _unnested(table: ScoreFile) -> _Table:
+    names = [name for name in map(str, table.frame) if normalise_name(name) in NESTS]
+    parsed = {name: parse_objects(table.frame[name].tolist()) for name in names}
+    nest = find_nest(rows_of(parsed)) if parsed else None
+    if nest is None:
+        return _Table(table)
+    others = {str(name): table.frame[name].tolist() for name in table.frame}
+    rows = unnest(rows_of({**others, nest: parsed[nest]}), nest)
+    notes = (*table.notes, f"each object in the lists of {nest!r} is read as one score")
+    return _Table(replace(table, frame=frame_of(columns_of(rows)), notes=notes), was_nested=True)
 
 
 def read_long(
@@ -97,7 +117,7 @@ def read_long(
     source : Source
         A table in any kind of file, with columns of query ids (or questions), of names of metrics
         and of values; for several pipelines also of names of pipelines. More columns may hold the
-        reason, the state or the error of each score.
+        reason, the state or the error of each score. Or records, each with a list of such scores.
     query_id : str, optional
         The column of ids.
     repeats : {"error", "mean"}
@@ -123,24 +143,44 @@ def read_long(
     [('a', [1.0]), ('b', [0.5])]
     """
     check_choice("repeats", repeats, get_args(RepeatedValues))
-    roles = _roles(header_of(source), query_id)
+    table, roles = _table_and_roles(source, query_id)
+    frame = table.frame
     if roles is None:
         raise source.error(
             "expected a long table: a column of query ids or questions, a column 'metric' and a "
-            f"column 'value'; columns: {named(header_of(source), 12) or 'none'}"
+            f"column 'value'; columns: {named(map(str, frame), 12) or 'none'}"
         )
-    table = read_table(source, query_id=roles.query)
-    frame = table.frame
     for column in (roles.query, roles.metric, *([roles.pipeline] if roles.pipeline else [])):
         _check_filled(source, frame, column)
     groups = _by_pipeline(source, frame, roles)
-    notes = (*table.notes, *_notes_of(roles))
+    notes = (*table.notes, *_notes_of(frame, roles))
     # A column that numbers the repeats shows that they are meant; otherwise a repeated value may be
     # a mistake.
     averages = repeats == "mean" or roles.repeat is not None
     if not averages:
         _check_single(source, groups, roles)
-    return [_score_file(name, rows, roles, notes) for name, rows in groups.items()]
+    files = [_score_file(name, rows, roles, notes) for name, rows in groups.items()]
+    return files if query_id is not None else [_with_known_ids(file, roles) for file in files]
+
+
+def _with_known_ids(file: ScoreFile, roles: LongColumns) -> ScoreFile:
+    """The pipeline with its ids in a column that has a usual name for ids or questions."""
+    column = roles.query
+    if column in (id_column_of([column]), first_named([column], QUESTION)):
+        return file
+    note = f"query ids are taken from column {column!r}"
+    frame = file.frame.rename(columns={column: QUERY_ID})
+    return replace(file, frame=frame, notes=(*file.notes, note))
+
+
+def _table_and_roles(source: Source, query_id: str | None) -> tuple[ScoreFile, LongColumns | None]:
+    """The table and the roles of its columns; ids are read as texts."""
+    table = _table(source, query_id or sure_id_column(header_of(source))).table
+    roles = find_roles(table.frame, query_id)
+    are_numbers = roles is not None and is_numeric_dtype(table.frame[roles.query].dtype)
+    if query_id is None and roles is not None and are_numbers:
+        table = _table(source, roles.query).table  # 007 is not 7
+    return table, roles
 
 
 def _check_filled(source: Source, frame: pd.DataFrame, column: str) -> None:
@@ -156,17 +196,24 @@ def _check_filled(source: Source, frame: pd.DataFrame, column: str) -> None:
         )
 
 
-def _notes_of(roles: _LongColumns) -> Iterator[str]:
+def _notes_of(frame: pd.DataFrame, roles: LongColumns) -> Iterator[str]:
     yield f"a long table: metrics are in column {roles.metric!r}, scores in {roles.value!r}"
     if roles.pipeline is not None and normalise_name(roles.pipeline) != "pipeline":
         yield f"the pipelines are in column {roles.pipeline!r}"
+    names = frame[roles.metric].astype(str).unique()
+    catalogue = Catalogue()
+    if may_be_pipelines(roles) and not any(map(catalogue.find, names)):
+        yield (
+            f"{named(names)} in column {roles.metric!r} are read as metrics; if they are "
+            "pipelines, rename the column to 'pipeline'"
+        )
 
 
 # -- pipelines
 
 
 def _by_pipeline(
-    source: Source, frame: pd.DataFrame, roles: _LongColumns
+    source: Source, frame: pd.DataFrame, roles: LongColumns
 ) -> dict[str, pd.DataFrame]:
     if roles.pipeline is None:
         return {source.stem: frame}
@@ -174,7 +221,7 @@ def _by_pipeline(
     return {str(name): rows for name, rows in frame.groupby(names, sort=False)}
 
 
-def _check_single(source: Source, groups: Mapping[str, pd.DataFrame], roles: _LongColumns) -> None:
+def _check_single(source: Source, groups: Mapping[str, pd.DataFrame], roles: LongColumns) -> None:
     """Refuse two values of a metric for one query of a pipeline."""
     repeated_values = []
     for name, rows in groups.items():
@@ -194,13 +241,13 @@ def _check_single(source: Source, groups: Mapping[str, pd.DataFrame], roles: _Lo
 
 
 def _score_file(
-    name: str, rows: pd.DataFrame, roles: _LongColumns, notes: Sequence[str]
+    name: str, rows: pd.DataFrame, roles: LongColumns, notes: Sequence[str]
 ) -> ScoreFile:
     queries = pd.Index(rows[roles.query].drop_duplicates(), dtype=object)
     of_metrics = rows.groupby(rows[roles.metric].astype(str), sort=False)
-    scored = {
-        str(metric): _MetricRows(str(metric), part, roles, queries) for metric, part in of_metrics
-    }
+    every = [_MetricRows(str(metric), part, roles, queries) for metric, part in of_metrics]
+    labels = [metric for metric in every if metric.are_labels()]
+    scored = {metric.metric: metric for metric in every if metric not in labels}
     by_query, by_metric = _split_details(rows, roles)
     columns: CellsByColumn = {roles.query: queries.tolist()}
     for label, first in by_query.items():
@@ -210,9 +257,14 @@ def _score_file(
         _add_columns(
             columns, {f"{metric.metric}_{label}": metric.first(label) for label in by_metric}
         )
+    for metric in labels:
+        _add_columns(columns, {f"{metric.metric}_label": metric.first(roles.value)})
     all_notes = [*notes, *(note for metric in scored.values() for note in metric.notes())]
+    if labels:
+        words = named(metric.metric for metric in labels)
+        all_notes.append(f"kept as labels, because they are words and not scores: {words}")
     n_repeats = _n_repeats(scored.values())
-    if max(n_repeats.values()) > 1:
+    if max(n_repeats.values(), default=1) > 1:
         _add_columns(columns, {"n_repeats": [n_repeats[query] for query in columns[roles.query]]})
         all_notes.append("the score of a query is the mean over its repeats that have one")
     series = {label: _series(cells, label == roles.query) for label, cells in columns.items()}
@@ -245,7 +297,7 @@ def _series(cells: list[Any], is_id: bool) -> pd.Series:
 
 
 def _split_details(
-    rows: pd.DataFrame, roles: _LongColumns
+    rows: pd.DataFrame, roles: LongColumns
 ) -> tuple[dict[str, pd.Series], list[str]]:
     """The other columns: those with one value per query, and those that differ by metric."""
     by_query, by_metric = {}, []
@@ -265,7 +317,7 @@ class _MetricRows:
 
     metric: str
     rows: pd.DataFrame
-    roles: _LongColumns
+    roles: LongColumns
     queries: pd.Index
 
     def columns(self) -> CellsByColumn:
@@ -292,7 +344,15 @@ class _MetricRows:
         """Whether the cells are numbers, without reasons, states or errors."""
         companions = (self.roles.reason, self.roles.state, self.roles.error)
         values = self.rows[self.roles.value]
-        return companions == (None, None, None) and pd.api.types.is_numeric_dtype(values.dtype)
+        return companions == (None, None, None) and is_numeric_dtype(values.dtype)
+
+    def are_labels(self) -> bool:
+        """Whether the cells are words, such as "positive", and not one of them is a score."""
+        values = self.rows[self.roles.value]
+        if is_numeric_dtype(values.dtype):
+            return False
+        read = read_cells(values.tolist())
+        return bool(read.unread) and SCORED not in read.states
 
     def _means(self, values: pd.Series) -> pd.Series:
         """The mean over the repeats of each query."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rageval_report import read_scores
 from rageval_report.errors import ReaderError, UnknownValueError
 from rageval_report.readers import Source, read, recognise
 from rageval_report.readers.long import LONG
@@ -267,3 +268,168 @@ def test_every_cell_comes_back_whatever_the_order_of_the_rows(tmp_path_factory, 
         assert found[pipeline].loc[query, f"m{metric}"] == value
     n_scores = sum(int(frame.notna().to_numpy().sum()) for frame in found.values())
     assert n_scores == len(cells)
+
+
+# -- other spellings, decided by the cells
+
+SCORES = {
+    ("a", "faithfulness"): 0.5,
+    ("a", "tone"): 1.0,
+    ("b", "faithfulness"): 0.25,
+    ("b", "tone"): 0.0,
+}
+SPELLINGS = [
+    "query_id,score_name,score",
+    "traceId,name,value",
+    "trace_id,key,numericValue",
+    "observation_id,metricName,scoreValue",
+    "run_id,key,score",
+    "item_id,criterion,rating",
+    "testCaseId,evaluator,result",
+    "Test Case,name,score",
+    "spanId,feedback_key,feedback_score",
+    "question,name,value",
+]
+
+
+def written(header, rows, numbered=True):
+    """The scores as CSV, the first column a number of the score."""
+    lines = [f"id,{header}" if numbered else header]
+    for number, ((query, metric), score) in enumerate(rows):
+        lines.append(f"{f's{number},' if numbered else ''}{query},{metric},{score}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("header", SPELLINGS)
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 0, 2)])
+@pytest.mark.parametrize("numbered", [False, True])
+def test_one_row_a_score_is_read_in_any_spelling(write, header, order, numbered):
+    rows = [list(SCORES.items())[at] for at in order]
+    path = write(written(header, rows, numbered))
+    assert recognise(Source(path)) == "long"
+    [evaluation] = read_scores(path).values()
+    scores = evaluation.scores
+    if header.startswith("question"):
+        scores = scores.set_axis(evaluation.details["question"])
+    assert {(q, m): scores.loc[q, m] for q, m in SCORES} == SCORES
+    assert scores.shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,name,score\n1,Anna,0.5\n2,Ben,0.75\n",
+        "id,name,score\n1,Anna,0.5\n2,Ben,0.75\n3,Anna,0.25\n",  # a name twice
+        "query_id,name,score\n1,Anna,0.5\n1,Anna,0.75\n2,Ben,0.5\n",  # a query twice
+        "query_id,key,rating,score\nq1,k1,5,1\nq2,k2,4,0\n",
+    ],
+)
+def test_titles_beside_a_metric_called_score_are_a_wide_table(write, text):
+    assert recognise(Source(write(text))) == "csv"
+
+
+def test_a_single_known_metric_by_name_is_not_called_score(write):
+    [found] = read(write("id,name,score\n1,faithfulness,0.5\n2,faithfulness,1\n"))
+    assert found.metric_columns == ("faithfulness",)
+
+
+def test_names_that_may_be_pipelines_get_a_note(write):
+    text = "id,name,score\n1,bm25,0.5\n1,dense,0.75\n2,bm25,1\n2,dense,1\n"
+    [found] = read(write(text))
+    assert any("rename the column to 'pipeline'" in note for note in found.notes)
+
+
+def test_ids_of_any_spelling_stay_texts(write):
+    [evaluation] = read_scores(write("traceId,name,value\n007,f1,1\n007,em,0\n7,f1,0\n")).values()
+    assert evaluation.scores.index.tolist() == ["007", "7"]
+    assert any("taken from column 'traceId'" in note for note in evaluation.notes)
+
+
+def test_a_score_of_an_observation_belongs_to_the_observation(write):
+    text = "trace_id,observation_id,name,value\nt,o1,f1,1\nt,o2,f1,0\nt,o1,em,1\nt,o2,em,0\n"
+    [evaluation] = read_scores(write(text)).values()
+    assert evaluation.scores.index.tolist() == ["o1", "o2"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "pipelines"),
+    [
+        ("e1,r1,f1,1\ne2,r2,f1,0\ne3,r3,f1,0\n", ["run"]),  # a run is a call
+        ("e1,r1,f1,1\ne2,r1,f1,0\ne1,r2,f1,0\ne2,r2,f1,1\n", ["r1", "r2"]),
+        ("e1,r1,f1,1\ne1,r2,f1,0\n", ["r1", "r2"]),
+    ],
+)
+def test_the_id_of_a_run_is_a_pipeline_only_if_it_covers_queries(write, rows, pipelines):
+    path = write(f"example_id,run_id,evaluator,score\n{rows}")
+    assert [found.pipeline for found in read(path)] == pipelines
+
+
+def test_means_by_run_are_not_scores_of_queries(write):
+    text = "run_id,key,value,step\nr1,f1,0.5,0\nr1,em,0.4,0\nr2,f1,0.5,0\nr2,em,0.4,0\n"
+    assert recognise(Source(write(text))) != "long"
+
+
+def test_words_are_labels_and_not_failed_scores(read_long):
+    found = read_long("qid,metric,value\na,tone,good\nb,tone,bad\na,f1,1\nb,f1,0.5\n")["run"]
+    assert found.metric_columns == ("f1",)
+    assert found.frame["tone_label"].tolist() == ["good", "bad"]
+    assert any("kept as labels" in note for note in found.notes)
+
+
+# -- lists of scores within records
+
+NESTED = [
+    ("results", {"metric": "f1", "score": 0.5}),
+    ("scores", {"name": "f1", "value": 0.5}),
+    ("evaluations", {"evaluator": "f1", "score": 0.5}),
+    ("Feedback", {"key": "f1", "score": 0.5, "id": "x"}),
+    ("metricResults", {"metricName": "f1", "numericValue": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("nest", "score"), NESTED)
+@pytest.mark.parametrize("kind", ["json", "inner", "jsonl", "csv"])
+def test_scores_within_records_are_rows(write, nest, score, kind):
+    key = list(score)[1]
+    other = {**score, next(iter(score)): "em", key: 1}
+    records = [
+        {"id": "q1", "topic": "x", nest: [score, other]},
+        {"id": "q2", "topic": "y", nest: [{**other, key: 0}, {**score, key: None}]},
+        {"id": "q3", "topic": "y", nest: []},
+    ]
+    lines = "\n".join(map(json.dumps, records))
+    cells = "".join(
+        '{},{},"{}"\n'.format(row["id"], row["topic"], json.dumps(row[nest]).replace('"', '""'))
+        for row in records
+    )
+    text = {
+        "json": json.dumps(records),
+        "inner": json.dumps({"results": records, "model": "m"}),
+        "jsonl": lines,
+        "csv": f"id,topic,{nest}\n{cells}",
+    }[kind]
+    path = write(text)
+    assert recognise(Source(path)) == "long"
+    [evaluation] = read_scores(path).values()
+    assert evaluation.scores.index.tolist() == ["q1", "q2", "q3"]
+    assert evaluation.scores["em"].tolist()[:2] == [1, 0]
+    assert evaluation.scores["f1"].tolist()[0] == 0.5
+    assert evaluation.scores.isna().to_numpy().sum() == 3  # one null, and q3 has none
+    assert evaluation.details["topic"].tolist() == ["x", "y", "y"]
+
+
+@pytest.mark.parametrize("nest", ["results", "scores", "feedback"])
+def test_lists_of_passages_are_not_scores(write, nest):
+    rows = [{"id": q, "recall": 1, nest: [{"text": "a passage", "score": 0.5}]} for q in "ab"]
+    assert recognise(Source(write(json.dumps(rows)))) == "json"
+
+
+def test_a_failed_record_fails_its_scores(write):
+    rows = [
+        {"id": "a", "evals": [{"name": "f1", "score": 1}]},
+        {"id": "b", "error": "timeout", "evals": []},
+        {"id": "c", "evals": [{"name": "f1", "score": 0, "error": "no verdict"}]},
+    ]
+    [found] = read(write(json.dumps(rows)))
+    assert found.frame["f1_state"].tolist() == ["scored", "failed", "failed"]
+    assert found.frame["f1_reason"].tolist()[1:] == ["timeout", "no verdict"]
