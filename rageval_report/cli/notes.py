@@ -13,6 +13,7 @@ from rageval_report._registry import load
 # calls the library for a message for each of them, and fails if a pattern no longer matches.
 ADVICE = (
     (r"metrics=\{.*?: \{'bounds': \(low, high\)\}\}", "--bounds NAME=LOW:HIGH"),
+    (r"metrics=\{'([^']+)': \{'bounds': \((-?[\d.]+), (-?[\d.]+)\)\}\}", r"--bounds \1=\2:\3"),
     (r"metrics=\{'(.+?)': '(lower|higher)'\}", r"--\2 \1"),
     (r"metrics=\[\.\.\.\]", "--metric NAME"),
     (r"objectives=\{.*?: Objective\(.*?best=\.\.\., worst=\.\.\.\)\}", "--bounds NAME=LOW:HIGH"),
@@ -28,6 +29,7 @@ ADVICE = (
     (r"reader=\.\.\.", "--reader NAME"),
     (r"reader='(\w+)'", r"--reader \1"),
     (r"\b(delimiter|encoding|runs|sheet)=", r"--option \1="),
+    (r"\bdecimal='([.,])'", r"--option decimal=\1"),
     (r'repeats="mean"', "--option repeats=mean"),
     (r'duplicates="mean"', "--duplicates mean"),
     (r"missing='drop'", "--missing drop"),

@@ -1,7 +1,9 @@
 """Reads the cells of a metric: a number, a reason why there is none, or text that is neither.
 
 Frameworks write scores as numbers, shares ("83 %", "4/5"), words ("pass", "C"), steps of a scale
-with its range ("4 (1-5)"), or objects that hold a reason beside the number.
+with its range ("4 (1-5)"), or objects that hold a reason beside the number. On which scale the
+numbers of a column are, and what its commas mean, is decided from all of its cells:
+`rageval_report.scores.column_scale`.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ import ast
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -18,13 +21,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval_report.errors import MOST_NAMED, DataError
+from rageval_report.scores.column_scale import Column, fraction_whole_of, read_numerals
+from rageval_report.scores.dates import is_date
+from rageval_report.scores.numerals import Numeral, numeral_of_timedelta, parse_numeral
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
+from rageval_report.types import FloatArray
 
-# How frameworks write that a query is unscored, and the state that each of these words means.
+# How frameworks and spreadsheets write that a query is unscored, and the state of each word.
 UNSCORED_WORDS: dict[str, str] = {
     **dict.fromkeys(("", "-", "nan", "none", "null"), MISSING),
-    **dict.fromkeys(("(failed)", "error", "failed"), FAILED),
-    **dict.fromkeys(("n/a", "na"), NOT_APPLICABLE),
+    **dict.fromkeys(("--", "\u2013", "\u2014", "<na>", "nat", "nil", "missing", "#null!"), MISSING),
+    **dict.fromkeys(("(failed)", "error", "failed", "timeout", "timed out"), FAILED),
+    **dict.fromkeys(("#div/0!", "#value!", "#ref!", "#name?", "#num!"), FAILED),
+    **dict.fromkeys(("n/a", "na", "n.a.", "#n/a", "not applicable", "skipped"), NOT_APPLICABLE),
 }
 
 # The words that are scores. "failed" is one only in a column that also says "passed".
@@ -41,19 +51,23 @@ WORDS: dict[str, float] = {
 }
 # The letters of Inspect AI: correct, partially correct, incorrect, no answer. Capitals only.
 LETTERS: dict[str, float] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_YES_OR_NO = {"y": 1.0, "n": 0.0}
 _JUDGED = frozenset(("pass", "passed", "fail", "failed"))
+# Words that are scores in a known metric, but can mean anything in an unknown column.
+_AMBIGUOUS_WORDS = frozenset(("yes", "no"))
 
-_PERCENT = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*%\s*")
-_FRACTION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*")
 _ON_A_SCALE = re.compile(
     r"\s*(-?\d+(?:\.\d+)?)\s*[(\[]\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)\s*[)\]]\s*"
 )
+# The denominators of shares such as "4/5"; other fractions may be dates.
+_DENOMINATORS = frozenset((*range(1, 11), 100))
 
 # The keys under which an object holds the number, the reason, and the range of its scale.
-_NUMBER_KEYS = ("score", "value")
+_NUMBER_KEYS = ("score", "value", "passed", "pass", "success")
 _REASON_KEYS = ("reason", "explanation", "rationale", "feedback", "justification", "error")
 _SCALE_KEYS = ("range", "scale", "bounds")
 
+_MOST_EXACT = 2**53
 _LONGEST_LITERAL = 100_000
 _LONGEST_REASON = 500
 
@@ -89,6 +103,15 @@ class ParsedCells(NamedTuple):
         as the reason.
     words : dict of str to float
         The words that were read as scores, with their values.
+    notes : list of str
+        What was decided about the scale of the column.
+    refused : list of int
+        The positions of dates and of lists of several numbers, which are unread as well: they show
+        that the column holds no scores, or was damaged; see `check_parsed`.
+    other_fields : list of dict or None
+        The fields of objects beside their number and reason; empty if no cell has any.
+    are_shares : bool
+        Whether percent or fractions were read as shares of 1.
     """
 
     numbers: NDArray[np.float64]
@@ -97,49 +120,109 @@ class ParsedCells(NamedTuple):
     scale: tuple[float, float] | None
     unread: list[int]
     words: dict[str, float]
+    notes: list[str]
+    refused: list[int]
+    other_fields: list[dict[str, Any] | None]
+    are_shares: bool
 
 
-def read_cells(cells: Iterable[object]) -> ParsedCells:
-    """Read the cells of a metric's column.
+def read_cells(cells: Iterable[object], column: Column | None = None) -> ParsedCells:
+    """Read the cells of a metric's column, all on one scale.
 
     Parameters
     ----------
     cells : iterable
-        Numbers, texts, booleans, None, or objects with a score.
+        Numbers, texts, booleans, None, objects with a score, or lists of one number.
+    column : Column, optional
+        The name, the ids and the bounds of the column, for decisions and messages.
+
+    Raises
+    ------
+    DataError
+        If two scales are possible; the message shows two cells.
 
     Examples
     --------
-    >>> parsed = read_cells([0.5, "83 %", "4/5", "(Failed)", {"score": 1, "reason": "complete"}])
-    >>> parsed.numbers.tolist(), parsed.states[3], parsed.reasons[4]
-    ([0.5, 0.83, 0.8, nan, 1.0], 'failed', 'complete')
+    >>> parsed = read_cells(["83 %", "4/5", "(Failed)", {"score": "9 %", "reason": "missed half"}])
+    >>> parsed.numbers.tolist(), parsed.states[2], parsed.reasons[3]
+    ([0.83, 0.8, nan, 0.09], 'failed', 'missed half')
+    >>> read_cells(["1,234", "873"]).numbers.tolist(), read_cells(["0,25", "1"]).numbers.tolist()
+    ([1234.0, 873.0], [0.25, 1.0])
     """
     values = list(cells)
-    words = _scoring_words(values)
-    parsed = [read_cell(value, words) for value in values]
-    scales = {cell.scale for cell in parsed if cell.state == SCORED}
-    used_words = {
-        word: words[word]
-        for value in values
-        if isinstance(value, str) and (word := _find_word(value, words)) is not None
-    }
+    numbers = _plain_numbers(values)
+    if numbers is not None:
+        return _parsed_numbers(numbers)
+    column = column or Column()
+    objects = [_unwrap(value) for value in values]
+    words = _scoring_words(item.inner for item in objects)
+    parsed = [_classify(item.inner, words) for item in objects]
+    numerals = _numerals_of(parsed, objects)
+    reals = [
+        math.nan if numeral is not None or cell.word is not None else cell.number
+        for cell, numeral in zip(parsed, numerals, strict=True)
+    ]
+    inner_cells = [item.inner for item in objects]
+    scaled = read_numerals(inner_cells, numerals, np.array(reals, dtype=np.float64), column)
+    finished = [
+        _finish(cell, item, float(number))
+        for cell, item, number in zip(parsed, objects, scaled.numbers, strict=True)
+    ]
+    _check_words(objects, parsed, finished, column)
+    scales = {cell.scale for cell in finished if cell.state == SCORED}
+    rest = [item.other_fields or None for item in objects]
     return ParsedCells(
-        np.array([cell.number for cell in parsed], dtype=np.float64),
-        np.array([cell.state for cell in parsed], dtype=object),
-        [cell.reason for cell in parsed],
+        np.array([cell.number for cell in finished], dtype=np.float64),
+        np.array([cell.state for cell in finished], dtype=object),
+        [cell.reason for cell in finished],
         # Only a scale that all cells share is the scale of the metric.
-        scales.pop() if len(scales) == 1 else None,
-        [position for position, cell in enumerate(parsed) if not cell.is_read],
-        used_words,
+        scaled.scale or (scales.pop() if len(scales) == 1 else None),
+        [position for position, cell in enumerate(finished) if not cell.is_read],
+        {cell.word: words[cell.word] for cell in parsed if cell.word is not None},
+        scaled.notes,
+        [
+            position
+            for position, cell in enumerate(finished)
+            if not cell.is_read and _is_refused(objects[position].inner)
+        ],
+        rest if any(fields is not None for fields in rest) else [],
+        scaled.are_shares,
+    )
+
+
+def check_parsed(parsed: ParsedCells, cells: Sequence[object], column: Column) -> None:
+    """Refuse dates and lists of numbers in a metric's column.
+
+    Raises
+    ------
+    DataError
+        If there are any; the message shows the first few with their rows.
+    """
+    if not parsed.refused:
+        return
+    rows = parsed.refused[:MOST_NAMED]
+    listed = ", ".join(f"{str(cells[row])[:40]!r} at {column.place(row)}" for row in rows)
+    more = len(parsed.refused) - len(rows)
+    are_dates = is_date(_unwrap(cells[rows[0]]).inner)
+    problem = (
+        "is a date. Spreadsheets turn 3/5 into a date: correct these cells"
+        if are_dates
+        else "is a list. A score is one number: take the mean of each list"
+    )
+    raise DataError(
+        f"{column.title} must hold numbers; {listed}{f' and {more} more' if more > 0 else ''} "
+        f"{problem}, or name the columns that are metrics: metrics=[...]"
     )
 
 
 def read_cell(cell: object, words: Mapping[str, float] = WORDS) -> Cell:
-    """Read one cell.
+    """Read one cell without its column.
 
     Parameters
     ----------
     cell : object
-        The cell.
+        The cell. If it may have a decimal comma or a separator of thousands, it is read with the
+        latter, as no other cells can decide.
     words : mapping of str to float
         The words that are scores, in lower case or all capitals.
 
@@ -148,47 +231,50 @@ def read_cell(cell: object, words: Mapping[str, float] = WORDS) -> Cell:
     >>> read_cell("4 (1-5)").scale, read_cell("no idea").is_read
     ((1.0, 5.0), False)
     """
-    if isinstance(cell, str):
-        return _read_text(cell, words)
-    if cell is None:
-        return Cell(math.nan, MISSING)
-    if isinstance(cell, Real | Decimal | np.bool_):
-        return _read_real(cell)
-    if isinstance(cell, Mapping):
-        return _read_object(cell, words)
-    if type(cell).__name__ in ("NAType", "NaTType"):
-        return Cell(math.nan, MISSING)
-    return _unreadable_cell(cell)
+    item = _unwrap(cell)
+    parsed = _classify(item.inner, words)
+    number = parsed.number
+    if parsed.numeral is not None:
+        if parsed.numeral.is_limit or parsed.numeral.is_clock:
+            return _unreadable_cell(cell)
+        number = _share_or_number(parsed.numeral)
+    return _finish(parsed, item, number)
 
 
-def _read_real(cell: Real | Decimal | np.bool_) -> Cell:
-    try:
-        return _number_cell(float(cell))
-    except (OverflowError, ValueError):  # an integer too large for a float, a signalling NaN
-        return _unreadable_cell(cell)
+def _share_or_number(numeral: Numeral) -> float:
+    text = numeral.point if numeral.point is not None else numeral.comma
+    if numeral.kind == "percent":
+        # By way of Decimal: "14.1" as a float, divided by 100, would be rounded twice.
+        return float(Decimal(text or "nan") / 100)
+    number = float(text or "nan")
+    return number / float(fraction_whole_of(numeral)) if numeral.kind == "fraction" else number
 
 
-def _number_cell(number: float) -> Cell:
-    return Cell(number, MISSING if math.isnan(number) else SCORED)
+# -- columns of numbers
 
 
-def _read_text(text: str, words: Mapping[str, float]) -> Cell:
-    # Numbers first, because most cells are numbers.
-    number = plain_number(text)
-    if number is not None:
-        return _number_cell(number)
-    word = _find_word(text, words)
-    if word is not None:
-        return Cell(words[word])
-    state = UNSCORED_WORDS.get(text.strip().lower())
-    if state is not None:
-        return Cell(math.nan, state, text.strip() if state == FAILED else None)
-    return (
-        _read_share(text)
-        or _read_step(text)
-        or _read_written_object(text, words)
-        or _unreadable_cell(text)
-    )
+def _plain_numbers(values: list[object]) -> FloatArray | None:
+    """The numbers of a column in which every cell is a number, or the text of one, or None."""
+    numbers = np.empty(len(values), dtype=np.float64)
+    for row, value in enumerate(values):
+        if isinstance(value, str):
+            number = plain_number(value)
+            if number is None:
+                return None
+            numbers[row] = number
+        elif value is None:
+            numbers[row] = math.nan
+        # Booleans are left to the slower way, which checks what stands beside them.
+        elif type(value) is float or (type(value) is int and abs(value) < _MOST_EXACT):
+            numbers[row] = value
+        else:
+            return None
+    return numbers
+
+
+def _parsed_numbers(numbers: FloatArray) -> ParsedCells:
+    states = np.where(np.isnan(numbers), MISSING, SCORED).astype(object)
+    return ParsedCells(numbers, states, [None] * len(numbers), None, [], {}, [], [], [], False)
 
 
 def plain_number(text: str) -> float | None:
@@ -205,42 +291,36 @@ def plain_number(text: str) -> float | None:
         return None
 
 
-def fraction_whole(text: str) -> float | None:
-    """The denominator of a text such as "4/5"; None for any other text.
-
-    Examples
-    --------
-    >>> fraction_whole("4/5"), fraction_whole("0.8")
-    (5.0, None)
-    """
-    fraction = _FRACTION.fullmatch(text)
-    return None if fraction is None else float(fraction[2])
+# -- objects and lists
 
 
-def _read_share(text: str) -> Cell | None:
-    percent = _PERCENT.fullmatch(text)
-    if percent is not None:
-        # By way of Decimal: "14.1" as a float, divided by 100, would be rounded twice.
-        return Cell(float(Decimal(percent[1]) / 100))
-    fraction = _FRACTION.fullmatch(text)
-    if fraction is None:
-        return None
-    part, whole = float(fraction[1]), float(fraction[2])
-    # "12/5" is a date or a count, not a share.
-    return Cell(part / whole) if whole > 0 and part <= whole else None
+class _Item(NamedTuple):
+    """The cell within a cell: the number of an object or of a list, with what stands beside it."""
+
+    inner: object
+    reason: str | None = None
+    scale: tuple[float, float] | None = None
+    has_error: bool = False
+    other_fields: dict[str, Any] = {}  # noqa: RUF012  # never changed
+    outer: object = None
 
 
-def _read_step(text: str) -> Cell | None:
-    step = _ON_A_SCALE.fullmatch(text)
-    if step is None:
-        return None
-    number, low, high = (float(part) for part in step.groups())
-    return Cell(number, scale=(low, high)) if low < high and low <= number <= high else None
+def _unwrap(cell: object) -> _Item:
+    if isinstance(cell, str) and cell.lstrip().startswith("{"):
+        fields = _parse_object(cell)
+        return _Item(cell) if fields is None else _unwrap_object(fields, cell)
+    if isinstance(cell, Mapping):
+        return _unwrap_object(cell, cell)
+    if isinstance(cell, np.ndarray):
+        cell = cell.tolist()
+    if isinstance(cell, list | tuple) and len(cell) == 1 and not isinstance(cell[0], list | tuple):
+        return _unwrap(cell[0])
+    return _Item(cell)
 
 
-def _read_written_object(text: str, words: Mapping[str, float]) -> Cell | None:
-    """Read an object with a score that was written as JSON or as a Python literal."""
-    if not text.lstrip().startswith("{") or len(text) > _LONGEST_LITERAL:
+def _parse_object(text: str) -> Mapping[Any, Any] | None:
+    """The object that was written as JSON or as a Python literal."""
+    if len(text) > _LONGEST_LITERAL:
         return None
     # JSON first; Python's literals, because frameworks write repr(dict) into CSV files.
     for parse in (json.loads, ast.literal_eval):
@@ -249,26 +329,47 @@ def _read_written_object(text: str, words: Mapping[str, float]) -> Cell | None:
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
         if isinstance(value, Mapping):
-            cell = _read_object(value, words)
-            return cell if cell.is_read else None
+            return value
     return None
 
 
-def _read_object(fields: Mapping[Any, Any], words: Mapping[str, float]) -> Cell:
-    key = next((key for key in _NUMBER_KEYS if key in fields), None)
-    if key is None or isinstance(fields[key], Mapping):
-        return _unreadable_cell(dict(fields))
-    cell = read_cell(fields[key], words)
-    if not cell.is_read:
-        return _unreadable_cell(dict(fields))
-    reasons = (fields.get(key) for key in _REASON_KEYS)
-    texts = (reason for reason in reasons if isinstance(reason, str) and reason.strip())
-    is_failed = cell.state == MISSING and bool(fields.get("error"))
-    return cell._replace(
-        state=FAILED if is_failed else cell.state,
-        reason=next(texts, cell.reason),
-        scale=cell.scale or _read_scale(fields),
+def _unwrap_object(fields: Mapping[Any, Any], outer: object) -> _Item:
+    error = fields.get("error")
+    key = number_key(fields)
+    if key is None and not (isinstance(error, str) and error.strip()):
+        return _Item(outer)
+    if key is not None and isinstance(fields[key], Mapping):
+        return _Item(outer)
+    reason_key = next((key for key in _REASON_KEYS if _is_filled(fields.get(key))), None)
+    used = (key, reason_key, "error", "min", "max", *_SCALE_KEYS)
+    return _Item(
+        None if key is None else fields[key],
+        None if reason_key is None else fields[reason_key],
+        _read_scale(fields),
+        bool(error),
+        {str(name): value for name, value in fields.items() if name not in used and _has(value)},
+        outer,
     )
+
+
+def number_key(fields: Mapping[Any, Any]) -> str | None:
+    """The key under which an object holds its score; None if it holds none.
+
+    Examples
+    --------
+    >>> number_key({"score": 0.5, "passed": True}), number_key({"passed": True}), number_key({})
+    ('score', 'passed', None)
+    """
+    return next((key for key in _NUMBER_KEYS if key in fields), None)
+
+
+def _is_filled(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _has(value: object) -> bool:
+    """Whether a field says anything; the structs of Parquet have every field in every row."""
+    return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
 def _read_scale(fields: Mapping[Any, Any]) -> tuple[float, float] | None:
@@ -280,13 +381,123 @@ def _read_scale(fields: Mapping[Any, Any]) -> tuple[float, float] | None:
     return (low, high) if low < high else None
 
 
+# -- one cell
+
+
+class _Classified(NamedTuple):
+    """A cell before the scale of its column is known; unread without a state and a numeral."""
+
+    number: float = math.nan
+    state: str | None = None
+    numeral: Numeral | None = None
+    word: str | None = None
+    reason: str | None = None
+    scale: tuple[float, float] | None = None
+
+
+_UNREAD = _Classified()
+_BLANK = _Classified(state=MISSING)
+
+
+def _classify(cell: object, words: Mapping[str, float]) -> _Classified:
+    if isinstance(cell, str):
+        return _classify_text(cell, words)
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return _BLANK
+    if isinstance(cell, timedelta):
+        return _Classified(numeral=numeral_of_timedelta(cell))
+    if not isinstance(cell, Real | Decimal | np.bool_):
+        return _UNREAD
+    try:
+        return _classified_number(float(cell))
+    except (OverflowError, ValueError):  # an integer too large for a float, a signalling NaN
+        return _UNREAD
+
+
+def _classified_number(number: float) -> _Classified:
+    return _Classified(number, MISSING if math.isnan(number) else SCORED)
+
+
+def _classify_text(text: str, words: Mapping[str, float]) -> _Classified:
+    # Numbers first, because most cells are numbers.
+    number = plain_number(text)
+    if number is not None:
+        return _classified_number(number)
+    word = _find_word(text, words)
+    if word is not None:
+        return _Classified(words[word], SCORED, word=word)
+    state = UNSCORED_WORDS.get(text.strip().lower())
+    if state is not None:
+        return _Classified(state=state, reason=text.strip() if state == FAILED else None)
+    numeral = parse_numeral(text)
+    if numeral is not None:
+        return _Classified(numeral=numeral) if _is_possible(numeral) else _UNREAD
+    return _classify_step(text)
+
+
+def _is_possible(numeral: Numeral) -> bool:
+    """Whether a fraction is a share: "12/5" is a date or a count."""
+    if numeral.kind != "fraction":
+        return True
+    parts = zip((numeral.point, numeral.comma), numeral.whole, strict=True)
+    return any(
+        part is not None and whole is not None and 0 <= float(part) <= float(whole) != 0
+        for part, whole in parts
+    )
+
+
+def _classify_step(text: str) -> _Classified:
+    step = _ON_A_SCALE.fullmatch(text)
+    if step is None:
+        return _UNREAD
+    number, low, high = (float(part) for part in step.groups())
+    is_on_scale = low < high and low <= number <= high
+    return _Classified(number, SCORED, scale=(low, high)) if is_on_scale else _UNREAD
+
+
+def _numerals_of(parsed: list[_Classified], items: list[_Item]) -> list[Numeral | None]:
+    """The numerals of a column; those of plain texts too if some texts contain commas."""
+    numerals = [cell.numeral for cell in parsed]
+    if not any(
+        numeral is not None and (numeral.point is None or numeral.has_two_readings)
+        for numeral in numerals
+    ):
+        return numerals
+    return [
+        parse_numeral(item.inner)
+        if isinstance(item.inner, str) and cell.state == SCORED and cell.word is None
+        else cell.numeral
+        for cell, item in zip(parsed, items, strict=True)
+    ]
+
+
+def _finish(cell: _Classified, item: _Item, number: float) -> Cell:
+    """A cell with its number on the scale of the column."""
+    if cell.word is not None:
+        number = cell.number
+    state = cell.state
+    if cell.numeral is not None and not math.isnan(number):
+        state = SCORED
+    if state is None:
+        return _unreadable_cell(item.inner if item.outer is None else item.outer)
+    if state == MISSING and item.has_error:
+        state = FAILED
+    return Cell(number, state, item.reason or cell.reason, cell.scale or item.scale)
+
+
 def _unreadable_cell(cell: object) -> Cell:
     try:
-        text = str(cell)
+        text = str(dict(cell)) if isinstance(cell, Mapping) else str(cell)
     except ValueError:  # Python does not write an integer of thousands of digits
         text = f"an integer of {cell.bit_length()} bits" if isinstance(cell, int) else "?"
     reason = text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 3] + "..."
     return Cell(math.nan, FAILED, reason, is_read=False)
+
+
+def _is_refused(cell: object) -> bool:
+    return is_date(cell) or (
+        isinstance(cell, list | tuple) and bool(cell) and all(isinstance(x, Real) for x in cell)
+    )
 
 
 # -- words
@@ -306,6 +517,8 @@ def _scoring_words(cells: Iterable[object]) -> dict[str, float]:
     # All of them, because "C" alone can be an answer, a name or a grade.
     if texts and all(text in LETTERS for text in texts if text.lower() not in UNSCORED_WORDS):
         words |= LETTERS
+    elif "y" in lowered and lowered <= _YES_OR_NO.keys():
+        words |= _YES_OR_NO
     return words
 
 
@@ -315,3 +528,117 @@ def _find_word(text: str, words: Mapping[str, float]) -> str | None:
         return stripped
     lowered = stripped.lower()
     return lowered if lowered in words else None
+
+
+def _check_words(
+    items: list[_Item], parsed: list[_Classified], finished: list[Cell], column: Column
+) -> None:
+    """Refuse words such as "yes", which are 1 and 0, beside numbers on another scale."""
+    is_word = [
+        cell.word is not None or isinstance(item.inner, bool | np.bool_)
+        for cell, item in zip(parsed, items, strict=True)
+    ]
+    word = next((row for row, value in enumerate(is_word) if value), None)
+    if word is None:
+        return
+    for row, cell in enumerate(finished):
+        if not is_word[row] and (cell.number < 0 or cell.number > 1):
+            raise DataError(
+                f"{column.title} holds words beside numbers: {str(items[word].inner)!r} at "
+                f"{column.place(word)} and {str(items[row].inner)[:40]!r} at {column.place(row)}. "
+                "Write all cells as numbers, or name the columns that are metrics: metrics=[...]"
+            )
+
+
+# -- guesses
+
+
+def count_numbers(cells: Iterable[object]) -> tuple[int, int]:
+    """The number of cells that hold scores, and of those that hold neither that nor "unscored".
+
+    Parameters
+    ----------
+    cells : iterable
+        The cells of a column of which nobody said that it is a metric; so "yes", dates, and lists
+        of numbers such as "1,2" are not taken as scores.
+
+    Examples
+    --------
+    >>> count_numbers(["0.5", "n/a", "83 %", "why?"]), count_numbers(["1,2", "3,4"])
+    ((2, 1), (0, 2))
+    """
+    values = list(cells)
+    items = [_unwrap(value) for value in values]
+    wholes = {fraction_whole(item.inner) for item in items if isinstance(item.inner, str)} - {None}
+    may_be_shares = len(wholes) == 1 and wholes <= _DENOMINATORS
+    may_be_commas = any(
+        isinstance(item.inner, str) and _is_surely_decimal(item.inner) for item in items
+    )
+    n_numbers = n_texts = 0
+    for value, item in zip(values, items, strict=True):
+        cell = _classify(item.inner, WORDS)
+        if not _is_score(value, item, cell, may_be_shares, may_be_commas):
+            n_texts += 1
+        elif cell.state == SCORED or cell.numeral is not None:
+            n_numbers += 1
+    return n_numbers, n_texts
+
+
+def _is_score(
+    value: object, item: _Item, cell: _Classified, may_be_shares: bool, may_be_commas: bool
+) -> bool:
+    """Whether a cell may be a score, or says that there is none."""
+    if isinstance(value, list | tuple | np.ndarray) or isinstance(item.inner, timedelta):
+        return False
+    if isinstance(value, Mapping) and not _is_score_object(value):
+        return False
+    numeral = cell.numeral
+    if numeral is None:
+        return cell.state is not None and cell.word not in _AMBIGUOUS_WORDS
+    if numeral.kind == "fraction" or numeral.is_clock or numeral.is_limit:
+        return numeral.kind == "fraction" and may_be_shares
+    # "1,2" may be two of the retrieved documents.
+    return numeral.point is not None or may_be_commas
+
+
+def _is_score_object(fields: Mapping[Any, Any]) -> bool:
+    """Whether an object is a score, and not any object with a value."""
+    return number_key(fields) != "value" or any(key in fields for key in _REASON_KEYS)
+
+
+def _is_surely_decimal(text: str) -> bool:
+    """Whether a text with a comma is a number, and not a list of two: "0,5", "1,05", "1.234,5"."""
+    numeral = parse_numeral(text)
+    if numeral is None or numeral.point is not None or numeral.comma is None:
+        return False
+    whole, _, decimals = text.strip().lstrip("+-").partition(",")
+    return whole in ("", "0") or "." in whole or decimals[:1] == "0" or numeral.kind != "number"
+
+
+def is_single_number(cell: object) -> bool:
+    """Whether a cell is a list of one number.
+
+    Examples
+    --------
+    >>> is_single_number([0.5]), is_single_number([0.5, 1.0]), is_single_number(0.5)
+    (True, False, False)
+    """
+    return isinstance(cell, list | tuple | np.ndarray) and not isinstance(
+        _unwrap(cell).inner, list | tuple
+    )
+
+
+def fraction_whole(text: str) -> float | None:
+    """The denominator of a text such as "4/5"; None for any other text.
+
+    Examples
+    --------
+    >>> fraction_whole("4/5"), fraction_whole("4 out of 5"), fraction_whole("0.8")
+    (5.0, 5.0, None)
+    """
+    if "/" not in text and "of" not in text and text.isascii():
+        return None
+    numeral = parse_numeral(text)
+    if numeral is None or numeral.kind != "fraction":
+        return None
+    return float(fraction_whole_of(numeral))

@@ -23,6 +23,7 @@ from rageval_report.scores.metric import (
     override_metric,
     title_of,
 )
+from rageval_report.scores.metric_scales import fit_scale, stated_bounds
 from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
@@ -153,11 +154,12 @@ def score_table(
         id_column=id_column,
         only=listed,
         also=(*described, *_described_metrics(metrics)) if listed is None else (),
+        bounds=stated_bounds(described, metrics),
         unreadable=unreadable,
     )
     block = _score_block(columns, len(frame))
     descriptions, kind_notes = _describe_metrics(
-        columns, block, metrics, described, by_name=only is None
+        *(columns, block, metrics, described, ids), by_name=only is None
     )
     bound_notes = _check_scores(block, descriptions, ids, near=_ROUNDING if strict else _NEAR)
     index = pd.Index(ids, name=QUERY_ID)
@@ -263,6 +265,7 @@ def _describe_metrics(
     block: np.ndarray,
     metrics: MetricsArgument,
     described: Mapping[str, Override],
+    ids: pd.Series,
     *,
     by_name: bool,
 ) -> tuple[dict[str, Metric], list[str]]:
@@ -280,6 +283,12 @@ def _describe_metrics(
         for name, metric in columns.known.items()
         if metric is None and name not in overridden and not known[name].greater_is_better
     ]
+    with_bounds = {*stated_bounds(by_file, by_caller), *columns.scales}
+    for position, (name, metric) in enumerate(known.items()):
+        if name not in with_bounds:
+            is_known = columns.known[name] is not None
+            known[name], note = fit_scale(metric, block[:, position], ids, is_known=is_known)
+            notes += [note] if note else []
     if by_name:
         known, f1_notes = decide_f1(known, overridden)
         notes += f1_notes

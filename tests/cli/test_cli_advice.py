@@ -30,7 +30,8 @@ from rageval_report.scores import correctness
 from rageval_report.stats import TESTS, mean_interval
 
 FILES = {
-    "scale.csv": "query_id,faithfulness\nq1,3\nq2,5\n",
+    "scale.csv": "query_id,faithfulness\nq1,3\nq2,7\n",
+    "percent.csv": "query_id,correct\nq1,85%\nq2,0.9\n",
     "bare.csv": "query_id,question\nq1,a\nq2,b\n",
     "nameless.csv": "case,recall\na,0.5\nb,1\n",
     "twice.csv": "query_id,recall\nq1,0.5\nq1,1\n",
@@ -39,6 +40,7 @@ FILES = {
 }
 COMMANDS = {
     "bounds": ("report scale.csv", "--bounds NAME=LOW:HIGH"),
+    "percent beside numbers": ("report percent.csv", "--bounds correct=0:1 or --bounds correct=0:"),
     "no metrics": ("report bare.csv", "--metric NAME"),
     "records": ("report bare.csv", "rageval-report score --records FILE, or rageval-report judge"),
     "ids": ("report nameless.csv", "--query-id COLUMN"),
@@ -101,6 +103,7 @@ def test_a_reader_is_chosen_with_an_option(capsys, folder):
 CLI_WORDS = [
     *("--option delimiter=", "--option encoding=", "--option sheet=", "--option repeats=mean"),
     *("--lower loss", "--metric NAME", "--bounds NAME=LOW:HIGH", "--bounds NAME=0:1"),
+    *("--bounds accuracy=0:100", "--option decimal=."),
     *("--missing drop", "--duplicates mean", "--query-id COLUMN", "--reader NAME", "--reader csv"),
     *("--correct RULE", "--correct exact_match", "--correct with cost, <= or >=", "--interval"),
     *("--objective quality=recall@5,faithfulness", "--scale baseline", "--ties docid", "--split"),
@@ -142,6 +145,8 @@ def failures(folder):
         file(f"{split}-00000-of-00001.jsonl", "{}\n")
     return [
         lambda: evaluation("a", recall=[0.5, 3.0]),
+        lambda: evaluation("a", accuracy=["85 %", "0.9"]),
+        lambda: evaluation("a", latency=["1,234", "0.5"]),
         lambda: compare(*loss),
         lambda: evaluation("a", recall=["0.5 (fail)", "1"]),
         lambda: evaluation("a", question=["a", "b"]),

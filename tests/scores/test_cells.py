@@ -76,15 +76,15 @@ def test_what_frameworks_write_for_no_score_has_its_state(cell, state):
     [
         *(
             "good",
-            "1_000",
-            "1,5",
+            "1 000 0",
+            "1,5,5",
             "6/5",
             "1/0",
             "9 (1-5)",
             "4 (5-1)",
             "{'score': __import__('os')}",
         ),
-        *([0.5], {"other": 1}, {"score": {"score": 1}}, "{" * 50_000, object()),
+        *([0.5, 1.0], {"other": 1}, {"score": {"score": 1}}, "{" * 50_000, object()),
         *(10**400, Decimal("sNaN")),
     ],
 )

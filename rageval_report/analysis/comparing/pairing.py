@@ -14,6 +14,7 @@ from rageval_report.analysis.arguments import choose_metrics
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, named
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import Alignment, align
+from rageval_report.scores.metric_scales import check_scales
 from rageval_report.types import FloatArray
 
 MissingTreatment = Literal["drop", "worst", "bounds"]
@@ -87,6 +88,7 @@ def pair_runs(
         )
     shared = _shared_metrics(baseline, candidate, metrics)
     _check_directions(shared)
+    check_scales(baseline.name, candidate.name, shared)
     return Pairing(baseline, candidate, alignment, shared)
 
 

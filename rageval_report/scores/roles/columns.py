@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
+from datetime import timedelta
 from difflib import get_close_matches
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, UnknownNameError, named
-from rageval_report.scores.cells import ParsedCells, fraction_whole, read_cell, read_cells
+from rageval_report.scores.cells import (
+    ParsedCells,
+    check_parsed,
+    count_numbers,
+    is_single_number,
+    read_cells,
+)
+from rageval_report.scores.column_scale import Bounds, Column
+from rageval_report.scores.dates import date_in_numbers, is_date
 from rageval_report.scores.metric import Catalogue, Metric, normalise_name
+from rageval_report.scores.numerals import names_a_time
 from rageval_report.scores.states import is_state_column, state_columns
 from rageval_report.scores.texts import TEXTS
 
@@ -32,11 +40,6 @@ _METADATA = frozenset(
 # The last word of a column that numbers the repeated rows of a query.
 _COUNTER = re.compile(r"(^|_)(epoch|iteration|repeat|repetition|run|trial)(_(no|nr|number))?$")
 _METADATA_PATTERN = re.compile(r"^unnamed|_id$|_idx$|_index$")
-
-# Words that are scores in a known metric, but can mean anything in an unknown column.
-_AMBIGUOUS_WORDS = frozenset(("yes", "no"))
-# The denominators of shares such as "4/5"; other fractions may be dates.
-_DENOMINATORS = frozenset((*range(1, 11), 100))
 
 Unreadable = Literal["raise", "failed"]
 
@@ -99,6 +102,7 @@ def assign_roles(
     id_column: str | None,
     only: Collection[str] | None = None,
     also: Collection[str] = (),
+    bounds: Mapping[str, Bounds] | None = None,
     unreadable: Unreadable = "raise",
 ) -> ColumnRoles:
     """Divide the columns into metrics and details.
@@ -115,6 +119,8 @@ def assign_roles(
         All metrics, if the caller lists them; if omitted, names and cells decide.
     also : collection of str
         Columns that are metrics because the caller describes them.
+    bounds : mapping of str to (float, float), optional
+        The bounds that the caller or the file states, by normalised name.
     unreadable : {"raise", "failed"}
         What becomes of a metric's cell that holds neither a score nor a word for "unscored": an
         error, or a failed score.
@@ -132,7 +138,7 @@ def assign_roles(
         _check_count(frame)
     named_metrics = _find_columns(frame, labels, also if only is None else only, catalogue)
     columns = ColumnRoles()
-    sorter = _ColumnSorter(columns, catalogue, ids, unreadable)
+    sorter = _ColumnSorter(columns, catalogue, ids, unreadable, bounds or {})
     for label in labels:
         if label in named_metrics:
             sorter.add_metric(frame[label])
@@ -246,6 +252,7 @@ class _ColumnSorter:
     catalogue: Catalogue
     ids: pd.Series
     unreadable: Unreadable
+    bounds: Mapping[str, Bounds]
 
     def add_column(self, cells: pd.Series) -> None:
         """Add a column as a metric or as a detail, depending on its name and its cells."""
@@ -259,6 +266,11 @@ class _ColumnSorter:
             self.add_metric(cells)
         else:
             self.columns.details.append(label)
+            if self.catalogue.find(label) is not None:
+                self.columns.notes.append(
+                    f"column {label!r} has the name of a metric, but holds dates, lists or "
+                    f"objects such as {_example(cells)[9:-1]}, and becomes a detail"
+                )
 
     def _numbers_repeats(self, label: str) -> bool:
         """Whether a column numbers the repeated rows of a query: by its name, if ids repeat."""
@@ -277,16 +289,23 @@ class _ColumnSorter:
         if _has_numeric_type(cells):
             self.columns.add_metric(label, cells, known)
             return
-        parsed = read_cells(cells.tolist())
+        stated = self.bounds.get(normalise_name(label))
+        catalogued = None if known is None else known.bounds
+        column = Column(label, self.ids.tolist(), stated, catalogued)
+        values = cells.tolist()
+        parsed = read_cells(values, column)
+        check_parsed(parsed, values, column)
         if parsed.unread and self.unreadable == "raise":
             raise DataError(_not_numbers_message(cells, self.ids, parsed.unread))
         self.columns.add_metric(label, pd.Series(parsed.numbers, name=label), known)
         self.columns.states |= state_columns(label, parsed.states, parsed.reasons)
+        if parsed.other_fields:
+            self.columns.states[f"{label}_details"] = parsed.other_fields
         if parsed.scale is not None:
             self.columns.scales[normalise_name(label)] = parsed.scale
-        if any(isinstance(cell, str) and cell.rstrip().endswith("%") for cell in cells):
+        if parsed.are_shares:
             self.columns.shares.add(normalise_name(label))
-        self.columns.notes += _parsing_notes(cells, parsed, self.ids)
+        self.columns.notes += (*parsed.notes, *_parsing_notes(cells, parsed, self.ids))
 
 
 def _has_numeric_type(cells: pd.Series) -> bool:
@@ -299,6 +318,14 @@ def _add_numbers(columns: ColumnRoles, cells: pd.Series, known: Metric | None) -
     if known is None and bool(cells.isna().all()):
         columns.details.append(str(cells.name))
         columns.notes.append(f"column {cells.name!r} is empty and becomes a detail")
+        return
+    date = None if known is not None else date_in_numbers(str(cells.name), numbers_of(cells))
+    if date is not None:
+        columns.details.append(str(cells.name))
+        columns.notes.append(
+            f"column {cells.name!r} holds dates, such as {cells.dropna().iloc[0]} for {date}, and "
+            "becomes a detail"
+        )
         return
     columns.add_metric(str(cells.name), cells, known)
 
@@ -314,34 +341,19 @@ def _looks_numeric(cells: pd.Series, known: Metric | None) -> bool:
         return known is not None
     # Evenly spaced, because files are often sorted.
     sample = present.iloc[:: math.ceil(len(present) / _SAMPLE)]
-    if not all(isinstance(cell, str | Real | Decimal | np.bool_) for cell in sample):
-        return False
+    n_numbers, n_texts = count_numbers(sample)
     if known is not None:
-        return True
-    n_numbers, n_texts = _count_cells(sample)
+        return n_numbers > 0 or any(_may_be_score(cell, str(cells.name)) for cell in sample)
     if n_numbers == n_texts == 0:  # every cell of the sample failed: look at all cells
-        n_numbers, n_texts = _count_cells(present)
+        n_numbers, n_texts = count_numbers(present)
     return n_numbers > 0 and n_numbers >= n_texts
 
 
-def _count_cells(cells: pd.Series) -> tuple[int, int]:
-    """The number of cells that hold numbers, and of those that hold neither that nor "unscored"."""
-    denominators = {fraction_whole(cell) for cell in cells if isinstance(cell, str)} - {None}
-    may_be_shares = len(denominators) == 1 and denominators <= _DENOMINATORS
-    numbers = [_number_in(cell, may_be_share=may_be_shares) for cell in cells]
-    n_texts = sum(number is None for number in numbers)
-    return sum(number is not None and not math.isnan(number) for number in numbers), n_texts
-
-
-def _number_in(cell: object, *, may_be_share: bool) -> float | None:
-    """The number in a cell; NaN if the cell says "unscored"; None for anything else."""
-    parsed = read_cell(cell)
-    if not parsed.is_read:
-        return None
-    if isinstance(cell, str) and not may_be_share and fraction_whole(cell) is not None:
-        return None
-    is_ambiguous = isinstance(cell, str) and cell.strip().lower() in _AMBIGUOUS_WORDS
-    return None if is_ambiguous else parsed.number
+def _may_be_score(cell: object, name: str) -> bool:
+    """Whether a cell of a known metric makes its column one: dates and lists do not."""
+    if isinstance(cell, str):
+        return names_a_time(name) or not is_date(cell)
+    return isinstance(cell, timedelta) or is_single_number(cell)
 
 
 def _not_numbers_message(cells: pd.Series, ids: pd.Series, rows: list[int]) -> str:

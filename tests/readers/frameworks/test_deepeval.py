@@ -161,7 +161,7 @@ def test_a_conversation_is_asked_what_its_scenario_or_its_user_says_first(read_c
         ({"score": 0, "error": "timeout"}, "failed", "timeout"),
         ({"score": None, "reason": "empty"}, "failed", "empty"),
         ({"score": float("nan")}, "failed", "DeepEval gave neither a score nor a reason"),
-        ({"score": [1]}, "failed", "[1]"),
+        ({"score": [1, 0]}, "failed", "[1, 0]"),
         ({"score": 0.5, "reason": "half"}, "scored", "half"),
     ],
 )
