@@ -29,7 +29,7 @@ from rageval_report.types import FloatArray
 # logarithmic scale is within this factor of them.
 _NEAR = math.sqrt(1000.0)
 
-Bounds = tuple[float, float]
+ScoreRange = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Column:
 
     name: str = ""
     labels: Sequence[object] | None = None
-    bounds: Bounds | None = None
-    known_bounds: Bounds | None = None
+    bounds: ScoreRange | None = None
+    known_bounds: ScoreRange | None = None
 
     @property
     def title(self) -> str:
@@ -62,7 +62,7 @@ class Column:
         """A row in messages."""
         return f"row {row + 1}" if self.labels is None else repr(self.labels[row])
 
-    def option(self, *bounds: Bounds) -> str:
+    def option(self, *bounds: ScoreRange) -> str:
         """The option that states the bounds."""
         return " or ".join(
             f"metrics={{{self.name!r}: {{'bounds': ({low:g}, {high:g})}}}}" for low, high in bounds
@@ -86,7 +86,7 @@ class ScaledNumbers(NamedTuple):
 
     numbers: FloatArray
     notes: list[str]
-    scale: Bounds | None
+    scale: ScoreRange | None
     are_shares: bool
 
 
@@ -236,7 +236,7 @@ def _may_only_be(unclear: list[_Written], column: Column, *, is_comma: bool) -> 
     )
 
 
-def _is_within(cells: list[_Written], bounds: Bounds, *, is_comma: bool) -> bool:
+def _is_within(cells: list[_Written], bounds: ScoreRange, *, is_comma: bool) -> bool:
     low, high = bounds
     return all(
         low <= _spelled(cell.numeral, is_comma=is_comma) / _divisor(cell.numeral) <= high

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
-from rageval_report.scores.column_scale import Bounds
+from rageval_report.scores.column_scale import ScoreRange
 from rageval_report.scores.metric import Metric, Override, normalise_name
 from rageval_report.types import FloatArray
 
-_UNIT: Bounds = (0.0, 1.0)
-_MARKS: Bounds = (1.0, 5.0)
-_PERCENT: Bounds = (0.0, 100.0)
+_UNIT: ScoreRange = (0.0, 1.0)
+_MARKS: ScoreRange = (1.0, 5.0)
+_PERCENT: ScoreRange = (0.0, 100.0)
 # Larger values than a mark has, on any usual scale of marks.
 _HIGHEST_MARK = 10.0
 # The highest mark of a column is at least this; 1.5 is a wrong score between 0 and 1.
@@ -38,7 +38,7 @@ class FittedMetric(NamedTuple):
     note: str | None
 
 
-def stated_bounds(*descriptions: object) -> dict[str, Bounds]:
+def stated_bounds(*descriptions: object) -> dict[str, ScoreRange]:
     """The bounds that descriptions of metrics state, by normalised name; the last one wins.
 
     Parameters
@@ -51,7 +51,7 @@ def stated_bounds(*descriptions: object) -> dict[str, Bounds]:
     >>> stated_bounds({"Recall@5": {"bounds": (0, 100)}, "mrr": "higher"}, None)
     {'recall@5': (0.0, 100.0)}
     """
-    bounds: dict[str, Bounds] = {}
+    bounds: dict[str, ScoreRange] = {}
     for description in descriptions:
         if isinstance(description, Mapping):
             for name, change in description.items():
@@ -61,7 +61,7 @@ def stated_bounds(*descriptions: object) -> dict[str, Bounds]:
     return bounds
 
 
-def _bounds_of(change: Override) -> Bounds | None:
+def _bounds_of(change: Override) -> ScoreRange | None:
     stated = change.bounds if isinstance(change, Metric) else None
     if isinstance(change, Mapping):
         stated = change.get("bounds")

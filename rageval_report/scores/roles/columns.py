@@ -21,7 +21,7 @@ from rageval_report.scores.cells import (
     is_single_number,
     read_cells,
 )
-from rageval_report.scores.column_scale import Bounds, Column
+from rageval_report.scores.column_scale import Column, ScoreRange
 from rageval_report.scores.dates import date_in_numbers, is_date
 from rageval_report.scores.metric import Catalogue, Metric, normalise_name
 from rageval_report.scores.numerals import names_a_time
@@ -102,7 +102,7 @@ def assign_roles(
     id_column: str | None,
     only: Collection[str] | None = None,
     also: Collection[str] = (),
-    bounds: Mapping[str, Bounds] | None = None,
+    bounds: Mapping[str, ScoreRange] | None = None,
     unreadable: Unreadable = "raise",
 ) -> ColumnRoles:
     """Divide the columns into metrics and details.
@@ -252,7 +252,7 @@ class _ColumnSorter:
     catalogue: Catalogue
     ids: pd.Series
     unreadable: Unreadable
-    bounds: Mapping[str, Bounds]
+    bounds: Mapping[str, ScoreRange]
 
     def add_column(self, cells: pd.Series) -> None:
         """Add a column as a metric or as a detail, depending on its name and its cells."""

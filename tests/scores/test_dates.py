@@ -1,0 +1,66 @@
+"""Dates are told from numbers; the witness for dates in numbers is the standard library."""
+
+from datetime import UTC, date, datetime, time
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_report.scores.dates import date_in_numbers, is_date
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *("2025-11-03", "2025-11", "2025/11/03", "3.11.2025", "12/03/2025", "3/5/25", "3-5-2025"),
+        *("2025-11-03T10:00:00Z", "2025-11-03 10:00:00.123+01:00", "11/3/2025 9:05 PM"),
+        *("5 March 2025", "Mar 5, 2025", "05-Mar-25", "5-Mar", "Mar-25", "Wed, 5 Mar 2025 10:00"),
+        *("14:00", "14:00:03"),
+        *(date(2025, 3, 5), datetime(2025, 3, 5), time(14), pd.Timestamp("2025-03-05")),
+        *(np.datetime64("2025-03-05"), pd.Period("2025-03")),
+    ],
+)
+def test_dates_are_recognised(cell):
+    assert is_date(cell)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *("3/5", "0.5", "1e-3", "4 (1-5)", "-0.5", "12,345.6", "1.2.3", "marginal", "may", "", "5"),
+        *(0.5, None, pd.NaT, np.datetime64("NaT"), 20250305, [1]),
+    ],
+)
+def test_other_cells_are_no_dates(cell):
+    assert not is_date(cell)
+
+
+@given(
+    st.datetimes(datetime(2000, 1, 2), datetime(2099, 12, 30)),
+    st.sampled_from([1, 1_000, 1_000_000]),
+)
+def test_counted_seconds_are_dates(moment, ticks):
+    seconds = moment.replace(tzinfo=UTC, microsecond=0).timestamp()
+    assert date_in_numbers("x", np.array([np.nan, seconds * ticks])) == moment.date().isoformat()
+
+
+def test_whole_numbers_may_spell_dates():
+    assert date_in_numbers("x", np.array([20251103.0, 20240229.0])) == "2025-11-03"
+    assert date_in_numbers("x", np.array([20251103.0, 20251399.0])) is None
+
+
+def test_the_days_of_a_spreadsheet_are_dates_if_the_name_says_so():
+    assert date_in_numbers("created_at", np.array([45964.0])) == "2025-11-03"
+    assert date_in_numbers("n_characters", np.array([45964.0])) is None
+
+
+@pytest.mark.parametrize("name", ["latency_us", "total_tokens", "cost", "elapsed time"])
+def test_large_numbers_under_the_name_of_a_count_are_no_dates(name):
+    assert date_in_numbers(name, np.array([1_762_190_000.0])) is None
+
+
+@pytest.mark.parametrize("numbers", [[], [np.nan], [np.inf], [-1e9], [0.5, 1.0], [1e300]])
+def test_other_numbers_are_no_dates(numbers):
+    assert date_in_numbers("created", np.array(numbers, dtype=float)) is None

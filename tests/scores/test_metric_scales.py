@@ -1,0 +1,113 @@
+"""Known metrics on another scale than in the catalogue."""
+
+import numpy as np
+import pytest
+
+from rageval_report import Metric, RAGPipelineEvaluation, compare, rank
+from rageval_report.errors import DataError
+from rageval_report.scores import score_table
+from rageval_report.scores.metric_scales import stated_bounds
+
+
+def table_of(cells, name, **options):
+    ids = [f"q{i}" for i in range(len(cells))]
+    return score_table({"query_id": ids, name: cells}, **options)
+
+
+@pytest.mark.parametrize("name", ["groundedness", "Coherence", "answer_relevance", "correctness"])
+@pytest.mark.parametrize("cells", [[1, 4, 5, 3], [4.5, 3.0, np.nan], ["2", "5", "n/a"]])
+def test_a_judges_marks_have_the_bounds_of_their_scale_and_a_note(name, cells):
+    table = table_of(cells, name)
+    [metric] = table.metrics.values()
+    assert (metric.kind, metric.bounds) == ("ordinal", (1.0, 5.0))
+    assert any("read as marks from 1 to 5" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("name", ["relevance", "fluency"])
+def test_marks_of_judges_that_the_catalogue_does_not_know_have_bounds_too(name):
+    assert table_of([1, 5, 3], name).metrics[name].bounds == (1.0, 5.0)
+
+
+@pytest.mark.parametrize("name", ["recall@5", "faithfulness", "bleu", "exact_match"])
+def test_percent_of_a_known_metric_are_kept_with_their_bounds_and_a_note(name):
+    table = table_of([85.0, 0.0, 32.5], name)
+    assert table.scores[name].tolist() == [85.0, 0.0, 32.5]
+    assert table.metrics[name].bounds == (0.0, 100.0)
+    assert any("read as percent, from 0 to 100: the largest is 85" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "message"),
+    [
+        ("groundedness", [0, 4], r"has 0 at 'q0' and 4 at 'q1'\. Say on which scale .* metrics="),
+        ("faithfulness", [3, 7], r"has 3 at 'q0' and 7 at 'q1'\. Say"),
+        ("groundedness", [4, 0.5], r"on two scales: 0.5 at 'q1' and 4 at 'q0'\. Bring .* metrics="),
+        ("recall", [85, 1, 0], r"on two scales: 1 at 'q1' and 85 at 'q0'"),
+        ("recall@5", [0.5, 3], r"'recall@5' must lie between 0 and 1; got 3 at 'q1'"),
+        ("faithfulness", [0.5, 1.5], r"'faithfulness' must lie between 0 and 1; got 1.5 at 'q1'"),
+        ("recall", [50, 101], r"must lie between 0 and 1; got 50 at 'q0'"),
+        ("faithfulness", [-1, 4], r"must lie between 0 and 1; got -1 at 'q0'"),
+    ],
+)
+def test_a_scale_that_is_not_certain_is_an_error_with_two_cells(name, cells, message):
+    with pytest.raises(DataError, match=message):
+        table_of(cells, name)
+
+
+@pytest.mark.parametrize(
+    "change", [{"bounds": (0, 5)}, Metric("groundedness", kind="ordinal", bounds=(0, 5))]
+)
+def test_stated_bounds_settle_it(change):
+    table = table_of([0, 4], "groundedness", metrics={"groundedness": change})
+    assert table.metrics["groundedness"].bounds == (0.0, 5.0)
+    assert table.notes == ()
+
+
+def test_scores_from_0_to_1_stay_as_they_are():
+    table = table_of([0.25, 1.0, 0.0], "groundedness")
+    assert table.metrics["groundedness"].bounds == (0.0, 1.0)
+    assert table.notes == ()
+
+
+def test_the_order_of_rows_changes_no_scale():
+    cells = [5.0, 1.0, 3.0, np.nan, 2.0]
+    bounds = {
+        table_of(np.roll(cells, shift), "coherence").metrics["coherence"].bounds
+        for shift in range(5)
+    }
+    assert bounds == {(1.0, 5.0)}
+
+
+# -- two pipelines
+
+
+def run(name, cells, metric="groundedness", **options):
+    rows = {"query_id": [f"q{i}" for i in range(len(cells))], metric: cells}
+    return RAGPipelineEvaluation(name, rows, **options)
+
+
+MARKS = [1, 4, 5, 3, 5, 4, 2, 3]
+
+
+@pytest.mark.parametrize("other", [[0.5] * 8, [1] * 8, [50.0, 0, 80, 90, 20, 30, 40, 50]])
+def test_runs_on_two_scales_are_not_compared(other):
+    message = r"metric 'groundedness' has scores from 1 to 5 in 'a' and from 0 to 1(00)? in 'b', .*"
+    with pytest.raises(DataError, match=message + r"metrics=\{'groundedness'"):
+        compare(run("a", MARKS), run("b", other))
+    with pytest.raises(DataError, match="cannot be compared"):
+        rank(run("a", MARKS), run("b", other))
+
+
+def test_a_run_of_ones_is_compared_with_marks_when_its_bounds_are_stated():
+    ones = run("b", [1] * 8, metrics={"groundedness": {"kind": "ordinal", "bounds": (1, 5)}})
+    assert compare(run("a", MARKS), ones).to_frame()["difference"].tolist() == [1 - np.mean(MARKS)]
+
+
+def test_stated_bounds_are_found_by_any_spelling_of_a_name():
+    stated = stated_bounds(
+        {"Recall at 5": {"bounds": (0, 100)}, "mrr": "higher", "f1": {"bounds": "wrong"}},
+        {"recall@5": Metric("recall@5", bounds=(0, 10))},
+        ["recall"],
+        None,
+    )
+    assert stated == {"recall@5": (0.0, 10.0)}
