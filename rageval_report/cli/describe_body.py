@@ -97,6 +97,7 @@ def thresholds(options: ThresholdsArguments) -> None:
 def failures(options: FailuresArguments) -> None:
     """Write the queries on the wrong side of the threshold."""
     output = Output.of(options)
-    [evaluation] = Loading.of(options).load_all([options.file], name=options.name)
+    loading = Loading.of(options, [options.metric])
+    [evaluation] = loading.load_all([options.file], name=options.name)
     queries = evaluation.failures(options.metric, options.threshold).with_notes(*evaluation.notes)
     output.write({evaluation.name: output.limit_rows(queries, options.limit)})

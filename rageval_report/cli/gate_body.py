@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import click
 
 from rageval_report.analysis.comparing.comparison import compare
 from rageval_report.analysis.gates.gates_file import Gates, read_gates
-from rageval_report.analysis.gates.grammar import Rule, RuleError, parse_rule
+from rageval_report.analysis.gates.grammar import Call, Rule, RuleError, parse_rule
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.cli.compare_body import notes_of
 from rageval_report.cli.gate import GateArguments
@@ -22,8 +22,10 @@ from rageval_report.cli.output import Output, check_files, write_text
 from rageval_report.cli.parsing import parse_correct_rule
 from rageval_report.cli.sources import Loading
 from rageval_report.errors import DataError
+from rageval_report.rankings.score_tables import VIEW as RANKINGS
 from rageval_report.render.junit import render as render_junit
 from rageval_report.render.pull_request import pull_request_comment
+from rageval_report.scores.metric import Catalogue
 
 _IN_PYTHON = "compare(baseline, candidate).gate(...)"
 
@@ -73,7 +75,8 @@ def _request(options: GateArguments) -> GatePlan:
 
 def _evaluate(options: GateArguments, request: GatePlan) -> GateResult:
     files = [options.file] if options.baseline is None else [options.baseline, options.file]
-    evaluations = Loading.of(options).load_all(files)
+    loading = Loading.of(options, _metrics_of(request.rules))
+    evaluations = loading.load_all(files)
     if options.baseline is None:
         result = evaluations[0].gate(*request.rules, **request.settings)
     else:
@@ -82,6 +85,23 @@ def _evaluate(options: GateArguments, request: GatePlan) -> GateResult:
         comparison = compare(*evaluations, **settings)
         result = comparison.gate(*request.rules, correct=correct)
     return result.with_notes(*notes_of(evaluations))
+
+
+def _metrics_of(rules: Iterable[Rule]) -> Iterator[str]:
+    """The metrics of rankings that rules name."""
+    for rule in rules:
+        for name in _names_in(rule.call):
+            metric = Catalogue().search(name)
+            if metric is not None and metric.needs == RANKINGS:
+                yield name
+
+
+def _names_in(call: Call) -> Iterator[str]:
+    for argument in call.arguments or ():
+        if isinstance(argument.value, Call):
+            yield from _names_in(argument.value)
+        elif argument.keyword is None:
+            yield argument.value.text
 
 
 @contextlib.contextmanager

@@ -44,7 +44,7 @@ def read_run_folder(folder: str, loading: Loading) -> run_history.Store:
 
 
 def _runs(options: HistoryArguments) -> run_history.Store | list[RAGPipelineEvaluation]:
-    loading = Loading.of(options)
+    loading = Loading.of(options, options.metrics)
     folders = [name for name in options.runs if Path(name).is_dir()]
     if not folders:
         return loading.load_runs(options.runs)

@@ -13,7 +13,11 @@ from rageval_report.render import RENDERERS
 
 if TYPE_CHECKING:
     from rageval_report.analysis.comparing.pairing import MissingTreatment
+    from rageval_report.rankings.inputs import DuplicateDocs
     from rageval_report.scores.table import Duplicates
+
+# Those of `rageval_report.rankings.inputs.DUPLICATE_DOCS` that tables of scores do not have.
+_DUPLICATE_DOCS = ("best",)
 
 PATH = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -75,7 +79,14 @@ class LoadingOptions(Options):
         multiple=True,
         parse=parse_pair,
         metavar="NAME=VALUE",
-        help="An option of the reader, such as delimiter=; or encoding=utf-16-le or sheet=Scores.",
+        help="An option of the reader, such as delimiter=; or encoding=utf-16-le or sheet=Scores; "
+        "or, with --qrels, ties=input, relevance_level=2, no_relevant=skip or drop_self=yes.",
+    )
+    qrels: str | None = option(
+        "--qrels",
+        metavar="FILE",
+        help="The judgments, if the files are rankings: TREC's or BEIR's, a table or JSON. The "
+        "rankings are scored on each --metric, such as ndcg@10.",
     )
     query_id: str | None = option(
         "--query-id", metavar="COLUMN", help="The column of query ids; query_id if omitted."
@@ -93,11 +104,11 @@ class LoadingOptions(Options):
         metavar="NAME=LOW:HIGH",
         help="The smallest and largest possible score of a metric.",
     )
-    duplicates: Duplicates = option(
+    duplicates: Duplicates | DuplicateDocs = option(
         "--duplicates",
-        type=click.Choice(["error", "mean"]),
+        type=click.Choice(["error", "mean", *_DUPLICATE_DOCS]),
         default="error",
-        help="What to do if a query has several rows.",
+        help="What to do if a query has several rows; for a ranking, a document twice.",
     )
 
 

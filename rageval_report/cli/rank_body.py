@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import click
 
 from rageval_report.analysis.ranking import leaderboard
@@ -28,7 +30,8 @@ def rank(options: RankArguments) -> None:
     if has_objectives and not (is_weighted or options.pareto):
         raise click.UsageError("--objective belongs to --weighted or --pareto.")
     checked = () if has_objectives or options.weighted or options.pareto else options.metrics
-    evaluations = Loading.of(options).load_every(options.files, checked)
+    loading = Loading.of(options, _named_metrics(options.metrics, weights, objectives))
+    evaluations = loading.load_every(options.files, checked)
     ranking = leaderboard.rank(
         *evaluations,
         metrics=options.metrics or None,
@@ -48,6 +51,20 @@ def rank(options: RankArguments) -> None:
     else:
         result = ranking.pairs if options.pairs else ranking
     output.write({result.title: result.with_notes(*notes_of(evaluations))})
+
+
+def _named_metrics(
+    metrics: Iterable[str],
+    weights: Mapping[str, float] | None,
+    objectives: Mapping[str, list[str]] | list[str] | None,
+) -> list[str]:
+    """The metrics that the options name; a weight may also belong to an objective."""
+    if isinstance(objectives, Mapping):
+        in_objectives = [name for names in objectives.values() for name in names]
+    else:
+        in_objectives = objectives or []
+    is_objective = objectives if isinstance(objectives, Mapping) else {}
+    return [*metrics, *in_objectives, *(name for name in weights or {} if name not in is_objective)]
 
 
 def _parse_weights(texts: tuple[str, ...]) -> dict[str, float] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +17,7 @@ from rageval_report.cli.parsing import (
 )
 from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
+from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.base import ReaderOptions
 from rageval_report.scores import Correct, Metric, resolver
 from rageval_report.scores.table import Duplicates, MetricsArgument
@@ -30,7 +31,7 @@ class LoadKeywords(ReaderOptions):
     query_id: str | None
     metrics: MetricsArgument
     correct: Correct | None
-    duplicates: Duplicates
+    duplicates: Duplicates | DuplicateDocs
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,16 @@ def parse_sources(texts: Sequence[str]) -> list[PipelineSource]:
     sources = [parse_source(text) for text in texts]
     if sum(source.path == STANDARD_INPUT for source in sources) > 1:
         raise DataError("standard input can be read once only; name files for the other pipelines")
-    unnamed = Counter(source.stem for source in sources if source.name is None)
+    unnamed = [source for source in sources if source.name is None]
+    stems = Counter(source.stem for source in unnamed)
+    long_stems = Counter(source.long_stem for source in unnamed)
+    # Runs are often told apart by what looks like a suffix: input.bm25 and input.dense.
     return [
-        replace(source, name=source.long_stem)
-        if source.name is None and unnamed[source.stem] > 1
-        else source
+        source
+        if source.name is not None or stems[source.stem] == 1
+        else replace(source, name=source.long_stem)
+        if long_stems[source.long_stem] == 1
+        else replace(source, name=Path(source.path).name)
         for source in sources
     ]
 
@@ -123,29 +129,43 @@ class Loading:
         What the user knows better about a metric.
     query_id : str, optional
         The column of ids.
-    duplicates : {"error", "mean"}
-        What to do if a query has several rows.
+    duplicates : {"error", "mean", "best"}
+        What to do if a query has several rows, or a document several ranks.
     reader_options : ReaderOptions
-        The options of the reader, of a plug-in too; the reader checks them.
+        The options of the reader, of a plug-in too; the reader checks them. With judgments as
+        ``qrels``, the files are rankings.
+    metrics : tuple of str
+        The metrics that the command needs of a ranking; tables of scores have all of theirs.
     """
 
     reader: str | None = None
     correct: str | None = None
     overrides: dict[str, dict[str, Any]] = field(default_factory=dict)
     query_id: str | None = None
-    duplicates: Duplicates = "error"
+    duplicates: Duplicates | DuplicateDocs = "error"
     reader_options: ReaderOptions = field(default_factory=ReaderOptions)
+    metrics: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, options: LoadingOptions) -> Loading:
-        """The loading that the options of a command ask for."""
+    def of(cls, options: LoadingOptions, metrics: Iterable[str] = ()) -> Loading:
+        """The loading that the options of a command ask for.
+
+        Parameters
+        ----------
+        options : LoadingOptions
+            The options.
+        metrics : iterable of str
+            The metrics that the command needs, besides those named when a file is loaded.
+        """
+        qrels = {} if options.qrels is None else {"qrels": options.qrels}
         return cls(
             options.reader,
             options.correct if isinstance(options, CorrectOption) else None,
             metric_overrides(options.lower, options.higher, options.bounds),
             options.query_id,
             options.duplicates,
-            cast("ReaderOptions", dict(options.reader_options)),
+            cast("ReaderOptions", {**dict(options.reader_options), **qrels}),
+            tuple(metrics),
         )
 
     def load(self, source: PipelineSource, metrics: Sequence[str] = ()) -> RAGPipelineEvaluation:
@@ -169,7 +189,7 @@ class Loading:
         DataError
             If two have the same name.
         """
-        sources = _sources_named(texts, name)
+        sources = self._sources(texts, name)
         return _check_names([self.load(source, metrics) for source in sources])
 
     def load_every(
@@ -186,8 +206,7 @@ class Loading:
             If two have the same name.
         """
         groups = [
-            (source, self._load_pipelines(source, metrics))
-            for source in _sources_named(texts, name)
+            (source, self._load_pipelines(source, metrics)) for source in self._sources(texts, name)
         ]
         counts = Counter(evaluation.name for _, group in groups for evaluation in group)
         return _check_names(
@@ -205,9 +224,18 @@ class Loading:
     ) -> list[RAGPipelineEvaluation]:
         """Runs of one pipeline, each named after its file unless the user named it."""
         sources = [
-            replace(source, name=source.name or source.stem) for source in parse_sources(texts)
+            replace(source, name=source.name or source.stem) for source in self._sources(texts)
         ]
         return _check_names([self.load(source, metrics) for source in sources])
+
+    def _sources(self, texts: Sequence[str], name: str | None = None) -> list[PipelineSource]:
+        sources = parse_sources(texts)
+        if self.reader_options.get("qrels") == STANDARD_INPUT and len(sources) > 1:
+            raise DataError(
+                "--qrels: standard input can be read once only; name a file of judgments for "
+                "several rankings"
+            )
+        return sources if name is None else [replace(source, name=name) for source in sources]
 
     def _load_pipelines(
         self, source: PipelineSource, metrics: Sequence[str]
@@ -230,10 +258,18 @@ class Loading:
         # Columns that were not requested may hold anything, so only the named ones are checked.
         needed = [*metrics, *metrics_in_rule(self.correct)] if metrics else []
         correct = None if self.correct is None else parse_correct_rule(self.correct)
+        described: MetricsArgument = self.overrides or needed or None
+        if self.reader_options.get("qrels") is not None:
+            # Of a ranking, what is not named is not computed.
+            rule = metrics_in_rule(self.correct)
+            described = {
+                **{name: {} for name in (*metrics, *self.metrics, *rule)},
+                **self.overrides,
+            } or None
         return {
             **self.reader_options,
             "query_id": self.query_id,
-            "metrics": self.overrides or needed or None,
+            "metrics": described,
             "correct": correct,
             "duplicates": self.duplicates,
         }
@@ -264,11 +300,6 @@ def check_directions(rule: str, metrics: Mapping[str, Metric]) -> None:
                 f"{metric.name}{sign}{threshold.value:g}; if the opposite is true, say so with "
                 f"--{'lower' if metric.greater_is_better else 'higher'} {metric.name}"
             )
-
-
-def _sources_named(texts: Sequence[str], name: str | None) -> list[PipelineSource]:
-    sources = parse_sources(texts)
-    return sources if name is None else [replace(source, name=name) for source in sources]
 
 
 def _check_names(evaluations: list[RAGPipelineEvaluation]) -> list[RAGPipelineEvaluation]:

@@ -39,6 +39,7 @@ from rageval_report.analysis.summary import EvaluationReport, aggregated_scores,
 from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
 from rageval_report.errors import DataError, ReaderError, explain_keywords_of, named
 from rageval_report.files.inputs import input_name
+from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers import ScoreFile, pick_pipeline, read
 from rageval_report.readers.base import Reader, ReaderOptions
 from rageval_report.readers.table_inputs import ScoreInput
@@ -140,11 +141,11 @@ class RAGPipelineEvaluation:
         query_id: str | None = None,
         metrics: MetricsArgument = None,
         correct: Correct | None = None,
-        duplicates: Duplicates = "error",
+        duplicates: Duplicates | DuplicateDocs = "error",
         strict: bool = False,
         **options: Unpack[ReaderOptions],
     ) -> Self:
-        """Read the scores of one pipeline from a file.
+        """Read the scores of one pipeline from a file, or score a ranking against judgments.
 
         Parameters
         ----------
@@ -158,13 +159,16 @@ class RAGPipelineEvaluation:
             recognised.
         pipeline : str, optional
             The pipeline to read, if the file holds several.
-        query_id, metrics, correct, duplicates
+        query_id, correct
             As in the constructor.
+        metrics, duplicates
+            As in the constructor, or, for a ranking, as in `rageval_report.score_rankings`.
         strict : bool
             Whether a score slightly outside the bounds of its metric is an error; otherwise it is
             moved to the bound, with a note.
         **options
-            The options of the reader, such as ``delimiter=``; `ReaderOptions` has them all.
+            The options of the reader, such as ``delimiter=``, or the judgments ``qrels=`` of a
+            ranking; `ReaderOptions` has them all.
 
         Raises
         ------
@@ -173,13 +177,20 @@ class RAGPipelineEvaluation:
         DataError
             If it holds several pipelines and `pipeline` is omitted.
         """
-        files = read(path, reader=reader, query_id=query_id, **options)
+        files = read(
+            path,
+            reader=reader,
+            query_id=query_id,
+            metrics=metrics,
+            duplicates=duplicates,
+            **options,
+        )
         return cls.from_score_file(
             *(name, pick_pipeline(files, pipeline, path), path),
             query_id=query_id,
             metrics=metrics,
             correct=correct,
-            duplicates=duplicates,
+            duplicates=_of_rows(duplicates),
             strict=strict,
         )
 
@@ -917,11 +928,11 @@ def read_scores(
     query_id: str | None = None,
     metrics: MetricsArgument = None,
     correct: Correct | None = None,
-    duplicates: Duplicates = "error",
+    duplicates: Duplicates | DuplicateDocs = "error",
     strict: bool = False,
     **options: Unpack[ReaderOptions],
 ) -> dict[str, RAGPipelineEvaluation]:
-    """Read every pipeline of a file.
+    r"""Read every pipeline of a file, or score a ranking against its judgments.
 
     Parameters
     ----------
@@ -934,19 +945,40 @@ def read_scores(
         recognised.
     pipeline : str, optional
         Only this pipeline.
-    query_id, metrics, correct, duplicates
+    query_id, correct
         As for `RAGPipelineEvaluation`.
+    metrics, duplicates
+        As for `RAGPipelineEvaluation`, or, for a ranking, as for `rageval_report.score_rankings`;
+        a ranking has usual metrics if they are omitted, and a note names them.
     strict : bool
         Whether a score slightly outside the bounds of its metric is an error.
     **options
-        The options of the reader, such as ``delimiter=``; `ReaderOptions` has them all.
+        The options of the reader, such as ``delimiter=``, or the judgments ``qrels=`` of a ranking;
+        `ReaderOptions` has them all.
 
     Returns
     -------
     dict of str to RAGPipelineEvaluation
         By the name of the pipeline.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "bm25.run"
+    ...     _ = path.write_text("q1 Q0 d7 1 0.9 t\nq1 Q0 d8 2 0.5 t\n")
+    ...     runs = read_scores(path, qrels={"q1": {"d8": 1}}, metrics=["mrr", "recall@5"])
+    >>> runs["bm25"].scores.loc["q1"].to_dict()
+    {'mrr': 0.5, 'recall@5': 1.0}
     """
-    files = read(path, reader=reader, query_id=query_id, **options)
+    files = read(
+        path,
+        reader=reader,
+        query_id=query_id,
+        metrics=metrics,
+        duplicates=duplicates,
+        **options,
+    )
     if pipeline is not None:
         files = [pick_pipeline(files, pipeline, path)]
     return {
@@ -955,8 +987,13 @@ def read_scores(
             query_id=query_id,
             metrics=metrics,
             correct=correct,
-            duplicates=duplicates,
+            duplicates=_of_rows(duplicates),
             strict=strict,
         )
         for file in files
     }
+
+
+def _of_rows(duplicates: Duplicates | DuplicateDocs) -> Duplicates:
+    """What to do with two rows of a query; a ranking, once scored, has one row per query."""
+    return "mean" if duplicates == "mean" else "error"

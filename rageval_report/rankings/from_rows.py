@@ -66,6 +66,11 @@ class IdRows:
     path: str | None = None
     line: IntArray | None = None
 
+    def document(self, row: int) -> str:
+        """The document of a row."""
+        id_ = self.doc[row]
+        return id_.decode() if isinstance(id_, bytes) else str(id_)
+
     def error(self, row: int, message: str) -> DataError:
         """The error that names the file and line of a row (or its number) and its ids."""
         ids = f"query {_shown(self.query[row])}, document {_shown(self.doc[row])}"
@@ -192,7 +197,7 @@ def join_rows(run: IdRows, qrels: IdRows, *, ties: Ties, relevance_level: float)
     # Only now are the rows to name looked for, because that makes a text of every id.
     if pairs.crowded.size:
         _refuse_twice(qrels)
-        _refuse_twice(run)
+        _refuse_twice(run, '; duplicates="best" counts it once, at its best rank')
     value, grade = run.value[retrieved.order], qrels.value[judged.order]
     ordered = order.from_the_best(value, retrieved.lengths)
     n_tied = order.n_tied(ordered, retrieved.lengths)[:n_judged_queries]
@@ -230,7 +235,7 @@ def _lists(judged: Ids, retrieved: Ids) -> tuple[RowLists, RowLists, list[str]]:
     )
 
 
-def _refuse_twice(rows: IdRows) -> None:
+def _refuse_twice(rows: IdRows, advice: str = "") -> None:
     """Raise an error if a document appears twice for a query; it names the first one repeated."""
     ids = pd.DataFrame({"query": texts(rows.query), "doc": texts(rows.doc)}, dtype=object)
     repeats = np.flatnonzero(ids.duplicated())
@@ -239,7 +244,9 @@ def _refuse_twice(rows: IdRows) -> None:
     second = int(repeats[0])
     first = int(np.flatnonzero((ids == ids.iloc[second]).all(axis=1))[0])
     where = f"row {first}" if rows.line is None else f"line {rows.line[first]}"
-    raise rows.error(second, f"appears twice, first in {where}; name each document once per query")
+    raise rows.error(
+        second, f"appears twice, first in {where}; name each document once per query{advice}"
+    )
 
 
 def _n_equal_ahead(

@@ -87,8 +87,9 @@ def join_inputs(run: object, qrels: object, rules: JoinRules) -> JoinedInputs:
 
     Parameters
     ----------
-    run, qrels : mapping, frame or path
-        As `rageval_report.rankings.score_tables.score_table_of_rankings` takes them.
+    run, qrels : mapping, frame, path, or IdRows
+        As `rageval_report.rankings.score_tables.score_table_of_rankings` takes them, or rows that
+        were read from a file.
     rules : JoinRules
         How they are joined.
     """
@@ -173,7 +174,15 @@ def _refuse_missing_ids(table: Mapping[Any, Any], what: str) -> None:
         raise DataError(f"{what} has a document without an id (None): {named(without)}")
 
 
+def _rows_of_run(run: object) -> IdRows:
+    if isinstance(run, IdRows):
+        return run
+    return read_trec_run(run) if _is_path(run) else from_frame(_to_pandas(run, _RUN), _RUN, "score")
+
+
 def _rows_of_qrels(qrels: object) -> IdRows:
+    if isinstance(qrels, IdRows):
+        return qrels
     if _is_path(qrels):
         return read_trec_qrels(qrels)
     if isinstance(qrels, Mapping):
@@ -211,7 +220,7 @@ def _filter_table(run: Mapping[Any, Any], rules: JoinRules) -> tuple[NumberTable
 
 def _filter_rows(run: object, rules: JoinRules) -> tuple[IdRows, int, int]:
     """As `_filter_table`, for a frame or a file."""
-    rows = read_trec_run(run) if _is_path(run) else from_frame(_to_pandas(run, _RUN), _RUN, "score")
+    rows = _rows_of_run(run)
     n_self = n_repeats = 0
     if rules.duplicates == "best":
         rows, n_repeats = _without(rows, _is_repeat(rows))

@@ -30,7 +30,7 @@ from rageval_report.types import FloatArray
 
 NoRelevant = Literal["zero", "skip"]
 _NO_RELEVANT: tuple[NoRelevant, ...] = ("zero", "skip")
-_VIEW = "rankings"
+VIEW = "rankings"
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,9 +212,9 @@ def metric_of(name: str) -> tuple[MetricFunction, int | None]:
     ('ndcg', 10)
     """
     metric = Catalogue().search(name)
-    function = metric.function() if metric is not None and metric.needs == _VIEW else None
+    function = metric.function() if metric is not None and metric.needs == VIEW else None
     if metric is None or function is None:
-        known = [name for name, metric in METRICS.loaded().items() if metric.needs == _VIEW]
+        known = [name for name, metric in METRICS.loaded().items() if metric.needs == VIEW]
         raise UnknownNameError("metric of rankings", name, known)
     # A cutoff in a name is always used: pytrec_eval accepts recip_rank.1 and ignores the 1.
     cutoff = metric.known_as.partition("@")[2]

@@ -18,13 +18,16 @@ from rageval_report.errors import (
     RagevalWarning,
     ReaderError,
     UnknownNameError,
+    check_choice,
     named,
 )
 from rageval_report.files.inputs import input_name
 from rageval_report.files.source import Source
 from rageval_report.readers.base import ACCEPTED, Reader, ReaderOptions, ScoreFile, check_options
 from rageval_report.readers.json_shapes import ShapeError
+from rageval_report.readers.ranking_kinds import likely_kind
 from rageval_report.readers.table_inputs import FRAME, ScoreInput, TableSource, source_of
+from rageval_report.scores.table import DUPLICATES
 
 __all__ = [
     "READERS",
@@ -39,6 +42,7 @@ __all__ = [
 
 _HERE = __name__
 _PACKAGE = _HERE.partition(".")[0]
+_RANKINGS = "rankings"
 _MOST_NEAREST = 3
 _USERS_LINE = 7  # from here through read_scores to the line that calls it
 
@@ -72,7 +76,7 @@ READERS: Registry[Reader] = Registry(
         "ragas": f"{_HERE}.frameworks.ragas:RAGAS",
         "ragbench": f"{_HERE}.frameworks.ragbench:RAGBENCH",
         "ragchecker": f"{_HERE}.frameworks.ragchecker:RAGCHECKER",
-        "rankings": f"{_HERE}.frameworks.trec_eval:RANKINGS",
+        "rankings": f"{_HERE}.rankings:RANKINGS",
         "tonic_validate": f"{_HERE}.frameworks.tonic_validate:TONIC_VALIDATE",
         "trec_eval": f"{_HERE}.frameworks.trec_eval:TREC_EVAL",
         "trulens": f"{_HERE}.frameworks.trulens:TRULENS",
@@ -159,9 +163,11 @@ def read(
     *,
     reader: str | Reader | None = None,
     query_id: str | None = None,
+    metrics: object = None,
+    duplicates: str = "error",
     **options: Unpack[ReaderOptions],
 ) -> list[ScoreFile]:
-    r"""Read a file of scores.
+    r"""Read a file of scores, or a ranking with its judgments.
 
     Parameters
     ----------
@@ -173,6 +179,10 @@ def read(
     query_id : str, optional
         The column of ids, whose cells are read as text; readers of formats that fix their ids
         ignore it.
+    metrics : iterable of str, or mapping, optional
+        The metrics of a ranking; other readers read all metrics of the file.
+    duplicates : str
+        What to do with a document that appears twice in a ranking; other readers keep all rows.
     **options
         The options of the reader, see `ReaderOptions`. They are checked at run time, because a
         reader of another distribution may take options of its own.
@@ -208,14 +218,30 @@ def read(
     if isinstance(reader, Reader):
         name, chosen = reader.name, reader
     else:
-        name = reader or recognise(source)
+        name = reader or _recognise_with(source, options)
         chosen = FRAME if name == FRAME.name else READERS[name]
+    if options.get("qrels") is not None and "qrels" not in chosen.options:
+        raise source.error(
+            f"qrels= is for a ranking; this file was read as {name} ({chosen.sentence}). Leave out "
+            f"qrels=, or give the ranking itself; if this is one, pass reader={_RANKINGS!r}"
+        )
     keywords = check_options(name, chosen, options)
-    # Frameworks with ids of their own have no such column to choose.
-    if query_id is not None and "query_id" in chosen.options:
-        keywords["query_id"] = query_id
+    # Frameworks with ids of their own have no such column to choose; only rankings are scored.
+    if "duplicates" not in chosen.options:
+        check_choice("duplicates", duplicates, DUPLICATES)
+    arguments = {"query_id": query_id, "metrics": metrics, "duplicates": duplicates}
+    for argument, value in arguments.items():
+        if value is not None and argument in chosen.options:
+            keywords[argument] = value
     files = _read_with(name, chosen, source, keywords)
     return [replace(file, notes=(*source.notes, *file.notes)) for file in files]
+
+
+def _recognise_with(source: Source, options: ReaderOptions) -> str:
+    """The name of the reader; judgments beside a file say that it is a ranking, if it may be."""
+    if options.get("qrels") is not None and likely_kind(source) is not None:
+        return _RANKINGS
+    return recognise(source)
 
 
 def _read_with(

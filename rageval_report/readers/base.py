@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -18,6 +18,7 @@ from rageval_report.errors import (
     named,
 )
 from rageval_report.files.source import Source
+from rageval_report.rankings.ranking_options import RankingOptions
 from rageval_report.scores.metric import Override, normalise_name
 from rageval_report.scores.table import id_column_of, question_text
 from rageval_report.scores.texts import TEXTS
@@ -32,12 +33,12 @@ CellsByColumn = dict[str, list[Any]]
 RepeatedValues = Literal["error", "mean"]
 
 
-class ReaderOptions(TypedDict, total=False):
+class ReaderOptions(RankingOptions, total=False):
     """The options of the built-in readers; each reader takes those that its format needs.
 
     `rageval_report.readers.read` checks at run time that the chosen reader takes an option. A
     reader of another distribution may take options of its own, which a type checker cannot know:
-    pass them as ``**{"option": value}``.
+    pass them as ``**{"option": value}``. Those of a ranking are in `RankingOptions`.
 
     Parameters
     ----------

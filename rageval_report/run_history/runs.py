@@ -19,6 +19,7 @@ from rageval_report.analysis.history.trends import History, trends
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.source import Source
+from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.base import ReaderOptions
 from rageval_report.scores import Correct
 from rageval_report.scores.run_file import FORMAT
@@ -158,7 +159,7 @@ def read_runs(
     query_id: str | None = None,
     metrics: MetricsArgument = None,
     correct: Correct | None = None,
-    duplicates: Duplicates = "error",
+    duplicates: Duplicates | DuplicateDocs = "error",
     strict: bool = False,
     **options: Unpack[ReaderOptions],
 ) -> Store:

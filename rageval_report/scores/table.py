@@ -41,7 +41,7 @@ _ROUNDING = 1e-6
 _NEAR = 1e-3
 
 Duplicates = Literal["error", "mean"]
-_DUPLICATES: tuple[Duplicates, ...] = ("error", "mean")
+DUPLICATES: tuple[Duplicates, ...] = ("error", "mean")
 MetricsArgument = Iterable[str] | Mapping[str, Override] | None
 
 
@@ -141,7 +141,7 @@ def score_table(
     >>> list(table.scores), list(table.details)
     (['recall'], ['question'])
     """
-    check_choice("duplicates", duplicates, _DUPLICATES)
+    check_choice("duplicates", duplicates, DUPLICATES)
     data = to_pandas(data)
     if not len(data):
         raise DataError("data must have one row per query; the table is empty")

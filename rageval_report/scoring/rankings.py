@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pandas as pd
 
 from rageval_report.errors import explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.files.source import Source
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.joined import Ties
 from rageval_report.rankings.score_tables import NoRelevant, score_table_of_rankings
+from rageval_report.readers.ranking_files import (
+    RankingFile,
+    judgments_file,
+    ranking_name,
+    run_file,
+)
 from rageval_report.scoring.evaluations import build_evaluation
 
 # Dicts by query id, a tidy frame, or the path of a TREC or BEIR file.
@@ -38,7 +45,7 @@ def score_rankings(
     ----------
     run, qrels : mapping, DataFrame, or path
         As `rageval_report.rankings.score_tables.score_table_of_rankings` takes them: dicts, tidy
-        frames, TREC or BEIR files.
+        frames, TREC or BEIR files; files may also be tables with named columns, or JSON.
     metrics : str or iterable of str
         Names such as "ndcg@10", "recall@5", "mrr".
     name : str, optional
@@ -75,9 +82,12 @@ def score_rankings(
     0.5
     """
     requested = [metrics] if isinstance(metrics, str) else list(metrics)
+    source = Source(run) if _is_file(run) else None
+    ranking = RankingFile(run) if source is None else run_file(source)
+    judgments = judgments_file(Source(qrels)) if _is_file(qrels) else RankingFile(qrels)
     ranked = score_table_of_rankings(
-        run,
-        qrels,
+        ranking.content,
+        judgments.content,
         requested,
         ties=ties,
         relevance_level=relevance_level,
@@ -85,5 +95,17 @@ def score_rankings(
         drop_self=drop_self,
         duplicates=duplicates,
     )
-    pipeline = name or (Path(run).stem if isinstance(run, str | Path) else "run")
-    return build_evaluation(pipeline, ranked.scores, ranked.details, ranked.notes)
+    pipeline = name or (ranking_name(run) if isinstance(run, str | Path) else "run")
+    notes = (
+        *(source.notes if source else ()),
+        *ranking.notes,
+        *(f"qrels: {note}" for note in judgments.notes),
+        *ranked.notes,
+    )
+    config = None if ranking.tag is None else {"tag": ranking.tag}
+    return build_evaluation(pipeline, ranked.scores, ranked.details, notes, config=config)
+
+
+def _is_file(source: RankingSource) -> TypeGuard[str | Path]:
+    """Whether it is a file whose form can be recognised; a pipe could not be read a second time."""
+    return isinstance(source, str | Path) and (str(source) == "-" or Path(source).is_file())

@@ -14,6 +14,7 @@ from rageval_report import (
     history,
     load_dataset,
     rank,
+    read_scores,
     score,
     score_rankings,
 )
@@ -109,8 +110,12 @@ CLI_WORDS = [
     *("--objective quality=recall@5,faithfulness", "--scale baseline", "--ties docid", "--split"),
     *("--ties input", "--label", "--label-bounds LOW:HIGH", "--threshold or --categories"),
     *("--pipeline NAME", "FILE::PIPELINE", "--price SENT:RECEIVED", "--model NAME", "--force"),
+    *("--duplicates best", "--option values=scores", "Leave out --qrels,"),
     *("score --records FILE", "judge FILE --judge NAME", "--against BASELINE", "as NAME=FILE"),
 ]
+
+
+RUN = "q Q0 a 1 0.9 t\nq Q0 b 2 0.8 t\n"
 
 
 def evaluation(name, **columns):
@@ -167,6 +172,9 @@ def failures(folder):
         lambda: compare(*two, test="bare"),
         lambda: plot(compare(*cost), "forest", scale="range"),
         lambda: score_rankings({"q": {"a": 1, "b": 1}}, {"q": {"a": 1}}, ["mrr"], ties="error"),
+        lambda: read_scores(file("bm25.run", RUN)),
+        lambda: read_scores(file("twice.run", RUN + RUN), qrels={"q": {"a": 1}}),
+        lambda: read_scores(file("few.csv", "query_id,recall\nq1,1\n"), qrels={"q": {"a": 1}}),
         lambda: load_dataset("ragbench", folder),
         lambda: calibrate(judged, "faithfulness", {"q0": "a", "q1": "b"}),
         lambda: calibrate(judged, "faithfulness", {"q0": 1, "q1": 5}),
@@ -187,11 +195,13 @@ def is_table(source):
     return 0.9 if source.stem == "table" else 0.0
 
 
-def results():
-    """Results whose notes contain advice."""
+def results(folder):
+    """Results and evaluations whose notes contain advice."""
+    (folder / "ranks.tsv").write_text("q\ta\t1\nq\tb\t2\n")
+    ranked = read_scores(folder / "ranks.tsv", qrels={"q": {"a": 1}})["ranks"]
     runs = [evaluation("a", recall=[0.5]), evaluation("a", recall=[1.0])]
     several = [evaluation(name, recall=[0.5]) for name in ("a", "a", "b")]
-    return [stability(runs), history(several)]
+    return [stability(runs), history(several), ranked]
 
 
 @pytest.fixture
@@ -205,7 +215,7 @@ def messages(folder, monkeypatch):
         with pytest.raises(RagevalError) as caught:
             call()
         texts.append(str(caught.value))
-    return texts + [text for result in results() for text in result.notes]
+    return texts + [text for result in results(folder) for text in result.notes]
 
 
 def test_every_pattern_matches_a_message_of_the_library(messages):

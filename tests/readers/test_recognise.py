@@ -155,7 +155,8 @@ def test_readers_say_which_options_they_take():
         parameters = inspect.signature(reader.read, follow_wrapped=False).parameters.values()
         keywords = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
         assert keywords == set(reader.options) - {"encoding"}, name
-        assert set(reader.options) <= {*ReaderOptions.__annotations__, "query_id"}
+        of_read = {"query_id", "metrics", "duplicates"}
+        assert set(reader.options) <= {*ReaderOptions.__annotations__, *of_read}
 
 
 def test_records_have_the_options_of_their_reader(write):

@@ -130,13 +130,14 @@ class Text:
         """The eight bytes from each place on, as one number; a view, not a copy."""
         return np.ndarray(len(self.data) - WORD + 1, "<u8", self.data, strides=(1,))
 
-    def error(self, place: int, message: str) -> ReaderError:
-        """The error that names and quotes the line of a byte."""
+    def error(self, place: int, message: str, advice: str = "") -> ReaderError:
+        """The error that names and quotes the line of a byte, and says what to do."""
         before = self.data[:place].tobytes()
         start = before.rfind(b"\n") + 1
         shown = self.data[start : self.end].tobytes().partition(b"\n")[0].decode().rstrip("\r")
         shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
-        return ReaderError(f"{message}, in {shown!r}", self.path, 1 + before.count(b"\n"))
+        shown = f"{shown!r}. {advice}" if advice else repr(shown)
+        return ReaderError(f"{message}, in {shown}", self.path, 1 + before.count(b"\n"))
 
     def line(self, place: int) -> int:
         """The number, from 1, of the line of a byte."""
@@ -167,9 +168,33 @@ def read_text(path: str | Path) -> Text:
     except FileNotFoundError as exc:
         raise ReaderError("the file does not exist", name) from exc
     except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
-        raise ReaderError(f"the gzip file is damaged ({exc})", name) from exc
+        message = f"the gzip file is damaged ({exc}); copy or download it again"
+        raise ReaderError(message, name) from exc
     except OSError as exc:
         raise ReaderError(f"the file cannot be read: {exc.strerror or exc}", name) from exc
+    return _text(name, data)
+
+
+def text_of(name: str, utf8: bytes) -> Text:
+    r"""The text of bytes that were read elsewhere, such as from standard input.
+
+    Parameters
+    ----------
+    name : str
+        The name of their source, for messages.
+    utf8 : bytes
+        The whole content.
+
+    Examples
+    --------
+    >>> text_of("standard input", b"q1 Q0 d7 1 0.9 bm25\n").end
+    20
+    """
+    return _text(name, np.frombuffer(utf8 + PADDING, np.uint8))
+
+
+def _text(name: str, data: Bytes) -> Text:
+    """The text of padded bytes, which must be UTF-8."""
     head = data[: len(BOM)].tobytes()
     # Windows' Notepad and PowerShell save UTF-16; its zero bytes would only give a riddle as an
     # error.
@@ -215,4 +240,9 @@ def refuse_other_bytes(text: Text) -> None:
             chunk.tobytes().decode("utf-8")
         except UnicodeDecodeError as exc:
             line = text.line(start + exc.start)
-            raise ReaderError(f"expected UTF-8; {exc.reason}", text.path, line) from exc
+            raise ReaderError(
+                f"expected UTF-8; {exc.reason}. Convert the file, for example with iconv -f cp1252 "
+                "-t utf-8",
+                text.path,
+                line,
+            ) from exc

@@ -41,24 +41,41 @@ from rageval_report.rankings.trec.text_rows import (
 from rageval_report.types import IntArray
 
 _RUN = LineFormat(
-    "a TREC run", "query_id Q0 doc_id rank score tag", (0, 2, 4), "score", may_be_infinite=True
+    "a TREC run",
+    "query_id Q0 doc_id rank score tag",
+    (0, 2, 4),
+    "score",
+    may_be_infinite=True,
+    advice="If words follow the tag: awk '{print $1, $2, $3, $4, $5, $6}' FILE > NEW; if the tag "
+    "is missing: awk '{print $0, \"run\"}' FILE > NEW; if an id contains a blank, write a table "
+    "with the columns query_id, doc_id, score",
 )
-_QRELS = LineFormat("TREC qrels", "query_id iteration doc_id relevance", (0, 2, 3), "relevance")
+_QRELS = LineFormat(
+    "TREC qrels",
+    "query_id iteration doc_id relevance",
+    (0, 2, 3),
+    "relevance",
+    advice="If the iteration is missing: awk '{print $1, 0, $2, $3}' FILE > NEW; if an id contains "
+    "a blank, write a table with the columns query_id, doc_id, relevance",
+)
 _BEIR = LineFormat("BEIR qrels", "query-id corpus-id score", (0, 1, 2), "relevance", by_tabs=True)
+_BEIR_RUN = LineFormat(
+    "a BEIR run", "query-id corpus-id score", (0, 1, 2), "score", by_tabs=True, may_be_infinite=True
+)
 
 # Bytes read at a time: a part and what is derived from it stay in the processor's cache.
 _WIDTH = 1 << 20
 
 
-def read_trec_run(path: str | Path) -> IdRows:
+def read_trec_run(path: str | Path | Text) -> IdRows:
     r"""The rows of a TREC run: six columns, query_id Q0 doc_id rank score tag.
 
     Scores decide the order; the column of ranks and the order of the lines are ignored.
 
     Parameters
     ----------
-    path : str or Path
-        The file, plain or gzipped.
+    path : str, Path or Text
+        The file, plain or gzipped, or its text.
 
     Raises
     ------
@@ -75,17 +92,43 @@ def read_trec_run(path: str | Path) -> IdRows:
     >>> rows.doc.tolist(), rows.value.tolist(), rows.line.tolist()
     ([b'd7', b'd8'], [0.9, 0.5], [1, 3])
     """
-    text = read_text(path)
+    text = _text_of(path)
     return _id_rows(TextRows(text, read_columns(text, 0, _RUN)), _RUN.what)
 
 
-def read_trec_qrels(path: str | Path) -> IdRows:
+def read_beir_run(path: str | Path | Text) -> IdRows:
+    r"""The rows of a run in BEIR's three columns, split at tabs, with or without a header.
+
+    Parameters
+    ----------
+    path : str, Path or Text
+        The file, plain or gzipped, or its text.
+
+    Raises
+    ------
+    ReaderError
+        If it cannot be read: the file, the line, what was expected and what the line contains.
+
+    Examples
+    --------
+    >>> from rageval_report.rankings.trec.bytes import text_of
+    >>> rows = read_beir_run(text_of("run.tsv", b"q1\tthe doc\t0.9\n"))
+    >>> rows.doc.tolist(), rows.value.tolist()
+    ([b'the doc'], [0.9])
+    """
+    text = _text_of(path)
+    return _id_rows(
+        TextRows(text, read_columns(text, _after_header(text), _BEIR_RUN)), "a BEIR run"
+    )
+
+
+def read_trec_qrels(path: str | Path | Text) -> IdRows:
     r"""The rows of judgments: TREC's four columns, or BEIR's three, split at tabs, with a header.
 
     Parameters
     ----------
-    path : str or Path
-        The file, plain or gzipped.
+    path : str, Path or Text
+        The file, plain or gzipped, or its text.
 
     Raises
     ------
@@ -208,17 +251,29 @@ def _without_mark(room: bytearray, n_read: int) -> int:
     return 0 if room.startswith(BOM) else n_read
 
 
-def _read_qrels(path: str | Path) -> TextRows:
-    text = read_text(path)
-    start, line = _first_line(text)
-    words = line.rstrip(b"\r\n").split(b"\t")
+def _text_of(path: str | Path | Text) -> Text:
+    return path if isinstance(path, Text) else read_text(path)
+
+
+def _read_qrels(path: str | Path | Text) -> TextRows:
+    text = _text_of(path)
+    _, line = _first_line(text)
     # Three words at tabs are BEIR's form. A TREC file may use tabs too, but then has four.
-    if len(words) != len(_BEIR.places):
+    if len(_words_of(line)) != len(_BEIR.places):
         return TextRows(text, read_columns(text, 0, _QRELS))
+    return TextRows(text, read_columns(text, _after_header(text), _BEIR))
+
+
+def _words_of(line: bytes) -> list[bytes]:
+    return line.rstrip(b"\r\n").split(b"\t")
+
+
+def _after_header(text: Text) -> int:
+    """Where the rows of three columns start."""
+    start, line = _first_line(text)
     # BEIR's own files have a header, others may not; its last word is never a number.
-    has_header = number_or_none(words[-1]) is None
-    start = start + len(line) if has_header else start
-    return TextRows(text, read_columns(text, start, _BEIR))
+    has_header = number_or_none(_words_of(line)[-1]) is None
+    return start + len(line) if has_header else start
 
 
 def _first_line(text: Text) -> tuple[int, bytes]:

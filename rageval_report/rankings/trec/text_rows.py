@@ -45,6 +45,8 @@ class LineFormat:
         Whether a space is part of an id.
     may_be_infinite : bool
         Whether the number may be infinite: scores only order documents, grades are added up.
+    advice : str
+        What to do about a line with another number of columns.
     """
 
     what: str
@@ -53,6 +55,7 @@ class LineFormat:
     number: str
     by_tabs: bool = False
     may_be_infinite: bool = False
+    advice: str = ""
 
     @property
     def n_columns(self) -> int:
@@ -305,6 +308,7 @@ def _without_comments(
         raise text.error(
             start + int(lines[wrong[0]]),
             f"expected {form.n_columns} columns, {form.columns}; got {counts[wrong[0]]}",
+            form.advice,
         )
     in_rows = np.repeat(~is_comment, counts)
     return words[0][in_rows], words[1][in_rows]
@@ -361,5 +365,7 @@ def _parse_by_float(text: Text, starts: IntArray, ends: IntArray, form: LineForm
         raise text.error(
             base + first,
             f"the {form.number} must be a number; got {chunk[first:last].decode()!r}",
+            f"Correct the line, or leave it out: a document without a {form.number} is one that "
+            f"was not {'retrieved' if form.may_be_infinite else 'judged'}",
         )
     return values

@@ -1,28 +1,19 @@
-"""The outputs of trec_eval and pytrec_eval, with scores of each query.
-
-Rankings, judgments and BEIR's means are not scores of queries. They are recognised only so that the
-error can say what to do with them.
-"""
+"""The outputs of trec_eval and pytrec_eval, with scores of each query."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
-from rageval_report.errors import ReaderError, named
-from rageval_report.files.encoding import head_text
+from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.json_shapes import check_object
+from rageval_report.readers.ranking_kinds import first_lines, rows_of_numbers
 from rageval_report.readers.record_columns import columns_of, frame_of
-from rageval_report.readers.table_files import header_of
-from rageval_report.scores.metric import normalise_name
 
 _SURE = 0.95
-_SAMPLE = 50
 _SUMMARY = "all"  # the row of means, and of counts over all queries
 
 # trec_eval's measures, without the parameters that follow them, as in ndcg_cut_10 and utility_1,-1.
@@ -41,14 +32,6 @@ _CUT = frozenset("P recall success relative_P map_cut ndcg_cut iprec_at_recall r
 _TEXTS = re.compile(r"relstring(_\d+)?|runid")
 _COUNTS = re.compile(r"num_\w+|relstring(_\d+)?|rbp_resid(_.+)?|unj_\d+|runid")
 
-# The names of means that BEIR and others write, such as "NDCG@10".
-_MEAN = re.compile(r"(NDCG|MAP|Recall|R_cap|P|MRR|Hole|Accuracy|Precision|R)@\d+", re.IGNORECASE)
-
-_HOW = (
-    "Score the run against its judgments: score_rankings(run, qrels, ['ndcg@10']), or on the "
-    "command line score --run RUN --qrels QRELS --metric ndcg@10"
-)
-
 
 def is_measure(name: str) -> bool:
     """Whether trec_eval has a measure of that name.
@@ -65,19 +48,10 @@ def is_measure(name: str) -> bool:
 
 
 def _recognise_output(source: Source) -> float:
-    fields = [line.split(maxsplit=2) for line in _first_lines(source)]
+    fields = [line.split(maxsplit=2) for line in first_lines(source)]
     if not fields or not all(len(words) == 3 and is_measure(words[0]) for words in fields):
         return 0.0
     return _SURE
-
-
-def _first_lines(source: Source) -> list[str]:
-    """The first lines that are not comments, without the last, which may be cut."""
-    if not source.is_text:
-        return []
-    every = head_text(source.head).splitlines()
-    lines = [line for line in every if line.strip() and not line.startswith("#")]
-    return (lines[:-1] or lines)[:_SAMPLE]
 
 
 def read_trec_eval(source: Source) -> list[ScoreFile]:
@@ -161,25 +135,10 @@ def _score_file(name: str, columns: dict[str, list[Any]], notes: Iterable[str]) 
 
 
 def _recognise_dump(source: Source) -> float:
-    rows = _rows_of_numbers(source.document_or_none())
+    rows = rows_of_numbers(source.document_or_none())
     if not rows:
         return 0.0
     return _SURE if all(map(is_measure, next(iter(rows.values())))) else 0.0
-
-
-def _rows_of_numbers(document: object) -> Mapping[str, Mapping[str, float]]:
-    """The document, if it is an object of objects of numbers; else an empty one."""
-    if not isinstance(document, dict):
-        return {}
-    rows = document.values()
-    are_rows = all(
-        isinstance(row, dict) and row and all(map(_is_number, row.values())) for row in rows
-    )
-    return document if are_rows else {}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def read_pytrec_eval(source: Source) -> list[ScoreFile]:
@@ -193,7 +152,7 @@ def read_pytrec_eval(source: Source) -> list[ScoreFile]:
         If the document is not an object.
     """
     document = check_object(source.document, "the document")
-    rows = _rows_of_numbers(document)
+    rows = rows_of_numbers(document)
     if not rows:
         raise source.error("expected {query: {measure: value}} with numbers as values")
     queries = {query: row for query, row in rows.items() if query != _SUMMARY}
@@ -205,91 +164,6 @@ def read_pytrec_eval(source: Source) -> list[ScoreFile]:
     if len(queries) < len(rows):
         notes.append(f"the row {_SUMMARY!r} is left out")
     return [_score_file(source.stem, columns, notes)]
-
-
-# -- files without scores of queries
-
-
-def _recognise_rankings(source: Source) -> float:
-    return _SURE if _kind_of_rankings(source) else _mark_of_json_rankings(source)
-
-
-def _kind_of_rankings(source: Source) -> str | None:
-    """The kind of a file of rankings; None if it is not one, or not surely."""
-    if source.starts_like_json:
-        return "BEIR's means over all queries" if _are_means(source.document_or_none()) else None
-    lines = [line.split() for line in _first_lines(source)]
-    if lines and all(_is_run_line(words) for words in lines):
-        return "a TREC run"
-    if lines and all(_is_qrels_line(words) for words in lines):
-        return "TREC judgments"
-    return _table_of_rankings(header_of(source))
-
-
-def _are_means(document: object) -> bool:
-    """Whether these are BEIR's means, flat or in objects by measure."""
-    if not isinstance(document, dict) or not document:
-        return False
-    parts = [part for part in document.values() if isinstance(part, dict)]
-    flat = {name: value for name, value in document.items() if not isinstance(value, dict)}
-    cells = [*flat.items(), *(item for part in parts for item in part.items())]
-    return bool(cells) and all(
-        _MEAN.fullmatch(str(name)) and _is_number(value) for name, value in cells
-    )
-
-
-def _is_run_line(words: list[str]) -> bool:
-    return len(words) >= 6 and words[1].upper() == "Q0" and _is_finite(words[4])
-
-
-def _is_qrels_line(words: list[str]) -> bool:
-    return len(words) == 4 and _is_finite(words[3]) and (words[1] == "Q0" or _is_finite(words[1]))
-
-
-def _is_finite(word: str) -> bool:
-    try:
-        return math.isfinite(float(word))
-    except ValueError:
-        return False
-
-
-_QUERY = {"query_id", "qid", "query"}
-_DOCUMENT = {"doc_id", "docid", "docno", "corpus_id", "document_id", "iteration", "q0"}
-_GRADE = {"relevance", "label", "grade", "rel"}
-_RANKED = {"score", "rank", "tag", "run", "run_id", "system"}
-
-
-def _table_of_rankings(header: Iterable[str]) -> str | None:
-    names = {normalise_name(name) for name in header}
-    known = _QUERY | _DOCUMENT | _GRADE | _RANKED
-    if not (names <= known and names & _QUERY and names & _DOCUMENT and len(names) > 2):
-        return None
-    is_beir = "corpus_id" in names and "score" in names
-    return "a table of judgments" if names & _GRADE or is_beir else "a table of rankings"
-
-
-def _mark_of_json_rankings(source: Source) -> float:
-    """``{query: {document: number}}`` is a ranking or judgments if queries differ in documents."""
-    rows = _rows_of_numbers(source.document_or_none())
-    keys = {frozenset(row) for row in islice(rows.values(), _SAMPLE)}
-    # Scores have the same measures for every query, rankings different documents. Above a plain
-    # JSON table (0.7), so that document ids are not taken for metrics.
-    return 0.75 if len(keys) > 1 and len(frozenset.intersection(*keys)) == 0 else 0.0
-
-
-def read_rankings(source: Source) -> list[ScoreFile]:
-    """Raise an error that says what to do with rankings and judgments.
-
-    Raises
-    ------
-    ReaderError
-        Always.
-    """
-    raise _refusal(source, _kind_of_rankings(source) or "rankings or judgments as JSON")
-
-
-def _refusal(source: Source, what: str) -> ReaderError:
-    return source.error(f"this looks like {what}, without scores of queries. {_HOW}")
 
 
 TREC_EVAL = Reader(
@@ -307,12 +181,4 @@ PYTREC_EVAL = Reader(
     read_pytrec_eval,
     ("encoding",),
     example="bm25.eval.json",
-)
-RANKINGS = Reader(
-    "rankings",
-    "TREC and BEIR runs, judgments and means: not scores; the error says how to score them",
-    _recognise_rankings,
-    read_rankings,
-    ("encoding",),
-    example="bm25.run",
 )

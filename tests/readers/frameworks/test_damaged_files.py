@@ -16,8 +16,9 @@ from rageval_report.readers.frameworks.inspector_raget import INSPECTOR_RAGET
 from rageval_report.readers.frameworks.ragbench import RAGBENCH
 from rageval_report.readers.frameworks.ragchecker import RAGCHECKER
 from rageval_report.readers.frameworks.tonic_validate import TONIC_VALIDATE
-from rageval_report.readers.frameworks.trec_eval import PYTREC_EVAL, RANKINGS, TREC_EVAL
+from rageval_report.readers.frameworks.trec_eval import PYTREC_EVAL, TREC_EVAL
 from rageval_report.readers.long import LONG
+from rageval_report.readers.rankings import RANKINGS
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 LONG_TABLE = (

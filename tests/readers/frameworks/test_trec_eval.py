@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import ReaderError
 from rageval_report.readers import Source, read, recognise
-from rageval_report.readers.frameworks.trec_eval import PYTREC_EVAL, RANKINGS, TREC_EVAL, is_measure
+from rageval_report.readers.frameworks.trec_eval import PYTREC_EVAL, TREC_EVAL, is_measure
+from rageval_report.readers.rankings import RANKINGS
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 DUMP = json.loads((GOLDEN / "trec_eval" / "pytrec_eval.json").read_text())
@@ -203,15 +204,17 @@ def test_what_is_no_dump_is_refused(write, text):
         ('{"NDCG@10": 0.3, "Recall@100": 0.25}', "BEIR's means over all queries"),
     ],
 )
-def test_rankings_are_known_and_sent_to_the_scorer(write, text, what):
+def test_rankings_are_known_and_need_judgments(write, text, what):
     path = write(text)
     assert recognise(Source(path)) == "rankings"
     with pytest.raises(ReaderError) as caught:
         read(path, reader=RANKINGS)
     message = str(caught.value)
     assert f"this looks like {what}, without scores of queries" in message
-    assert "score_rankings(run, qrels, ['ndcg@10'])" in message
-    assert "score --run RUN --qrels QRELS --metric ndcg@10" in message
+    if "means" not in what:
+        assert 'metrics=["ndcg@10"])' in message
+        assert "on the command line" in message
+        assert "--qrels QRELS --metric ndcg@10" in message
 
 
 def test_means_that_beir_wrote_are_known():

@@ -1,0 +1,42 @@
+"""How a ranking file is scored against judgments, as keywords of whatever reads such a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+
+import pandas as pd
+
+from rageval_report.files.inputs import FileInput
+from rageval_report.rankings.joined import Ties
+from rageval_report.rankings.score_tables import NoRelevant
+
+# Dicts by query id, a tidy frame, or a file: its path, its contents, or an open file.
+Judgments = Mapping[Any, object] | pd.DataFrame | FileInput
+
+
+class RankingOptions(TypedDict, total=False):
+    """The keywords that decide how a ranking is scored; those left out have their usual values.
+
+    Parameters
+    ----------
+    ties : {"docid", "input", "error"}
+        The order of documents with equal scores.
+    relevance_level : float
+        The lowest grade that counts as relevant.
+    no_relevant : {"zero", "skip"}
+        The score of a query without relevant documents: 0, or NaN.
+    drop_self : bool
+        Whether a retrieved document that has the id of its query is left out.
+    values : {"scores", "ranks"}
+        What the numbers of a ranking without column names are.
+    qrels : mapping, DataFrame, or path
+        The judgments; without them, a ranking cannot be read as scores.
+    """
+
+    ties: Ties
+    relevance_level: float
+    no_relevant: NoRelevant
+    drop_self: bool
+    values: Literal["scores", "ranks"] | None
+    qrels: Judgments | None

@@ -1,0 +1,388 @@
+"""Files of rankings and judgments become what can be scored: TREC, BEIR, tables, JSON.
+
+A TREC or BEIR file in UTF-8 stays a path, because such a file is joined in parts and never held as
+a whole; any other becomes rows or a mapping.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.files.source import LARGE, Source
+from rageval_report.rankings.from_rows import IdRows, from_frame
+from rageval_report.rankings.trec.bytes import Text, text_of
+from rageval_report.rankings.trec.files import read_beir_run, read_trec_qrels, read_trec_run
+from rageval_report.readers.delimited import best_delimiters
+from rageval_report.readers.ranking_kinds import (
+    DOCUMENTS,
+    GRADES,
+    QUERIES,
+    RANKS,
+    SCORES,
+    RankingKind,
+    first_line_number,
+    first_lines,
+    likely_kind,
+)
+from rageval_report.readers.table_files import read_table
+from rageval_report.scores.query_ids import first_named
+
+Values = Literal["scores", "ranks"]
+VALUES: tuple[Values, ...] = ("scores", "ranks")
+
+# Suffixes that say what a file is. Any other is part of the name: "input.bm25", "bm25.k1=0.9".
+_SUFFIXES = frozenset(
+    (
+        *(".run", ".txt", ".trec", ".res", ".results", ".result", ".out", ".dat", ".log", ".tsv"),
+        *(".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".qrels", ".gz"),
+    )
+)
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_TAIL = 1 << 12
+_TAG = 5  # the place of the tag in a line of a TREC run
+
+_COUNT_AS_RANKS = (
+    "the numbers count 1, 2, 3, ... in every query and are read as ranks; if they are scores, the "
+    'highest the best, pass values="scores"'
+)
+_COUNT_AS_SCORES = (
+    "the numbers count 1, 2, 3, ... in every query, and the header calls them scores, so the "
+    'highest is the best; if they are ranks, pass values="ranks"'
+)
+_ROW_SCORES = (
+    "write a score for each document; if the last column is a rank: "
+    'awk \'{print $1, "Q0", $3, $4, -$4, "run"}\' FILE > NEW'
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RankingFile:
+    """A file of rankings or judgments, ready to be scored.
+
+    Parameters
+    ----------
+    content : path, mapping, frame, or IdRows
+        What `rageval_report.rankings.score_tables.score_table_of_rankings` takes.
+    notes : tuple of str
+        What was guessed, such as ranks in place of scores; the notes of a run's source are apart.
+    tag : str, optional
+        The name that a TREC run gives itself.
+    """
+
+    content: object
+    notes: tuple[str, ...] = ()
+    tag: str | None = None
+
+
+def ranking_name(path: str | Path) -> str:
+    """The name of a pipeline, from the name of its ranking file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; "-" is standard input.
+
+    Examples
+    --------
+    >>> ranking_name("runs/bm25.run.gz"), ranking_name("input.bm25"), ranking_name("bm25.b0.4.txt")
+    ('bm25', 'input.bm25', 'bm25.b0.4')
+    """
+    if str(path) == "-":
+        return "stdin"
+    name = Path(path)
+    while name.suffix.lower() in _SUFFIXES:
+        name = name.with_suffix("")
+    return name.name
+
+
+def run_file(source: Source, values: Values | None = None) -> RankingFile:
+    """The ranking in a file.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    values : {"scores", "ranks"}, optional
+        What the numbers of a file without column names are; if omitted, numbers that count 1, 2, 3
+        in every query are ranks, with a note.
+
+    Raises
+    ------
+    ReaderError
+        If the file holds judgments or no ranking, or a line cannot be read.
+    """
+    kind = likely_kind(source)
+    if kind is not None and kind.side == "judgments":
+        raise source.error(
+            f"expected a ranking; this looks like {kind.what}. If run and judgments are swapped, "
+            f"exchange them; if it is a ranking, {_ROW_SCORES}",
+            line=first_line_number(source),
+        )
+    _refuse_neither(source, kind, "a ranking")
+    if kind is None or kind.form == "trec":
+        content = read_trec_run(_text(source)) if _is_decoded(source) else _path(source)
+        return RankingFile(content, tuple(_run_notes(source)), _tags(source)[0])
+    if kind.form == "json":
+        return _json_run(source, values)
+    if kind.form == "three columns":
+        rows = read_beir_run(_text(source))
+        return _with_ranks(rows, values, _named_ranks(source))
+    return _run_of_table(source)
+
+
+def judgments_file(source: Source) -> RankingFile:
+    """The judgments in a file.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Raises
+    ------
+    ReaderError
+        If the file holds a ranking or no judgments, or a line cannot be read.
+    """
+    kind = likely_kind(source)
+    if kind is not None and kind.side == "run":
+        raise source.error(
+            f"expected judgments; this looks like {kind.what}: are the run and qrels swapped? "
+            "Judgments have the columns query_id, iteration, doc_id, relevance",
+            line=first_line_number(source),
+        )
+    _refuse_neither(source, kind, "judgments")
+    if kind is not None and kind.form == "json":
+        return RankingFile(source.document, source.notes)
+    if kind is not None and kind.form == "table":
+        frame, lines = _frame_of(source)
+        names = (*GRADES, *SCORES)
+        rows = _rows_of(source, frame, lines, "the judgments", names, "relevance")
+        return RankingFile(rows, source.notes)
+    decoded = _is_decoded(source)
+    return RankingFile(read_trec_qrels(_text(source)) if decoded else _path(source), source.notes)
+
+
+def _refuse_neither(source: Source, kind: RankingKind | None, expected: str) -> None:
+    if kind is not None and kind.side == "neither":
+        raise source.error(
+            f"expected {expected}; this looks like {kind.what}, without documents. Score the run "
+            "that the means were computed from"
+        )
+    if kind is None and source.is_text and source.starts_like_json:
+        raise source.error(
+            f"expected {expected}; this JSON is neither {{query: {{document: number}}}} nor "
+            "{query: [document, ...]}"
+        )
+    if kind is None and not source.is_text:
+        raise source.error(f"expected {expected}; this looks like {source.looks_like}")
+
+
+# -- text
+
+
+def _path(source: Source) -> Path:
+    return source.plain_path or Path(source.name)
+
+
+def _text(source: Source) -> Text:
+    return text_of(source.name, source.utf8)
+
+
+def _is_decoded(source: Source) -> bool:
+    """Whether the text must be decoded first, because it is not a file in UTF-8."""
+    if source.folder is None or source.encoding is not None:
+        return True
+    if source.head.startswith(_WIDE_MARKS):
+        return True
+    # A larger file is not read a second time for this; an error then names the line.
+    return source.size < LARGE and source.utf8 is not source.data and bool(source.notes)
+
+
+def _tags(source: Source) -> tuple[str | None, str | None]:
+    """The tags of the first and the last line of a TREC run."""
+    lines = first_lines(source)[:1]
+    if source.plain_path is not None and source.size > _TAIL:
+        with source.plain_path.open("rb") as file:
+            file.seek(-_TAIL, 2)
+            tail = file.read().decode("utf-8", "replace")
+    else:
+        tail = source.data[-_TAIL:].decode("utf-8", "replace")
+    lines += [line for line in tail.splitlines() if line.strip()][-1:]
+    words = [line.split() for line in lines]
+    tags = [line[_TAG] if len(line) > _TAG else None for line in words]
+    return (tags[0], tags[-1]) if tags else (None, None)
+
+
+def _run_notes(source: Source) -> Iterator[str]:
+    first, last = _tags(source)
+    if None not in (first, last) and first != last:
+        yield (
+            f"the first line has the tag {first!r} and the last {last!r}; all lines are read as "
+            "one run: if they are several, split the file by its sixth column"
+        )
+    contrary = _contrary_queries(source)
+    if contrary:
+        yield (
+            "the ranks run against the scores, as in query "
+            f"{contrary[0]!r}: scores decide, the highest first, as in trec_eval; if a lower score "
+            "is better, turn the signs: awk '{$5 = -$5; print}' FILE > NEW"
+        )
+
+
+def _contrary_queries(source: Source) -> list[str]:
+    """The queries of the first lines, if the ranks of most of them grow with the scores."""
+    by_query: dict[str, list[tuple[float, float]]] = {}
+    for words in (line.split() for line in first_lines(source)):
+        try:
+            by_query.setdefault(words[0], []).append((float(words[3]), float(words[4])))
+        except (ValueError, IndexError):  # the reader names the line
+            return []
+    several = {query: sorted(pairs) for query, pairs in by_query.items() if len(pairs) > 1}
+    contrary = [query for query, pairs in several.items() if _grows(pairs)]
+    return contrary if len(contrary) * 2 > len(several) else []
+
+
+def _grows(pairs: list[tuple[float, float]]) -> bool:
+    """Whether the best rank has the lowest score and the worst the highest."""
+    scores = [score for _, score in pairs]
+    return scores[0] < scores[-1] and scores == sorted(scores)
+
+
+# -- numbers that may be ranks
+
+
+def _named_ranks(source: Source) -> Values | None:
+    """What the header of three columns says that the last one is."""
+    words = (first_lines(source) or [""])[0].split("\t")
+    if first_named(words[-1:], RANKS) is not None:
+        return "ranks"
+    return "scores" if first_named(words[-1:], SCORES) is not None else None
+
+
+def _with_ranks(rows: IdRows, values: Values | None, header: Values | None) -> RankingFile:
+    """The rows, with ranks turned so that the first is the highest."""
+    notes: tuple[str, ...] = ()
+    if values is None and _count_up(rows) and header != "ranks":
+        notes = (*notes, _COUNT_AS_SCORES if header == "scores" else _COUNT_AS_RANKS)
+        header = header or "ranks"
+    value = -rows.value if (values or header) == "ranks" else rows.value
+    return RankingFile(replace(rows, value=value), notes)
+
+
+def _count_up(rows: IdRows) -> bool:
+    """Whether the numbers of every query are 1, 2, 3, ... in the order of the rows."""
+    query = np.asarray(rows.query)
+    starts = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
+    lengths = np.diff(starts, append=len(query))
+    place = np.arange(len(query)) - np.repeat(starts, lengths)
+    return bool(lengths.max(initial=0) > 1 and (rows.value == place + 1).all())
+
+
+def _json_run(source: Source, values: Values | None) -> RankingFile:
+    table = source.document
+    numbers = [list(docs.values()) for docs in table.values() if isinstance(docs, dict)]
+    counts = bool(numbers) and all(row == list(range(1, len(row) + 1)) for row in numbers)
+    are_ranks = counts and any(len(row) > 1 for row in numbers)
+    if values == "scores" or (values is None and not are_ranks) or not numbers:
+        return RankingFile(table)
+    turned = {query: {doc: -rank for doc, rank in docs.items()} for query, docs in table.items()}
+    notes = () if values == "ranks" else (_COUNT_AS_RANKS,)
+    return RankingFile(turned, notes)
+
+
+# -- tables
+
+
+def _run_of_table(source: Source) -> RankingFile:
+    frame, lines = _frame_of(source)
+    score, rank = first_named(map(str, frame), SCORES), first_named(map(str, frame), RANKS)
+    if score is None and rank is None:
+        raise source.error(f"expected a column of scores or ranks; columns: {named(frame, 12)}")
+    names = SCORES if score is not None else RANKS
+    rows = _rows_of(source, frame, lines, "the run", names, "score")
+    if score is not None:
+        return RankingFile(rows)
+    note = f"the column {rank!r} decides the order, 1 first: there are no scores"
+    return RankingFile(replace(rows, value=-rows.value), (note,))
+
+
+def _frame_of(source: Source) -> tuple[pd.DataFrame, list[int] | None]:
+    """A table with its ids as texts, and the line of each row if it is delimited text."""
+    delimiters = best_delimiters(source.sample) if source.is_text else []
+    if not delimiters or source.starts_like_json:
+        return read_table(source).frame, None
+    # Not by the reader of tables, which reads the number 7 in an id 007.
+    lines, cells = [], []
+    header: list[str] = []
+    rows = csv.reader(StringIO(source.text, newline=""), delimiter=delimiters[0])
+    for row in _checked(rows, source):
+        if not row or row[0].startswith("#"):
+            continue
+        if not header:
+            header = [name.strip() for name in row]
+            continue
+        if len(row) != len(header):
+            raise source.error(
+                f"expected {len(header)} fields; got {len(row)}: quote a field that contains "
+                f"{delimiters[0]!r}",
+                line=rows.line_num,
+            )
+        lines.append(rows.line_num)
+        cells.append(row)
+    return pd.DataFrame(cells, columns=header, dtype=str), lines
+
+
+def _checked(rows: Iterator[list[str]], source: Source) -> Iterator[list[str]]:
+    try:
+        yield from rows
+    except csv.Error as exc:
+        raise source.error(f"the table cannot be read: {exc}") from exc
+
+
+def _rows_of(
+    source: Source,
+    frame: pd.DataFrame,
+    lines: list[int] | None,
+    what: str,
+    names: tuple[str, ...],
+    number: Literal["score", "relevance"],
+) -> IdRows:
+    """The rows of a table; an error names the file and the line."""
+    columns = {
+        "query_id": first_named(map(str, frame), QUERIES),
+        "doc_id": first_named(map(str, frame), DOCUMENTS),
+        number: first_named(map(str, frame), names),
+    }
+    missing = [name for name, column in columns.items() if column is None]
+    if missing:
+        raise source.error(f"{what} needs the columns {named(missing)}; got {named(frame, 12)}")
+    if not len(frame):
+        raise source.error("the file has column names, but no rows")
+    table = frame[list(columns.values())].set_axis(list(columns), axis=1)
+    numbers = pd.to_numeric(table[number], errors="coerce")
+    wrong = np.flatnonzero(numbers.isna().to_numpy())
+    if wrong.size:
+        row = int(wrong[0])
+        raise source.error(
+            f"the {number} must be a number; got {table[number].iloc[row]!r} in row {row + 1}. "
+            "Correct the row, or leave it out",
+            line=None if lines is None else lines[row],
+        )
+    try:
+        rows = from_frame(table.assign(**{number: numbers}), what, number)
+    except ReaderError:
+        raise
+    except DataError as exc:
+        raise source.error(str(exc)) from exc
+    if lines is None:
+        return rows
+    return replace(rows, path=source.name, line=np.array(lines))

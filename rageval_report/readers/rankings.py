@@ -1,0 +1,289 @@
+"""Rankings are scored against their judgments; without these the error says how to pass them.
+
+BEIR's means over all queries are recognised too, only so that the error can say what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import AlignmentError, DataError, ReaderError, check_choice
+from rageval_report.files.inputs import STANDARD_INPUT, is_file_input
+from rageval_report.files.source import Source
+from rageval_report.rankings.from_rows import IdRows
+from rageval_report.rankings.inputs import DuplicateDocs
+from rageval_report.rankings.joined import Ties
+from rageval_report.rankings.ranking_options import Judgments
+from rageval_report.rankings.score_tables import (
+    NoRelevant,
+    RankedScores,
+    score_table_of_rankings,
+)
+from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.ranking_files import (
+    VALUES,
+    RankingFile,
+    Values,
+    judgments_file,
+    ranking_name,
+    run_file,
+)
+from rageval_report.readers.ranking_kinds import (
+    differ_in_documents,
+    first_lines,
+    likely_kind,
+    rows_of_numbers,
+    sure_kind,
+)
+
+# What a ranking is scored on if nobody says it: the head, the whole list, the first hit.
+DEFAULT_METRICS = ("ndcg@10", "recall@100", "map", "mrr")
+
+_SURE = 0.95
+# Above a plain JSON table (0.7), so that document ids are not taken for metrics.
+_JSON = 0.75
+
+_HOW = (
+    'Pass its judgments: read_scores(path, qrels="qrels.txt", metrics=["ndcg@10"]), or on the '
+    "command line --qrels QRELS --metric ndcg@10"
+)
+_HOW_JUDGMENTS = (
+    'Pass them beside a ranking: read_scores(run, qrels=path, metrics=["ndcg@10"]), or on the '
+    "command line RUN --qrels QRELS --metric ndcg@10"
+)
+# Grades are few: 0 to 4 in TREC's newest tracks, up to 5 elsewhere.
+_MOST_GRADES = 6
+_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+
+
+def _recognise(source: Source) -> float:
+    if sure_kind(source) is not None:
+        return _SURE
+    return _JSON if differ_in_documents(rows_of_numbers(source.document_or_none())) else 0.0
+
+
+def read_rankings(
+    source: Source,
+    *,
+    qrels: Judgments | None = None,
+    metrics: object = None,
+    duplicates: DuplicateDocs = "error",
+    values: Values | None = None,
+    ties: Ties | None = None,
+    relevance_level: float | str | None = None,
+    no_relevant: NoRelevant | None = None,
+    drop_self: bool | str | None = None,
+) -> list[ScoreFile]:
+    r"""Score the ranking in a file against judgments.
+
+    Parameters
+    ----------
+    source : Source
+        The ranking: a TREC run, BEIR's three columns, a table, or JSON.
+    qrels : mapping, DataFrame, or path
+        The judgments; without them, a ranking is refused.
+    metrics : str, iterable of str, or mapping, optional
+        Names such as "ndcg@10"; of a mapping, its keys. If omitted, `DEFAULT_METRICS`.
+    duplicates : {"error", "best"}
+        What to do with a document that was retrieved twice for a query.
+    values : {"scores", "ranks"}, optional
+        What the numbers of a ranking without column names are; if omitted, numbers that count
+        1, 2, 3 in every query are ranks.
+    ties, relevance_level, no_relevant, drop_self
+        As for `rageval_report.rankings.score_tables.score_table_of_rankings`, or a text that spells
+        the value; its own values if omitted.
+
+    Raises
+    ------
+    ReaderError
+        If there are no judgments, or a file cannot be read: the file, the line, what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "bm25.run"
+    ...     _ = path.write_text("q1 Q0 d7 1 0.9 anserini\nq1 Q0 d8 2 0.5 anserini\n")
+    ...     [run] = read_rankings(Source(path), qrels={"q1": {"d8": 1}}, metrics="mrr")
+    >>> run.pipeline, run.frame["mrr"].tolist(), dict(run.config)
+    ('bm25', [0.5], {'tag': 'anserini'})
+    """
+    if qrels is None:
+        raise _without_judgments(source)
+    rules = {
+        "ties": ties,
+        "relevance_level": _number(relevance_level),
+        "no_relevant": no_relevant,
+        "drop_self": _truth(drop_self),
+    }
+    changed = {name: value for name, value in rules.items() if value is not None}
+    if values is not None:
+        check_choice("values", values, VALUES)
+    run = run_file(source, values)
+    judgments = _judgments(qrels, source)
+    names = _names(metrics)
+    ranked = _score(source, run, judgments, names or DEFAULT_METRICS, duplicates, changed)
+    notes = (
+        *run.notes,
+        *(f"qrels: {note}" for note in judgments.notes),
+        *([] if names else [_default_note()]),
+        *_settings_note(changed),
+        *_doubts(run, judgments, ranked),
+        *ranked.notes,
+    )
+    frame = pd.concat([ranked.details, ranked.scores], axis=1).reset_index()
+    config = {} if run.tag is None else {"tag": run.tag}
+    columns = tuple(map(str, ranked.scores))
+    name = source.stem if source.folder is None else ranking_name(source.name)
+    return [ScoreFile(frame, name, metric_columns=columns, notes=notes, config=config)]
+
+
+def _without_judgments(source: Source) -> ReaderError:
+    kind = sure_kind(source) or likely_kind(source)
+    what = "rankings or judgments as JSON" if kind is None else kind.what
+    how = _HOW_JUDGMENTS if kind is not None and kind.side == "judgments" else _HOW
+    if kind is not None and kind.side == "neither":
+        how = "They cannot be compared query by query: read the run that they were computed from"
+    return source.error(f"this looks like {what}, without scores of queries. {how}")
+
+
+def _score(
+    source: Source,
+    run: RankingFile,
+    judgments: RankingFile,
+    names: Iterable[str],
+    duplicates: DuplicateDocs,
+    rules: dict[str, Any],
+) -> RankedScores:
+    try:
+        return score_table_of_rankings(
+            run.content,
+            judgments.content,
+            list(names),
+            duplicates=duplicates,
+            **rules,
+        )
+    except (ReaderError, AlignmentError):
+        raise
+    except DataError as exc:
+        raise source.error(str(exc)) from exc
+
+
+def _judgments(qrels: object, run: Source) -> RankingFile:
+    """The judgments, in whatever form they are."""
+    if not is_file_input(qrels):
+        return RankingFile(qrels)
+    if str(qrels) == STANDARD_INPUT and run.is_standard_input:
+        raise run.error("standard input can be read once only; name a file for the judgments")
+    source = Source(qrels)
+    if None not in (source.folder, run.folder) and Path(source.name).samefile(run.name):
+        raise run.error("the run and the judgments are the same file; name two files")
+    return judgments_file(source)
+
+
+def _names(metrics: object) -> list[str]:
+    """The metrics to compute; none if the caller leaves the choice to us."""
+    if metrics is None:
+        return []
+    if isinstance(metrics, str):
+        return [metrics]
+    return [str(name) for name in metrics] if isinstance(metrics, Iterable) else []
+
+
+def _default_note() -> str:
+    listed = ", ".join(DEFAULT_METRICS)
+    return f"no metrics were named; computed: {listed}. Name others with metrics=[...]"
+
+
+def _settings_note(rules: Mapping[str, object]) -> Iterator[str]:
+    """The settings that can move a number, if they are not the usual ones."""
+    if rules:
+        yield "scored with " + ", ".join(f"{name} {value}" for name, value in rules.items())
+
+
+# -- options, which the command line passes as texts
+
+
+def _number(level: float | str | None) -> float | None:
+    if not isinstance(level, str):
+        return level
+    try:
+        return float(level)
+    except ValueError as exc:
+        raise DataError(f"relevance_level must be a number > 0; got {level!r}") from exc
+
+
+def _truth(flag: bool | str | None) -> bool | None:
+    if not isinstance(flag, str):
+        return flag
+    check_choice("drop_self", flag.lower(), (*_TRUE, *_FALSE))
+    return flag.lower() in _TRUE
+
+
+# -- doubts
+
+
+def _doubts(run: RankingFile, judgments: RankingFile, ranked: RankedScores) -> Iterator[str]:
+    """What looks wrong, although every line can be read."""
+    few = _few_whole_numbers(run.content)
+    if few:
+        yield (
+            f"the scores of the run are only the whole numbers {few[0]} to {few[-1]}: if the file "
+            "holds judgments, exchange run and qrels"
+        )
+    judged = [column for column in ranked.details if str(column).startswith("n_judged")]
+    if judged and not ranked.details[judged].to_numpy().any():
+        ids = [_first_document(content) for content in (run.content, judgments.content)]
+        examples = f": {ids[0]!r} in the run, {ids[1]!r} in the judgments" if all(ids) else ""
+        yield (
+            "no retrieved document within the cutoffs is judged; are document ids written "
+            f"differently{examples}?"
+        )
+
+
+def _few_whole_numbers(content: object) -> list[int]:
+    """The scores of a run, if they look like grades: few, and whole; else none."""
+    if isinstance(content, IdRows):
+        values = content.value
+    elif isinstance(content, Mapping):
+        docs = [docs for docs in content.values() if isinstance(docs, Mapping)]
+        values = np.array([value for row in docs for value in row.values()], np.float64)
+    else:
+        return []
+    distinct = np.unique(values)
+    are_grades = (
+        0 < len(distinct) <= min(_MOST_GRADES, len(values) // 2)
+        and ((distinct == np.round(distinct)) & (distinct >= 0) & (distinct < _MOST_GRADES)).all()
+    )
+    return [int(value) for value in distinct] if are_grades else []
+
+
+def _first_document(content: object) -> str | None:
+    """The id of some document, to show how ids are written."""
+    if isinstance(content, IdRows):
+        return content.document(0)
+    if isinstance(content, Mapping):
+        docs = next(iter(content.values()), None)
+        return str(next(iter(docs), "")) if isinstance(docs, Iterable) else None
+    if isinstance(content, Path):
+        words = (first_lines(Source(content)) or [""])[0].split()
+        return words[2] if len(words) > 2 else None
+    return None
+
+
+RANKINGS = Reader(
+    "rankings",
+    "TREC and BEIR runs, tables and JSON of rankings, scored against qrels=",
+    _recognise,
+    read_rankings,
+    (
+        *("qrels", "metrics", "duplicates", "ties", "relevance_level", "no_relevant"),
+        *("drop_self", "values", "encoding"),
+    ),
+    example="bm25.run",
+)
