@@ -9,6 +9,8 @@ import pandas as pd
 from rageval_report.errors import check_choice, named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import text_columns
+from rageval_report.scores.cells import UNSCORED_WORDS
+from rageval_report.scores.numerals import parse_numeral, with_decimal_point
 
 _WITH_COMMA = r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?"
 _WITHOUT = r"[-+]?\d+|(?i:-|n/?a|nan|none|null|\(?failed\)?|error)"
@@ -36,19 +38,20 @@ def parse_decimal_commas(
     frame : DataFrame
         The cells as parsed.
     delimiter : str
-        The delimiter of the file; if it is a comma, commas are not decimal signs.
+        The delimiter of the file; if it is a comma, commas are not decimal signs unless `decimal`
+        says so: the scores are checked column by column later.
     decimal : {".", ","}, optional
         The decimal sign, if the caller knows it.
 
     Raises
     ------
     ReaderError
-        If the commas of a column may separate thousands.
+        If the commas of a column may separate thousands, or a number has the other decimal sign.
     """
     if decimal is not None:
-        check_choice("decimal", decimal, (".", ","))
+        return use_decimal_sign(source, frame, decimal)
     # Where commas split the columns, an unquoted decimal comma cannot occur.
-    if decimal == "." or (decimal is None and delimiter == ","):
+    if delimiter == ",":
         return frame, []
     texts = text_columns(map(str, frame), None)
     comma_columns = [
@@ -56,17 +59,74 @@ def parse_decimal_commas(
     ]
     unclear = [column for column in comma_columns if not column.is_certain]
     # A wrong guess would change every score by a factor of 1,000, so the user is asked.
-    if unclear and decimal is None:
+    if unclear:
         first = unclear[0]
         raise source.error(
             f"{first.example!r} in column {first.name!r} may have a decimal comma or a thousands "
             "separator; say which: decimal=',' or decimal='.'"
         )
-    if not comma_columns:
-        return frame, []
     names = [column.name for column in comma_columns]
-    note = f"decimal commas are read as decimal points in {named(names)}"
-    return frame.assign(**{name: _numbers(frame[name]) for name in names}), [note]
+    return frame.assign(**{name: _numbers(_pointed(frame[name])) for name in names}), _note(names)
+
+
+def use_decimal_sign(
+    source: Source, frame: pd.DataFrame, decimal: str | None
+) -> tuple[pd.DataFrame, list[str]]:
+    """The frame with the numbers in its texts read with one decimal sign, and a note.
+
+    Parameters
+    ----------
+    source : Source
+        The file, for error messages.
+    frame : DataFrame
+        The cells as parsed.
+    decimal : {".", ","}, optional
+        The decimal sign; if it is omitted, the frame is returned as it is.
+
+    Raises
+    ------
+    ReaderError
+        If a number in a column of numbers can only have the other decimal sign.
+    """
+    if decimal is None:
+        return frame, []
+    check_choice("decimal", decimal, (".", ","))
+    texts = text_columns(map(str, frame), None)
+    columns = {
+        str(name): _columns_of_numbers(source, frame[name], decimal)
+        for name in frame
+        if name not in texts and not pd.api.types.is_numeric_dtype(frame[name].dtype)
+    }
+    changed = {name: cells for name, cells in columns.items() if cells is not None}
+    return frame.assign(**changed), _note([*changed] if decimal == "," else [])
+
+
+def _note(names: list[str]) -> list[str]:
+    return [f"decimal commas are read as decimal points in {named(names)}"] if names else []
+
+
+def _columns_of_numbers(source: Source, cells: pd.Series, decimal: str) -> pd.Series | None:
+    """The column with decimal points; None if not all of its cells are numbers with separators."""
+    values = cells.tolist()
+    rows = [
+        row
+        for row, cell in enumerate(values)
+        if isinstance(cell, str) and cell.strip().lower() not in UNSCORED_WORDS
+    ]
+    if not any("," in values[row] or "." in values[row] for row in rows):
+        return None
+    # Separators decide only in columns in which every text is a number.
+    if any(parse_numeral(values[row]) is None for row in rows):
+        return None
+    for row in rows:
+        pointed = with_decimal_point(values[row], decimal)
+        if pointed is None:
+            raise source.error(
+                f"{values[row]!r} in column {cells.name!r} cannot have the decimal sign of "
+                f"decimal={decimal!r}; write the column with one decimal sign"
+            )
+        values[row] = pointed
+    return _numbers(pd.Series(values, index=cells.index, name=cells.name, dtype=object))
 
 
 def _comma_column(frame: pd.DataFrame, name: str) -> list[_CommaColumn]:
@@ -82,10 +142,13 @@ def _comma_column(frame: pd.DataFrame, name: str) -> list[_CommaColumn]:
     ]
 
 
+def _pointed(column: pd.Series) -> pd.Series:
+    return column.str.replace(",", ".", regex=False)
+
+
 def _numbers(column: pd.Series) -> pd.Series:
     """The numbers of a column; with words such as "failed" it stays text, for `score_table`."""
-    pointed = column.str.replace(",", ".", regex=False)
     try:
-        return pointed.astype("float64")
+        return column.astype("float64")
     except ValueError:
-        return pointed
+        return column

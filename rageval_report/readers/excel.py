@@ -20,6 +20,7 @@ from rageval_report.readers.base import (
     select_columns,
     single_pipeline,
 )
+from rageval_report.readers.decimal_commas import use_decimal_sign
 from rageval_report.readers.record_columns import frame_of
 
 _ZIP = b"PK\x03\x04"
@@ -51,6 +52,7 @@ def read_excel(
     sheet: str | int | None = None,
     columns: Iterable[str] | None = None,
     query_id: str | None = None,
+    decimal: str | None = None,
 ) -> list[ScoreFile]:
     """Read a sheet of a workbook; its first row that is not blank is the header.
 
@@ -64,6 +66,8 @@ def read_excel(
         The columns to read besides the ids.
     query_id : str, optional
         The column of ids.
+    decimal : {".", ","}, optional
+        The decimal sign of numbers that are written as text.
 
     Raises
     ------
@@ -99,7 +103,8 @@ def read_excel(
     kept = select_columns(header, columns, query_id)
     notes = _notes(book.sheetnames, name if sheet is None else None, by_name)
     frame = frame_of({name: _blank_errors(by_name[name]) for name in kept}, query_id)
-    return single_pipeline(source, frame, notes)
+    frame, comma_notes = use_decimal_sign(source, frame, decimal)
+    return single_pipeline(source, frame, (*notes, *comma_notes))
 
 
 def _check_archive(source: Source) -> None:
@@ -182,7 +187,7 @@ EXCEL = Reader(
     "a sheet of an Excel workbook, .xlsx (needs the extra excel)",
     _recognise,
     read_excel,
-    ("columns", "query_id", "sheet"),
+    ("columns", "decimal", "query_id", "sheet"),
     _header,
     "scores.xlsx",
 )

@@ -15,6 +15,7 @@ from rageval_report.readers.base import (
     select_columns,
     single_pipeline,
 )
+from rageval_report.readers.decimal_commas import use_decimal_sign
 from rageval_report.readers.json_shapes import ShapeError, is_records, json_kind
 from rageval_report.readers.record_columns import columns_of, frame_of, lift_nested_scores
 from rageval_report.scores.table import id_column_of
@@ -52,7 +53,11 @@ def is_table(document: object) -> bool:
 
 
 def read_json(
-    source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
+    source: Source,
+    *,
+    columns: Iterable[str] | None = None,
+    query_id: str | None = None,
+    decimal: str | None = None,
 ) -> list[ScoreFile]:
     """Read a table from one JSON document.
 
@@ -64,7 +69,9 @@ def read_json(
         If it is not a table.
     """
     cells, notes = _shape(source.document)(source.document)
-    return table_of(source, cells, columns=columns, query_id=query_id, notes=notes)
+    return table_of(
+        *(source, cells), columns=columns, query_id=query_id, decimal=decimal, notes=notes
+    )
 
 
 def table_of(
@@ -73,6 +80,7 @@ def table_of(
     *,
     columns: Iterable[str] | None,
     query_id: str | None,
+    decimal: str | None = None,
     notes: Iterable[str] = (),
 ) -> list[ScoreFile]:
     """The result of the JSON readers: the requested columns, with nested scores lifted."""
@@ -80,7 +88,8 @@ def table_of(
         raise source.error("the records are empty")
     flat, nest_notes = lift_nested_scores(cells)
     kept = {name: flat[name] for name in select_columns(flat, columns, query_id)}
-    return single_pipeline(source, frame_of(kept, query_id), (*notes, *nest_notes))
+    frame, comma_notes = use_decimal_sign(source, frame_of(kept, query_id), decimal)
+    return single_pipeline(source, frame, (*notes, *nest_notes, *comma_notes))
 
 
 # -- shapes
@@ -223,7 +232,7 @@ JSON = Reader(
     "one JSON document: a list of records, an object of columns, or pandas' split form",
     _recognise,
     read_json,
-    ("columns", "encoding", "query_id"),
+    ("columns", "decimal", "encoding", "query_id"),
     _header,
     "scores.json",
 )

@@ -9,6 +9,7 @@ from rageval_report.files import strict_json
 from rageval_report.files.json_lines import json_objects, numbered_lines
 from rageval_report.files.source import LARGE, Source
 from rageval_report.readers.base import Reader, ScoreFile, single_pipeline
+from rageval_report.readers.decimal_commas import use_decimal_sign
 from rageval_report.readers.frame_pieces import MixedShapeError, frame_in_pieces
 from rageval_report.readers.json_table import is_table, table_of
 from rageval_report.readers.record_columns import columns_of, lift_nested_scores
@@ -44,7 +45,11 @@ def _parse_or_none(line: str) -> object:
 
 
 def read_jsonl(
-    source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
+    source: Source,
+    *,
+    columns: Iterable[str] | None = None,
+    query_id: str | None = None,
+    decimal: str | None = None,
 ) -> list[ScoreFile]:
     """Read a table with one JSON object per line.
 
@@ -54,20 +59,21 @@ def read_jsonl(
         If a line is broken or is not an object: the file and the line.
     """
     if source.size < LARGE:
-        return _read_whole(source, columns, query_id)
+        return _read_whole(source, columns, query_id, decimal)
     records = (record for _, record in json_objects(source))
     try:
         frame, notes = frame_in_pieces(records, columns=columns, query_id=query_id)
     except MixedShapeError:
-        return _read_whole(source, columns, query_id)
-    return single_pipeline(source, frame, notes)
+        return _read_whole(source, columns, query_id, decimal)
+    frame, comma_notes = use_decimal_sign(source, frame, decimal)
+    return single_pipeline(source, frame, (*notes, *comma_notes))
 
 
 def _read_whole(
-    source: Source, columns: Iterable[str] | None, query_id: str | None
+    source: Source, columns: Iterable[str] | None, query_id: str | None, decimal: str | None
 ) -> list[ScoreFile]:
     cells = columns_of(record for _, record in json_objects(source))
-    return table_of(source, cells, columns=columns, query_id=query_id)
+    return table_of(source, cells, columns=columns, query_id=query_id, decimal=decimal)
 
 
 def _header(source: Source) -> list[str]:
@@ -81,7 +87,7 @@ JSONL = Reader(
     "JSON Lines: one JSON object per line, one line per query",
     _recognise,
     read_jsonl,
-    ("columns", "encoding", "query_id"),
+    ("columns", "decimal", "encoding", "query_id"),
     _header,
     "scores.jsonl",
 )

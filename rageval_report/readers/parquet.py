@@ -17,6 +17,7 @@ from rageval_report.readers.base import (
     select_columns,
     single_pipeline,
 )
+from rageval_report.readers.decimal_commas import use_decimal_sign
 
 _MAGIC = b"PAR1"
 
@@ -26,7 +27,11 @@ def _recognise(source: Source) -> float:
 
 
 def read_parquet(
-    source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
+    source: Source,
+    *,
+    columns: Iterable[str] | None = None,
+    query_id: str | None = None,
+    decimal: str | None = None,
 ) -> list[ScoreFile]:
     """Read a Parquet file; only the requested columns are read from disk.
 
@@ -44,7 +49,9 @@ def read_parquet(
         frame = _frame(source, kept)
     except _errors_of_damage() as exc:
         raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
-    return single_pipeline(source, _convert_decimals(frame, schema))
+    return single_pipeline(
+        source, *use_decimal_sign(source, _convert_decimals(frame, schema), decimal)
+    )
 
 
 def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
@@ -110,7 +117,7 @@ PARQUET = Reader(
     "a Parquet file (needs the extra parquet)",
     _recognise,
     read_parquet,
-    ("columns", "query_id"),
+    ("columns", "decimal", "query_id"),
     _header,
     "scores.parquet",
 )

@@ -186,6 +186,35 @@ def parse_numeral(text: str) -> Numeral | None:
     return Numeral(kind, point, comma, unit, whole, is_rounded, bool(match["limit"]))
 
 
+def with_decimal_point(text: str, decimal: str) -> str | None:
+    """The text of a number with a decimal point and without separators of thousands.
+
+    Parameters
+    ----------
+    text : str
+        The text of a cell.
+    decimal : {".", ","}
+        The decimal sign in the text.
+
+    Returns
+    -------
+    str or None
+        None if the text is no number, or cannot be one with this decimal sign.
+
+    Examples
+    --------
+    >>> with_decimal_point("1.234,5 ms", ","), with_decimal_point("1,234", ".")
+    ('1234.5 ms', '1234')
+    >>> with_decimal_point("0.5", ",") is None
+    True
+    """
+    numeral = parse_numeral(text)
+    if numeral is None or (numeral.point if decimal == "." else numeral.comma) is None:
+        return None
+    plain = plain_text(text)
+    return plain.replace(",", "") if decimal == "." else plain.replace(".", "").replace(",", ".")
+
+
 def _kind_of(match: re.Match[str]) -> tuple[NumeralKind | None, str]:
     unit = (match["unit"] or "").lower()
     if match["whole"]:
