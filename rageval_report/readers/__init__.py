@@ -58,6 +58,7 @@ READERS: Registry[Reader] = Registry(
         "run_file": f"{_HERE}.saved_runs:RUN_FILE",
         "long": f"{_HERE}.long:LONG",
         "autorag": f"{_HERE}.frameworks.autorag:AUTORAG",
+        "azure": f"{_HERE}.frameworks.azure:AZURE",
         "braintrust": f"{_HERE}.frameworks.braintrust:BRAINTRUST",
         "deepeval": f"{_HERE}.frameworks.deepeval:DEEPEVAL",
         "evidently": f"{_HERE}.frameworks.evidently:EVIDENTLY",

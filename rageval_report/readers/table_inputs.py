@@ -32,6 +32,7 @@ from rageval_report.readers.base import (
     select_columns,
     single_pipeline,
 )
+from rageval_report.readers.run_folders import results_file
 from rageval_report.scores.frames import record_dicts, to_pandas
 
 # What readers take: a file, or a table in memory.
@@ -87,7 +88,7 @@ def source_of(value: object, *, encoding: str | None = None, parameter: str = "p
     '[{"query_id": "q1", "recall": 0.5}]'
     """
     if is_file_input(value):
-        return Source(value, encoding=encoding)
+        return Source(results_file(value), encoding=encoding)
     if isinstance(value, Mapping):
         return _document_source(value, value, parameter)
     is_frame = isinstance(value, pd.DataFrame | pd.Series | np.ndarray)

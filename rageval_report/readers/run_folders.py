@@ -1,0 +1,49 @@
+"""A folder in place of a file: the file of results that a framework keeps in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TypeVar
+
+from rageval_report.errors import ReaderError, named
+
+T = TypeVar("T")
+
+# The files of results in the run folders of frameworks, each with one row per query.
+RESULT_FILES = ("eval_results.jsonl", "evaluation_results.json")  # Azure
+
+
+def results_file(value: T) -> T | Path:
+    """The file of results in a run folder; anything but a folder as it is.
+
+    Raises
+    ------
+    ReaderError
+        If the folder holds no such file, or several: with the names of its files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "eval_results.jsonl").write_text("{}")
+    ...     results_file(folder).name, results_file("run.csv")
+    ('eval_results.jsonl', 'run.csv')
+    """
+    if not isinstance(value, str | os.PathLike):
+        return value
+    path = Path(value)
+    try:
+        if not path.is_dir():
+            return value
+        files = sorted(entry.name for entry in path.iterdir() if entry.is_file())
+    except (OSError, ValueError):  # the error comes when the file is opened
+        return value
+    results = [name for name in files if name in RESULT_FILES]
+    if len(results) == 1:
+        return path / results[0]
+    content = f"it contains {named(results or files)}" if files else "it contains no file"
+    raise ReaderError(
+        f"expected a file; this is a folder: give the path of a file in it; {content}",
+        path=str(value),
+    )
