@@ -75,6 +75,7 @@ compare = Command(
         "rageval-report compare bm25.csv hybrid.csv --by question_type --metric exact_match",
         "rageval-report compare bm25.csv hybrid.csv --regressions exact_match --limit 5",
         "rageval-report compare bm25.csv hybrid.csv --pareto",
+        "rageval-report compare bm25.run dense.run --qrels qrels.txt --metric ndcg@10",
         "rageval-report compare promptfoo.json",
         "rageval-report compare bm25.csv hybrid.csv --outcomes --correct 'faithfulness>=0.8'",
     ),

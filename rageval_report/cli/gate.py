@@ -78,6 +78,7 @@ gate = Command(
         "rageval-report gate hybrid.csv --rule 'unscored(faithfulness) <= 10%' "
         "--rule 'p95(latency_ms) <= 3000'",
         "rageval-report gate hybrid.csv --gates gates.toml --junit gates.xml --comment gates.md",
+        "rageval-report gate dense.run --qrels qrels.txt --rule 'mean(ndcg@10) >= 0.4'",
         "rageval-report gate hybrid.csv --baseline bm25.csv "
         "--rule 'no_regression(faithfulness, margin=0.02)'",
     ),

@@ -39,7 +39,7 @@ ADVICE = (
     (r'duplicates="best"', "--duplicates best"),
     (r"read_scores\(\w+, qrels=.*?\), or on the command line ", ""),
     (r'pass values="scores"', "pass --option values=scores"),
-    (r"Leave out qrels=, or", "Leave out --qrels, or"),
+    (r"\bqrels=(?=[ ,])", "--qrels"),
     (r'ties="(docid|input)"', r"--ties \1"),
     (r"pass split=", "pass --split"),
     (r"name the right one with label=", "name the right one with --label"),

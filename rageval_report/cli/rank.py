@@ -47,6 +47,7 @@ rank = Command(
         "rageval-report rank bm25.csv hybrid.csv reranked.csv",
         "rageval-report rank bm25.csv hybrid.csv reranked.csv --metric faithfulness --pairs",
         "rageval-report rank bm25.csv hybrid.csv --weight faithfulness=2 --weight recall@5=1",
+        "rageval-report rank bm25.run dense.run --qrels qrels.txt --metric ndcg@10",
         "rageval-report rank bm25.csv hybrid.csv --pareto --objective quality=faithfulness,recall@5"
         " --objective latency_ms",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -20,6 +20,7 @@ from rageval_report.cli.score import ScoreArguments
 from rageval_report.cli.sources import PipelineSource, check_unique_names, parse_sources
 from rageval_report.errors import DataError, named
 from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.readers.ranking_files import ranking_name
 from rageval_report.readers.record_files import read_records
 from rageval_report.scoring import records as record_scoring
 from rageval_report.scoring.rankings import score_rankings
@@ -57,7 +58,8 @@ def score(options: ScoreArguments) -> int:
             raise click.UsageError("--queries is for one run; score the others one by one.")
         check_files(Path(options.queries), force=False)
     score_one = _score_rankings if kind == "rankings" else _score_records
-    evaluations = [score_one(source, options) for source in _named_sources(files)]
+    stem = ranking_name if kind == "rankings" else None
+    evaluations = [score_one(source, options) for source in _named_sources(files, stem)]
     output.write({evaluation.name: evaluation.evaluation_report() for evaluation in evaluations})
     if options.queries is not None:
         note(f"wrote {evaluations[0].save(options.queries)}")
@@ -129,9 +131,14 @@ def _score_traces(options: ScoreArguments, output: Output) -> int:
     return OK if result.passed else FAILED
 
 
-def _named_sources(files: Sequence[str]) -> list[PipelineSource]:
+def _named_sources(
+    files: Sequence[str], name_of: Callable[[str], str] | None = None
+) -> list[PipelineSource]:
     """The files, each with a name of its own."""
-    sources = [replace(source, name=source.name or source.stem) for source in parse_sources(files)]
+    sources = [
+        replace(source, name=source.name or (name_of(source.path) if name_of else source.stem))
+        for source in parse_sources(files)
+    ]
     check_unique_names([str(source.name) for source in sources])
     return sources
 

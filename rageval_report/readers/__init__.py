@@ -222,6 +222,8 @@ def read(
         name = reader or _recognise_with(source, options)
         chosen = FRAME if name == FRAME.name else READERS[name]
     if options.get("qrels") is not None and "qrels" not in chosen.options:
+        if name == "json":
+            _ = source.document  # damaged JSON: the error names the line
         raise source.error(
             f"qrels= is for a ranking; this file was read as {name} ({chosen.sentence}). Leave out "
             f"qrels=, or give the ranking itself; if this is one, pass reader={_RANKINGS!r}"

@@ -7,11 +7,11 @@ a whole; any other becomes rows or a mapping.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,8 @@ from rageval_report.readers.ranking_kinds import (
     RankingKind,
     first_line_number,
     first_lines,
+    is_document_id,
+    is_json_number,
     likely_kind,
 )
 from rageval_report.readers.table_files import read_table
@@ -161,7 +163,7 @@ def judgments_file(source: Source) -> RankingFile:
         )
     _refuse_neither(source, kind, "judgments")
     if kind is not None and kind.form == "json":
-        return RankingFile(source.document, source.notes)
+        return RankingFile(_json_table(source, "relevance"), source.notes)
     if kind is not None and kind.form == "table":
         frame, lines = _frame_of(source)
         names = (*GRADES, *SCORES)
@@ -178,6 +180,7 @@ def _refuse_neither(source: Source, kind: RankingKind | None, expected: str) -> 
             "that the means were computed from"
         )
     if kind is None and source.is_text and source.starts_like_json:
+        _ = source.document  # damaged JSON: the error names the line
         raise source.error(
             f"expected {expected}; this JSON is neither {{query: {{document: number}}}} nor "
             "{query: [document, ...]}"
@@ -214,8 +217,8 @@ def _tags(source: Source) -> tuple[str | None, str | None]:
         with source.plain_path.open("rb") as file:
             file.seek(-_TAIL, 2)
             tail = file.read().decode("utf-8", "replace")
-    else:
-        tail = source.data[-_TAIL:].decode("utf-8", "replace")
+    else:  # the end of a large gzipped file is not worth unpacking it twice
+        tail = "" if source.size > LARGE else source.data[-_TAIL:].decode("utf-8", "replace")
     lines += [line for line in tail.splitlines() if line.strip()][-1:]
     words = [line.split() for line in lines]
     tags = [line[_TAG] if len(line) > _TAG else None for line in words]
@@ -287,8 +290,28 @@ def _count_up(rows: IdRows) -> bool:
     return bool(lengths.max(initial=0) > 1 and (rows.value == place + 1).all())
 
 
+def _json_table(source: Source, number: str) -> Mapping[str, Any]:
+    """The documents of each query; an error names the query and the document."""
+    table: Mapping[str, Any] = source.document
+    for query, docs in table.items():
+        if not isinstance(docs, dict | list):
+            raise source.error(
+                f"query {query!r} must have its documents, as {{document: {number}}} or a list of "
+                f"ids; got {docs!r}"
+            )
+        if isinstance(docs, list):
+            wrong = [(doc, "an id") for doc in docs if not is_document_id(doc)]
+        else:
+            wrong = [
+                (n, f"a {number} that is a number") for n in docs.values() if not is_json_number(n)
+            ]
+        if wrong:
+            raise source.error(f"query {query!r}: expected {wrong[0][1]}; got {wrong[0][0]!r}")
+    return table
+
+
 def _json_run(source: Source, values: Values | None) -> RankingFile:
-    table = source.document
+    table = _json_table(source, "score")
     numbers = [list(docs.values()) for docs in table.values() if isinstance(docs, dict)]
     counts = bool(numbers) and all(row == list(range(1, len(row) + 1)) for row in numbers)
     are_ranks = counts and any(len(row) > 1 for row in numbers)
@@ -334,6 +357,11 @@ def _frame_of(source: Source) -> tuple[pd.DataFrame, list[int] | None]:
             raise source.error(
                 f"expected {len(header)} fields; got {len(row)}: quote a field that contains "
                 f"{delimiters[0]!r}",
+                line=rows.line_num,
+            )
+        if any("\n" in cell or "\r" in cell for cell in row):
+            raise source.error(
+                "a field spans several lines, so rows may be swallowed; is a quote missing?",
                 line=rows.line_num,
             )
         lines.append(rows.line_num)

@@ -96,7 +96,8 @@ def likely_kind(source: Source) -> RankingKind | None:
         document = source.document_or_none()
         return JSON_NUMBERS if _are_lists_of_documents(document) else None
     lines = first_lines(source)
-    if lines and all("\t" in line and _is_three_columns(line) for line in lines[1:] or lines):
+    rows = lines[1:] or lines
+    if rows and sum(map(_is_three_columns, rows)) * 2 > len(rows):
         return THREE_COLUMNS
     if any(line.split()[1:2] == ["Q0"] for line in lines):
         return TREC_RUN  # lines with too few words: its reader says which
@@ -144,7 +145,7 @@ def rows_of_numbers(document: object) -> Mapping[str, Mapping[str, float]]:
         return {}
     rows = document.values()
     are_rows = all(
-        isinstance(row, dict) and row and all(map(_is_json_number, row.values())) for row in rows
+        isinstance(row, dict) and row and all(map(is_json_number, row.values())) for row in rows
     )
     return document if are_rows else {}
 
@@ -162,18 +163,35 @@ def differ_in_documents(rows: Mapping[str, Mapping[str, float]]) -> bool:
 
 
 def _are_lists_of_documents(document: object) -> bool:
-    """Whether it is ``{query: {document: number}}`` or ``{query: [document, ...]}``."""
+    """Whether it is ``{query: {document: number}}`` or ``{query: [document, ...]}``, or nearly."""
     if not isinstance(document, dict) or not document:
         return False
-    if rows_of_numbers(document):
-        first = next(iter(document.values()))
-        catalogue = Catalogue()
-        # A file of scores has measures where a ranking has documents.
-        return not all(catalogue.search(name) is not None for name in first)
-    rows = list(document.values())
-    return all(isinstance(row, list) for row in rows) and all(
-        isinstance(doc, str | int) and not isinstance(doc, bool) for row in rows for doc in row
-    )
+    # A query for which nothing was retrieved has an empty list.
+    rows = [row for row in document.values() if row != {} and row != []]
+    # One row that cannot be read does not make it another file: its reader names that row.
+    if sum(map(_is_list_of_documents, rows)) * 2 <= len(rows):
+        return False
+    names = next(row for row in rows if _is_list_of_documents(row))
+    catalogue = Catalogue()
+    # A file of scores has measures where a ranking has documents.
+    return not all(catalogue.search(str(name)) is not None for name in names)
+
+
+def _is_list_of_documents(row: object) -> bool:
+    if isinstance(row, dict):
+        return sum(map(is_json_number, row.values())) * 2 > len(row)
+    return isinstance(row, list) and all(is_document_id(doc) for doc in row)
+
+
+def is_document_id(value: object) -> bool:
+    """Whether a value of a JSON list can be the id of a document.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+    """
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _are_means(document: object) -> bool:
@@ -184,11 +202,18 @@ def _are_means(document: object) -> bool:
     flat = {name: value for name, value in document.items() if not isinstance(value, dict)}
     cells = [*flat.items(), *(item for part in parts for item in part.items())]
     return bool(cells) and all(
-        _MEAN.fullmatch(str(name)) and _is_json_number(value) for name, value in cells
+        _MEAN.fullmatch(str(name)) and is_json_number(value) for name, value in cells
     )
 
 
-def _is_json_number(value: object) -> bool:
+def is_json_number(value: object) -> bool:
+    """Whether a value of a JSON document is a number.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+    """
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -202,7 +227,7 @@ def _is_qrels_line(words: list[str]) -> bool:
 
 def _is_three_columns(line: str) -> bool:
     words = line.split("\t")
-    return len(words) == 3 and _is_number(words[2])
+    return len(words) == 3 and _is_number(words[-1])
 
 
 def _is_number(word: str) -> bool:

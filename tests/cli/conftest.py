@@ -138,7 +138,22 @@ def demo_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     _write_records(folder, monkeypatch)
     _write_golden(folder)
     _write_labels(folder)
+    _write_rankings(folder)
     return folder
+
+
+def _write_rankings(folder: Path) -> None:
+    """What the examples with --qrels read: two rankings of eight queries, and judgments."""
+    queries = [f"q{n}" for n in range(8)]
+    for name, docs in (("bm25", "xba"), ("dense", "axb")):
+        lines = [
+            f"{query} Q0 {doc} {rank} {9 - rank} {name}\n"
+            for query in queries
+            for rank, doc in enumerate(docs, 1)
+        ]
+        (folder / f"{name}.run").write_text("".join(lines))
+    judgments = "".join(f"{query} 0 a 2\n{query} 0 b 1\n" for query in queries)
+    (folder / "qrels.txt").write_text(judgments)
 
 
 def _write_labels(folder: Path) -> None:

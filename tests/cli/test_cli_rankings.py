@@ -129,7 +129,7 @@ def test_files_that_differ_in_what_looks_like_a_suffix_stay_apart(runs, typed):
 REFUSED = {
     "no judgments": ("compare bm25.run dense.run", "Pass its judgments: --qrels QRELS --metric"),
     "judgments alone": ("report qrels.txt", "Pass them beside a ranking: RUN --qrels QRELS"),
-    "scores": (f"report old.csv {WITH}", "qrels= is for a ranking; this file was read as csv"),
+    "scores": (f"report old.csv {WITH}", "--qrels is for a ranking; this file was read as csv"),
     "exchanged": ("report qrels.txt --qrels bm25.run", "expected a ranking"),
     "a run as judgments": ("report bm25.run --qrels dense.run", "are the run and qrels swapped?"),
     "a metric of answers": (

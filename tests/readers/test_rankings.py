@@ -183,6 +183,13 @@ def test_ids_keep_their_zeros_and_their_blanks(file):
     assert scores.to_dict() == {"007": 0.5, "7": 0.0}
 
 
+def test_a_query_without_documents_scores_nothing(file):
+    for empty in ({}, []):
+        evaluation = scored(file("a.json", json.dumps(RUN | {"q2": empty})))
+        expected = by_pytrec_eval({"q1": RUN["q1"], "q2": {"not judged": 1.0}}, QRELS)
+        np.testing.assert_array_equal(evaluation.scores.to_numpy(), expected.to_numpy())
+
+
 # -- names, metrics, settings
 
 
@@ -388,10 +395,36 @@ FAULTS = {
         QRELS,
         r"line 2: .* 2 fields, the header has 3",
     ),
+    "a stray quote": (
+        'query_id,doc_id,score\nq1,"a,1\nq1,b,2\nq2,c",1,3\nq2,d,1\n',
+        QRELS,
+        "line|fields",
+    ),
+    "a quote that spans lines": (
+        'query_id,doc_id,score\nq1,"a\n",1\nq1,b,2\n',
+        QRELS,
+        "line 3: a field spans several lines",
+    ),
     "a word": (
         "query_id,doc_id,score\nq1,a,1\nq1,b,high\n",
         QRELS,
         r"line 3: the score must be .*'high'",
+    ),
+    "damaged json": ('{"q1": {"a": 0.5}, "q2": {"b" 1}}', QRELS, "line 1"),
+    "a word in json": (
+        '{"q1": {"a": 0.5, "b": 1}, "q2": {"b": 1, "c": "high", "d": 2}}',
+        QRELS,
+        "query 'q2': expected a score that is a number; got 'high'",
+    ),
+    "a number for a list": (
+        '{"q1": ["a"], "q2": ["b"], "q3": 7}',
+        QRELS,
+        "query 'q3' must have its documents",
+    ),
+    "a bad row of three": (
+        "q1\ta\t2.5\nq1\tb\nq2\tb\t1.5\nq2\tc\t1\nq2\td\t0\n",
+        QRELS,
+        "line 2: exp",
     ),
     "an empty id": ('{"q1": {"a": "high"}}', QRELS, "qrels= is for|expected a ranking|no reader"),
 }
