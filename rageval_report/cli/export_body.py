@@ -47,6 +47,7 @@ def _text(evaluation: RAGPipelineEvaluation, kind: str) -> str:
         config=evaluation.config,
         notes=evaluation.notes,
         created=evaluation.created,
+        correct=evaluation.correct_rule,
     )
 
 

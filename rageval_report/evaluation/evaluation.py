@@ -37,7 +37,7 @@ from rageval_report.analysis.haystack_reports import (
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import EvaluationReport, aggregated_scores, evaluation_report
 from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
-from rageval_report.errors import DataError, ReaderError, explain_keywords_of, named
+from rageval_report.errors import DataError, RagevalError, ReaderError, explain_keywords_of, named
 from rageval_report.files.inputs import input_name
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers import ScoreFile, pick_pipeline, read
@@ -238,13 +238,23 @@ class RAGPipelineEvaluation:
             )
         except DataError as exc:
             raise ReaderError(str(exc), input_name(path)) from exc
-        return cls.from_table(
-            name or file.pipeline,
-            table.with_notes(*file.notes),
-            correct=correct,
-            config=file.config,
-            created=file.created,
+        table = table.with_detail_names(file.detail_names).with_notes(*file.notes)
+        evaluation = cls.from_table(
+            name or file.pipeline, table, correct=correct, config=file.config, created=file.created
         )
+        return evaluation if correct is not None else evaluation._with_rule(file.correct)
+
+    def _with_rule(self, correct: Correct | None) -> Self:
+        """The same evaluation with the rule of a file, if its metrics were read."""
+        try:
+            return self.from_table(
+                self._name, self._table, correct=correct, config=self._config, created=self._created
+            )
+        except RagevalError:
+            return self.with_notes(
+                f"the rule for a correct answer in the file, {correct!r}, needs columns that were "
+                "not read; pass correct=..."
+            )
 
     @classmethod
     def from_table(
@@ -894,16 +904,17 @@ class RAGPipelineEvaluation:
     def save(self, path: str | Path, *, created: Created | None = None, force: bool = True) -> Path:
         """Write one row per query; the suffix chooses the format.
 
-        .csv, .tsv, .jsonl and .parquet hold scores and details; .json is a run file, which also
-        holds everything else and reads back equal.
+        .csv, .tsv, .jsonl and .parquet are tables, and .json is a run file. All of them read back
+        as the same evaluation, because a description of the columns is written as well: for a .csv
+        or .tsv into a second file, which ends in ".meta.json" and belongs beside the first.
 
         Parameters
         ----------
         path : str or Path
             The file; its folder is created if needed.
         created : datetime or str, optional
-            When the pipeline was run, for the run file; if omitted, as this evaluation has it. A
-            history of runs is ordered by it.
+            When the pipeline was run; if omitted, as this evaluation has it. A history of runs is
+            ordered by it.
         force : bool
             Whether an existing file is replaced, as pandas does; False keeps it.
 
@@ -916,7 +927,12 @@ class RAGPipelineEvaluation:
         """
         moment = self._created if created is None else time_of(created)
         return save_scores(
-            self, path, config=self._config, notes=self.notes, created=moment, force=force
+            *(self, path),
+            config=self._config,
+            notes=self.notes,
+            created=moment,
+            correct=self._correct,
+            force=force,
         )
 
 

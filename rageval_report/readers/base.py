@@ -19,6 +19,7 @@ from rageval_report.errors import (
 )
 from rageval_report.files.source import Source
 from rageval_report.rankings.ranking_options import RankingOptions
+from rageval_report.scores.correct import Correct
 from rageval_report.scores.metric import Override, normalise_name
 from rageval_report.scores.table import id_column_of, question_text
 from rageval_report.scores.texts import TEXTS
@@ -88,6 +89,12 @@ class ScoreFile:
         The settings of the pipeline, if the file holds them.
     created : datetime, optional
         When the pipeline was run, if the file says so.
+    correct : optional
+        The rule for a correct answer, if the file says so.
+    detail_names : mapping of str to str
+        The columns that are details under another name, because a metric has it.
+    written_by : str
+        The program that wrote the file and its version, if the file says so.
     """
 
     frame: pd.DataFrame
@@ -97,6 +104,9 @@ class ScoreFile:
     notes: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
     created: datetime | None = None
+    correct: Correct | None = None
+    detail_names: Mapping[str, str] = field(default_factory=dict)
+    written_by: str = ""
 
 
 @dataclass(frozen=True)

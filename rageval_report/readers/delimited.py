@@ -30,12 +30,22 @@ from rageval_report.readers.delimited_rows import (
     line_ends,
     rows,
 )
+from rageval_report.readers.described import (
+    described_files,
+    description_beside,
+    restored_frame,
+)
+from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.saved_tables import COMPANION, TableDescription
 
 DELIMITERS = (",", ";", "\t", "|")
 # The rows, and the bytes, that are looked at to find the delimiter.
 _SAMPLE, _HEAD = 50, 1 << 16
 _DECIMAL = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?\d+")
+
+# The types of details that are parsed as numbers, because no cell of them is blank or special.
+_NUMBERS = ("bool", "float64", "int64")
 
 _POWERS_OF_TEN = 10 ** np.arange(19)
 
@@ -80,6 +90,9 @@ def best_delimiters(text: bytes) -> list[str]:
 def _mark(source: Source, delimiters: Iterable[str]) -> float:
     if not source.is_text or source.starts_like_json:
         return 0.0
+    description = description_beside(source).description
+    if description is not None:
+        return 1.0 if description.delimiter in delimiters else 0.0
     best = [delimiter for delimiter in best_delimiters(source.sample) if delimiter in delimiters]
     if not best:
         return 0.0
@@ -170,6 +183,14 @@ def read_delimited(
         If a name appears twice in the header, the header looks like data, or a row has another
         number of fields.
     """
+    table = description_beside(source)
+    description = table.description
+    if (
+        description is not None
+        and delimiter in (None, description.delimiter)
+        and decimal in (None, ".")
+    ):
+        return _read_described(source, description, table.text, columns, query_id)
     delimiter = _find_delimiter(source) if delimiter is None else _check_delimiter(delimiter)
     ends = line_ends(source.utf8, delimiter)
     header, start = _header(source, source.utf8, delimiter, ends)
@@ -179,10 +200,50 @@ def read_delimited(
         raise source.error(str(exc), line=source.line_of(exc.offset)) from exc
     if not row_count.n_rows:
         raise source.error("the file has column names, but no rows")
-    table = _DelimitedTable(source, delimiter, ends, header, start, row_count)
-    frame = table.parse(select_columns(header, columns, query_id), query_id)
+    delimited = _DelimitedTable(source, delimiter, ends, header, start, row_count)
+    frame = delimited.parse(select_columns(header, columns, query_id), query_id)
     frame, notes = parse_decimal_commas(source, frame, delimiter=delimiter, decimal=decimal)
-    return single_pipeline(source, frame, notes)
+    return single_pipeline(source, frame, (*table.notes, *notes))
+
+
+def _read_described(
+    source: Source,
+    description: TableDescription,
+    text: bytes,
+    columns: Iterable[str] | None,
+    query_id: str | None,
+) -> list[ScoreFile]:
+    """Read a table that rageval_report wrote: the types of its columns are known."""
+    kept = {QUERY_ID, *select_columns(description.columns, columns, query_id)}
+    details = {name: saved for name, saved in description.details.items() if name in kept}
+    metrics = [name for name in description.metrics if name in kept]
+    types = {name: saved.dtype for name, saved in details.items() if saved.dtype in _NUMBERS}
+    types |= dict.fromkeys(metrics, "float64")
+    try:
+        raw = pd.read_csv(
+            BytesIO(text),
+            sep=description.delimiter,
+            lineterminator="\n",
+            # By position, so that no name of a column is changed.
+            header=0,
+            names=description.columns,
+            usecols=list(kept),
+            index_col=False,
+            dtype={name: types.get(name, "str") for name in kept},
+            keep_default_na=False,
+            na_values=[""],
+            encoding="utf-8",
+            **_EXACT,
+        )
+        frame = restored_frame(raw, details, metrics)
+    except (pd.errors.ParserError, ValueError, OverflowError) as exc:
+        raise source.error(
+            f"this table cannot be read by the description beside it: {exc}. Remove "
+            f"{source.name}{COMPANION} to read it as any table"
+        ) from exc
+    return described_files(
+        *(source, description, frame, description.columns), columns=columns, query_id=query_id
+    )
 
 
 def _check_delimiter(delimiter: str) -> str:
@@ -226,6 +287,9 @@ def _header(source: Source, text: bytes, delimiter: str, ends: bytes) -> tuple[l
 
 def header_names(source: Source) -> list[str]:
     """The names of the columns of a delimited table."""
+    description = description_beside(source).description
+    if description is not None:
+        return description.columns
     delimiter = _find_delimiter(source)
     return _header(source, source.sample, delimiter, line_ends(source.sample, delimiter))[0]
 

@@ -9,7 +9,9 @@ import pandas as pd
 from tqdm import tqdm
 
 from rageval_report._registry import import_parquet, import_pyarrow
+from rageval_report.errors import DataError, RagevalError
 from rageval_report.files.source import LARGE, Source
+from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.readers.base import (
     Reader,
     ScoreFile,
@@ -18,12 +20,30 @@ from rageval_report.readers.base import (
     single_pipeline,
 )
 from rageval_report.readers.decimal_commas import use_decimal_sign
+from rageval_report.readers.described import (
+    DescribedTable,
+    described_files,
+    parse_description,
+    restored_frame,
+)
+from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.saved_tables import TABLE_KEY, TableDescription
 
 _MAGIC = b"PAR1"
 
 
 def _recognise(source: Source) -> float:
-    return 0.9 if source.head.startswith(_MAGIC) and not source.is_text else 0.0
+    if source.is_text or not source.head.startswith(_MAGIC):
+        return 0.0
+    return 1.0 if TABLE_KEY in _metadata_keys(source) else 0.9
+
+
+def _metadata_keys(source: Source) -> set[str]:
+    """The keys of the file's metadata; none if it cannot be read: the error comes later."""
+    try:
+        return {key.decode("utf-8", "replace") for key in _schema(source).metadata or {}}
+    except RagevalError:
+        return set()
 
 
 def read_parquet(
@@ -45,13 +65,59 @@ def read_parquet(
     schema = _schema(source)
     check_unique_names(source, schema.names)
     kept = select_columns(schema.names, columns, query_id)
+    table = _description_within(schema)
+    if table.description is not None and QUERY_ID in schema.names:
+        frame = _described_frame(source, schema, table.description, {QUERY_ID, *kept})
+        return described_files(
+            *(source, table.description, frame, schema.names), columns=columns, query_id=query_id
+        )
     try:
         frame = _frame(source, kept)
     except _errors_of_damage() as exc:
         raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
-    return single_pipeline(
-        source, *use_decimal_sign(source, _convert_decimals(frame, schema), decimal)
-    )
+    frame, notes = use_decimal_sign(source, _convert_decimals(frame, schema), decimal)
+    return single_pipeline(source, frame, (*table.notes, *notes))
+
+
+def _description_within(schema: Any) -> DescribedTable:
+    """The description of the table in the metadata of the file."""
+    text = (schema.metadata or {}).get(TABLE_KEY.encode())
+    if text is None:
+        return DescribedTable()
+    place = "the description of this table in its metadata"
+    try:
+        return parse_description(parse_json(text.decode("utf-8")), place)
+    except (UnicodeDecodeError, NotJSONError) as exc:
+        return parse_description(str(exc), place)
+
+
+def _described_frame(
+    source: Source, schema: Any, description: TableDescription, kept: set[str]
+) -> pd.DataFrame:
+    """The columns of a table that rageval_report wrote, with the details as they were."""
+    # As Python's values, because pandas turns lists into arrays and integers beside blanks into
+    # floats.
+    objects = [
+        name
+        for name, saved in description.details.items()
+        if name in kept and saved.dtype == "object" and name in schema.names
+    ]
+    try:
+        others = _frame(source, [name for name in schema.names if name in kept - {*objects}])
+        listed = _pyarrow().parquet.read_table(source.path_or_buffer(), columns=objects)
+        cells = {name: listed.column(name).to_pylist() for name in objects}
+    except _errors_of_damage() as exc:
+        raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
+    raw = {**{str(name): column for name, column in others.items()}, **cells}
+    details = {name: saved for name, saved in description.details.items() if name in raw}
+    try:
+        frame = restored_frame(raw, details, [name for name in description.metrics if name in raw])
+    except DataError as exc:
+        raise source.error(
+            f"the description of this table is damaged: {exc}; write the table again"
+        ) from exc
+    added = [name for name in raw if name not in description.columns]
+    return frame.assign(**{name: others[name].reset_index(drop=True) for name in added})
 
 
 def _frame(source: Source, columns: list[str]) -> pd.DataFrame:

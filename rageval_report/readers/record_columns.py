@@ -18,7 +18,9 @@ NESTS = ("metrics", "scores")
 _SCORE_KEYS = ("score", "value")
 
 
-def frame_of(columns: Mapping[str, Sequence[Any]], query_id: str | None = None) -> pd.DataFrame:
+def frame_of(
+    columns: Mapping[str, Sequence[Any] | pd.Series], query_id: str | None = None
+) -> pd.DataFrame:
     """A frame of the columns; ids that are not texts stay as they are: 1 and "1" may differ.
 
     Examples
@@ -30,7 +32,7 @@ def frame_of(columns: Mapping[str, Sequence[Any]], query_id: str | None = None) 
 
 
 def series_of(
-    columns: Mapping[str, Sequence[Any]], query_id: str | None = None
+    columns: Mapping[str, Sequence[Any] | pd.Series], query_id: str | None = None
 ) -> dict[str, pd.Series]:
     """The columns of `frame_of` as separate series.
 
@@ -46,7 +48,7 @@ def series_of(
     }
 
 
-def _are_texts(cells: Sequence[Any]) -> bool:
+def _are_texts(cells: Sequence[Any] | pd.Series) -> bool:
     return all(isinstance(cell, str) for cell in cells)
 
 

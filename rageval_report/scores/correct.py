@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
+from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.metric import is_binary
 from rageval_report.scores.roles.columns import resolver
 from rageval_report.scores.table import Scored, join_details
@@ -145,3 +147,58 @@ def _as_booleans(column: pd.Series, name: str, index: pd.Index) -> pd.Series:
     else:
         raise DataError(f"correct: {name!r} must be true or false for each query. {_HOW}")
     return booleans.set_axis(index).rename("correct")
+
+
+# -- in files
+
+
+def correct_fields(correct: Correct | None) -> dict[str, Any]:
+    """The rule for a correct answer as fields of a file; a function is only named.
+
+    Examples
+    --------
+    >>> correct_fields(("faithfulness", 0.8)), correct_fields(None)
+    ({'correct': ['faithfulness', 0.8]}, {})
+    """
+    if correct is None:
+        return {}
+    if callable(correct):
+        return {"correct_function": getattr(correct, "__name__", type(correct).__name__)}
+    return {"correct": plain_value(correct)}
+
+
+def parse_correct(document: Mapping[str, Any]) -> tuple[Correct | None, tuple[str, ...]]:
+    """The rule for a correct answer in a file, and a note if the file could not hold it.
+
+    Raises
+    ------
+    DataError
+        If the rule has another shape.
+
+    Examples
+    --------
+    >>> parse_correct({"correct": ["faithfulness", 0.8]})
+    (('faithfulness', 0.8), ())
+    """
+    if "correct_function" in document:
+        note = (
+            f"the rule for a correct answer was the function {document['correct_function']!r}, "
+            "which a file cannot hold; pass correct=..."
+        )
+        return None, (note,)
+    rule = document.get("correct")
+    if rule is None or isinstance(rule, str):
+        return rule, ()
+    pairs = list(rule.items()) if isinstance(rule, dict) else [rule]
+    if not pairs or not all(map(_is_threshold, pairs)):
+        raise DataError(f"correct has the wrong shape: {rule!r:.60}")
+    return (rule if isinstance(rule, dict) else (rule[0], rule[1])), ()
+
+
+def _is_threshold(pair: object) -> bool:
+    return (
+        isinstance(pair, list | tuple)
+        and len(pair) == 2
+        and isinstance(pair[0], str)
+        and type(pair[1]) in (int, float)
+    )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.query_ids import QUERY_ID, first_named
-from rageval_report.scores.run_file import plain_value
 from rageval_report.scores.table import Scored
 from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE
 

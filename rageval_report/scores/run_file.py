@@ -8,9 +8,8 @@ what a colleague or another program looks for first: the configuration and the s
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from hashlib import blake2b
 from typing import Any
@@ -20,18 +19,23 @@ import pandas as pd
 
 from rageval_report._version import __version__
 from rageval_report.errors import DataError
-from rageval_report.scores.metric import Metric
-from rageval_report.scores.query_ids import first_named
+from rageval_report.scores.correct import Correct, correct_fields, parse_correct
+from rageval_report.scores.exact_values import plain_value as plain_value
+from rageval_report.scores.metric import Catalogue, Metric
+from rageval_report.scores.metric_fields import metric_fields, metric_from_fields
+from rageval_report.scores.query_ids import QUERY_ID, first_named
+from rageval_report.scores.saved_columns import (
+    SavedColumn,
+    changed_cells_notes,
+    restore_column,
+    save_column,
+)
 from rageval_report.scores.states import MISSING, SCORED, states_frame
 from rageval_report.scores.table import Scored
 from rageval_report.scores.texts import REFERENCE
 
 FORMAT = "rageval_report run"
 FORMAT_VERSION = 1
-
-# The fields of a metric that the file holds. Its names are keys, and its function is code.
-_OMITTED_FIELDS = ("name", "known_as", "aliases", "compute", "needs")
-_METRIC_FIELDS = tuple(field.name for field in fields(Metric) if field.name not in _OMITTED_FIELDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,23 +45,29 @@ class RunFile:
     Parameters
     ----------
     name : str
-    rows : dict of str to list
+    rows : dict of str to list or Series
         ``query_id``, the details, the metrics.
-    metrics : dict of str to dict
+    metrics : dict of str to Metric
         The description of each metric.
     config : dict
         The configuration of the pipeline.
     notes : tuple of str
     created : datetime, optional
         When the pipeline was run, if the file says so.
+    correct : optional
+        The rule for a correct answer.
+    detail_names : dict of str to str
+        The columns of `rows` that are details under another name, because a metric has it.
     """
 
     name: str
-    rows: dict[str, list[Any]]
-    metrics: dict[str, dict[str, Any]]
+    rows: dict[str, list[Any] | pd.Series]
+    metrics: dict[str, Metric]
     config: dict[str, Any]
     notes: tuple[str, ...]
     created: datetime | None = None
+    correct: Correct | None = None
+    detail_names: dict[str, str] = field(default_factory=dict)
 
 
 def run_document(
@@ -66,6 +76,7 @@ def run_document(
     config: Mapping[str, Any] | None = None,
     notes: Iterable[str] = (),
     created: datetime | None = None,
+    correct: Correct | None = None,
 ) -> dict[str, Any]:
     """The document of a run file.
 
@@ -79,14 +90,18 @@ def run_document(
         Guesses and corrections that were made when the rows were read.
     created : datetime, optional
         When the pipeline was run; if omitted, the document has no such field.
+    correct : optional
+        The rule for a correct answer.
 
     Returns
     -------
     dict
         ``format``, ``format_version``, ``version``, ``name``, ``created`` (ISO 8601, if known),
         ``config``, ``query_set`` (the number of queries, and a hash of ids and references),
-        ``metrics``, ``scorecard`` by group, ``notes``, ``details`` (the names of the columns),
-        ``queries`` (``query_id``, ``scores``, ``states`` of unscored metrics, ``details``).
+        ``correct`` (if there is a rule), ``metrics``, ``scorecard`` by group, ``notes``,
+        ``details`` (the names of the columns), ``columns`` (the type of each detail, and what JSON
+        cannot hold of it), ``queries`` (``query_id``, ``scores``, ``states`` of unscored metrics,
+        ``details``).
 
     Examples
     --------
@@ -98,6 +113,11 @@ def run_document(
     >>> document["queries"][1]
     {'query_id': 'b', 'scores': {'recall': None}, 'states': {'recall': 'missing'}, 'details': {}}
     """
+    ids = [str(query_id) for query_id in evaluation.scores.index]
+    saved = {
+        str(name): save_column(column, str(name), ids, "json")
+        for name, column in evaluation.details.items()
+    }
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -105,15 +125,14 @@ def run_document(
         "name": evaluation.name,
         **({} if created is None else {"created": time_of(created).isoformat()}),
         "config": plain_value(dict(config or {})),
+        **correct_fields(correct),
         "query_set": {"n": len(evaluation.scores), "hash": query_set_hash(evaluation)},
-        "metrics": {
-            name: {key: plain_value(getattr(metric, key)) for key in _METRIC_FIELDS}
-            for name, metric in evaluation.metrics.items()
-        },
+        "metrics": {name: metric_fields(metric) for name, metric in evaluation.metrics.items()},
         "scorecard": _scorecard(evaluation),
         "notes": list(notes),
-        "details": [str(name) for name in evaluation.details],
-        "queries": _queries(evaluation),
+        "details": list(saved),
+        "columns": {name: column.to_document() for name, (_, column) in saved.items()},
+        "queries": _queries(evaluation, {name: cells for name, (cells, _) in saved.items()}),
     }
 
 
@@ -212,11 +231,11 @@ def _scorecard(evaluation: Scored) -> dict[str, dict[str, Any]]:
     return card
 
 
-def _queries(evaluation: Scored) -> list[dict[str, Any]]:
-    details, scores = evaluation.details, evaluation.scores
-    columns = {str(name): list(map(plain_value, details[name].tolist())) for name in details}
+def _queries(evaluation: Scored, details: Mapping[str, pd.Series]) -> list[dict[str, Any]]:
+    scores = evaluation.scores
+    columns = {name: cells.tolist() for name, cells in details.items()}
     numbers = {str(name): list(map(plain_value, scores[name].tolist())) for name in scores}
-    all_states = states_frame(scores, details)
+    all_states = states_frame(scores, evaluation.details)
     states = {name: all_states[name].tolist() for name in numbers}
     return [
         {
@@ -227,28 +246,6 @@ def _queries(evaluation: Scored) -> list[dict[str, Any]]:
         }
         for row, query_id in enumerate(scores.index)
     ]
-
-
-def plain_value(value: object) -> Any:
-    """The value as JSON can hold it; None if it is missing or not a finite number.
-
-    Examples
-    --------
-    >>> plain_value((1, float("nan"), {2: "x"}))
-    [1, None, {'2': 'x'}]
-    """
-    if isinstance(value, Mapping):
-        return {str(key): plain_value(part) for key, part in value.items()}
-    if isinstance(value, list | tuple | set | frozenset | np.ndarray):
-        return [plain_value(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        # NaN and Infinity are not JSON; many parsers refuse them.
-        return value if math.isfinite(value) else None
-    if value is None or value is pd.NA or value is pd.NaT:
-        return None
-    return value if isinstance(value, bool | int | str) else str(value)
 
 
 # -- reading
@@ -279,24 +276,69 @@ def parse_run_document(document: Mapping[str, Any]) -> RunFile:
     if not all(isinstance(query, Mapping) for query in queries):
         raise DataError("field 'queries' of the run file must be a list of objects")
     metrics = _get_field(document, "metrics", dict)
-    columns = [str(name) for name in _get_field(document, "details", list)]
-    rows: dict[str, list[Any]] = {"query_id": [query.get("query_id") for query in queries]}
-    for field, names in (("details", columns), ("scores", metrics)):
-        objects = [_get_object(query, field) for query in queries]
-        rows |= {name: [cells.get(name) for cells in objects] for name in names}
+    names = [str(name) for name in _get_field(document, "details", list)]
+    columns = distinct_columns(names, {QUERY_ID, *metrics})
+    ids = [query.get("query_id") for query in queries]
+    rows: dict[str, list[Any] | pd.Series] = {QUERY_ID: ids}
+    details = [_get_object(query, "details") for query in queries]
+    saved = {
+        name: SavedColumn.of_document(fields, name)
+        for name, fields in _get_field(document, "columns", dict).items()
+    }
+    for name, column in columns.items():
+        cells = [of_query.get(name) for of_query in details]
+        # An older file has no descriptions of its columns.
+        rows[column] = restore_column(cells, saved[name], ids) if name in saved else cells
+    scores = [_get_object(query, "scores") for query in queries]
+    rows |= {name: [of_query.get(name) for of_query in scores] for name in metrics}
     states = [_get_object(query, "states") for query in queries]
     rows |= _state_cells(rows, metrics, states)
+    catalogue = Catalogue()
+    correct, correct_notes = parse_correct(document)
     return RunFile(
         str(document.get("name") or "run"),
         rows,
-        {name: _metric_fields(metric) for name, metric in metrics.items()},
+        {name: metric_from_fields(name, metric, catalogue) for name, metric in metrics.items()},
         dict(_get_object(document, "config")),
-        tuple(str(note) for note in _get_field(document, "notes", list)),
-        _parse_created(document.get("created")),
+        (
+            *map(str, _get_field(document, "notes", list)),
+            *correct_notes,
+            *changed_cells_notes(saved.values()),
+        ),
+        parse_created(document.get("created")),
+        correct,
+        {column: name for name, column in columns.items() if column != name},
     )
 
 
-def _parse_created(value: object) -> datetime | None:
+def distinct_columns(names: Iterable[str], reserved: Collection[str]) -> dict[str, str]:
+    """The column of each detail; one with a reserved name gets the ending "_detail".
+
+    Examples
+    --------
+    >>> distinct_columns(["recall", "topic"], {"query_id", "recall"})
+    {'recall': 'recall_detail', 'topic': 'topic'}
+    """
+    every = list(names)
+    taken = {*reserved, *every}
+    columns: dict[str, str] = {}
+    for name in every:
+        column = name
+        while column in reserved or (column != name and column in taken):
+            column += "_detail"
+        taken.add(column)
+        columns[name] = column
+    return columns
+
+
+def parse_created(value: object) -> datetime | None:
+    """The time in the field "created" of a file; None if there is none.
+
+    Raises
+    ------
+    DataError
+        If it is not a text in the ISO 8601 format.
+    """
     if value is None:
         return None
     if not isinstance(value, str):
@@ -335,7 +377,7 @@ def _get_object(query: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _state_cells(
-    rows: Mapping[str, list[Any]], names: Iterable[str], states: list[Mapping[str, Any]]
+    rows: Collection[str], names: Iterable[str], states: list[Mapping[str, Any]]
 ) -> dict[str, list[str]]:
     """The states that the details do not hold, for metrics with states other than missing."""
     columns = {}
@@ -345,11 +387,3 @@ def _state_cells(
         if is_needed and f"{name}_state" not in rows and "error" not in rows:
             columns[f"{name}_state"] = cells
     return columns
-
-
-def _metric_fields(metric: object) -> dict[str, Any]:
-    known = metric if isinstance(metric, Mapping) else {}
-    values = {key: known[key] for key in _METRIC_FIELDS if key in known}
-    if isinstance(values.get("bounds"), list):
-        values["bounds"] = tuple(values["bounds"])
-    return values

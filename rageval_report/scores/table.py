@@ -93,6 +93,10 @@ class ScoreTable:
         """The same table with more notes, the new ones first."""
         return replace(self, notes=(*notes, *self.notes))
 
+    def with_detail_names(self, names: Mapping[str, str]) -> ScoreTable:
+        """The same table with other names for some details."""
+        return replace(self, details=self.details.rename(columns=dict(names))) if names else self
+
 
 def score_table(
     data: object,

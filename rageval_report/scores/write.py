@@ -5,22 +5,66 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
-from rageval_report._registry import import_pyarrow
+from rageval_report._registry import import_parquet, import_pyarrow
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.files.writing import check_free, write_atomically, write_with
+from rageval_report.scores.correct import Correct
+from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.run_file import plain_value, run_document
+from rageval_report.scores.run_file import run_document
+from rageval_report.scores.saved_columns import Medium, text_cell
+from rageval_report.scores.saved_tables import (
+    COMPANION,
+    TABLE_FORMAT,
+    TABLE_KEY,
+    columns_of_details,
+    describe_table,
+    digest_of,
+)
 from rageval_report.scores.table import Scored
 
 _INDENTED: dict[str, Any] = {"ensure_ascii": False, "indent": 1}
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What a file holds besides the scores and the details."""
+
+    config: Mapping[str, Any] | None = None
+    notes: Iterable[str] = ()
+    created: datetime | None = None
+    correct: Correct | None = None
+
+    def run_document(self, evaluation: Scored) -> dict[str, Any]:
+        """The document of a run file."""
+        return run_document(
+            evaluation,
+            config=self.config,
+            notes=self.notes,
+            created=self.created,
+            correct=self.correct,
+        )
+
+    def describe_table(
+        self, evaluation: Scored, medium: Medium
+    ) -> tuple[pd.DataFrame, dict[str, Any]]:
+        """The rows of a table, and their description."""
+        return describe_table(
+            *(evaluation, medium),
+            config=self.config,
+            notes=self.notes,
+            created=self.created,
+            correct=self.correct,
+        )
 
 
 def save_scores(
@@ -30,24 +74,27 @@ def save_scores(
     config: Mapping[str, Any] | None = None,
     notes: Iterable[str] = (),
     created: datetime | None = None,
+    correct: Correct | None = None,
     force: bool = True,
 ) -> Path:
-    """Write one row per query: ``query_id``, the details, the metrics, numbers at full precision.
+    """Write one row per query, and a description with which it reads back as the same evaluation.
 
     Parameters
     ----------
     evaluation : Scored
         The evaluation to write. A detail named like a metric, or ``query_id``, gets the ending
-        "_detail".
+        "_detail" in the file.
     path : str or Path
-        The suffix chooses the format: .csv, .tsv, .jsonl, .parquet; and .json for a run file, which
-        is the only format that keeps the descriptions of metrics, the configuration and the notes.
+        The suffix chooses the format: .csv, .tsv, .jsonl, .parquet; and .json for a run file. The
+        description of a .csv or .tsv is a second file, which ends in ".meta.json".
     config : mapping, optional
-        The configuration of the pipeline, for the run file.
+        The configuration of the pipeline.
     notes : iterable of str
-        Guesses and corrections, for the run file.
+        Guesses and corrections.
     created : datetime, optional
-        When the pipeline was run, for the run file.
+        When the pipeline was run.
+    correct : optional
+        The rule for a correct answer; a function is named only, as a file cannot hold it.
     force : bool
         Whether an existing file is replaced, as pandas does; False keeps it.
 
@@ -56,8 +103,8 @@ def save_scores(
     UnknownNameError
         If no format has the suffix.
     DataError
-        If the file exists and may not be replaced, or cannot be written, or Parquet has no type for
-        a column of details.
+        If the file exists and may not be replaced, or cannot be written, or the format has no way
+        to write a column of details.
 
     Examples
     --------
@@ -65,21 +112,58 @@ def save_scores(
     >>> from rageval_report import RAGPipelineEvaluation
     >>> evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     print(save_scores(evaluation, folder + "/hybrid.csv").read_text(), end="")
+    ...     path = save_scores(evaluation, folder + "/hybrid.csv")
+    ...     print(path.read_text(), sorted(file.name for file in Path(folder).iterdir()))
     query_id,recall
     a,0.5
+     ['hybrid.csv', 'hybrid.csv.meta.json']
     """
     suffix = Path(path).suffix.lower()
-    if suffix not in (*_TEXTS, RUN_FILE, PARQUET):
-        known = sorted((*_TEXTS, RUN_FILE, PARQUET))
+    if suffix not in (*_DELIMITERS, JSON_LINES, RUN_FILE, PARQUET):
+        known = sorted((*_DELIMITERS, JSON_LINES, RUN_FILE, PARQUET))
         raise UnknownNameError("format of a score file", suffix or str(path), known)
     check_free(path, force=force)
+    content = _Content(config, notes, created, correct)
     if suffix == PARQUET:
-        return _write_parquet(score_rows(evaluation), path)
+        return _write_parquet(evaluation, content, path)
     if suffix == RUN_FILE:
-        document = run_document(evaluation, config=config, notes=notes, created=created)
+        document = content.run_document(evaluation)
         return write_with(path, lambda temporary: _write_run_file(document, temporary))
-    return write_atomically(path, scores_text(evaluation, suffix))
+    if suffix == JSON_LINES:
+        return write_atomically(path, _jsonl_text(*content.describe_table(evaluation, "json")))
+    companion = companion_of(path)
+    _check_companion(companion, force=force)
+    text, document = _delimited_table(*content.describe_table(evaluation, "text"), suffix, path)
+    # First, so that a table never stands beside a description that is not known to be its own.
+    write_atomically(companion, json.dumps(document, **_INDENTED) + "\n")
+    return write_atomically(path, text)
+
+
+def companion_of(path: str | Path) -> Path:
+    """The file that describes a table of delimited text.
+
+    Examples
+    --------
+    >>> companion_of("runs/hybrid.csv").name
+    'hybrid.csv.meta.json'
+    """
+    return Path(f"{path}{COMPANION}")
+
+
+def _check_companion(path: Path, *, force: bool) -> None:
+    """Check that no file of somebody else has the name of the companion."""
+    check_free(path, force=force)
+    if not path.exists():
+        return
+    try:
+        document = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, NotJSONError):
+        document = None
+    if not isinstance(document, dict) or document.get("format") != TABLE_FORMAT:
+        raise DataError(
+            f"{path} would be replaced by the description of the scores, but holds something else; "
+            "move it, or save as .jsonl, .parquet or .json"
+        )
 
 
 def scores_text(
@@ -89,12 +173,13 @@ def scores_text(
     config: Mapping[str, Any] | None = None,
     notes: Iterable[str] = (),
     created: datetime | None = None,
+    correct: Correct | None = None,
 ) -> str:
-    r"""The text of a score file.
+    r"""The text of a score file, without the second file that describes a .csv or .tsv.
 
     Parameters
     ----------
-    evaluation, config, notes, created
+    evaluation, config, notes, created, correct
         As for `save_scores`.
     suffix : {".csv", ".tsv", ".jsonl", ".json"}
         The format.
@@ -103,21 +188,22 @@ def scores_text(
     --------
     >>> from rageval_report import RAGPipelineEvaluation
     >>> evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
-    >>> scores_text(evaluation, ".jsonl")
-    '{"query_id": "a", "recall": 0.5}\n'
+    >>> scores_text(evaluation, ".csv")
+    'query_id,recall\na,0.5\n'
     """
+    content = _Content(config, notes, created, correct)
     if suffix == RUN_FILE:
-        document = run_document(evaluation, config=config, notes=notes, created=created)
-        return json.dumps(document, **_INDENTED) + "\n"
-    return _TEXTS[suffix](score_rows(evaluation))
+        return json.dumps(content.run_document(evaluation), **_INDENTED) + "\n"
+    if suffix == JSON_LINES:
+        return _jsonl_text(*content.describe_table(evaluation, "json"))
+    rows, document = content.describe_table(evaluation, "text")
+    return _delimited_table(rows, document, suffix, f"the {suffix} text")[0]
 
 
 def score_rows(evaluation: Scored) -> pd.DataFrame:
     """One row per query: ``query_id``, the details, the metrics; names that clash get an ending."""
-    used = {QUERY_ID, *evaluation.scores.columns}
-    clash = {name: f"{name}_detail" for name in evaluation.details if name in used}
-    parts = [evaluation.details.rename(columns=clash), evaluation.scores]
-    return pd.concat(parts, axis=1).rename_axis(QUERY_ID).reset_index()
+    details = evaluation.details.rename(columns=columns_of_details(evaluation))
+    return pd.concat([details, evaluation.scores], axis=1).rename_axis(QUERY_ID).reset_index()
 
 
 def csv_text(rows: pd.DataFrame, delimiter: str = ",") -> str:
@@ -128,7 +214,7 @@ def csv_text(rows: pd.DataFrame, delimiter: str = ",") -> str:
     >>> csv_text(pd.DataFrame({"id": ["a"], "contexts": [["x", "y"]]}))
     'id,contexts\na,"[""x"", ""y""]"\n'
     """
-    cells = rows.assign(**{name: rows[name].map(_cell_value) for name in _object_columns(rows)})
+    cells = rows.assign(**{name: rows[name].map(text_cell) for name in _object_columns(rows)})
     text = _delimited_text(cells, delimiter, csv.QUOTE_MINIMAL)
     if "\r" in text:  # the writer does not quote it, but readers take it for the end of a line
         text = _delimited_text(cells, delimiter, csv.QUOTE_NONNUMERIC)
@@ -141,12 +227,27 @@ def _delimited_text(rows: pd.DataFrame, delimiter: str, quoting: Literal[0, 2]) 
     return text.getvalue()
 
 
-def _tsv_text(rows: pd.DataFrame) -> str:
-    return csv_text(rows, "\t")
+def _delimited_table(
+    rows: pd.DataFrame, document: dict[str, Any], suffix: str, path: str | Path
+) -> tuple[str, dict[str, Any]]:
+    """The text of a table, and its description with the digest of the text."""
+    delimiter = _DELIMITERS[suffix]
+    text = csv_text(rows, delimiter)
+    if "\x00" in text:
+        raise DataError(
+            f"{path}: a cell holds a NUL character, which delimited text cannot hold; save as "
+            ".jsonl or .json"
+        )
+    digest = digest_of(text.encode("utf-8", "surrogatepass"))
+    return text, {**document, "delimiter": delimiter, "digest": digest}
 
 
-def _jsonl_text(rows: pd.DataFrame) -> str:
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in _records(rows))
+def _jsonl_text(rows: pd.DataFrame, document: Mapping[str, Any]) -> str:
+    # In the first row and not in a line of its own: each line stays a query, for any program.
+    records = _records(rows)
+    if records:
+        records[0][TABLE_KEY] = dict(document)
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
 def _write_run_file(document: Mapping[str, Any], path: str) -> None:
@@ -156,23 +257,24 @@ def _write_run_file(document: Mapping[str, Any], path: str) -> None:
         file.write("\n")
 
 
-def _write_parquet(rows: pd.DataFrame, path: str | Path) -> Path:
+def _write_parquet(evaluation: Scored, content: _Content, path: str | Path) -> Path:
     # Before the file is begun, so that a missing extra is named and nothing is written.
-    import_pyarrow()
+    arrow, parquet = import_pyarrow(), import_parquet()
     try:
-        return write_with(path, lambda temporary: rows.to_parquet(temporary, index=False))
+        rows, document = content.describe_table(evaluation, "arrow")
+        table = arrow.Table.from_pandas(rows, preserve_index=False)
+        description = json.dumps(document).encode("ascii")
+        metadata = {**(table.schema.metadata or {}), TABLE_KEY.encode(): description}
+        table = table.replace_schema_metadata(metadata)
+        return write_with(path, lambda temporary: parquet.write_table(table, temporary))
     except (TypeError, ValueError, NotImplementedError) as exc:
         if isinstance(exc, DataError):
             raise
         raise DataError(f"{path}: Parquet has no type for these cells: {exc}") from exc
 
 
-RUN_FILE, PARQUET = ".json", ".parquet"
-_TEXTS: dict[str, Callable[[pd.DataFrame], str]] = {
-    ".csv": csv_text,
-    ".jsonl": _jsonl_text,
-    ".tsv": _tsv_text,
-}
+RUN_FILE, JSON_LINES, PARQUET = ".json", ".jsonl", ".parquet"
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def _object_columns(rows: pd.DataFrame) -> list[str]:
@@ -183,13 +285,6 @@ def _object_columns(rows: pd.DataFrame) -> list[str]:
         for name, dtype in rows.dtypes.items()
         if not isinstance(dtype, pd.StringDtype) and not any(is_of(dtype) for is_of in plain)
     ]
-
-
-def _cell_value(value: object) -> object:
-    """The value, with a list or dict as JSON, because a cell of a CSV file is a text."""
-    if isinstance(value, Mapping | list | tuple | np.ndarray):
-        return json.dumps(plain_value(value), ensure_ascii=False)
-    return value
 
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:

@@ -14,8 +14,8 @@ import pandas as pd
 from rageval_report.analysis.repeating.edit_distance import MOST_LETTERS, edit_distance
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Scored, correctness, join_details
+from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.query_ids import first_named
-from rageval_report.scores.run_file import plain_value
 from rageval_report.scores.texts import ANSWER
 from rageval_report.types import FloatArray, IntArray
 
