@@ -112,15 +112,16 @@ class Source:
     @property
     def plain_path(self) -> Path | None:
         """The path, for callers that open the file; None if it is gzipped or has no path."""
-        return None if self._is_gzipped else self._disk_path
+        return None if self._is_gzipped else self.path
 
     @property
     def folder(self) -> Path | None:
         """The folder of the file; None for standard input and contents without a path."""
-        return None if self._disk_path is None else self._disk_path.parent
+        return None if self.path is None else self.path.parent
 
     @property
-    def _disk_path(self) -> Path | None:
+    def path(self) -> Path | None:
+        """The path of the file; None for standard input and contents without a path."""
         return None if self.is_standard_input or self._contents is not None else self._path
 
     @cached_property
@@ -138,7 +139,7 @@ class Source:
     @cached_property
     def data(self) -> bytes:
         """The whole content, in memory."""
-        raw = self._read_from_disk() if self._disk_path else self._raw_contents
+        raw = self._read_from_disk() if self.path else self._raw_contents
         return self._unzip(raw) if self._is_gzipped else raw
 
     def path_or_buffer(self) -> Path | BytesIO:
@@ -147,7 +148,7 @@ class Source:
 
     @cached_property
     def _raw_head(self) -> bytes:
-        return self._read_head() if self._disk_path else self._raw_contents[:_HEAD]
+        return self._read_head() if self.path else self._raw_contents[:_HEAD]
 
     @cached_property
     def _raw_contents(self) -> bytes:
@@ -258,9 +259,9 @@ class Source:
     @cached_property
     def size(self) -> int:
         """The size in bytes of the file on the disk, or of the contents."""
-        if self._disk_path is None:
+        if self.path is None:
             return len(self._raw_contents)
-        return self._disk_path.stat().st_size
+        return self.path.stat().st_size
 
     @cached_property
     def _is_plain_utf8(self) -> bool:

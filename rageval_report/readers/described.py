@@ -88,7 +88,7 @@ def description_beside(source: Source) -> DescribedTable:
     Parameters
     ----------
     source : Source
-        The table. Standard input has no file beside it.
+        The table. Standard input and open files have no file beside them.
     """
     if source not in _COMPANIONS:
         _COMPANIONS[source] = _read_companion(source)
@@ -96,7 +96,7 @@ def description_beside(source: Source) -> DescribedTable:
 
 
 def _read_companion(source: Source) -> DescribedTable:
-    path = None if source.is_standard_input else _companion(source.name)
+    path = None if source.path is None else _companion(str(source.path))
     if path is None:
         return _NOTHING
     try:
