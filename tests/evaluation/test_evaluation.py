@@ -169,6 +169,9 @@ def test_a_gzipped_file_is_read_like_any_other(evaluation, tmp_path):
 
 def test_read_scores_gives_each_pipeline_by_its_name(evaluation, tmp_path):
     path = evaluation.save(tmp_path / "hybrid.csv")
+    assert [one.name for one in read_scores(path).values()] == ["a"]
+    # Without its description it is a table like any other, which is named after its file.
+    (tmp_path / "hybrid.csv.meta.json").unlink()
     assert [one.name for one in read_scores(path).values()] == ["hybrid"]
     with pytest.raises(UnknownNameError, match="hybrid"):
         read_scores(path, pipeline="bm25")
