@@ -138,9 +138,7 @@ def _read_whole(
 ) -> list[ScoreFile]:
     cells = columns_of(_rows(source))
     notes = _description_within(source).notes
-    return table_of(
-        source, cells, columns=columns, query_id=query_id, notes=notes, decimal=decimal
-    )
+    return table_of(source, cells, columns=columns, query_id=query_id, notes=notes, decimal=decimal)
 
 
 def _read_described(
