@@ -14,10 +14,12 @@ from rageval_report.render import RENDERERS
 if TYPE_CHECKING:
     from rageval_report.analysis.comparing.pairing import MissingTreatment
     from rageval_report.rankings.inputs import DuplicateDocs
+    from rageval_report.rankings.score_tables import NoRelevant
+    from rageval_report.records.levels import LevelOption
     from rageval_report.scores.table import Duplicates
 
 # Those of `rageval_report.rankings.inputs.DUPLICATE_DOCS` that tables of scores do not have.
-_DUPLICATE_DOCS = ("best",)
+_DUPLICATE_DOCS = ("best", "keep")
 
 PATH = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -80,7 +82,7 @@ class LoadingOptions(Options):
         parse=parse_pair,
         metavar="NAME=VALUE",
         help="An option of the reader, such as delimiter=; or encoding=utf-16-le or sheet=Scores; "
-        "or, with --qrels, ties=input, relevance_level=2, no_relevant=skip or drop_self=yes.",
+        "or, with --qrels, ties=input, relevance_level=2, no_relevant=zero or drop_self=yes.",
     )
     qrels: str | None = option(
         "--qrels",
@@ -109,6 +111,29 @@ class LoadingOptions(Options):
         type=click.Choice(["error", "mean", *_DUPLICATE_DOCS]),
         default="error",
         help="What to do if a query has several rows; for a ranking, a document twice.",
+    )
+
+
+class RetrievalOptions(Options):
+    """How retrieved passages are compared with the gold."""
+
+    level: LevelOption | None = option(
+        "--level",
+        type=click.Choice(["auto", "chunk", "document"]),
+        help="Level of the ids that are compared, if passages carry two; auto, the level at which "
+        "there is gold, if omitted.",
+    )
+    duplicates: DuplicateDocs | None = option(
+        "--duplicates",
+        type=click.Choice(["error", "best", "keep"]),
+        help="A passage retrieved twice: refuse it, count it once and close up the ranks, or count "
+        "it once and keep the rank of the repeat.",
+    )
+    no_relevant: NoRelevant | None = option(
+        "--no-relevant",
+        type=click.Choice(["skip", "zero"]),
+        help="Score of a query without relevant documents: none (skip, if omitted), or 0 as in "
+        "trec_eval.",
     )
 
 

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_report.cli.command import Command, option
-from rageval_report.cli.options import OutputOptions
+from rageval_report.cli.options import OutputOptions, RetrievalOptions
 
 if TYPE_CHECKING:
     from rageval_report.metrics.traces import MissingTraces
     from rageval_report.rankings.joined import Ties
-    from rageval_report.rankings.score_tables import NoRelevant
 
 
-class ScoreArguments(OutputOptions):
+class ScoreArguments(RetrievalOptions, OutputOptions):
     """Score traces against a gold set, or rankings, or records.
 
     Traces of a pipeline, --gold gold.jsonl --trace trace.jsonl, have gates; the exit code is 1
@@ -88,12 +87,6 @@ class ScoreArguments(OutputOptions):
         default=1,
         metavar="GRADE",
         help="Lowest grade that counts as relevant.",
-    )
-    no_relevant: NoRelevant = option(
-        "--no-relevant",
-        type=click.Choice(["zero", "skip"]),
-        default="zero",
-        help="How to score a query that has no relevant document.",
     )
     drop_self: bool = option(
         "--drop-self", help="Leave out documents whose id is that of their query, as BEIR does."

@@ -36,13 +36,18 @@ class ScoredKind(NamedTuple):
 
 _KINDS = {
     "rankings": ScoredKind(
-        ("runs", "qrels", "metrics", "ties", "relevance_level", "no_relevant", "drop_self"),
+        (
+            *("runs", "qrels", "metrics", "ties", "relevance_level", "no_relevant", "drop_self"),
+            "duplicates",
+        ),
         ("runs", "qrels", "metrics"),
     ),
     "traces": ScoredKind(
         ("gold", "trace", "k", "gates", "missing", "report_path"), ("gold", "trace")
     ),
-    "records": ScoredKind(("records", "metrics"), ("records",)),
+    "records": ScoredKind(
+        ("records", "metrics", "level", "duplicates", "no_relevant"), ("records",)
+    ),
 }
 
 
@@ -153,8 +158,9 @@ def _score_rankings(source: PipelineSource, options: ScoreArguments) -> RAGPipel
         name=source.name,
         ties=options.ties,
         relevance_level=options.relevance_level,
-        no_relevant=options.no_relevant,
+        no_relevant=options.no_relevant or "skip",
         drop_self=options.drop_self,
+        duplicates=options.duplicates or "error",
     )
 
 
@@ -168,4 +174,11 @@ def _score_records(source: PipelineSource, options: ScoreArguments) -> RAGPipeli
             f"and reference, among the fields; found {named(table.columns, 12)}. If a model is to "
             "judge: rageval-report judge FILE"
         )
-    return record_scoring.score(table, metrics, name=source.name or source.stem)
+    return record_scoring.score(
+        table,
+        metrics,
+        name=source.name or source.stem,
+        level=options.level or "auto",
+        duplicates=options.duplicates,
+        no_relevant=options.no_relevant or "skip",
+    )

@@ -129,7 +129,7 @@ class Loading:
         What the user knows better about a metric.
     query_id : str, optional
         The column of ids.
-    duplicates : {"error", "mean", "best"}
+    duplicates : {"error", "mean", "best", "keep"}
         What to do if a query has several rows, or a document several ranks.
     reader_options : ReaderOptions
         The options of the reader, of a plug-in too; the reader checks them. With judgments as

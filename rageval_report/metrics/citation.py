@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.rankings.checks import check_cutoff
+from rageval_report.records.levels import Section
 from rageval_report.types import BoolArray, FloatArray, IntArray
-
-Section = tuple[str | None, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +112,7 @@ def citations_between(
     *,
     retrieved: Sequence[Sequence[str] | None] | None = None,
     cited_sections: Sequence[Sequence[Section] | None] | None = None,
-    relevant_sections: Sequence[Sequence[Section] | None] | None = None,
+    relevant_sections: Sequence[Sequence[Sequence[Any]] | None] | None = None,
 ) -> Citations:
     """The citations of lists: the ids that each answer cites, and the relevant ids with grades.
 
@@ -166,12 +165,17 @@ class _CitedAnswer:
         relevant: Mapping[str, float] | None,
         retrieved: Sequence[str] | None,
         cited_sections: Sequence[Section] | None,
-        relevant_sections: Sequence[Section] | None,
+        relevant_sections: Sequence[Sequence[Any]] | None,
     ) -> _CitedAnswer:
         ids = cited or ()
         gold = {name for name, grade in (relevant or {}).items() if grade > 0}
         pairs = cited_sections or [(None, name) for name in ids]
-        gold_pairs = set(relevant_sections or ())
+        # A third value is the grade: sections that were judged not relevant are no gold.
+        gold_pairs: set[Section] = {
+            (document, chunk)
+            for document, chunk, *grade in relevant_sections or ()
+            if not grade or grade[0] > 0
+        }
         # Gold may name documents for some of its chunks only.
         gold_pairs |= {(None, name) for name in gold - {chunk for _, chunk in gold_pairs}}
         gold_documents = {document for document, _ in gold_pairs} - {None}

@@ -24,7 +24,8 @@ from rageval_report.metrics.performance import Performance, Prices, performance_
 from rageval_report.metrics.refusal import RefusalRule, Refusals, refusals_of
 from rageval_report.rankings.hits import Hits
 from rageval_report.rankings.inputs import DuplicateDocs
-from rageval_report.rankings.score_tables import hits_of
+from rageval_report.rankings.score_tables import NoRelevant, hits_of
+from rageval_report.records.levels import LevelOption
 
 
 @dataclass(frozen=True)
@@ -39,15 +40,24 @@ class Tools:
         What the tokens of a model cost; an unknown price is missing, not 0.
     refusals : RefusalRule, optional
         How to recognise a refusal; by the phrases of the package if omitted.
-    duplicates : {"error", "best"}
-        What to do with a document that was retrieved twice for a query, for example by two of its
-        chunks: raise an error, or count it once at its best rank.
+    duplicates : {"error", "best", "keep"}, optional
+        What to do with a passage that was retrieved twice for a query: raise an error; count it
+        once, at its best rank, and close up the ranks below its repeats; or count it once and keep
+        the ranks of its repeats. If omitted, "best" for several chunks of one document that are
+        counted at the level of documents, and "error" for everything else.
+    level : {"auto", "chunk", "document"}
+        The level at which gold and passages are compared if they carry the ids of both; see
+        `rageval_report.records.levels.choose_level`.
+    no_relevant : {"skip", "zero"}
+        The retrieval score of a question without relevant documents: NaN, not applicable, or 0.
     """
 
     embed: Embed | None = None
     prices: Prices | None = None
     refusals: RefusalRule | None = None
-    duplicates: DuplicateDocs = "error"
+    duplicates: DuplicateDocs | None = None
+    level: LevelOption = "auto"
+    no_relevant: NoRelevant = "skip"
 
 
 @dataclass(frozen=True)
@@ -69,10 +79,13 @@ class View:
 def rankings_view(records: pd.DataFrame, tools: Tools) -> Hits:
     """The hit table of the retrieved ids and the gold; without gold nothing is relevant."""
     retrieved = [[] if ids is None else ids for ids in records["retrieved"]]
-    if tools.duplicates == "best":
-        retrieved = [list(dict.fromkeys(ids)) for ids in retrieved]
     relevant = [{} if gold is None else gold for gold in records["relevant"]]
-    return hits_of(retrieved, relevant, query_ids=list(map(str, records.index)))
+    return hits_of(
+        retrieved,
+        relevant,
+        query_ids=list(map(str, records.index)),
+        duplicates=tools.duplicates or "error",
+    )
 
 
 def answers_view(records: pd.DataFrame, tools: Tools) -> Answers:  # noqa: ARG001  (views have one signature)

@@ -23,6 +23,10 @@ from rageval_report.types import FloatArray, IntArray
 # Numbers by document by query.
 NumberTable = Mapping[str, Mapping[str, Any]]
 
+# The names of runs in messages, as opposed to those of judgments, which may not repeat.
+_RUNS = ("the run", "the retrieved documents")
+_WAY_OUT = '; duplicates="best" or duplicates="keep" counts it once'
+
 _NAN = float("nan")
 _NOTHING: Mapping[str, Any] = {}
 
@@ -95,6 +99,7 @@ def _number_list(
         twice = sorted({str(doc) for doc in ids if ids.count(doc) > 1})
         raise DataError(
             f"{what} must name each document once; twice in query {query!r}: {named(twice)}"
+            f"{_WAY_OUT if what in _RUNS else ''}"
         )
     return numbered
 

@@ -197,7 +197,7 @@ def join_rows(run: IdRows, qrels: IdRows, *, ties: Ties, relevance_level: float)
     # Only now are the rows to name looked for, because that makes a text of every id.
     if pairs.crowded.size:
         _refuse_twice(qrels)
-        _refuse_twice(run, '; duplicates="best" counts it once, at its best rank')
+        _refuse_twice(run, '; duplicates="best" or duplicates="keep" counts it once')
     value, grade = run.value[retrieved.order], qrels.value[judged.order]
     ordered = order.from_the_best(value, retrieved.lengths)
     n_tied = order.n_tied(ordered, retrieved.lengths)[:n_judged_queries]

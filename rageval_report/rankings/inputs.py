@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import contains
 from pathlib import Path
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,14 @@ from rageval_report.rankings.from_dicts import (
     plain_table,
 )
 from rageval_report.rankings.from_rows import IdRows, from_frame, from_table, join_rows
-from rageval_report.rankings.joined import Joined, Ties
+from rageval_report.rankings.id_columns import texts
+from rageval_report.rankings.joined import Joined, Ties, refuse_ties
 from rageval_report.rankings.trec.files import join_files, read_trec_qrels, read_trec_run
 from rageval_report.scores.frames import to_pandas
 from rageval_report.types import BoolArray
 
-DuplicateDocs = Literal["error", "best"]
-DUPLICATE_DOCS: tuple[DuplicateDocs, ...] = ("error", "best")
+DuplicateDocs = Literal["error", "best", "keep"]
+DUPLICATE_DOCS: tuple[DuplicateDocs, ...] = get_args(DuplicateDocs)
 
 _RUN, _QRELS = "the run", "qrels"
 _LISTED = (dict, list, tuple)
@@ -47,9 +48,10 @@ class JoinRules:
         The lowest relevant grade.
     drop_self : bool
         Whether to leave out a retrieved document whose id is that of its query.
-    duplicates : {"error", "best"}
-        What to do with a document that was retrieved twice for a query: raise an error, or count
-        it once at its best rank.
+    duplicates : {"error", "best", "keep"}
+        What to do with a document that was retrieved twice for a query: raise an error; count it
+        once, at its best rank, and close up the ranks below its repeats; or count it once and keep
+        the ranks of the repeats, which are then not relevant.
     """
 
     ties: Ties
@@ -74,7 +76,7 @@ class JoinedInputs:
     n_self : int
         How many documents were left out because their id is that of their query.
     n_repeats : int
-        How many repeats of a document were left out.
+        How many repeats of a document were left out, or kept as not relevant.
     """
 
     joined: Joined
@@ -113,7 +115,10 @@ def join_inputs(run: object, qrels: object, rules: JoinRules) -> JoinedInputs:
         # columns.
         return JoinedInputs(join_files(run, qrels, ties=ties, relevance_level=level))
     rows, n_self, n_repeats = _filter_rows(run, rules)
-    joined = join_rows(rows, _rows_of_qrels(qrels), ties=ties, relevance_level=level)
+    if rules.duplicates == "keep" and n_repeats:
+        joined = _join_ranked(rows, _rows_of_qrels(qrels), rules)
+    else:
+        joined = join_rows(rows, _rows_of_qrels(qrels), ties=ties, relevance_level=level)
     return JoinedInputs(joined, n_self, n_repeats)
 
 
@@ -210,8 +215,8 @@ def _filter_table(run: Mapping[Any, Any], rules: JoinRules) -> tuple[NumberTable
     """The run, and how many documents with their query's id and how many repeats were left out."""
     n_self = n_repeats = 0
     # Repeats go first: a document with the id of its query is then counted once.
-    if rules.duplicates == "best":
-        run, n_repeats = _lists_without_repeats(run)
+    if rules.duplicates != "error":
+        run, n_repeats = _credit_lists_once(run, rules.duplicates)
     table = _table_of_run(run)
     if rules.drop_self:
         table, n_self = _table_without_self(table)
@@ -226,7 +231,40 @@ def _filter_rows(run: object, rules: JoinRules) -> tuple[IdRows, int, int]:
         rows, n_repeats = _without(rows, _is_repeat(rows))
     if rules.drop_self:
         rows, n_self = _without(rows, np.asarray(rows.query == rows.doc, dtype=bool))
+    if rules.duplicates == "keep":
+        n_repeats = int(_is_repeat(rows).sum())
     return rows, n_self, n_repeats
+
+
+def _join_ranked(rows: IdRows, qrels: IdRows, rules: JoinRules) -> Joined:
+    """The rows joined with their judgments, repeats at their ranks and not relevant."""
+    query, doc = (pd.Series(texts(ids), dtype=object) for ids in (rows.query, rows.doc))
+    repeats = _is_repeat(rows)
+    keys: list[Any] = [-rows.value, pd.factorize(query)[0]]
+    if rules.ties == "docid":
+        keys = [repeats, -doc.rank(method="dense").to_numpy(), *keys]
+    ordered = np.lexsort(keys)  # stable: with ties="input" the order of the rows decides
+    place = np.empty(len(ordered))
+    place[ordered] = np.arange(len(ordered))
+    names = [
+        _repeat_name(name, row) if is_repeat else name
+        for row, (name, is_repeat) in enumerate(zip(doc, repeats.tolist(), strict=True))
+    ]
+    # A new name would change the order of equal scores, so the order is computed before, and handed
+    # over as scores without ties.
+    ranked = replace(
+        rows,
+        query=pd.array(query.tolist(), dtype="str"),
+        doc=pd.array(names, dtype="str"),
+        value=-place,
+    )
+    joined = join_rows(ranked, qrels, ties=rules.ties, relevance_level=rules.relevance_level)
+    is_tied = pd.DataFrame({"query": query, "value": rows.value}).duplicated(keep=False)
+    counts = is_tied.groupby(query).sum()
+    n_tied = counts.reindex(joined.query_ids, fill_value=0).to_numpy(np.int64)
+    if rules.ties == "error":
+        refuse_ties(joined.query_ids, n_tied)
+    return replace(joined, n_tied=n_tied)
 
 
 def _table_without_self(run: NumberTable) -> tuple[NumberTable, int]:
@@ -241,15 +279,46 @@ def _table_without_self(run: NumberTable) -> tuple[NumberTable, int]:
     return others, len(queries)
 
 
-def _lists_without_repeats(run: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], int]:
-    """The run with each id once in its lists, and how many repeats were left out."""
-    distinct = {
-        query: list(dict.fromkeys(docs)) if _is_sequence(docs) else docs
-        for query, docs in run.items()
-    }
-    return distinct, sum(
-        len(docs) - len(distinct[query]) for query, docs in run.items() if _is_sequence(docs)
-    )
+def _credit_lists_once(
+    run: Mapping[Any, Any], duplicates: DuplicateDocs
+) -> tuple[Mapping[Any, Any], int]:
+    """The run with each id once in its lists, and how many repeats there were."""
+    lists = {query: docs for query, docs in run.items() if _is_sequence(docs)}
+    credited = {query: credit_once(docs, duplicates) for query, docs in lists.items()}
+    return {**run, **credited}, sum(len(docs) - len(set(docs)) for docs in lists.values())
+
+
+def credit_once(docs: Iterable[Any], duplicates: DuplicateDocs) -> list[Any]:
+    """The ids of a ranking, each of them once.
+
+    Parameters
+    ----------
+    docs : iterable of ids
+        The retrieved documents, the best first.
+    duplicates : {"best", "keep", "error"}
+        "best" leaves repeats out; "keep" puts a name that is no document in their place, so that
+        the ranks stay; "error" changes nothing, and the repeats are refused later.
+
+    Examples
+    --------
+    >>> credit_once(["a", "a", "b"], "best"), len(credit_once(["a", "a", "b"], "keep"))
+    (['a', 'b'], 3)
+    """
+    ranked = list(docs)
+    if duplicates == "best":
+        return list(dict.fromkeys(ranked))
+    if duplicates == "keep" and len(set(ranked)) < len(ranked):
+        seen: set[Any] = set()
+        for place, doc in enumerate(ranked):
+            if doc in seen:
+                ranked[place] = _repeat_name(doc, place)
+            seen.add(doc)
+    return ranked
+
+
+def _repeat_name(doc: object, place: int) -> str:
+    # No document has such an id: texts of tables and files hold no control characters.
+    return f"{doc}\x00repeat {place}"
 
 
 def _is_sequence(docs: object) -> bool:

@@ -25,7 +25,7 @@ class RankingOptions(TypedDict, total=False):
     relevance_level : float
         The lowest grade that counts as relevant.
     no_relevant : {"zero", "skip"}
-        The score of a query without relevant documents: 0, or NaN.
+        The score of a query without relevant documents: 0, or NaN (if omitted).
     drop_self : bool
         Whether a retrieved document that has the id of its query is left out.
     values : {"scores", "ranks"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from rageval_report.rankings.inputs import (
     DuplicateDocs,
     JoinedInputs,
     JoinRules,
+    credit_once,
     grade_of_listed,
     join_inputs,
     score_of_place,
@@ -26,10 +27,12 @@ from rageval_report.rankings.inputs import (
 from rageval_report.rankings.joined import TIES, Joined, Ties
 from rageval_report.rankings.retrieval import n_judged_retrieved
 from rageval_report.scores.metric import METRICS, Catalogue, MetricFunction
+from rageval_report.scores.states import state_columns, states_of
 from rageval_report.types import FloatArray
 
 NoRelevant = Literal["zero", "skip"]
-_NO_RELEVANT: tuple[NoRelevant, ...] = ("zero", "skip")
+NO_RELEVANT: tuple[NoRelevant, ...] = get_args(NoRelevant)
+NO_RELEVANT_REASON = "the query has no relevant documents"
 VIEW = "rankings"
 
 
@@ -64,7 +67,7 @@ def score_table_of_rankings(
     *,
     ties: Ties = "docid",
     relevance_level: float = 1,
-    no_relevant: NoRelevant = "zero",
+    no_relevant: NoRelevant = "skip",
     drop_self: bool = False,
     duplicates: DuplicateDocs = "error",
 ) -> RankedScores:
@@ -87,15 +90,18 @@ def score_table_of_rankings(
         or an error.
     relevance_level : float
         The lowest grade that is relevant. nDCG does not depend on it.
-    no_relevant : {"zero", "skip"}
-        The score of a query without a relevant document: 0, or NaN.
+    no_relevant : {"skip", "zero"}
+        The score of a query without a relevant document, also if all its judgments have grade 0:
+        NaN, because the metrics are not applicable to it, or 0 as in trec_eval.
     drop_self : bool
         Whether to leave out a retrieved document whose id is that of its query before ranks are
         counted. Use it if queries are documents of the corpus, as in ArguAna. The judgments are
         not changed.
-    duplicates : {"error", "best"}
-        What to do with a document that was retrieved twice for a query: raise an error, or count
-        it once at its best rank. Repeated judgments are always an error.
+    duplicates : {"error", "best", "keep"}
+        What to do with a document that was retrieved twice for a query: raise an error; count it
+        once, at its best rank, and close up the ranks below its repeats ("best"); or count it once
+        and keep the ranks of its repeats, which are then not relevant ("keep", as Haystack's
+        evaluators and ragbench compute it). Repeated judgments are always an error.
 
     Returns
     -------
@@ -126,7 +132,7 @@ def score_table_of_rankings(
     1 query of the run is not judged and is ignored: 'q2'
     """
     check_choice("ties", ties, TIES)
-    check_choice("no_relevant", no_relevant, _NO_RELEVANT)
+    check_choice("no_relevant", no_relevant, NO_RELEVANT)
     check_choice("duplicates", duplicates, DUPLICATE_DOCS)
     # Names are resolved before any file is read, so that a misspelt one fails at once.
     computed = {name: metric_of(name) for name in _names(metrics)}
@@ -138,10 +144,12 @@ def score_table_of_rankings(
     if no_relevant == "skip":
         scores = {name: _without_empty(column, hits) for name, column in scores.items()}
     cutoffs = dict.fromkeys(k for _, k in computed.values())
+    details = pd.DataFrame(_details(joined, cutoffs), index=index)
+    states = _states(scores, hits, no_relevant)
     return RankedScores(
         pd.DataFrame(scores, index=index),
-        pd.DataFrame(_details(joined, cutoffs), index=index),
-        (*_notes_on_left_out(inputs), *_notes(joined, ties, no_relevant)),
+        pd.concat([details, pd.DataFrame(states, index=index, dtype=object)], axis=1),
+        (*_notes_on_left_out(inputs, duplicates), *_notes(joined, ties, no_relevant)),
         hits,
     )
 
@@ -152,6 +160,7 @@ def hits_of(
     *,
     relevance_level: float = 1,
     query_ids: Sequence[str] | None = None,
+    duplicates: DuplicateDocs = "error",
 ) -> Hits:
     """The hit table of lists of ids, one list per query: the view "rankings" of records.
 
@@ -165,6 +174,8 @@ def hits_of(
         The lowest grade that is relevant.
     query_ids : sequence of str, optional
         Distinct names of the queries for messages; their positions from 0 if omitted.
+    duplicates : {"error", "best", "keep"}
+        What to do with a document that was retrieved twice, as in `score_table_of_rankings`.
 
     Raises
     ------
@@ -184,6 +195,8 @@ def hits_of(
     if not len(retrieved):
         raise DataError("retrieved must have at least one query; got none")
     names = [str(name) for name in (range(len(retrieved)) if query_ids is None else query_ids)]
+    if duplicates != "error":
+        retrieved = [credit_once(docs, duplicates) for docs in retrieved]
     run = plain_table(
         dict(zip(names, retrieved, strict=True)), score_of_place, "the retrieved documents"
     )
@@ -254,7 +267,20 @@ def _details(joined: Joined, cutoffs: Iterable[int | None]) -> dict[str, Any]:
     }
 
 
-def _notes_on_left_out(inputs: JoinedInputs) -> Iterable[str]:
+def _states(
+    scores: Mapping[str, FloatArray], hits: Hits, no_relevant: NoRelevant
+) -> dict[str, list[Any]]:
+    """The states of the metrics, if they do not apply to some queries."""
+    applies = hits.n_relevant > 0
+    columns: dict[str, list[Any]] = {}
+    if no_relevant == "skip" and not applies.all():
+        reasons = [None if ok else NO_RELEVANT_REASON for ok in applies.tolist()]
+        for name, column in scores.items():
+            columns |= state_columns(name, states_of(column, applies=applies), reasons)
+    return columns
+
+
+def _notes_on_left_out(inputs: JoinedInputs, duplicates: DuplicateDocs) -> Iterable[str]:
     if inputs.n_self:
         is_are = "document has its query's id and is" if inputs.n_self == 1 else (
             "documents have their query's id and are")  # fmt: skip
@@ -262,7 +288,8 @@ def _notes_on_left_out(inputs: JoinedInputs) -> Iterable[str]:
     if inputs.n_repeats:
         counts = "document was retrieved again and counts" if inputs.n_repeats == 1 else (
             "documents were retrieved again and count")  # fmt: skip
-        yield f"duplicates: {inputs.n_repeats} {counts} only at the best rank"
+        ranks = "; the repeats keep their ranks" if duplicates == "keep" else ""
+        yield f"duplicates: {inputs.n_repeats} {counts} only at the best rank{ranks}"
 
 
 def _notes(joined: Joined, ties: Ties, no_relevant: NoRelevant) -> Iterable[str]:
@@ -284,7 +311,27 @@ def _notes(joined: Joined, ties: Ties, no_relevant: NoRelevant) -> Iterable[str]
         yield f"{n_tied} of {n} {verb} documents of equal score, which are ordered {rule}"
     empty = [joined.query_ids[code] for code in np.flatnonzero(joined.hits.n_relevant == 0)]
     if empty:
-        score = "0" if no_relevant == "zero" else "nothing"
-        verb = "queries has no relevant document and scores" if len(empty) == 1 else (
-            "queries have no relevant document and score")  # fmt: skip
-        yield f"{len(empty)} of {n} {verb} {score}: {named(empty)}"
+        yield note_on_no_relevant(empty, n, no_relevant)
+
+
+def note_on_no_relevant(empty: Sequence[str], n: int, no_relevant: NoRelevant) -> str:
+    """The note on queries without relevant documents.
+
+    Parameters
+    ----------
+    empty : sequence of str
+        Their ids; at least one.
+    n : int
+        The number of all queries.
+    no_relevant : {"skip", "zero"}
+        How they are scored.
+
+    Examples
+    --------
+    >>> note_on_no_relevant(["q1"], 5, "skip")
+    "1 of 5 queries has no relevant documents; retrieval metrics do not apply to it: 'q1'"
+    """
+    has, them, score = ("has", "it", "scores") if len(empty) == 1 else ("have", "them", "score")
+    what = f", and {score} 0" if no_relevant == "zero" else (
+        f"; retrieval metrics do not apply to {them}")  # fmt: skip
+    return f"{len(empty)} of {n} queries {has} no relevant documents{what}: {named(empty)}"

@@ -89,7 +89,7 @@ def read_rankings(
         The judgments; without them, a ranking is refused.
     metrics : str, iterable of str, or mapping, optional
         Names such as "ndcg@10"; of a mapping, its keys. If omitted, `DEFAULT_METRICS`.
-    duplicates : {"error", "best"}
+    duplicates : {"error", "best", "keep"}
         What to do with a document that was retrieved twice for a query.
     values : {"scores", "ranks"}, optional
         What the numbers of a ranking without column names are; if omitted, numbers that count

@@ -12,11 +12,21 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from rageval_report.errors import DataError
+from rageval_report.records.levels import GoldSection, Section
 from rageval_report.records.spans import Span
 
-# Chunks before documents: a result that names both is a chunk of that document.
-_CHUNK_KEYS = ("chunk_id", "section_id", "section")
-_DOC_KEYS = ("doc_id", "document_id", "docid", "id", "_id")
+# A result that names both is a chunk of that document.
+_CHUNK_KEYS = (
+    *("chunk_id", "node_id", "passage_id", "section_id", "section"),
+    *("chunkId", "nodeId", "passageId"),
+)
+_DOC_KEYS = (
+    *("doc_id", "document_id", "docid", "ref_doc_id", "parent_document_id"),
+    *("docId", "documentId"),
+)
+# An id of no certain level: beside the id of a document it is that of a chunk.
+_ID_KEYS = ("id", "_id")
 _GRADE_KEYS = ("relevance", "relevance_score", "grade", "score")
 _TEXT_KEYS = ("text", "content", "page_content")
 _FILE_KEYS = ("filename", "file", "path")
@@ -33,29 +43,33 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RankingCell:
-    """A ranking: ids in order, with scores, texts and spans (empty lists if there are none)."""
+    """A ranking: ids in order, with scores, texts, spans and sections (empty if there are none).
+
+    The score of a result is None if only others have one; a text is then empty.
+    """
 
     ids: list[str]
-    scores: list[float]
+    scores: list[float | None]
     texts: list[str]
     spans: list[Span | None]
+    sections: list[Section]
 
 
 @dataclass(frozen=True)
 class GoldCell:
-    """What is relevant: grades by id, spans with grades, and (document, chunk) pairs."""
+    """What is relevant: grades by id, spans with grades, and sections if documents are named."""
 
     grades: dict[str, float]
     spans: list[tuple[Span, float]]
-    sections: list[tuple[str | None, str]]
+    sections: list[GoldSection]
 
 
 @dataclass(frozen=True)
 class CitationCell:
-    """What is cited: ids in order, and (document, chunk) pairs if documents are named."""
+    """What is cited: ids in order, and sections if documents are named."""
 
     ids: list[str]
-    sections: list[tuple[str | None, str]]
+    sections: list[Section]
 
 
 def optional(convert: Callable[[Any], T]) -> Callable[[Any], T | None]:
@@ -212,43 +226,57 @@ def ranking(cell: object) -> RankingCell:
     if all(
         type(item) is str and item.strip() for item in items
     ):  # the usual case, and the fastest path
-        return RankingCell(items, [], [], [])
+        return RankingCell(items, [], [], [], [])
     parts = [_ranked_item(item) for item in items]
-    ids, scores, chunks, spans = (list(part) for part in zip(*parts, strict=True))
+    sections, scores, chunks, spans = (list(part) for part in zip(*parts, strict=True))
+    has_texts = any(chunk is not None for chunk in chunks)
     return RankingCell(
-        ids,
-        scores if _all_or_none(scores, "score") else [],
-        chunks if _all_or_none(chunks, "text") else [],
+        [name for _, name in sections],
+        # A result without a score among scored ones is a result at its place.
+        scores if any(score is not None for score in scores) else [],
+        ["" if chunk is None else chunk for chunk in chunks] if has_texts else [],
         spans if any(spans) else [],
+        sections if _name_documents(sections) else [],
     )
 
 
-def _all_or_none(values: Sequence[object], what: str) -> bool:
-    n = sum(value is not None for value in values)
-    if n not in (0, len(values)):
-        raise CellError(f"expected a {what} for each result or for none; got {n} of {len(values)}")
-    return n > 0
+def _name_documents(sections: Sequence[Section]) -> bool:
+    return any(document is not None for document, _ in sections)
 
 
-def _ranked_item(item: Any) -> tuple[str, float | None, str | None, Span | None]:
+def _ranked_item(item: Any) -> tuple[Section, float | None, str | None, Span | None]:
     if isinstance(item, Mapping):
         span = _span_in(item)
-        name = (
-            _first_id(item, _CHUNK_KEYS)
-            or _first_id(item, _DOC_KEYS)
-            or (span.name if span else None)
-        )
-        if name is None:
+        section = _section_in(item) or (span and (None, span.name))
+        if section is None:
             raise CellError(f"expected a result with an id or a span; got {short_repr(item)}")
-        score = next((_score(item[key]) for key in ("score", "similarity") if key in item), None)
-        chunk = next((text(item[key]) for key in _TEXT_KEYS if key in item), None)
-        return name, score, chunk, span
+        return section, _first_score(item), _first_text(item), span
     if isinstance(item, list | tuple) and len(item) == 2:
-        return doc_id(item[0]), _score(item[1]), None, None
+        score = None if item[1] is None else _score(item[1])
+        return (None, doc_id(item[0])), score, None, None
     if isinstance(item, list | tuple) and len(item) == 3:
         span = _span(*item)
-        return span.name, None, None, span
-    return doc_id(item), None, None, None
+        return (None, span.name), None, None, span
+    return (None, doc_id(item)), None, None, None
+
+
+def _section_in(item: Mapping[str, Any]) -> Section | None:
+    """The document and the own id of a passage; a document alone is its own id."""
+    document = _first_id(item, _DOC_KEYS)
+    chunk = _first_id(item, _CHUNK_KEYS) or _first_id(item, _ID_KEYS)
+    if chunk is None:
+        return None if document is None else (None, document)
+    return document, chunk
+
+
+def _first_score(item: Mapping[str, Any]) -> float | None:
+    values = (item.get(key) for key in ("score", "similarity"))
+    return next((_score(value) for value in values if value is not None), None)
+
+
+def _first_text(item: Mapping[str, Any]) -> str | None:
+    values = (item.get(key) for key in _TEXT_KEYS)
+    return next((text(value) for value in values if value is not None), None)
 
 
 def _score(cell: object) -> float:
@@ -298,13 +326,14 @@ def _add_gold(collected: GoldCell, item: Any, as_id: Callable[[object], str]) ->
 
 def _add_gold_mapping(collected: GoldCell, item: Mapping[str, Any]) -> None:
     value = next((grade(item[key]) for key in _GRADE_KEYS if not is_missing(item.get(key))), 1.0)
-    chunk, document = _first_id(item, _CHUNK_KEYS), _first_id(item, _DOC_KEYS)
-    span = _span_in(item)
-    if chunk is not None:  # documents may number their chunks alike
+    section, span = _section_in(item), _span_in(item)
+    if section is not None and section[0] is not None:
+        # Documents may number their chunks alike, so a second grade of an id is no contradiction.
+        document, chunk = section
         collected.grades[chunk] = max(value, collected.grades.get(chunk, value))
-        collected.sections.extend([(document, chunk)] if value > 0 else [])
-    elif document is not None:
-        _add_grade(collected, document, value)
+        collected.sections.append((document, chunk, value))
+    elif section is not None:
+        _add_grade(collected, section[1], value)
     elif span is not None:
         collected.spans.append((span, value))
     else:
@@ -316,30 +345,80 @@ def _add_grade(collected: GoldCell, name: str, value: float) -> None:
         raise CellError(f"{name!r} has two grades, {collected.grades[name]:g} and {value:g}")
 
 
-def citations(cell: object, ranked_ids: Sequence[str]) -> CitationCell:
-    """What is cited: ids, or mappings with an id or a `source_index` (counted from 1).
+def citations(cell: object, ranked: Sequence[Section]) -> CitationCell:
+    """What is cited: ids, or mappings with ids or a `source_index` (counted from 1).
 
     Examples
     --------
-    >>> citations([{"source_index": 2}, "d9"], ranked_ids=["d1", "d2"]).ids
+    >>> citations([{"source_index": 2}, "d9"], ranked=[(None, "d1"), (None, "d2")]).ids
     ['d2', 'd9']
     """
-    parts = [_citation(item, ranked_ids) for item in _items(cell)]
-    names_documents = any(document is not None for document, _ in parts)
-    return CitationCell([name for _, name in parts], parts if names_documents else [])
+    parts = [_citation(item, ranked) for item in _items(cell)]
+    return CitationCell([name for _, name in parts], parts if _name_documents(parts) else [])
 
 
-def _citation(item: Any, ranked_ids: Sequence[str]) -> tuple[str | None, str]:
+def _citation(item: Any, ranked: Sequence[Section]) -> Section:
     if not isinstance(item, Mapping):
         return None, doc_id(item)
-    chunk, document = _first_id(item, _CHUNK_KEYS), _first_id(item, _DOC_KEYS)
-    if chunk is not None or document is not None:
-        return (document, chunk) if chunk is not None else (None, str(document))
+    section = _section_in(item)
+    if section is not None:
+        return section
     place = item.get("source_index")
     if not isinstance(place, int) or isinstance(place, bool):
         raise CellError(f"expected a citation with an id or a source_index; got {short_repr(item)}")
     # A number beyond the ranking is an invented source; under a name of its own it counts as wrong.
-    return None, ranked_ids[place - 1] if 0 < place <= len(ranked_ids) else f"source {place}"
+    return ranked[place - 1] if 0 < place <= len(ranked) else (None, f"source {place}")
+
+
+def with_documents(
+    ids: Sequence[Any], documents: Sequence[Any], names: tuple[Any, Any]
+) -> list[Any]:
+    """The cells of a column of ids with the documents that another column holds, item by item.
+
+    Parameters
+    ----------
+    ids, documents : sequence of cells
+        One cell per query each.
+    names : (str, str)
+        The names of the two columns.
+
+    Raises
+    ------
+    DataError
+        If the cells of a row differ in length.
+
+    Examples
+    --------
+    >>> with_documents([["c1"]], [["guide"]], ("retrieved_chunk_ids", "retrieved_doc_ids"))
+    [[{'chunk_id': 'c1', 'doc_id': 'guide'}]]
+    """
+    return [
+        _pair_items(row, *cells, names)
+        for row, cells in enumerate(zip(ids, documents, strict=True))
+    ]
+
+
+def _pair_items(row: int, cell: object, documents: object, names: tuple[Any, Any]) -> object:
+    if is_missing(cell) or is_missing(documents):
+        return cell
+    whole = _decode_json(cell) if isinstance(cell, str) else cell
+    grades = whole if isinstance(whole, Mapping) and _has_only_numbers(whole) else None
+    items, owners = list(grades or _items(cell)), _items(documents)
+    if any(isinstance(item, Mapping) for item in items):
+        return cell  # each item names its document itself
+    if len(items) != len(owners):
+        raise DataError(
+            f"{names[1]} must have one document for each item of {names[0]}; row {row} has "
+            f"{len(owners)} and {len(items)}: leave one of the columns out"
+        )
+    paired = []
+    for item, owner in zip(items, owners, strict=True):
+        name, *number = item if isinstance(item, list | tuple) else (item,)
+        value = grades[name] if grades else number[0] if number else None
+        paired.append(
+            {"chunk_id": name, "doc_id": owner} | ({} if value is None else {"score": value})
+        )
+    return paired
 
 
 def _has_only_numbers(cell: Mapping[Any, Any]) -> bool:
@@ -372,7 +451,7 @@ def spans(cell: object) -> list[Span | None]:
     return [None if is_missing(item) else _span(*item) for item in _items(cell)]
 
 
-def sections(cell: object) -> list[tuple[str | None, str]]:
+def sections(cell: object) -> list[Section]:
     """Pairs of document and chunk; the document may be unknown."""
     pairs = [tuple(item) if isinstance(item, list | tuple) else () for item in _items(cell)]
     if any(len(pair) != 2 for pair in pairs):
@@ -380,9 +459,26 @@ def sections(cell: object) -> list[tuple[str | None, str]]:
     return [(None if is_missing(doc) else doc_id(doc), doc_id(chunk)) for doc, chunk in pairs]
 
 
-def numbers(cell: object) -> list[float]:
-    """One finite number per result."""
+def graded_sections(cell: object) -> list[tuple[str | None, str, float | None]]:
+    """Pairs of document and chunk, or triples with a grade; None for a grade that is omitted.
+
+    Examples
+    --------
+    >>> graded_sections([("guide", "c1"), (None, "c2", 2)])
+    [('guide', 'c1', None), (None, 'c2', 2.0)]
+    """
+    items = [tuple(item) if isinstance(item, list | tuple) else () for item in _items(cell)]
+    pairs = sections([list(item[:2]) for item in items])
+    if any(len(item) > 3 for item in items):
+        raise CellError(f"expected document, chunk and grade; got {short_repr(cell)}")
+    grades = [grade(item[2]) if len(item) == 3 else None for item in items]
+    return [(*pair, value) for pair, value in zip(pairs, grades, strict=True)]
+
+
+def numbers(cell: object) -> list[float | None]:
+    """One finite number per result, or None."""
     items = _items(cell)
     if all(type(item) is float and math.isfinite(item) for item in items):
         return items
-    return [_score(item) for item in items]
+    # Parquet gives back a null among numbers as NaN.
+    return [None if is_missing(item) else _score(item) for item in items]

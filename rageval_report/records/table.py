@@ -11,6 +11,7 @@ import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning, check_choice, named
 from rageval_report.records import cells
+from rageval_report.records.levels import GoldSection
 from rageval_report.records.spans import Span, first_holders, map_gold_to_chunks
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.query_ids import QUERY_ID, first_named, query_ids
@@ -24,16 +25,22 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "reference": REFERENCE,
     "negative_reference": ("negative_references", "wrong_answers"),
     "answerable": ("is_answerable",),
-    "relevant": ("relevant_ids", "relevant_doc_ids", "gold_ids", "gold_passages", "gold_citations"),
+    "relevant": (
+        *("relevant_ids", "relevant_chunk_ids", "relevant_doc_ids", "gold_ids", "gold_chunk_ids"),
+        *("gold_doc_ids", "gold_passages", "gold_citations"),
+    ),
     "relevant_texts": ("gold_texts", "gold_contexts"),
     "relevant_spans": ("gold_spans",),
     "relevant_sections": (),
-    "retrieved": ("retrieved_ids", "retrieved_doc_ids", "retrieved_chunks"),
+    "retrieved": (
+        *("retrieved_ids", "retrieved_chunk_ids", "retrieved_doc_ids", "retrieved_chunks"),
+    ),
+    "retrieved_sections": (),
     "retrieved_scores": (),
     "retrieved_spans": (),
     "contexts": tuple(name for name in CONTEXTS if name != "retrieved"),
     "answer": ANSWER,
-    "citations": ("citation_ids",),
+    "citations": ("citation_ids", "cited_chunk_ids", "cited_doc_ids"),
     "cited_sections": (),
     "latency_ms": ("latency_in_ms",),
     "prompt_tokens": ("input_tokens",),
@@ -42,6 +49,12 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "model": ("model_name",),
     "error": (),
 }
+# Columns of the documents of passages whose ids another column holds, item by item.
+_DOCUMENTS = {
+    "relevant": ("relevant_doc_ids", "relevant_document_ids", "gold_doc_ids"),
+    "retrieved": ("retrieved_doc_ids", "retrieved_document_ids"),
+    "citations": ("cited_doc_ids", "cited_document_ids"),
+}
 _TEXTS = ("question", "answer", "model", "error")
 _LISTS_OF_TEXTS = ("reference", "negative_reference", "contexts")
 _AMOUNTS = ("latency_ms", "prompt_tokens", "completion_tokens", "cost_usd")
@@ -49,6 +62,7 @@ _AMOUNTS = ("latency_ms", "prompt_tokens", "completion_tokens", "cost_usd")
 # Lists that must be as long as another one, item by item.
 _PARALLEL = {
     "retrieved_scores": "retrieved",
+    "retrieved_sections": "retrieved",
     "retrieved_spans": "retrieved",
     "cited_sections": "citations",
 }
@@ -85,7 +99,9 @@ def record_table(
         stay unchanged. ``relevant`` contains ids (a list, a mapping to grades, pairs, or mappings
         with ``doc_id``, ``chunk_id``, ``relevance``) or (filename, start, end) spans; exact texts
         belong in ``relevant_texts``. ``retrieved`` contains ids in order, pairs of id and score, or
-        mappings with ``text`` and with ``filename``, ``start``, ``end``.
+        mappings with ``doc_id``, ``chunk_id``, ``score``, ``text`` and with ``filename``,
+        ``start``, ``end``. A passage may carry the ids of its document and of its chunk; columns
+        such as ``retrieved_doc_ids`` beside ``retrieved_chunk_ids`` say the same.
     query_id : str
         The column of ids. If there is none, other common names are tried, then the index, then the
         ids are derived from the questions.
@@ -103,9 +119,12 @@ def record_table(
     DataFrame
         Index ``query_id``; the known fields of the data: texts or None; lists of texts;
         ``relevant`` a dict of id to grade; ``retrieved`` a list of ids; ``answerable`` boolean or
-        missing; amounts as float64, NaN if missing. Gold spans and texts become the ids of the
-        first retrieved chunks that contain them, each credited once; the others keep a name of
-        their own, and the original gold stays in ``relevant_spans`` and ``relevant_texts``.
+        missing; amounts as float64, NaN if missing. Where passages carry two ids, these fields have
+        that of the chunk, and ``retrieved_sections``, ``relevant_sections`` and ``cited_sections``
+        have pairs of document and chunk, those of the gold with their grades. Gold spans and texts
+        become the ids of the first retrieved chunks that contain them, each credited once; the
+        others keep a name of their own, and the original gold stays in ``relevant_spans`` and
+        ``relevant_texts``.
         Checking the result again changes nothing.
 
     Raises
@@ -152,7 +171,16 @@ def _known_columns(
     labels = [label for label in frame.columns if label != id_column]
     label_of = {field: first_named(labels, (field, *also)) for field, also in FIELDS.items()}
     present = {field: label for field, label in label_of.items() if label is not None}
-    return {field: frame[label].tolist() for field, label in present.items()}, set(present.values())
+    columns = {field: frame[label].tolist() for field, label in present.items()}
+    used = set(present.values())
+    for field in [name for name in _DOCUMENTS if name in columns]:
+        label = first_named(labels, _DOCUMENTS[field])
+        if label is not None and label not in used:
+            used.add(label)
+            columns[field] = cells.with_documents(
+                columns[field], frame[label].tolist(), (present[field], label)
+            )
+    return columns, used
 
 
 def _build_table(
@@ -189,7 +217,8 @@ class _RecordColumns:
         self._convert(_LISTS_OF_TEXTS, cells.optional(cells.texts))
         self._convert(_AMOUNTS, cells.optional(cells.amount))
         self._convert(("answerable",), cells.optional(cells.truth))
-        self._convert(("relevant_sections", "cited_sections"), cells.optional(cells.sections))
+        self._convert(("retrieved_sections", "cited_sections"), cells.optional(cells.sections))
+        self._convert(("relevant_sections",), cells.optional(cells.graded_sections))
         self._convert(("retrieved_scores",), cells.optional(cells.numbers))
         self._convert(("retrieved_spans",), cells.optional(cells.spans))
         self._convert_rankings()
@@ -224,11 +253,18 @@ class _RecordColumns:
 
     def check_citations(self, policy: UnretrievedCitations) -> None:
         """Report citations of documents that were not retrieved."""
-        pairs = zip(self.ids, self._column("citations"), self._column("retrieved"), strict=True)
+        # A citation may name a document, of which a chunk was retrieved.
+        retrieved = [
+            None if ids is None else {*ids, *(document for document, _ in sections or ())}
+            for ids, sections in zip(
+                self._column("retrieved"), self._column("retrieved_sections"), strict=True
+            )
+        ]
+        pairs = zip(self.ids, self._column("citations"), retrieved, strict=True)
         outside = {
             query_id: missing
             for query_id, cited, ranking in pairs
-            if cited and ranking is not None and (missing := sorted(set(cited) - set(ranking)))
+            if cited and ranking is not None and (missing := sorted(set(cited) - ranking))
         }
         if not outside or policy == "keep":
             return
@@ -295,6 +331,7 @@ class _RecordColumns:
         self.columns["retrieved"] = [ranking and ranking.ids for ranking in rankings]
         self._fill_missing("retrieved_scores", [r and (r.scores or None) for r in rankings])
         self._fill_missing("retrieved_spans", [r and (r.spans or None) for r in rankings])
+        self._fill_missing("retrieved_sections", [r and (r.sections or None) for r in rankings])
         self._fill_missing("contexts", [r and (r.texts or None) for r in rankings])
 
     def _convert_gold(self) -> None:
@@ -311,12 +348,18 @@ class _RecordColumns:
                 self._fill_missing("relevant_spans", spans)
             else:
                 self.columns[field] = spans
+        if "relevant_sections" in self.columns:
+            rows = zip(self.columns["relevant_sections"], self._column("relevant"), strict=True)
+            self.columns["relevant_sections"] = [
+                sections and _with_grades(sections, grades or {}) for sections, grades in rows
+            ]
 
     def _convert_citations(self) -> None:
         if "citations" not in self.columns:
             return
-        rankings = [ranking or [] for ranking in self._column("retrieved")]
-        converters = [cells.optional(partial(cells.citations, ranked_ids=ids)) for ids in rankings]
+        rows = zip(self._column("retrieved"), self._column("retrieved_sections"), strict=True)
+        rankings = [sections or [(None, name) for name in ids or ()] for ids, sections in rows]
+        converters = [cells.optional(partial(cells.citations, ranked=names)) for names in rankings]
         cited = [
             self._convert_cell(row, "citations", convert, self.columns["citations"][row])
             for row, convert in enumerate(converters)
@@ -378,6 +421,16 @@ class _RecordColumns:
         # Reversed, so that the first of equal texts counts.
         first_rank = {text: rank for rank, text in reversed(list(enumerate(contexts)))}
         return map_gold_to_chunks(texts, [first_rank.get(text, -1) for text in texts], ranking)
+
+
+def _with_grades(
+    sections: list[tuple[str | None, str, float | None]], grades: dict[str, float]
+) -> list[GoldSection]:
+    """The sections with their grades; one without a grade of its own has that of its id."""
+    return [
+        (document, name, grades.get(name, 1.0) if grade is None else grade)
+        for document, name, grade in sections
+    ]
 
 
 def _graded_spans(

@@ -13,6 +13,7 @@ _INT64_LIMIT = 2**63
 ANSWER_COLUMNS: dict[str, str] = {
     "answer": _TEXT,
     "retrieved": _TEXTS,
+    "retrieved_sections": _MIXED,
     "retrieved_scores": "numbers",
     "retrieved_spans": _MIXED,
     "contexts": _TEXTS,

@@ -47,8 +47,9 @@ _GOLD_PREFIXES = (
 )
 # The answers of an earlier run, which must not be mixed with those of this run.
 _ANSWERS = (
-    *("retrieved", "retrieved_scores", "retrieved_spans", "contexts", "answer", "citations"),
-    *("cited_sections", "latency_ms", "prompt_tokens", "completion_tokens", "cost_usd", "model"),
+    *("retrieved", "retrieved_sections", "retrieved_scores", "retrieved_spans", "contexts"),
+    *("answer", "citations", "cited_sections"),
+    *("latency_ms", "prompt_tokens", "completion_tokens", "cost_usd", "model"),
     "error",
 )
 RUN_COLUMNS = ("first_byte_ms", "attempts", "error_kind", "asked_at")

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rageval_report.records import cells
+from rageval_report.records.levels import Section
 from rageval_report.runner.paths import value_at
 from rageval_report.runner.target_errors import TargetError
 
@@ -18,7 +19,8 @@ class ResponsePaths:
     """The paths of the fields of a record in a reply, as for `paths.value_at`.
 
     All but the answer may be missing, and are then unknown. ``retrieved`` may contain ids, or
-    mappings with an id, and optionally ``score`` and ``text``.
+    mappings with the id of the document, of the chunk, or of both, and optionally ``score`` and
+    ``text``.
 
     Examples
     --------
@@ -127,16 +129,17 @@ def record_fields(document: object, paths: ResponsePaths) -> dict[str, Any]:
     return fields.values
 
 
-def _put_retrieved(fields: _ReplyFields, cell: object) -> list[str]:
+def _put_retrieved(fields: _ReplyFields, cell: object) -> list[Section]:
     ranking = cells.optional(cells.ranking)(_none_if_all_missing(cell))
     if ranking is None:
         return []
     fields.put("retrieved", ranking.ids)
     fields.put("retrieved_scores", ranking.scores or None)
+    fields.put("retrieved_sections", ranking.sections or None)
     fields.put("contexts", ranking.texts or None)
     spans = [span and (span.filename, span.start, span.end) for span in ranking.spans]
     fields.put("retrieved_spans", spans or None)
-    return ranking.ids
+    return ranking.sections or [(None, name) for name in ranking.ids]
 
 
 def _none_if_all_missing(cell: object) -> object:
@@ -146,7 +149,7 @@ def _none_if_all_missing(cell: object) -> object:
     return cell
 
 
-def _put_citations(fields: _ReplyFields, cell: object, ranking: list[str]) -> None:
+def _put_citations(fields: _ReplyFields, cell: object, ranking: list[Section]) -> None:
     cited = None if cells.is_missing(cell) else cells.citations(cell, ranking)
     if cited is not None:
         fields.put("citations", cited.ids)

@@ -15,7 +15,9 @@ import pandas as pd
 from rageval_report import judges
 from rageval_report.errors import DataError
 from rageval_report.metrics.views import Tools
+from rageval_report.records.levels import Level, LevelChoice
 from rageval_report.scores.states import STATE, states_of
+from rageval_report.scoring.applicability import RetrievalFacts
 from rageval_report.scoring.compute import ScoredRecords, score_records
 from rageval_report.scoring.records import JudgedEvaluation, check_metrics, check_tools, join_scores
 
@@ -29,8 +31,8 @@ _REFERENCE = "reference"
 _OMITTED = frozenset(
     (
         *("negative_reference", "relevant", "relevant_texts", "relevant_spans"),
-        *("relevant_sections", "retrieved", "retrieved_scores", "retrieved_spans", "contexts"),
-        *("citations", "cited_sections"),
+        *("relevant_sections", "retrieved", "retrieved_scores", "retrieved_spans"),
+        *("retrieved_sections", "contexts", "citations", "cited_sections"),
     )
 )
 
@@ -81,7 +83,7 @@ def score_blocks(
     """
     tools = check_tools(tools)
     computed, rubrics = check_metrics(metrics, chat)
-    scored = _score_tables(blocks(), computed, tools) if computed else None
+    scored = _score_tables(blocks, computed, tools) if computed else None
     judged: Judged | None = None
     if rubrics:
         judged = judges.judge_blocks(
@@ -129,20 +131,40 @@ def _cut_reference(cell: object) -> object:
     return _cut_cell(cell[0]) if isinstance(cell, list) and cell else _cut_cell(cell)
 
 
-def _score_tables(
-    tables: Iterable[pd.DataFrame], metrics: list[str], tools: Tools
-) -> ScoredRecords:
-    parts = []
-    for table in tables:
-        # "unscored": one table of many may lack a field that the others have.
-        part = score_records(table, metrics, tools=tools, lacking="unscored")
-        parts.append(replace(part, records=shorten_records(part.records)))
+def _score_tables(blocks: Blocks, metrics: list[str], tools: Tools) -> ScoredRecords:
+    """The scores of all tables, at the level of ids that all of them together have."""
+    parts = _score_each(blocks, metrics, tools)
     if not parts:
         raise DataError("blocks must hold one row per query; there is none")
+    facts = sum((part.facts for part in parts), RetrievalFacts())
+    choices = facts.choices(tools)
+    # One table alone may suggest another level than all together; then the tables are scored again.
+    if any(_levels(part.facts.choices(tools)).items() - _levels(choices).items() for part in parts):
+        parts = _score_each(blocks, metrics, tools, choices)
+        facts = sum((part.facts for part in parts), RetrievalFacts())
     scores = _concatenate([part.scores for part in parts])
     records = _concatenate([part.records for part in parts])
     states = _complete_states(_concatenate([part.states for part in parts]), scores)
-    return ScoredRecords(scores, records, states, parts[0].metrics)
+    return ScoredRecords(scores, records, states, parts[0].metrics, facts, tools)
+
+
+def _score_each(
+    blocks: Blocks,
+    metrics: list[str],
+    tools: Tools,
+    choices: Mapping[str, LevelChoice] | None = None,
+) -> list[ScoredRecords]:
+    parts = []
+    for table in blocks():
+        # "unscored": one table of many may lack a field that the others have.
+        part = score_records(table, metrics, tools=tools, lacking="unscored", choices=choices)
+        parts.append(replace(part, records=shorten_records(part.records)))
+    return parts
+
+
+def _levels(choices: Mapping[str, LevelChoice]) -> dict[str, Level]:
+    """The levels that were chosen; a table with one id per passage has the same ids at each."""
+    return {view: choice.level for view, choice in choices.items() if choice.level is not None}
 
 
 def _concatenate(tables: list[pd.DataFrame]) -> pd.DataFrame:

@@ -5,8 +5,8 @@ A view is built once for all metrics that need it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,8 +16,16 @@ from tqdm import tqdm
 from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.metrics.views import VIEWS, Tools
 from rageval_report.records import record_table
+from rageval_report.records.levels import LevelChoice
 from rageval_report.scores import METRICS, Catalogue, Metric, normalise_name
 from rageval_report.scores.states import ERROR, NOT_APPLICABLE, state_columns, states_of
+from rageval_report.scoring.applicability import (
+    PreparedRecords,
+    RetrievalFacts,
+    has_relevant,
+    prepare_records,
+    reasons_without_gold,
+)
 from rageval_report.types import BoolArray, FloatArray
 
 Lacking = Literal["error", "unscored"]
@@ -48,12 +56,18 @@ class ScoredRecords:
         The same index: ``<metric>_state`` where a metric does not apply to every query.
     metrics : dict of str to Metric
         The description of each metric.
+    facts : RetrievalFacts
+        The level of ids, repeats, and questions without gold.
+    tools : Tools
+        With the rule for repeats that held.
     """
 
     scores: pd.DataFrame
     records: pd.DataFrame
     states: pd.DataFrame
     metrics: dict[str, Metric]
+    facts: RetrievalFacts = field(default_factory=RetrievalFacts)
+    tools: Tools = field(default_factory=Tools)
 
 
 def score_records(
@@ -63,6 +77,7 @@ def score_records(
     tools: Tools | None = None,
     lacking: Lacking = "error",
     map: Map | None = None,  # noqa: A002
+    choices: Mapping[str, LevelChoice] | None = None,
 ) -> ScoredRecords:
     """Compute metrics from records.
 
@@ -80,6 +95,9 @@ def score_records(
     map : callable, optional
         A replacement of the built-in ``map``, such as that of a pool of processes. It receives one
         job per metric.
+    choices : mapping of str to LevelChoice, optional
+        The level at which each view compares passages with gold, if other tables decide it too;
+        else it is chosen from these records.
 
     Raises
     ------
@@ -90,7 +108,8 @@ def score_records(
 
     Notes
     -----
-    A query whose gold or whose ranking is missing (not empty) has no retrieval score.
+    A query whose ranking is missing (not empty) has no retrieval score. Retrieval metrics do not
+    apply to a query without relevant documents, nor to a question that has no answer.
 
     Examples
     --------
@@ -104,19 +123,38 @@ def score_records(
     without_fields = {} if lacking == "error" else lacking_fields(table, requested)
     computed = {name: metric for name, metric in requested.items() if name not in without_fields}
     needs = {metric.needs for metric in computed.values()}
+    prepared = prepare_records(table, needs, tools or Tools(), choices)
     # One view per need: ten metrics of rankings share one hit table.
-    views = {need: _build_view(table, need, computed, tools or Tools()) for need in sorted(needs)}
+    views = {
+        need: _build_view(prepared.tables.get(need, table), need, computed, prepared.tools)
+        for need in sorted(needs)
+    }
     jobs = [(metric, views[metric.needs], cutoff_of(name)) for name, metric in computed.items()]
     results = (map or _map_with_bar)(_compute_metric, jobs)
     columns = dict.fromkeys(requested, np.full(len(table), np.nan))
     columns.update(zip(computed, results, strict=True))
     scores = pd.DataFrame(columns, index=table.index)
-    ranked = [name for name, metric in computed.items() if metric.needs == "rankings"]
-    if ranked:
-        # No gold or no ranking is not a score of 0.
-        scores.loc[table[["retrieved", "relevant"]].isna().any(axis=1), ranked] = np.nan
-    states = [_states(scores, table, computed, views), _states_without(without_fields, table.index)]
-    return ScoredRecords(scores, table, pd.concat(states, axis=1), requested)
+    if "rankings" in prepared.tables:
+        _unscore_rankings(scores, computed, prepared)
+    states = [
+        _states(scores, table, computed, views, prepared),
+        _states_without(without_fields, table.index),
+    ]
+    return ScoredRecords(
+        scores, table, pd.concat(states, axis=1), requested, prepared.facts, prepared.tools
+    )
+
+
+def _unscore_rankings(
+    scores: pd.DataFrame, metrics: dict[str, Metric], prepared: PreparedRecords
+) -> None:
+    """Without a ranking, or without relevant documents, there is no score: it is not 0."""
+    table = prepared.tables["rankings"]
+    unscored = table[["retrieved", "relevant"]].isna().any(axis=1).to_numpy()
+    if prepared.tools.no_relevant == "skip":
+        unscored = unscored | ~has_relevant(table)
+    ranked = [name for name, metric in metrics.items() if metric.needs == "rankings"]
+    scores.loc[unscored, ranked] = np.nan
 
 
 def lacking_fields(records: pd.DataFrame, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -209,17 +247,37 @@ def _build_view(table: pd.DataFrame, need: str, metrics: dict[str, Metric], tool
 
 
 def _states(
-    scores: pd.DataFrame, table: pd.DataFrame, metrics: dict[str, Metric], views: dict[str, object]
+    scores: pd.DataFrame,
+    table: pd.DataFrame,
+    metrics: dict[str, Metric],
+    views: dict[str, object],
+    prepared: PreparedRecords,
 ) -> pd.DataFrame:
     """Why scores are missing, for the metrics that do not apply to every query."""
     failed = table[ERROR].notna().to_numpy() if ERROR in table else None
     columns: dict[str, list[Any]] = {}
     for name, metric in metrics.items():
         view = views[metric.needs]
-        if isinstance(view, Selective):
+        if metric.needs in prepared.tables:
+            applies = _has_gold(prepared, metric.needs)
+            states = states_of(scores[name], applies=applies, failed=failed)
+            reasons = reasons_without_gold(table, applies | (states != NOT_APPLICABLE))
+            columns |= state_columns(name, states, reasons)
+        elif isinstance(view, Selective):
             applies = view.applies(metric.known_as)
             columns |= state_columns(name, states_of(scores[name], applies=applies, failed=failed))
-    return pd.DataFrame(columns, index=scores.index)
+    # As objects: a column of texts would make NaN of None.
+    return pd.DataFrame(columns, index=scores.index, dtype=object)
+
+
+def _has_gold(prepared: PreparedRecords, view: str) -> BoolArray:
+    table = prepared.tables[view]
+    if view == "citations":
+        # A citation of any relevant grade is right; rankings count grades from 1 on.
+        return has_relevant(table, least=np.nextafter(0.0, 1.0))
+    return (
+        has_relevant(table) if prepared.tools.no_relevant == "skip" else np.ones(len(table), bool)
+    )
 
 
 def _compute_metric(job: tuple[Metric, object, int | None]) -> FloatArray:

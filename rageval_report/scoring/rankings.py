@@ -35,7 +35,7 @@ def score_rankings(
     name: str | None = None,
     ties: Ties = "docid",
     relevance_level: float = 1,
-    no_relevant: NoRelevant = "zero",
+    no_relevant: NoRelevant = "skip",
     drop_self: bool = False,
     duplicates: DuplicateDocs = "error",
 ) -> RAGPipelineEvaluation:
@@ -54,14 +54,17 @@ def score_rankings(
         The order of documents with equal scores.
     relevance_level : float
         The lowest grade that counts as relevant.
-    no_relevant : {"zero", "skip"}
-        The score of a query without relevant documents: 0, or NaN.
+    no_relevant : {"skip", "zero"}
+        The score of a query without relevant documents: NaN, because retrieval metrics are not
+        applicable to it, or 0 as in trec_eval. A judged query that is missing from the run scores
+        0 if it has relevant documents.
     drop_self : bool
         Whether a retrieved document that has the id of its query is left out, as BEIR does for
         ArguAna, whose queries are documents of the corpus; a note counts them.
-    duplicates : {"error", "best"}
-        What to do with a document that was retrieved twice for a query: raise an error, or count it
-        once, at its best rank.
+    duplicates : {"error", "best", "keep"}
+        What to do with a document that was retrieved twice for a query: raise an error; count it
+        once, at its best rank, and close up the ranks below its repeats; or count it once and keep
+        the ranks of its repeats, as Haystack's evaluators and ragbench do.
 
     Returns
     -------

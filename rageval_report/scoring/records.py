@@ -18,6 +18,8 @@ from rageval_report.metrics.performance import Prices
 from rageval_report.metrics.refusal import RefusalRule
 from rageval_report.metrics.views import Tools
 from rageval_report.rankings.inputs import DUPLICATE_DOCS, DuplicateDocs
+from rageval_report.rankings.score_tables import NO_RELEVANT, NoRelevant
+from rageval_report.records.levels import LEVEL_OPTIONS, LevelOption
 from rageval_report.scores import METRICS, Catalogue
 from rageval_report.scores.states import REASON, STATE
 from rageval_report.scoring.compute import (
@@ -66,7 +68,9 @@ def score(
     embed: Embed | None = None,
     prices: Prices | None = None,
     refusals: RefusalRule | None = None,
-    duplicates: DuplicateDocs = "error",
+    level: LevelOption = "auto",
+    duplicates: DuplicateDocs | None = None,
+    no_relevant: NoRelevant = "skip",
     map: Map | None = None,  # noqa: A002
     chat: object | None = None,
     judging: JudgeOptions | None = None,
@@ -93,9 +97,19 @@ def score(
         US dollars per million tokens by model, for ``cost_usd``; an unknown price is missing.
     refusals : RefusalRule, optional
         The rule that recognises a refusal; if omitted, the shipped phrases.
-    duplicates : {"error", "best"}
-        What to do with a document that was retrieved twice for a query, such as by two of its
-        chunks: raise an error, or count it once, at its best rank.
+    level : {"auto", "chunk", "document"}
+        The level at which retrieved and cited passages are compared with the gold, if they carry
+        the ids of document and chunk. "auto" is the level at which there is gold; a note says which
+        that was.
+    duplicates : {"error", "best", "keep"}, optional
+        What to do with a passage that was retrieved twice for a query: raise an error; count it
+        once, at its best rank, and close up the ranks below its repeats; or count it once and keep
+        the ranks of its repeats, as Haystack's evaluators and ragbench do. If omitted, "best" for
+        several chunks of one document that are counted at the level of documents, and "error" for
+        everything else.
+    no_relevant : {"skip", "zero"}
+        The retrieval score of a question without relevant documents, or without an answer: NaN,
+        because retrieval metrics are not applicable to it, or 0 as in trec_eval.
     map : callable, optional
         A replacement of the built-in ``map``, such as that of a pool of processes.
     chat : Chat or callable, optional
@@ -135,7 +149,7 @@ def score(
         records,
         metrics,
         name=name,
-        tools=Tools(embed, prices, refusals, duplicates),
+        tools=Tools(embed, prices, refusals, duplicates, level, no_relevant),
         map=map,
         chat=chat,
         judging=judging,
@@ -193,10 +207,13 @@ def check_tools(tools: Tools | None) -> Tools:
     Raises
     ------
     UnknownValueError
-        If `duplicates` has another value.
+        If `duplicates`, `level` or `no_relevant` has another value.
     """
     tools = tools or Tools()
-    check_choice("duplicates", tools.duplicates, DUPLICATE_DOCS)
+    if tools.duplicates is not None:
+        check_choice("duplicates", tools.duplicates, DUPLICATE_DOCS)
+    check_choice("level", tools.level, LEVEL_OPTIONS)
+    check_choice("no_relevant", tools.no_relevant, NO_RELEVANT)
     return tools
 
 
@@ -231,13 +248,19 @@ def join_scores(
 ) -> JudgedEvaluation:
     """One evaluation of the computed and the judged scores of the same records."""
     parts = [part for part in (scored, judged) if part is not None]
+    settings = {} if scored is None else scored.facts.settings(scored.tools)
+    retrieval_notes = () if scored is None else scored.facts.notes(scored.tools)
     evaluation = build_evaluation(
         name,
         pd.concat([part.scores for part in parts], axis=1),
         _join_details(parts[0].records, [part.states for part in parts], scored, judged),
-        (*notes, *(() if judged is None else judged.notes)),
+        (*notes, *retrieval_notes, *(() if judged is None else judged.notes)),
         known=None if judged is None else judged.metrics,
-        config={**(config or {}), **({} if judged is None else {"judge": judged.settings})},
+        config={
+            **(config or {}),
+            **({"retrieval": settings} if settings else {}),
+            **({} if judged is None else {"judge": judged.settings}),
+        },
         created=created,
     )
     return JudgedEvaluation(evaluation, judged)

@@ -105,10 +105,23 @@ CLI_WORDS = [
     *("--option delimiter=", "--option encoding=", "--option sheet=", "--option repeats=mean"),
     *("--lower loss", "--metric NAME", "--bounds NAME=LOW:HIGH", "--bounds NAME=0:1"),
     *("--bounds accuracy=0:100", "--option decimal=."),
-    *("--missing drop", "--duplicates mean", "--query-id COLUMN", "--reader NAME", "--reader csv"),
+    *(
+        "--missing drop",
+        "--duplicates mean",
+        "--duplicates keep",
+        "--query-id COLUMN",
+        "--reader NAME",
+        "--reader csv",
+    ),
     *("--correct RULE", "--correct exact_match", "--correct with cost, <= or >=", "--interval"),
     *("--objective quality=recall@5,faithfulness", "--scale baseline", "--ties docid", "--split"),
-    *("--ties input", "--label", "--label-bounds LOW:HIGH", "--threshold or --categories"),
+    *(
+        "--ties input",
+        "--level document",
+        "--label",
+        "--label-bounds LOW:HIGH",
+        "--threshold or --categories",
+    ),
     *("--pipeline NAME", "FILE::PIPELINE", "--price SENT:RECEIVED", "--model NAME", "--force"),
     *("--duplicates best", "--option values=scores", "Leave out --qrels,"),
     *("score --records FILE", "judge FILE --judge NAME", "--against BASELINE", "as NAME=FILE"),
@@ -201,7 +214,10 @@ def results(folder):
     ranked = read_scores(folder / "ranks.tsv", qrels={"q": {"a": 1}})["ranks"]
     runs = [evaluation("a", recall=[0.5]), evaluation("a", recall=[1.0])]
     several = [evaluation(name, recall=[0.5]) for name in ("a", "a", "b")]
-    return [stability(runs), history(several), ranked]
+    passages = [{"doc_id": "a", "chunk_id": chunk} for chunk in ("a1", "a2")]
+    row = {"query_id": "q", "retrieved": passages, "relevant": passages}
+    scored = [score([row], "mrr"), score([row], "mrr", level="document")]
+    return [stability(runs), history(several), ranked, *scored]
 
 
 @pytest.fixture

@@ -182,7 +182,7 @@ def test_a_metric_from_outside_is_computed(monkeypatch, run, qrels):
         ("recall@0", {}, "k must be an integer >= 1"),
         ("mrr", {"ties": "random"}, 'ties must be "docid", "input" or "error"; got "random"'),
         ("mrr", {"no_relevant": "one"}, 'no_relevant must be "zero" or "skip"; got "one"'),
-        ("mrr", {"duplicates": "last"}, 'duplicates must be "error" or "best"; got "last"'),
+        ("mrr", {"duplicates": "last"}, 'duplicates must be "error", "best" or "keep"; got "last"'),
         ("mrr", {"relevance_level": 0}, "relevance_level must be a number > 0"),
         ("mrr", {"relevance_level": "2"}, "relevance_level must be a number > 0"),
     ],

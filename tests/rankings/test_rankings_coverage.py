@@ -88,12 +88,17 @@ def test_a_query_without_relevant_documents_scores_zero_or_nothing(given_as, gra
     # trec_eval 9 stops at a query of negative judgments alone
     judged = {"q1": dict(zip("ab", grades, strict=True)), "q2": {"a": 1}}
     pair = given_as({"q1": {"a": 1.0}, "q2": {"a": 1.0}}, judged)
-    zero = score_table_of_rankings(*pair, "mrr")
-    skip = score_table_of_rankings(*pair, "mrr", no_relevant="skip")
+    zero = score_table_of_rankings(*pair, "mrr", no_relevant="zero")
+    skip = score_table_of_rankings(*pair, "mrr")
     assert zero.scores["mrr"].tolist() == [0.0, 1.0]
     np.testing.assert_array_equal(skip.scores["mrr"], [np.nan, 1.0])
-    assert zero.notes == ("1 of 2 queries has no relevant document and scores 0: 'q1'",)
-    assert skip.notes == ("1 of 2 queries has no relevant document and scores nothing: 'q1'",)
+    assert zero.notes == ("1 of 2 queries has no relevant documents, and scores 0: 'q1'",)
+    assert skip.notes == (
+        "1 of 2 queries has no relevant documents; retrieval metrics do not apply to it: 'q1'",
+    )
+    assert skip.details["mrr_state"].tolist() == ["not applicable", "scored"]
+    assert skip.details["mrr_reason"].tolist() == ["the query has no relevant documents", None]
+    assert "mrr_state" not in zero.details
 
 
 def test_the_details_count_relevant_retrieved_and_judged(given_as, run, qrels):

@@ -218,8 +218,12 @@ HIT_SCORES = {
 
 @pytest.mark.parametrize("name", HIT_SCORES)
 def test_both_meanings_of_hits_come_from_rankings(name):
-    evaluation = score_rankings(HIT_RUN, HIT_QRELS, name)
+    evaluation = score_rankings(HIT_RUN, HIT_QRELS, name, no_relevant="zero")
     assert evaluation.scores[name].tolist() == pytest.approx(HIT_SCORES[name])
+    skipped = score_rankings(HIT_RUN, HIT_QRELS, name)
+    assert skipped.scores[name].tolist() == pytest.approx(
+        [*HIT_SCORES[name][:4], math.nan], nan_ok=True
+    )
 
 
 @pytest.mark.parametrize("name", HIT_SCORES)
@@ -228,7 +232,10 @@ def test_both_meanings_of_hits_come_from_records(name):
         {"query_id": query, "retrieved": docs, "relevant": HIT_QRELS[query]}
         for query, docs in HIT_RUN.items()
     ]
-    assert score(rows, name).scores[name].tolist() == pytest.approx(HIT_SCORES[name])
+    zero = score(rows, name, no_relevant="zero").scores[name]
+    assert zero.tolist() == pytest.approx(HIT_SCORES[name])
+    skipped = score(rows, name).scores[name]
+    assert skipped.tolist() == pytest.approx([*HIT_SCORES[name][:4], math.nan], nan_ok=True)
 
 
 @settings(max_examples=30, deadline=None)

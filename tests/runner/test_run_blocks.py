@@ -56,6 +56,10 @@ def test_scores_of_blocks_are_the_scores_of_all(finished):
     parts = [score_records(block, METRICS) for block in finished.blocks(most_rows=4)]
     for name in ("scores", "states"):
         found = pd.concat([getattr(part, name) for part in parts])
+        if name == "states":
+            # A block in which the metric applies to every query has no column of its states.
+            found = found.fillna({name: "scored" for name in found if name.endswith("_state")})
+            found = found.astype(object).where(found.notna(), None)
         pd.testing.assert_frame_equal(found, getattr(expected, name), check_index_type=False)
 
 

@@ -34,6 +34,7 @@ ROWS = [
         "latency_ms": 20,
     },
 ]
+ANSWERABLE = [{**row, "answerable": True} for row in ROWS]
 
 
 def scores(metrics, rows=ROWS, **options):
@@ -41,7 +42,7 @@ def scores(metrics, rows=ROWS, **options):
 
 
 def test_rankings_are_scored_at_their_cutoffs():
-    table = scores(["recall@1", "recall@2", "mrr", "ndcg@10"])
+    table = scores(["recall@1", "recall@2", "mrr", "ndcg@10"], ANSWERABLE)
     assert table["recall@1"].tolist() == [0.0, 0.5]
     assert table["recall@2"].tolist() == [1.0, 0.5]
     assert table["mrr"].tolist() == [0.5, 1.0]

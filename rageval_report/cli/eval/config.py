@@ -22,6 +22,9 @@ from rageval_report.errors import (
     UnknownNameError,
 )
 from rageval_report.files.source import Source
+from rageval_report.rankings.inputs import DuplicateDocs
+from rageval_report.rankings.score_tables import NoRelevant
+from rageval_report.records.levels import LevelOption
 from rageval_report.runner import TARGETS, RunConfig, config_from
 from rageval_report.runner.run_config import TargetSections
 from rageval_report.runner.settings import parse_settings, read_yaml
@@ -52,6 +55,9 @@ class _EvalSection:
     runs_dir: str | None = None
     rag_server_url: str | None = None
     samples_per_dataset: int | None = None
+    level: LevelOption = "auto"
+    duplicates: DuplicateDocs = "best"
+    no_relevant: NoRelevant = "skip"
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,8 @@ class EvalConfig:
         Whether a weighted score is shown.
     folder : Path, optional
         The folder of the run.
+    level, duplicates, no_relevant : str
+        As for `rageval_report.score`; a passage that a server returns twice does not cost the run.
     """
 
     run: RunConfig
@@ -87,6 +95,9 @@ class EvalConfig:
     objectives: dict[str, Any] = field(default_factory=dict)
     is_weighted: bool = False
     folder: Path | None = None
+    level: LevelOption = "auto"
+    duplicates: DuplicateDocs = "best"
+    no_relevant: NoRelevant = "skip"
 
 
 def read_eval_config(path: str | Path) -> EvalConfig:
@@ -155,6 +166,9 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
         {name: _objective(name, value) for name, value in own.objectives.items()},
         is_weighted=bool(own.weights or own.objectives),
         folder=Path(own.runs_dir) / run.name if own.runs_dir and run.name else None,
+        level=own.level,
+        duplicates=own.duplicates,
+        no_relevant=own.no_relevant,
     )
 
 
@@ -215,6 +229,9 @@ def override_config(config: EvalConfig, options: EvalArguments) -> EvalConfig:
         weights=weights or config.weights,
         objectives={**config.objectives, **objectives},
         is_weighted=bool(config.is_weighted or options.weighted or weights or objectives),
+        level=options.level or config.level,
+        duplicates=options.duplicates or config.duplicates,
+        no_relevant=options.no_relevant or config.no_relevant,
     )
 
 

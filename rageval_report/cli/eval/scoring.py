@@ -120,6 +120,7 @@ def score_answers(
     }
     name = config.run.name or folder.absolute().name
     about = {**queries.about, **finished.config}
+    tools = Tools(duplicates=config.duplicates, level=config.level, no_relevant=config.no_relevant)
 
     def score(metrics: Sequence[str | Rubric]) -> JudgedEvaluation:
         if blocks is None:
@@ -127,7 +128,7 @@ def score_answers(
                 records,
                 metrics,
                 name=name,
-                tools=Tools(duplicates="best"),
+                tools=tools,
                 lacking="unscored",
                 chat=plan.chat,
                 judging=judging if plan.how else None,
@@ -138,7 +139,7 @@ def score_answers(
             blocks,
             metrics,
             name=name,
-            tools=Tools(duplicates="best"),
+            tools=tools,
             chat=plan.chat,
             judging=judging if plan.how else None,
             notes=(f"the whole texts of this large run are in {finished.records}",),
