@@ -421,6 +421,16 @@ FAULTS = {
         QRELS,
         "query 'q3' must have its documents",
     ),
+    "a damaged first row": (
+        "q1\ta\t0_9\nq1\tb\t0.8\nq2\tb\t3.5\n",
+        QRELS,
+        "line 1: the score must be a number; got '0_9'",
+    ),
+    "a word in the first row": (
+        "q1\ta\tnone\nq1\tb\t0.8\nq2\tb\t3.5\n",
+        QRELS,
+        "line 1: the score must be a number; got 'none'",
+    ),
     "a bad row of three": (
         "q1\ta\t2.5\nq1\tb\nq2\tb\t1.5\nq2\tc\t1\nq2\td\t0\n",
         QRELS,

@@ -38,6 +38,7 @@ from rageval_report.rankings.trec.text_rows import (
     read_columns,
     scanner_for,
 )
+from rageval_report.scores.query_ids import first_named
 from rageval_report.types import IntArray
 
 _RUN = LineFormat(
@@ -61,6 +62,13 @@ _QRELS = LineFormat(
 _BEIR = LineFormat("BEIR qrels", "query-id corpus-id score", (0, 1, 2), "relevance", by_tabs=True)
 _BEIR_RUN = LineFormat(
     "a BEIR run", "query-id corpus-id score", (0, 1, 2), "score", by_tabs=True, may_be_infinite=True
+)
+
+# A header of three columns has at least one of these.
+_HEADER_NAMES = (
+    *("query_id", "qid", "q_id", "query", "topic", "topic_id"),
+    *("corpus_id", "doc_id", "docno", "docid", "document_id", "doc", "document", "pid"),
+    *("passage_id", "score", "relevance", "rel", "label", "grade", "judgment", "rank"),
 )
 
 # Bytes read at a time: a part and what is derived from it stay in the processor's cache.
@@ -271,8 +279,12 @@ def _words_of(line: bytes) -> list[bytes]:
 def _after_header(text: Text) -> int:
     """Where the rows of three columns start."""
     start, line = _first_line(text)
-    # BEIR's own files have a header, others may not; its last word is never a number.
-    has_header = number_or_none(_words_of(line)[-1]) is None
+    words = [word.decode() for word in _words_of(line)]
+    # BEIR's own files have a header, others may not. A first row with a damaged number is no
+    # header: it would be lost without a word.
+    has_header = first_named(words, _HEADER_NAMES) is not None and (
+        number_or_none(words[-1].encode()) is None
+    )
     return start + len(line) if has_header else start
 
 
