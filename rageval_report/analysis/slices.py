@@ -19,12 +19,13 @@ from rageval_report.analysis.comparing.metric_comparison import (
 from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.family import correct_in_family, family_of_pairings
 from rageval_report.analysis.summary import summarise
 from rageval_report.errors import DataError, UnknownNameError, check_options
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.align import Alignment
-from rageval_report.stats import adjust_pvalues, heterogeneity_test
+from rageval_report.stats import heterogeneity_test
 from rageval_report.types import IntArray
 
 NO_GROUP = "(none)"
@@ -168,21 +169,28 @@ def slice_comparison(
                 ]
             )
     frame = pd.DataFrame([record for groups in all_groups for record in _records(groups, column)])
-    adjusted = adjust_pvalues(frame["pvalue"].to_numpy(), method=correction)
+    chosen = [
+        replace(pairing, metrics=_choose_pairs(pairing, metrics)) for pairing in comparison.pairings
+    ]
+    family = family_of_pairings(chosen, are_requested=metrics is not None)
+    of_rows, pvalues = frame["metric"].tolist(), frame["pvalue"].to_numpy(dtype=np.float64)
+    adjusted = correct_in_family(family, of_rows, pvalues, correction)
+    n_tests = family.size(of_rows, pvalues)
     frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", adjusted)
-    table = _SliceTable(by, correction, len(frame), comparison.plan)
+    table = _SliceTable(by, correction, n_tests, comparison.plan)
     frame["verdict"] = _reversals(all_groups, adjusted.tolist(), table)
     several = len(comparison.pairings) > 1
     middle = ("candidate",) if several else ()
     return Result(
         f"{comparison.title}, by {by}",
         frame,
-        {**comparison.settings, "by": column, "correction": correction, "family_size": len(frame)},
+        {**comparison.settings, "by": column, "correction": correction, "family_size": n_tests},
         (
             *dict.fromkeys(
                 [*notes, *_disagreement_notes(all_groups, frame["verdict"].tolist(), table)]
             ),
-            f"p-values are adjusted ({correction}) over {len(frame)} rows",
+            f"p-values are adjusted ({correction}) over {n_tests} tests",
+            *family.notes(),
         ),
         headline=(
             *(column, *middle, "n", "baseline_mean", "candidate_mean", "difference", "ci_low"),

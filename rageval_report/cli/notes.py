@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 
 import click
 
 from rageval_report._registry import load
 
+
+def _role_options(match: re.Match[str]) -> str:
+    """The options for ``roles={'column': 'role', ...}``."""
+    pairs = re.findall(r"'(.+?)': '(\w+)'", match[0])
+    return " ".join(f"--role {shlex.quote(f'{column}={role}')}" for column, role in pairs)
+
+
 # The library gives its advice in Python; these patterns put it in terms of the command line. A test
 # calls the library for a message for each of them, and fails if a pattern no longer matches.
-ADVICE = (
+ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"metrics=\{.*?: \{'bounds': \(low, high\)\}\}", "--bounds NAME=LOW:HIGH"),
     (r"metrics=\{'([^']+)': \{'bounds': \((-?[\d.]+), (-?[\d.]+)\)\}\}", r"--bounds \1=\2:\3"),
     (r"metrics=\{'(.+?)': '(lower|higher)'\}", r"--\2 \1"),
+    (r"roles=\{'.+?': '\w+'(?:, '.+?': '\w+')*\}", _role_options),
     (r"metrics=\[\.\.\.\]", "--metric NAME"),
     (r"objectives=\{.*?: Objective\(.*?best=\.\.\., worst=\.\.\.\)\}", "--bounds NAME=LOW:HIGH"),
     (r"objectives=\{'(\w+)': \['(.+?)', '(.+?)'\]\}", r"--objective \1=\2,\3"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_report.cli.command import Options, TableChoice, option
-from rageval_report.cli.parsing import parse_bounds, parse_pair
+from rageval_report.cli.parsing import parse_bounds, parse_pair, parse_role
 from rageval_report.render import RENDERERS
 
 if TYPE_CHECKING:
@@ -92,6 +92,13 @@ class LoadingOptions(Options):
     )
     query_id: str | None = option(
         "--query-id", metavar="COLUMN", help="The column of query ids; query_id if omitted."
+    )
+    roles: tuple[tuple[str, str], ...] = option(
+        "--role",
+        multiple=True,
+        parse=parse_role,
+        metavar="COLUMN=ROLE",
+        help="What a column is: id, pipeline, metric, detail, state, reason or weight.",
     )
     lower: tuple[str, ...] = option(
         "--lower", multiple=True, metavar="NAME", help="A metric for which lower is better."

@@ -147,6 +147,20 @@ def parse_pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def parse_role(text: str) -> tuple[str, str]:
+    """The column and its role in COLUMN=ROLE; a column's name may contain "=".
+
+    Examples
+    --------
+    >>> parse_role("model=pipeline")
+    ('model', 'pipeline')
+    """
+    column, equals, role = text.rpartition("=")
+    if not (column.strip() and equals):
+        raise DataError(f"--role {text!r}: expected COLUMN=ROLE, such as model=pipeline")
+    return column, role.strip()
+
+
 def parse_pairs(texts: tuple[str, ...]) -> dict[str, str]:
     """The values by name of several NAME=VALUE; of one name, the last.
 

@@ -20,6 +20,7 @@ from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.base import ReaderOptions
 from rageval_report.scores import Correct, Metric, resolver
+from rageval_report.scores.roles.column_role import Role, Roles
 from rageval_report.scores.table import Duplicates, MetricsArgument
 
 STANDARD_INPUT = "-"
@@ -32,6 +33,7 @@ class LoadKeywords(ReaderOptions):
     metrics: MetricsArgument
     correct: Correct | None
     duplicates: Duplicates | DuplicateDocs
+    roles: Roles | None
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,8 @@ class Loading:
         The column of ids.
     duplicates : {"error", "mean", "best", "keep"}
         What to do if a query has several rows, or a document several ranks.
+    roles : dict of str to str
+        What columns are, as the user says.
     reader_options : ReaderOptions
         The options of the reader, of a plug-in too; the reader checks them. With judgments as
         ``qrels``, the files are rankings.
@@ -143,6 +147,7 @@ class Loading:
     overrides: dict[str, dict[str, Any]] = field(default_factory=dict)
     query_id: str | None = None
     duplicates: Duplicates | DuplicateDocs = "error"
+    roles: dict[str, Role] = field(default_factory=dict)
     reader_options: ReaderOptions = field(default_factory=ReaderOptions)
     metrics: tuple[str, ...] = ()
 
@@ -164,6 +169,7 @@ class Loading:
             metric_overrides(options.lower, options.higher, options.bounds),
             options.query_id,
             options.duplicates,
+            cast("dict[str, Role]", dict(options.roles)),
             cast("ReaderOptions", {**dict(options.reader_options), **qrels}),
             tuple(metrics),
         )
@@ -272,6 +278,7 @@ class Loading:
             "metrics": described,
             "correct": correct,
             "duplicates": self.duplicates,
+            "roles": self.roles or None,
         }
 
     def _check_rule(self, evaluation: RAGPipelineEvaluation) -> RAGPipelineEvaluation:

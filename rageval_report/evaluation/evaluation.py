@@ -47,6 +47,7 @@ from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.frame_export import FrameLibrary, frame_for
 from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.roles.column_role import Roles, count_roles, roles_frame
 from rageval_report.scores.run_file import time_of
 from rageval_report.scores.states import states_frame
 from rageval_report.scores.table import Duplicates, MetricsArgument
@@ -92,12 +93,16 @@ class RAGPipelineEvaluation:
         it.
     created : datetime or str, optional
         When the pipeline was run, such as ``"2026-08-01T09:30:00+02:00"``; run files keep it.
+    roles : mapping of str to str, optional
+        What columns are, if their names and cells mislead: "id", "pipeline", "metric", "detail",
+        "state", "reason" or "weight" by column, such as ``{"gold_rank": "metric"}``. The attribute
+        `roles` shows what was decided, and why.
 
     Raises
     ------
     DataError
-        If ids are missing or not unique, no column is a metric, a metric holds text, or a score is
-        infinite or outside the bounds of its metric.
+        If ids are missing or not unique, the rows belong to several pipelines, no column is a
+        metric, a metric holds text, or a score is infinite or outside the bounds of its metric.
 
     Examples
     --------
@@ -124,8 +129,11 @@ class RAGPipelineEvaluation:
         duplicates: Duplicates = "error",
         config: Mapping[str, Any] | None = None,
         created: Created | None = None,
+        roles: Roles | None = None,
     ):
-        table = score_table(data, query_id=query_id, metrics=metrics, duplicates=duplicates)
+        table = score_table(
+            data, query_id=query_id, metrics=metrics, duplicates=duplicates, roles=roles
+        )
         self._set_content(name, table, correct, config, created)
 
     # -- reading
@@ -143,6 +151,7 @@ class RAGPipelineEvaluation:
         correct: Correct | None = None,
         duplicates: Duplicates | DuplicateDocs = "error",
         strict: bool = False,
+        roles: Roles | None = None,
         **options: Unpack[ReaderOptions],
     ) -> Self:
         """Read the scores of one pipeline from a file, or score a ranking against judgments.
@@ -159,7 +168,7 @@ class RAGPipelineEvaluation:
             recognised.
         pipeline : str, optional
             The pipeline to read, if the file holds several.
-        query_id, correct
+        query_id, correct, roles
             As in the constructor.
         metrics, duplicates
             As in the constructor, or, for a ranking, as in `rageval_report.score_rankings`.
@@ -183,6 +192,7 @@ class RAGPipelineEvaluation:
             query_id=query_id,
             metrics=metrics,
             duplicates=duplicates,
+            roles=roles,
             **options,
         )
         return cls.from_score_file(
@@ -192,6 +202,7 @@ class RAGPipelineEvaluation:
             correct=correct,
             duplicates=_of_rows(duplicates),
             strict=strict,
+            roles=roles,
         )
 
     @classmethod
@@ -206,6 +217,7 @@ class RAGPipelineEvaluation:
         correct: Correct | None = None,
         duplicates: Duplicates = "error",
         strict: bool = False,
+        roles: Roles | None = None,
     ) -> Self:
         """The evaluation of one pipeline of a file that a reader has read.
 
@@ -217,7 +229,7 @@ class RAGPipelineEvaluation:
             The rows of the pipeline.
         path : str or Path
             The file, for error messages.
-        query_id, metrics, correct, duplicates, strict
+        query_id, metrics, correct, duplicates, strict, roles
             As in `load`.
 
         Raises
@@ -233,6 +245,11 @@ class RAGPipelineEvaluation:
                 duplicates=duplicates,
                 known=file.metrics,
                 only=file.metric_columns,
+                # The file may lack a column that another pipeline of it has.
+                roles={
+                    column: role for column, role in (roles or {}).items() if column in file.frame
+                },
+                is_one_pipeline=True,
                 unreadable="failed",
                 strict=strict,
             )
@@ -339,6 +356,11 @@ class RAGPipelineEvaluation:
         return self._table.notes
 
     @property
+    def roles(self) -> pd.DataFrame:
+        """What each column was taken for: ``column``, ``role``, ``confidence`` and ``why``."""
+        return roles_frame(self._table.roles)
+
+    @property
     def config(self) -> dict[str, Any]:
         """The configuration of the pipeline, if known."""
         return dict(self._config)
@@ -433,7 +455,8 @@ class RAGPipelineEvaluation:
             n_resamples=n_resamples,
             seed=seed,
         )
-        return report.with_notes(*self.notes)
+        counted = count_roles(self._table.roles)
+        return report.with_notes(*self.notes, *([counted] if counted else []))
 
     classification_report = evaluation_report
 
@@ -946,6 +969,7 @@ def read_scores(
     correct: Correct | None = None,
     duplicates: Duplicates | DuplicateDocs = "error",
     strict: bool = False,
+    roles: Roles | None = None,
     **options: Unpack[ReaderOptions],
 ) -> dict[str, RAGPipelineEvaluation]:
     r"""Read every pipeline of a file, or score a ranking against its judgments.
@@ -961,7 +985,7 @@ def read_scores(
         recognised.
     pipeline : str, optional
         Only this pipeline.
-    query_id, correct
+    query_id, correct, roles
         As for `RAGPipelineEvaluation`.
     metrics, duplicates
         As for `RAGPipelineEvaluation`, or, for a ranking, as for `rageval_report.score_rankings`;
@@ -993,6 +1017,7 @@ def read_scores(
         query_id=query_id,
         metrics=metrics,
         duplicates=duplicates,
+        roles=roles,
         **options,
     )
     if pipeline is not None:
@@ -1005,6 +1030,7 @@ def read_scores(
             correct=correct,
             duplicates=_of_rows(duplicates),
             strict=strict,
+            roles=roles,
         )
         for file in files
     }

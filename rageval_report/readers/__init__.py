@@ -27,6 +27,8 @@ from rageval_report.readers.base import ACCEPTED, Reader, ReaderOptions, ScoreFi
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.ranking_kinds import likely_kind
 from rageval_report.readers.table_inputs import FRAME, ScoreInput, TableSource, source_of
+from rageval_report.scores.roles.column_role import Roles, check_roles, columns_with_role
+from rageval_report.scores.roles.pipelines import split_pipelines
 from rageval_report.scores.table import DUPLICATES
 
 __all__ = [
@@ -166,6 +168,7 @@ def read(
     query_id: str | None = None,
     metrics: object = None,
     duplicates: str = "error",
+    roles: Roles | None = None,
     **options: Unpack[ReaderOptions],
 ) -> list[ScoreFile]:
     r"""Read a file of scores, or a ranking with its judgments.
@@ -184,6 +187,9 @@ def read(
         The metrics of a ranking; other readers read all metrics of the file.
     duplicates : str
         What to do with a document that appears twice in a ranking; other readers keep all rows.
+    roles : mapping of str to str, optional
+        What columns are, if the caller knows better: ``{"model": "pipeline"}``; see
+        `rageval_report.scores.roles`.
     **options
         The options of the reader, see `ReaderOptions`. They are checked at run time, because a
         reader of another distribution may take options of its own.
@@ -236,8 +242,44 @@ def read(
     for argument, value in arguments.items():
         if value is not None and argument in chosen.options:
             keywords[argument] = value
-    files = _read_with(name, chosen, source, keywords)
+    files = divide_pipelines(_read_with(name, chosen, source, keywords), source, query_id, roles)
     return [replace(file, notes=(*source.notes, *file.notes)) for file in files]
+
+
+def divide_pipelines(
+    files: Sequence[ScoreFile], source: Source, query_id: str | None, roles: Roles | None
+) -> list[ScoreFile]:
+    """The files, each with the rows of one pipeline: a wide table may hold several.
+
+    Raises
+    ------
+    ReaderError
+        If it is doubtful whether the rows are one pipeline or several.
+    """
+    stated = check_roles(roles, dict.fromkeys(str(label) for file in files for label in file.frame))
+    query_id = next(iter(columns_with_role(stated, "id")), query_id)
+    divided = []
+    for file in files:
+        if file.is_one_pipeline or file.written_by:
+            divided.append(file)
+            continue
+        own = {column: role for column, role in stated.items() if column in file.frame}
+        try:
+            parts, pipelines = split_pipelines(
+                file.frame, file.pipeline, query_id=query_id, roles=own
+            )
+        except DataError as exc:
+            raise source.error(str(exc)) from exc
+        if pipelines is None:
+            divided.append(file)
+            continue
+        notes = (pipelines.note(len(parts)), *file.notes)
+        prefix = f"{file.pipeline}: " if len(files) > 1 else ""
+        divided += [
+            replace(file, frame=rows, pipeline=prefix + name, notes=notes)
+            for name, rows in parts.items()
+        ]
+    return divided
 
 
 def _recognise_with(source: Source, options: ReaderOptions) -> str:

@@ -95,6 +95,9 @@ class ScoreFile:
         The columns that are details under another name, because a metric has it.
     written_by : str
         The program that wrote the file and its version, if the file says so.
+    is_one_pipeline : bool
+        Whether the format itself says that all rows belong to one pipeline; otherwise a column such
+        as "model" may divide them.
     """
 
     frame: pd.DataFrame
@@ -107,6 +110,7 @@ class ScoreFile:
     correct: Correct | None = None
     detail_names: Mapping[str, str] = field(default_factory=dict)
     written_by: str = ""
+    is_one_pipeline: bool = False
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ def read_run_file(source: Source) -> list[ScoreFile]:
             correct=run.correct,
             detail_names=run.detail_names,
             written_by=f"rageval_report {document.get('version', '')}".rstrip(),
+            is_one_pipeline=True,
         )
     ]
 

@@ -28,7 +28,7 @@ from rageval_report.scores.states import (
     FAILED,
     MISSING,
     NOT_APPLICABLE,
-    is_state_column,
+    state_column_kind,
     states_frame,
     unscored_reasons,
 )
@@ -209,7 +209,7 @@ def _other_details(run: Scored, text_columns: dict[str, str]) -> list[str]:
     return [
         str(name)
         for name in run.details
-        if name not in taken and not is_state_column(str(name), list(run.metrics))
+        if name not in taken and state_column_kind(str(name), list(run.metrics)) is None
     ]
 
 

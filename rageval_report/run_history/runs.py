@@ -22,6 +22,7 @@ from rageval_report.files.source import Source
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.base import ReaderOptions
 from rageval_report.scores import Correct
+from rageval_report.scores.roles.column_role import Roles
 from rageval_report.scores.run_file import FORMAT
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.stats.base import check_level, check_resamples, check_seed
@@ -161,6 +162,7 @@ def read_runs(
     correct: Correct | None = None,
     duplicates: Duplicates | DuplicateDocs = "error",
     strict: bool = False,
+    roles: Roles | None = None,
     **options: Unpack[ReaderOptions],
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
@@ -169,7 +171,7 @@ def read_runs(
     ----------
     folder : str or Path
         The folder; folders inside it are not searched.
-    query_id, metrics, correct, duplicates, strict, **options
+    query_id, metrics, correct, duplicates, strict, roles, **options
         As for `RAGPipelineEvaluation.load`.
 
     Returns
@@ -199,6 +201,7 @@ def read_runs(
             correct=correct,
             duplicates=duplicates,
             strict=strict,
+            roles=roles,
             **options,
         )
 

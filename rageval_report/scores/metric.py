@@ -91,6 +91,10 @@ class Metric:
         and the cutoff, and returns an array with one score per query, NaN where unscored.
     needs : str, optional
         The view of the records that `compute` takes, such as "rankings" or "answers".
+    in_family : bool
+        Whether its tests count when p-values are corrected for several tests. False for a column
+        that was taken for a metric only because of its cells, and for counts of tokens: they must
+        not make the findings on other metrics weaker. A metric that a caller names always counts.
 
     Examples
     --------
@@ -110,6 +114,7 @@ class Metric:
     known_as: str = ""
     compute: MetricFunction | str | None = None
     needs: str = ""
+    in_family: bool = True
 
     def __post_init__(self) -> None:
         check_choice(f"group of the metric {self.name!r}", self.group, GROUPS)

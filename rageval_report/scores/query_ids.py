@@ -11,6 +11,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError, named
 from rageval_report.scores.metric import normalise_name
+from rageval_report.scores.roles.usual_names import is_counter_name
 from rageval_report.scores.texts import QUESTION
 
 QUERY_ID = "query_id"
@@ -82,8 +83,11 @@ def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None
         return _ids_of_index(frame.index), None, ()
     column = question_text(frame)
     if column is not None:
-        note = f"query ids are derived from the text of column {column!r}"
-        return _ids_of_questions(frame[column]), None, (note,)
+        ids, note = _ids_of_questions(frame[column])
+        if note and _numbers_repeats(frame, ids):
+            return ids, None, (f"query ids are derived from the text of column {column!r}",)
+        notes = (f"query ids are derived from the text of column {column!r}", *note)
+        return _number_repeats(ids), None, notes
     # A RangeIndex only numbers the rows: as ids it would pair any two tables by position.
     if not isinstance(frame.index, pd.RangeIndex):
         return _ids_of_index(frame.index), None, ("query ids are the numbers of the index",)
@@ -151,8 +155,17 @@ def _convert_floats(column: pd.Series) -> pd.Series:
     return column.astype("int64").astype(str)
 
 
-def _ids_of_questions(questions: pd.Series) -> pd.Series:
-    """One stable id per question; equal texts get a visible "#2", "#3", ..."""
+def _numbers_repeats(frame: pd.DataFrame, ids: pd.Series) -> bool:
+    """Whether a column numbers the rows of each repeated question: repeats of one query."""
+    counters = [label for label in map(str, frame.columns) if is_counter_name(label)]
+    return any(
+        not pd.DataFrame({"id": ids, "n": frame[label].astype(str)}).duplicated().any()
+        for label in counters
+    )
+
+
+def _ids_of_questions(questions: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
+    """One stable id per question, and a note if a question has several rows."""
     missing = questions.isna() | (questions.astype(str).str.strip() == "")
     rows = np.flatnonzero(missing.to_numpy(dtype=bool))
     if rows.size:
@@ -161,6 +174,18 @@ def _ids_of_questions(questions: pd.Series) -> pd.Series:
             "question to derive them from"
         )
     ids = pd.Series([_id_of_question(str(text)) for text in questions])
+    repeated = questions[ids.duplicated().to_numpy()]
+    if not len(repeated):
+        return ids, ()
+    examples = named([str(text)[:40] for text in repeated.drop_duplicates()])
+    return ids, (
+        f"{len(repeated)} rows repeat a question ({examples}); each such row counts as a query of "
+        'its own, with "#2", "#3" at the end of its id',
+    )
+
+
+def _number_repeats(ids: pd.Series) -> pd.Series:
+    """The ids; those of equal texts get a visible "#2", "#3", ..."""
     n_before = ids.groupby(ids).cumcount()
     return ids.where(n_before == 0, ids + "#" + (n_before + 1).astype(str))
 

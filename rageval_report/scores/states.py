@@ -7,7 +7,7 @@ says more than NaN does, and the reason in ``<metric>_reason``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -138,18 +138,19 @@ def unscored_reasons(details: pd.DataFrame, name: str) -> pd.Series:
     return errors if reasons is None else reasons.astype(object).where(reasons.notna(), errors)
 
 
-def is_state_column(label: str, others: Collection[str]) -> bool:
-    """Whether a column holds the states or the reasons of another column.
+def state_column_kind(label: str, others: Collection[str]) -> Literal["state", "reason"] | None:
+    """Whether a column holds the states or the reasons of another column; None if neither.
 
     Examples
     --------
-    >>> is_state_column("recall_state", ["recall"]), is_state_column("solid_state", ["recall"])
-    (True, False)
+    >>> state_column_kind("recall_state", ["recall"]), state_column_kind("solid_state", ["recall"])
+    ('state', None)
     """
-    return any(
-        label.endswith(ending) and label.removesuffix(ending) in others
-        for ending in (STATE, REASON)
-    )
+    if label.endswith(STATE) and label.removesuffix(STATE) in others:
+        return "state"
+    if label.endswith(REASON) and label.removesuffix(REASON) in others:
+        return "reason"
+    return None
 
 
 def _errors(details: pd.DataFrame) -> pd.Series:

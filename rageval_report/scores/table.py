@@ -27,13 +27,21 @@ from rageval_report.scores.metric_scales import fit_scale, stated_bounds
 from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
+from rageval_report.scores.roles.column_role import (
+    ColumnRole,
+    Roles,
+    check_roles,
+    columns_with_role,
+)
 from rageval_report.scores.roles.columns import (
     ColumnRoles,
     Unreadable,
     assign_roles,
+    attach_states,
     numbers_of,
     resolver,
 )
+from rageval_report.scores.roles.pipelines import split_pipelines
 
 # A score outside its bounds is moved to the bound: silently if its distance is at most _ROUNDING of
 # the width of the bounds, with a note if it is at most _NEAR, as 1.0005 is for an average of marks.
@@ -81,6 +89,8 @@ class ScoreTable:
         In the order of the columns of `scores`.
     notes : tuple of str
         Guesses and corrections that were made.
+    roles : tuple of ColumnRole
+        What each column of the table is, and why.
     """
 
     data: pd.DataFrame
@@ -88,6 +98,7 @@ class ScoreTable:
     details: pd.DataFrame
     metrics: dict[str, Metric]
     notes: tuple[str, ...] = ()
+    roles: tuple[ColumnRole, ...] = ()
 
     def with_notes(self, *notes: str) -> ScoreTable:
         """The same table with more notes, the new ones first."""
@@ -106,6 +117,8 @@ def score_table(
     duplicates: Duplicates = "error",
     known: Mapping[str, Override] | None = None,
     only: Iterable[str] | None = None,
+    roles: Roles | None = None,
+    is_one_pipeline: bool = False,
     unreadable: Unreadable = "raise",
     strict: bool = False,
 ) -> ScoreTable:
@@ -126,6 +139,11 @@ def score_table(
         The descriptions of metrics in the file; those of the caller in `metrics` win.
     only : iterable of str, optional
         The columns that the file says are metrics; an iterable of the caller in `metrics` wins.
+    roles : mapping of str to str, optional
+        What columns are, if the caller knows better than their names and cells: "id", "pipeline",
+        "metric", "detail", "state", "reason" or "weight".
+    is_one_pipeline : bool
+        Whether the rows are known to be those of one pipeline; otherwise it is checked.
     unreadable : {"raise", "failed"}
         What to do with a metric's cell that holds neither a score nor a word for "unscored": raise
         an error, or make it a failed score with the text of the cell as the reason.
@@ -136,8 +154,8 @@ def score_table(
     Raises
     ------
     DataError
-        If ids are missing or repeated, no column is a metric, a metric holds text, or a score is
-        infinite or outside the bounds of its metric.
+        If ids are missing or repeated, the rows belong to several pipelines, no column is a metric,
+        a metric holds text, or a score is infinite or outside the bounds of its metric.
 
     Examples
     --------
@@ -150,6 +168,10 @@ def score_table(
     if not len(data):
         raise DataError("data must have one row per query; the table is empty")
     frame = _with_text_labels(data)
+    stated = check_roles(roles, frame.columns)
+    query_id = next(iter(columns_with_role(stated, "id")), query_id)
+    if not is_one_pipeline:
+        _check_one_pipeline(frame, query_id, stated)
     ids, id_column, id_notes = query_ids(frame, query_id)
     described = {name: change for name, change in (known or {}).items() if name in frame}
     listed = _listed_metrics(metrics, only)
@@ -159,8 +181,11 @@ def score_table(
         only=listed,
         also=(*described, *_described_metrics(metrics)) if listed is None else (),
         bounds=stated_bounds(described, metrics),
+        roles=stated,
+        by_caller=metrics is not None,
         unreadable=unreadable,
     )
+    attach_states(columns)
     block = _score_block(columns, len(frame))
     descriptions, kind_notes = _describe_metrics(
         *(columns, block, metrics, described, ids), by_name=only is None
@@ -170,12 +195,35 @@ def score_table(
     scores = pd.DataFrame(block, index=index, columns=list(descriptions), copy=False)
     details = _make_details(frame, columns).set_axis(index, axis=0)
     notes = (*id_notes, *columns.notes, *kind_notes, *bound_notes)
-    table = ScoreTable(data, scores, details, descriptions, notes)
+    decided = (*_id_role(id_column, id_notes, stated), *columns.decided)
+    table = ScoreTable(data, scores, details, descriptions, notes, decided)
     if all_different(index):
         return table
     if duplicates == "error":
         raise DataError(_repeated_ids_message(index))
     return _average_repeats(table)
+
+
+def _check_one_pipeline(frame: pd.DataFrame, query_id: str, roles: Roles) -> None:
+    """Refuse rows of several pipelines: one mean over all of them would describe none."""
+    parts, pipelines = split_pipelines(frame, "", query_id=query_id, roles=roles)
+    if pipelines is None or len(parts) == 1:
+        return
+    columns = list(pipelines.columns)
+    raise DataError(
+        f"data holds {len(parts)} pipelines, {named(parts)}, in column {named(columns)} "
+        f"({pipelines.why}); one evaluation holds one pipeline. Make one of each with "
+        "read_scores(data), or keep all rows together with "
+        f"roles={dict.fromkeys(columns, 'detail')}"
+    )
+
+
+def _id_role(column: str | None, notes: Iterable[str], roles: Roles) -> list[ColumnRole]:
+    if column is None:
+        return []
+    is_certain = column in roles or not tuple(notes)
+    why = "roles= says so" if column in roles else "the usual name of query ids"
+    return [ColumnRole(column, "id", "certain" if is_certain else "likely", why)]
 
 
 def join_details(scores: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
@@ -205,7 +253,7 @@ def _with_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _make_details(frame: pd.DataFrame, columns: ColumnRoles) -> pd.DataFrame:
     """The details, with the reasons why cells hold no score where the frame has none."""
-    details = frame[columns.details]
+    details = frame[columns.details].rename(columns=columns.renamed)
     states = {
         name: details[name].where(details[name].notna(), pd.Series(cells, index=frame.index))
         if name in details
@@ -309,7 +357,10 @@ def _describe_metrics(
 def _infer_metrics(columns: ColumnRoles, block: np.ndarray) -> dict[str, Metric]:
     """The description of each metric in the catalogue, else inferred from its name and cells."""
     known = {
-        name: metric or infer_metric(name, block[:, position])
+        name: replace(
+            metric or infer_metric(name, block[:, position]),
+            in_family=columns.is_in_family(name),
+        )
         for position, (name, metric) in enumerate(columns.known.items())
     }
     for name in columns.shares:

@@ -124,6 +124,7 @@ CLI_WORDS = [
     ),
     *("--pipeline NAME", "FILE::PIPELINE", "--price SENT:RECEIVED", "--model NAME", "--force"),
     *("--duplicates best", "--option values=scores", "Leave out --qrels,"),
+    *("--role model=pipeline", "--role model=detail"),
     *("score --records FILE", "judge FILE --judge NAME", "--against BASELINE", "as NAME=FILE"),
 ]
 
@@ -201,6 +202,7 @@ def failures(folder):
         lambda: score(pd.DataFrame({"query_id": ["q"], "answer": ["a"]}), ["faithfulness"]),
         lambda: rubrics_of("preference"),
         lambda: compare(recall, recall),
+        lambda: evaluation("a", recall=[0.5, 1.0, 0.2, 0.1], model=["x", "x", "y", "y"]),
     ]
 
 

@@ -268,7 +268,8 @@ def test_a_column_of_dates_is_a_detail(cells):
 
 def test_numbers_that_count_seconds_are_noted_and_can_be_metrics():
     assert table_of([1762190000, 1762190060], "x").notes == (
-        "column 'x' holds dates, such as 1762190000 for 2025-11-03, and becomes a detail",
+        "column 'x' becomes a detail, because its cells are dates, such as 1762190000 for "
+        "2025-11-03. If it is a metric, pass roles={'x': 'metric'}",
     )
     assert scores_of([1762190000, 1762190060], "x", metrics=["x"]) == [1762190000, 1762190060]
 

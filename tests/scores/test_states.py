@@ -7,7 +7,7 @@ from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError
 from rageval_report.scores import score_table
 from rageval_report.scores.states import (
-    is_state_column,
+    state_column_kind,
     state_columns,
     states_frame,
     states_of,
@@ -70,7 +70,7 @@ def test_an_error_of_the_row_is_the_reason_of_all_that_is_unscored():
 
 
 def test_a_column_that_only_ends_so_is_a_column_like_any():
-    assert not is_state_column("solid_state", ["recall"])
+    assert state_column_kind("solid_state", ["recall"]) is None
     data = {"query_id": ["a"], "recall": [1.0], "solid_state": [0.5]}
     assert list(RAGPipelineEvaluation("run", data).scores) == ["recall", "solid_state"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
@@ -29,6 +29,7 @@ from rageval_report.analysis.comparing.pairing import (
     pair_runs,
 )
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
+from rageval_report.analysis.family import CorrectionFamily, family_of_pairings
 from rageval_report.analysis.gates.gate import gate_comparison
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
@@ -52,7 +53,7 @@ from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pv
 from rageval_report.stats.all_pairs import WESTFALL_YOUNG
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.stats.maxt import westfall_young
-from rageval_report.types import FloatArray
+from rageval_report.types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -375,9 +376,14 @@ def compare(
     runs = candidates if on is None else [match_queries(run, baseline, on) for run in candidates]
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
     rows = [row for pairing in pairings for row in _compare_metrics(pairing, plan, clusters)]
-    adjusted = _adjust_rows(rows, correction, plan, len(baseline.scores))
+    family = family_of_pairings(pairings)
+    adjusted = _adjust_rows(rows, family, correction, plan, len(baseline.scores))
     frame = _comparison_frame(rows, adjusted, plan, n_candidates=len(candidates))
-    settings = {**plan.settings(), "correction": correction, "family_size": _count_tests(rows)}
+    settings = {
+        **plan.settings(),
+        "correction": correction,
+        "family_size": _count_tests(rows, family),
+    }
     if clusters is not None:
         # Labels by query would not fit into a signature.
         settings["clusters"] = clusters if isinstance(clusters, str) else "given"
@@ -389,7 +395,7 @@ def compare(
         frame,
         settings,
         # Several candidates may have the same note.
-        tuple(dict.fromkeys(_comparison_notes(pairings, rows, correction, plan))),
+        tuple(dict.fromkeys(_comparison_notes(pairings, rows, family, correction, plan))),
         headline=_HEADLINE
         if len(candidates) > 1
         else tuple(c for c in _HEADLINE if c != "candidate"),
@@ -430,29 +436,45 @@ def _compare_metrics(
     return [compare_metric(pairing, ours, theirs, labels, plan) for ours, theirs in pairing.metrics]
 
 
-def _count_tests(rows: list[MetricComparison]) -> int:
-    """The number of tests that the correction counts: those that were possible."""
-    return sum(np.isfinite(row.test.pvalue) for row in rows)
+def _count_tests(rows: Sequence[MetricComparison], family: CorrectionFamily) -> int:
+    """The number of tests that the correction of the family counts: those that were possible."""
+    members = set(family.members)
+    return sum(np.isfinite(row.test.pvalue) for row in rows if row.metric.name in members)
 
 
 def _adjust_rows(
-    rows: list[MetricComparison], correction: str, plan: ComparisonPlan, n_queries: int
+    rows: list[MetricComparison],
+    family: CorrectionFamily,
+    correction: str,
+    plan: ComparisonPlan,
+    n_queries: int,
 ) -> list[AdjustedPvalues]:
     """The corrected p-values of all rows: of the difference, and of equivalence."""
     if correction not in (known := [*CORRECTIONS, WESTFALL_YOUNG]):
         raise UnknownNameError("correction", correction, known)
     # Westfall-Young resamples the differences; equivalence has no such form, so Holm is used there.
     method = "holm" if correction == WESTFALL_YOUNG else correction
-    if correction == WESTFALL_YOUNG:
-        pvalues = _westfall_young_pvalues(rows, plan, n_queries)
-    else:
-        pvalues = adjust_pvalues([row.test.pvalue for row in rows], method=method)
-    equivalence = [np.nan if row.equivalence is None else row.equivalence.pvalue for row in rows]
-    equivalence_pvalues = adjust_pvalues(equivalence, method=method)
-    n_tests = _count_tests(rows)
+    names = [row.metric.name for row in rows]
+    raw = np.array([row.test.pvalue for row in rows], dtype=np.float64)
+    equivalence = np.array(
+        [np.nan if row.equivalence is None else row.equivalence.pvalue for row in rows]
+    )
+
+    def correct_differences(positions: IndexArray) -> FloatArray:
+        if correction == WESTFALL_YOUNG:
+            return _westfall_young_pvalues([rows[i] for i in positions], plan, n_queries)
+        return adjust_pvalues(raw[positions], method=method)
+
+    pvalues = family.correct(names, raw, correct_differences)
+    equivalence_pvalues = family.correct(
+        names, equivalence, lambda positions: adjust_pvalues(equivalence[positions], method=method)
+    )
+    sizes = family.sizes(names, raw)
     return [
-        AdjustedPvalues(float(pvalue), float(equivalence_pvalue), correction, n_tests)
-        for pvalue, equivalence_pvalue in zip(pvalues, equivalence_pvalues, strict=True)
+        AdjustedPvalues(float(pvalue), float(equivalence_pvalue), correction, int(size))
+        for pvalue, equivalence_pvalue, size in zip(
+            pvalues, equivalence_pvalues, sizes, strict=True
+        )
     ]
 
 
@@ -506,6 +528,7 @@ def _frame_row(
 def _comparison_notes(
     pairings: tuple[Pairing, ...],
     rows: list[MetricComparison],
+    family: CorrectionFamily,
     correction: str,
     plan: ComparisonPlan,
 ) -> Iterator[str]:
@@ -515,8 +538,9 @@ def _comparison_notes(
     metric_notes = [(row.metric.name, note) for row in rows for note in notes_of(row, plan)]
     yield from group_notes(metric_notes, len({row.metric.name for row in rows}))
     yield from _margin_notes(pairings, plan)
-    if (n_tests := _count_tests(rows)) > 1:
+    if (n_tests := _count_tests(rows, family)) > 1:
         yield correction_note(correction, n_tests, plan.alpha)
+    yield from family.notes()
 
 
 def _margin_notes(pairings: tuple[Pairing, ...], plan: ComparisonPlan) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -110,7 +110,17 @@ def _shared_metrics(
             f"{baseline.name!r} and {candidate.name!r} share no metric; metrics of the first: "
             f"{named(baseline.metrics)}, of the second: {named(candidate.metrics)}"
         )
-    return shared
+    # A metric that the caller names counts in the family of a correction, whatever shows it to be
+    # one.
+    return (
+        shared
+        if metrics is None
+        else [(_count_in(ours), _count_in(theirs)) for ours, theirs in shared]
+    )
+
+
+def _count_in(metric: Metric) -> Metric:
+    return replace(metric, in_family=True)
 
 
 def twin_of(metric: Metric, run: Scored) -> Metric | None:

@@ -21,6 +21,7 @@ from rageval_report.analysis.comparing.verdicts import (
     verdict,
 )
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.family import CorrectionFamily, correct_in_family
 from rageval_report.analysis.history.changes import (
     DatedRun,
     FieldChange,
@@ -30,7 +31,6 @@ from rageval_report.analysis.history.changes import (
 )
 from rageval_report.scores import Metric
 from rageval_report.scores.align import align
-from rageval_report.stats import adjust_pvalues
 
 BETTER, WORSE, NONE_SHOWN = "better", "worse", "none shown"
 IDENTICAL, TOO_FEW, NOT_COMPARED = "identical", "too few", "not compared"
@@ -186,7 +186,7 @@ def run_tests(
         if key not in pairings:
             pairings[key] = _pair_queries(before, after), query_set_change(before, after)
         steps[(metric.name, *key)] = _test_step(before, after, pairings[key], metric, fixed, plan)
-    return _adjust_steps(steps, plan, correction)
+    return _adjust_steps(steps, CorrectionFamily.of(metrics), plan, correction)
 
 
 def _pairs_of(
@@ -232,16 +232,19 @@ def _test_step(
     return HistoryStep(before, after, gold_set, changes, row)
 
 
-def _adjust_steps(steps: HistorySteps, plan: ComparisonPlan, correction: str) -> HistoryTests:
+def _adjust_steps(
+    steps: HistorySteps, family: CorrectionFamily, plan: ComparisonPlan, correction: str
+) -> HistoryTests:
     pvalues = np.array(
         [float("nan") if step.row is None else step.row.test.pvalue for step in steps.values()]
     )
-    family = int(np.isfinite(pvalues).sum())
-    corrected = adjust_pvalues(pvalues, method=correction)
+    names = [metric for metric, _, _ in steps]
+    corrected = correct_in_family(family, names, pvalues, correction)
+    sizes = family.sizes(names, pvalues)
     adjusted_steps = {}
-    for (key, step), pvalue in zip(steps.items(), corrected.tolist(), strict=True):
+    for (key, step), pvalue, size in zip(steps.items(), corrected.tolist(), sizes, strict=True):
         # A history has no margin, so there is no test of equivalence.
-        adjusted = AdjustedPvalues(pvalue, float("nan"), correction, family)
+        adjusted = AdjustedPvalues(pvalue, float("nan"), correction, size)
         finding = None if step.row is None else step.row.finding(adjusted, plan)
         adjusted_steps[key] = replace(step, finding=finding)
-    return HistoryTests(adjusted_steps, family, plan)
+    return HistoryTests(adjusted_steps, family.size(names, pvalues), plan)

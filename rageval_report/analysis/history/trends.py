@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Unpack, cast
 
@@ -223,7 +223,8 @@ def _choose_metrics(runs: Sequence[DatedRun], metrics: str | Iterable[str] | Non
     if metrics is None:
         return list(known.values())
     resolve = resolver(known)
-    return [known[resolve(name)] for name in ([metrics] if isinstance(metrics, str) else metrics)]
+    requested = [metrics] if isinstance(metrics, str) else metrics
+    return [replace(known[resolve(name)], in_family=True) for name in requested]
 
 
 def _choose_fixed_fields(fixed: Iterable[str] | None, fields: Sequence[str]) -> list[str]:

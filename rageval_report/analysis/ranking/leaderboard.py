@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.comparing.pairing import MissingTreatment
+from rageval_report.analysis.family import CorrectionFamily
 from rageval_report.analysis.ranking.letters import groups_of
 from rageval_report.analysis.ranking.lineup import (
     Lineup,
@@ -45,6 +46,7 @@ from rageval_report.stats.all_pairs import (
 )
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.stats.corrections import adjust_pvalues
+from rageval_report.types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -343,11 +345,17 @@ def rank(
         for name, block in blocks.items()
         if block.is_rankable
     }
-    tests = _correct_tests(tests, blocks, correction, n_resamples=n_draws, seed=start)
+    family = CorrectionFamily.of(
+        (replace(metric, name=name) for name in names for metric in lineup.metrics[name]),
+        are_requested=metrics is not None,
+    )
+    tests = _correct_tests(tests, blocks, family, correction, n_resamples=n_draws, seed=start)
     settings: RankingSettings = {
         "test": test,
         "correction": correction,
-        "family_size": sum(pairs.pvalue.size for pairs in tests.values()),
+        "family_size": sum(
+            pairs.pvalue.size for name, pairs in tests.items() if name in family.members
+        ),
         "confidence_level": level,
         "missing": missing,
         "n_resamples": n_draws,
@@ -364,7 +372,7 @@ def rank(
         f"Ranking of {_title_names(lineup.names)}",
         pd.DataFrame(rows),
         settings,
-        (*lineup.notes, *ranking_notes(blocks, tests, lineup, settings)),
+        (*lineup.notes, *ranking_notes(blocks, tests, lineup, settings), *family.notes()),
         headline=_HEADLINE,
         grouped_by="metric" if len(names) > 1 else "",
         lineup=lineup,
@@ -384,23 +392,29 @@ def _title_names(names: Sequence[str]) -> str:
 def _correct_tests(
     tests: dict[str, AllPairs],
     blocks: Mapping[str, ScoreBlock],
+    family: CorrectionFamily,
     correction: str,
     *,
     n_resamples: int,
     seed: int,
 ) -> dict[str, AllPairs]:
-    """The tests of all metrics, corrected as one family."""
+    """The tests of all metrics, corrected as one family, and of those outside over all tests."""
     if not tests:
         return tests
-    if correction == WESTFALL_YOUNG:
+    names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
+    raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
+
+    def correct_pairs(positions: IndexArray) -> FloatArray:
+        if correction != WESTFALL_YOUNG:
+            return adjust_pvalues(raw[positions], correction)
         # With the rows that are left out, as NaN: metrics must have the same queries to share
         # flips.
-        all_values = [blocks[name].values for name in tests]
-        adjusted = shared_flips(all_values, n_resamples=n_resamples, seed=seed)
-    else:
-        ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
-        family = np.concatenate([pairs.pvalue for pairs in tests.values()])
-        adjusted = np.split(adjust_pvalues(family, correction), ends)
+        chosen = dict.fromkeys(names[i] for i in positions)
+        values = [blocks[name].values for name in chosen]
+        return np.concatenate(shared_flips(values, n_resamples=n_resamples, seed=seed))
+
+    ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
+    adjusted = np.split(family.correct(names, raw, correct_pairs), ends)
     return {
         name: replace(pairs, pvalue_adjusted=pvalues)
         for (name, pairs), pvalues in zip(tests.items(), adjusted, strict=True)

@@ -123,6 +123,7 @@ CONDUCT: tuple[Metric, ...] = (
         "input_tokens",
         compute="rageval_report.metrics.performance:prompt_tokens",
         needs="performance",
+        in_family=False,
     ),
     spent(
         "completion_tokens",
@@ -131,6 +132,7 @@ CONDUCT: tuple[Metric, ...] = (
         "output_tokens",
         compute="rageval_report.metrics.performance:completion_tokens",
         needs="performance",
+        in_family=False,
     ),
     spent(
         "total_tokens",
@@ -139,6 +141,7 @@ CONDUCT: tuple[Metric, ...] = (
         "tokens",
         compute="rageval_report.metrics.performance:total_tokens",
         needs="performance",
+        in_family=False,
     ),
     spent(
         "cost_usd",

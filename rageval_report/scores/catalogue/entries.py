@@ -51,6 +51,7 @@ def spent(
     *aliases: str,
     compute: str | None = None,
     needs: str = "",
+    in_family: bool = True,
 ) -> Metric:
     """Something that is spent: it has no upper limit, and lower is better."""
     return Metric(
@@ -63,4 +64,5 @@ def spent(
         aliases=aliases,
         compute=compute,
         needs=needs,
+        in_family=in_family,
     )

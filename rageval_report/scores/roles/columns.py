@@ -1,9 +1,8 @@
-"""Decides which columns of a table are metrics, and reads the numbers in their cells."""
+"""Decides what each column of a table is, and reads the numbers in the cells of the metrics."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -25,21 +24,25 @@ from rageval_report.scores.column_scale import Column, ScoreRange
 from rageval_report.scores.dates import date_in_numbers, is_date
 from rageval_report.scores.metric import Catalogue, Metric, normalise_name
 from rageval_report.scores.numerals import names_a_time
-from rageval_report.scores.states import is_state_column, state_columns
-from rageval_report.scores.texts import TEXTS
+from rageval_report.scores.roles.column_role import ColumnRole, Confidence, Role, Roles
+from rageval_report.scores.roles.usual_names import (
+    TEXT_MEANING,
+    is_counter_name,
+    is_weight_name,
+    meaning_of,
+    meaning_of_numbers,
+)
+from rageval_report.scores.states import state_column_kind, state_columns
 
 # A table with more columns of numbers than this is probably transposed, or holds vectors.
 MOST_METRICS = 1000
 
-# Columns of numbers that describe the query or the run, and do not score an answer.
-_METADATA = frozenset(
-    "answerable attempt chunk_overlap chunk_size doc_id epoch fold index is_answerable k level_0 "
-    "n_contexts num_contexts order page position prompt_idx repetition row row_id seed test_idx "
-    "timestamp top_k turn year".split()
-)
-# The last word of a column that numbers the repeated rows of a query.
-_COUNTER = re.compile(r"(^|_)(epoch|iteration|repeat|repetition|run|trial)(_(no|nr|number))?$")
-_METADATA_PATTERN = re.compile(r"^unnamed|_id$|_idx$|_index$")
+# Why a column has its role, if somebody says so.
+STATED = "roles= says so"
+NAMED = "metrics= names it"
+DESCRIBED = "it is described as a metric"
+IN_FORMAT = "the format of the file says so"
+_LISTED = (STATED, NAMED, DESCRIBED, IN_FORMAT)
 
 Unreadable = Literal["raise", "failed"]
 
@@ -49,7 +52,7 @@ _SAMPLE = 1000
 
 @dataclass
 class ColumnRoles:
-    """The columns of a table, divided into metrics and details.
+    """The columns of a table, divided into metrics and details, with the reason for each.
 
     Parameters
     ----------
@@ -67,6 +70,10 @@ class ColumnRoles:
         The range of the scale that is written in the cells of a metric.
     shares : set of str
         The metrics with cells in percent, which are read as shares of 1.
+    decided : list of ColumnRole
+        What each column is and why, in the order of the table.
+    renamed : dict of str to str
+        The details that get another name, because they belong to a metric.
     """
 
     sources: dict[str, pd.Series] = field(default_factory=dict)
@@ -76,9 +83,20 @@ class ColumnRoles:
     states: dict[str, list[Any]] = field(default_factory=dict)
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
     shares: set[str] = field(default_factory=set)
+    decided: list[ColumnRole] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
 
-    def add_metric(self, label: str, cells: pd.Series, known: Metric | None) -> None:
-        """Add a column as a metric.
+    def add_detail(
+        self, label: str, why: str, *, role: Role = "detail", confidence: Confidence = "certain"
+    ) -> None:
+        """Add a column that is not a metric."""
+        self.details.append(label)
+        self.decided.append(ColumnRole(label, role, confidence, why))
+
+    def add_metric(
+        self, label: str, cells: pd.Series, known: Metric | None, why: str | None = None
+    ) -> None:
+        """Add a column as a metric; without a reason `why`, its name or its cells are the reason.
 
         Raises
         ------
@@ -93,6 +111,30 @@ class ColumnRoles:
             )
         self.sources[name] = cells
         self.known[name] = known
+        self.decided.append(_metric_role(label, known, why))
+
+    def is_in_family(self, name: str) -> bool:
+        """Whether the tests of a metric count in a correction: if it is known, or requested."""
+        known = self.known[name]
+        is_listed = name in self.listed
+        return is_listed or (known is not None and known.in_family)
+
+    @property
+    def listed(self) -> set[str]:
+        """The metrics that the caller or the format names, by normalised name."""
+        return {
+            normalise_name(role.column)
+            for role in self.decided
+            if role.role == "metric" and role.why in _LISTED
+        }
+
+
+def _metric_role(label: str, known: Metric | None, why: str | None) -> ColumnRole:
+    if why is not None:
+        return ColumnRole(label, "metric", "certain", why)
+    if known is not None:
+        return ColumnRole(label, "metric", "certain", f"the known metric {known.title!r}")
+    return ColumnRole(label, "metric", "likely", "it holds numbers, and its name is not known")
 
 
 def assign_roles(
@@ -103,9 +145,11 @@ def assign_roles(
     only: Collection[str] | None = None,
     also: Collection[str] = (),
     bounds: Mapping[str, ScoreRange] | None = None,
+    roles: Roles | None = None,
     unreadable: Unreadable = "raise",
+    by_caller: bool = True,
 ) -> ColumnRoles:
-    """Divide the columns into metrics and details.
+    """Decide what each column is: a metric, a detail, a state or reason, pipelines, or weights.
 
     Parameters
     ----------
@@ -116,14 +160,18 @@ def assign_roles(
     id_column : str, optional
         The column that the ids came from; it is neither a metric nor a detail.
     only : collection of str, optional
-        All metrics, if the caller lists them; if omitted, names and cells decide.
+        All metrics, if the caller or the format lists them; if omitted, names and cells decide.
     also : collection of str
-        Columns that are metrics because the caller describes them.
+        Columns that are metrics because the caller or the file describes them.
     bounds : mapping of str to (float, float), optional
         The bounds that the caller or the file states, by normalised name.
+    roles : mapping of str to str, optional
+        The roles that the caller states, by column; they win over everything else.
     unreadable : {"raise", "failed"}
         What becomes of a metric's cell that holds neither a score nor a word for "unscored": an
         error, or a failed score.
+    by_caller : bool
+        Whether the caller lists the metrics in `only`; otherwise the format of the file does.
 
     Raises
     ------
@@ -133,22 +181,58 @@ def assign_roles(
         If `only` or `also` names a column that does not exist.
     """
     catalogue = Catalogue()
+    stated = dict(roles or {})
     labels = [label for label in frame.columns if label != id_column]
     if only is None:
         _check_count(frame)
-    named_metrics = _find_columns(frame, labels, also if only is None else only, catalogue)
+    listed = _find_columns(frame, labels, also if only is None else only, catalogue)
     columns = ColumnRoles()
     sorter = _ColumnSorter(columns, catalogue, ids, unreadable, bounds or {})
     for label in labels:
-        if label in named_metrics:
-            sorter.add_metric(frame[label])
-        elif only is None and not is_state_column(label, labels):
+        if label in stated:
+            sorter.add_stated(frame[label], stated[label])
+        elif label in listed:
+            sorter.add_metric(frame[label], _reason_of_list(only, by_caller=by_caller))
+        elif (kind := state_column_kind(label, labels)) is not None:
+            columns.add_detail(
+                label, f"it belongs to another column, by its name: {kind}s", role=kind
+            )
+        elif only is None:
             sorter.add_column(frame[label])
         else:
-            columns.details.append(label)
+            columns.add_detail(label, "it is not in the list of metrics")
     if not columns.sources:
         raise DataError(_no_metric_message(frame[labels]))
     return columns
+
+
+def attach_states(columns: ColumnRoles) -> None:
+    """Give the columns that the caller calls states or reasons the names of their metrics.
+
+    Raises
+    ------
+    DataError
+        If it is not clear to which metric one belongs.
+    """
+    for role in columns.decided:
+        if role.why != STATED or role.role not in ("state", "reason"):
+            continue
+        spelled = normalise_name(role.column)
+        names = list(columns.sources)
+        owners = names if len(names) == 1 else [n for n in names if spelled.startswith(f"{n}_")]
+        if not owners:
+            raise DataError(
+                f"roles: column {role.column!r} is a {role.role}, but of which metric is not "
+                f"clear; rename it to '<metric>_{role.role}', with one of {named(names)}"
+            )
+        # The longest name: "recall@5_note" belongs to "recall@5", not to "recall".
+        columns.renamed[role.column] = f"{max(owners, key=len)}_{role.role}"
+
+
+def _reason_of_list(only: Collection[str] | None, *, by_caller: bool) -> str:
+    if only is None:
+        return DESCRIBED
+    return NAMED if by_caller else IN_FORMAT
 
 
 def _find_columns(
@@ -162,7 +246,7 @@ def _find_columns(
         likely = [
             label
             for label in labels
-            if _may_be_metric(frame[label], catalogue) and not is_state_column(label, labels)
+            if _may_be_metric(frame[label], catalogue) and state_column_kind(label, labels) is None
         ]
         near = get_close_matches(exc.name, labels, n=1)  # even if it does not look like a metric
         raise UnknownNameError("metric", exc.name, {*likely, *near} or labels) from None
@@ -170,14 +254,9 @@ def _find_columns(
 
 def _may_be_metric(cells: pd.Series, catalogue: Catalogue) -> bool:
     label = str(cells.name)
-    if _is_detail_name(normalise_name(label)):
+    if catalogue.find(label) is None and meaning_of(label) is not None:
         return False
     return _has_numeric_type(cells) or _looks_numeric(cells, catalogue.find(label))
-
-
-def _is_detail_name(name: str) -> bool:
-    """Whether a column of this name holds texts, or numbers that are not scores."""
-    return name in TEXTS or name in _METADATA or bool(_METADATA_PATTERN.search(name))
 
 
 def _check_count(frame: pd.DataFrame) -> None:
@@ -254,40 +333,80 @@ class _ColumnSorter:
     unreadable: Unreadable
     bounds: Mapping[str, ScoreRange]
 
+    def add_stated(self, cells: pd.Series, role: Role) -> None:
+        """Add a column with the role that the caller states."""
+        if role == "metric":
+            self.add_metric(cells, STATED)
+        else:
+            self.columns.add_detail(str(cells.name), STATED, role=role)
+
     def add_column(self, cells: pd.Series) -> None:
         """Add a column as a metric or as a detail, depending on its name and its cells."""
         label = str(cells.name)
-        name = normalise_name(label)
-        if _is_detail_name(name) or self._numbers_repeats(label):
-            self.columns.details.append(label)
-        elif _has_numeric_type(cells):
-            _add_numbers(self.columns, cells, self.catalogue.search(label))
+        add_detail = self.columns.add_detail
+        is_number = _has_numeric_type(cells)
+        meaning = meaning_of(label)
+        if meaning == TEXT_MEANING:
+            add_detail(label, "a usual name of a column of texts")
+        elif self.catalogue.find(label) is None and is_weight_name(label) and is_number:
+            add_detail(label, "its name says weights", role="weight", confidence="likely")
+        elif self.catalogue.find(label) is None and meaning is not None:
+            add_detail(label, f"its name says {meaning}", confidence="likely")
+        elif self._numbers_repeats(label):
+            add_detail(label, "it numbers the repeated rows of a query", confidence="likely")
+        elif is_number:
+            self._add_numbers(cells)
         elif _looks_numeric(cells, self.catalogue.find(label)):
             self.add_metric(cells)
         else:
-            self.columns.details.append(label)
+            add_detail(label, "it does not hold numbers")
             if self.catalogue.find(label) is not None:
                 self.columns.notes.append(
                     f"column {label!r} has the name of a metric, but holds dates, lists or "
                     f"objects such as {_example(cells)[9:-1]}, and becomes a detail"
                 )
 
+    def _add_numbers(self, cells: pd.Series) -> None:
+        label = str(cells.name)
+        known = self.catalogue.search(label)
+        if known is not None:
+            self.columns.add_metric(label, cells, known)
+            return
+        # Without a number and without a known name nothing shows that it is a metric.
+        if bool(cells.isna().all()):
+            self.columns.add_detail(label, "it is empty", confidence="likely")
+            self.columns.notes.append(f"column {label!r} is empty and becomes a detail")
+            return
+        date = date_in_numbers(label, numbers_of(cells))
+        if date is not None:
+            meaning: str | None = f"dates, such as {cells.dropna().iloc[0]} for {date}"
+        else:
+            meaning = meaning_of_numbers(cells)
+        if meaning is None:
+            self.columns.add_metric(label, cells, None)
+            return
+        self.columns.add_detail(label, f"its cells are {meaning}", confidence="likely")
+        self.columns.notes.append(
+            f"column {label!r} becomes a detail, because its cells are {meaning}. If it is a "
+            f"metric, pass roles={{{label!r}: 'metric'}}"
+        )
+
     def _numbers_repeats(self, label: str) -> bool:
         """Whether a column numbers the repeated rows of a query: by its name, if ids repeat."""
         return (
-            bool(_COUNTER.search(normalise_name(label)))
+            is_counter_name(label)
             and self.catalogue.find(label) is None
             # A column "run" of a table without repeated ids may well be a metric. The ids are asked
             # last, because hashing a large table's ids takes time and memory.
             and not self.ids.is_unique
         )
 
-    def add_metric(self, cells: pd.Series) -> None:
+    def add_metric(self, cells: pd.Series, why: str | None = None) -> None:
         """Add a column as a metric, with its cells read as scores."""
         label = str(cells.name)
         known = self.catalogue.search(label)
         if _has_numeric_type(cells):
-            self.columns.add_metric(label, cells, known)
+            self.columns.add_metric(label, cells, known, why)
             return
         stated = self.bounds.get(normalise_name(label))
         catalogued = None if known is None else known.bounds
@@ -297,7 +416,7 @@ class _ColumnSorter:
         check_parsed(parsed, values, column)
         if parsed.unread and self.unreadable == "raise":
             raise DataError(_not_numbers_message(cells, self.ids, parsed.unread))
-        self.columns.add_metric(label, pd.Series(parsed.numbers, name=label), known)
+        self.columns.add_metric(label, pd.Series(parsed.numbers, name=label), known, why)
         self.columns.states |= state_columns(label, parsed.states, parsed.reasons)
         if parsed.other_fields:
             self.columns.states[f"{label}_details"] = parsed.other_fields
@@ -311,23 +430,6 @@ class _ColumnSorter:
 def _has_numeric_type(cells: pd.Series) -> bool:
     dtype = cells.dtype
     return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype)
-
-
-def _add_numbers(columns: ColumnRoles, cells: pd.Series, known: Metric | None) -> None:
-    # Without a number and without a known name nothing shows that it is a metric.
-    if known is None and bool(cells.isna().all()):
-        columns.details.append(str(cells.name))
-        columns.notes.append(f"column {cells.name!r} is empty and becomes a detail")
-        return
-    date = None if known is not None else date_in_numbers(str(cells.name), numbers_of(cells))
-    if date is not None:
-        columns.details.append(str(cells.name))
-        columns.notes.append(
-            f"column {cells.name!r} holds dates, such as {cells.dropna().iloc[0]} for {date}, and "
-            "becomes a detail"
-        )
-        return
-    columns.add_metric(str(cells.name), cells, known)
 
 
 def _looks_numeric(cells: pd.Series, known: Metric | None) -> bool:

@@ -1,0 +1,149 @@
+"""What each column was taken for, in the evaluation's own words, and what a caller may overrule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rageval_report import METRICS, RAGPipelineEvaluation
+from rageval_report.errors import DataError, UnknownNameError, UnknownValueError
+
+ROWS = 24
+
+
+def table(**columns):
+    return {"query_id": [f"q{i}" for i in range(ROWS)], "recall": [0.5] * ROWS, **columns}
+
+
+def role_of(column, cells, **options):
+    roles = RAGPipelineEvaluation("run", table(**{column: cells}), **options).roles
+    return roles.set_index("column").loc[column]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        *("gold_rank", "rank", "Best Rank", "n_retrieved", "num_chunks", "doc_count", "label"),
+        *("gold_label", "version", "prompt_version", "cluster", "split", "answer_length"),
+        *("context_chars", "judge_tokens", "seed", "created_at", "timestamp", "start_time"),
+        *("temperature", "top_k", "chunkSize", "page", "hop", "faithfulness_threshold", "year"),
+    ],
+)
+def test_bookkeeping_is_a_detail_and_says_why(column):
+    role = role_of(column, list(np.arange(ROWS) % 7 * 0.1))
+    assert role["role"] == "detail"
+    assert role["confidence"] == "likely"
+    assert "its name says" in role["why"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "log_rank_score",
+        "reciprocal_rank",
+        "prompt_tokens",
+        "latency_ms",
+        "my_quality",
+        "total_score",
+    ],
+)
+def test_scores_with_similar_names_are_metrics(column):
+    assert role_of(column, [0.25] * ROWS)["role"] == "metric"
+
+
+@pytest.mark.parametrize(
+    ("cells", "meaning"),
+    [
+        (range(ROWS), "row numbers"),
+        (range(1, ROWS + 1), "row numbers"),
+        ([1_760_000_000 + i * 60 for i in range(ROWS)], "above a billion"),
+    ],
+)
+def test_cells_that_can_hardly_be_scores_are_a_detail_with_a_note(cells, meaning):
+    data = table(thing=list(cells))
+    evaluation = RAGPipelineEvaluation("run", data)
+    assert list(evaluation.scores) == ["recall"]
+    [note] = [note for note in evaluation.notes if "'thing'" in note]
+    assert meaning in note
+    assert "roles={'thing': 'metric'}" in note
+    shuffled = pd.DataFrame(data).sample(frac=1, random_state=3)
+    assert list(RAGPipelineEvaluation("run", shuffled).scores) == ["recall"]
+    stated = RAGPipelineEvaluation("run", data, roles={"thing": "metric"})
+    assert list(stated.scores) == ["recall", "thing"]
+
+
+def test_grades_of_a_few_rows_are_not_taken_for_row_numbers():
+    data = {"query_id": ["a", "b", "c"], "stars": [1, 2, 3]}
+    assert list(RAGPipelineEvaluation("run", data).scores) == ["stars"]
+
+
+@pytest.mark.parametrize("name", ["weight", "sample_weight"])
+def test_weights_are_weights(name):
+    assert role_of(name, [1.0] * ROWS)["role"] == "weight"
+
+
+def test_the_id_is_in_the_table_too():
+    roles = RAGPipelineEvaluation("run", table()).roles
+    assert roles["role"].tolist() == ["id", "metric"]
+
+
+# -- what the caller says
+
+
+def test_a_stated_role_wins_over_a_known_name():
+    evaluation = RAGPipelineEvaluation("run", table(mrr=[1.0] * ROWS), roles={"mrr": "detail"})
+    assert list(evaluation.scores) == ["recall"]
+    assert list(evaluation.details) == ["mrr"]
+    assert evaluation.roles.set_index("column").loc["mrr", "why"] == "roles= says so"
+
+
+def test_a_stated_id_is_the_id():
+    data = {"case_key": ["a", "b"], "query_id": ["x", "x"], "recall": [1.0, 0.0]}
+    evaluation = RAGPipelineEvaluation("run", data, roles={"case_key": "id"})
+    assert list(evaluation.scores.index) == ["a", "b"]
+
+
+@pytest.mark.parametrize("metric", ["recall", "recall@5"])
+def test_a_stated_reason_belongs_to_its_metric(metric):
+    note = f"{metric}_note"
+    data = {"query_id": ["a", "b"], metric: [1.0, None], "other_score": [0.5, 0.5]}
+    data[note] = ["fine", "timeout"]
+    evaluation = RAGPipelineEvaluation("run", data, roles={note: "reason"})
+    assert evaluation.details[f"{metric}_reason"].tolist() == ["fine", "timeout"]
+
+
+def test_a_reason_of_nothing_is_refused():
+    data = {"query_id": ["a"], "recall": [1.0], "mrr": [1.0], "why": ["x"]}
+    with pytest.raises(DataError, match="of which metric is not clear"):
+        RAGPipelineEvaluation("run", data, roles={"why": "reason"})
+
+
+def test_a_column_that_is_not_there_and_a_role_that_does_not_exist_are_refused():
+    with pytest.raises(UnknownNameError, match="recal"):
+        RAGPipelineEvaluation("run", table(), roles={"recal": "metric"})
+    with pytest.raises(UnknownValueError, match="metrik"):
+        RAGPipelineEvaluation("run", table(), roles={"recall": "metrik"})
+    with pytest.raises(DataError, match="mapping"):
+        RAGPipelineEvaluation("run", table(), roles=["recall"])
+    with pytest.raises(DataError, match="one column holds the query ids"):
+        RAGPipelineEvaluation("run", table(), roles={"recall": "id", "query_id": "id"})
+
+
+# -- the line at the end of a report
+
+
+def test_a_report_ends_with_what_the_columns_became():
+    data = table(my_quality=[0.5] * ROWS, n_chunks=[3] * ROWS, question=["?"] * ROWS)
+    report = RAGPipelineEvaluation("run", data).evaluation_report()
+    assert report.notes[-1] == (
+        "5 columns: 1 id, 2 metrics ('my_quality' by its cells only), 2 details"
+    )
+    assert report.notes[-1] in str(report)
+
+
+def test_no_known_metric_is_hidden_by_a_name_for_bookkeeping():
+    data = table(**{name: [0.0] * ROWS for name in METRICS.loaded() if name != "recall"})
+    roles = RAGPipelineEvaluation("run", data).roles
+    assert set(roles["role"]) == {"id", "metric"}
+    assert len(roles) == len(METRICS.loaded()) + 1
