@@ -42,6 +42,7 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r'repeats="mean"', "--option repeats=mean"),
     (r'duplicates="(mean|best|keep)"', r"--duplicates \1"),
     (r'level="(chunk|document)"', r"--level \1"),
+    (r'totals="(drop|keep)"', r"--totals \1"),
     (r"missing='drop'", "--missing drop"),
     (r"give bounds, e\.g\. \(0, 1\)", "pass --bounds NAME=0:1"),
     (r"choose one with interval=", "choose one with --interval"),

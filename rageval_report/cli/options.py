@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rageval_report.rankings.inputs import DuplicateDocs
     from rageval_report.rankings.score_tables import NoRelevant
     from rageval_report.records.levels import LevelOption
+    from rageval_report.scores.query_rows import Totals
     from rageval_report.scores.table import Duplicates
 
 # Those of `rageval_report.rankings.inputs.DUPLICATE_DOCS` that tables of scores do not have.
@@ -118,6 +119,12 @@ class LoadingOptions(Options):
         type=click.Choice(["error", "mean", *_DUPLICATE_DOCS]),
         default="error",
         help="What to do if a query has several rows; for a ranking, a document twice.",
+    )
+    totals: Totals = option(
+        "--totals",
+        type=click.Choice(["auto", "drop", "keep"]),
+        default="auto",
+        help='What to do with rows named "mean", "all", ...: auto lets their numbers decide.',
     )
 
 

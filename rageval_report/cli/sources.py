@@ -20,6 +20,7 @@ from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.base import ReaderOptions
 from rageval_report.scores import Correct, Metric, resolver
+from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles.column_role import Role, Roles
 from rageval_report.scores.table import Duplicates, MetricsArgument
 
@@ -34,6 +35,7 @@ class LoadKeywords(ReaderOptions):
     correct: Correct | None
     duplicates: Duplicates | DuplicateDocs
     roles: Roles | None
+    totals: Totals
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,8 @@ class Loading:
         What to do if a query has several rows, or a document several ranks.
     roles : dict of str to str
         What columns are, as the user says.
+    totals : {"auto", "drop", "keep"}
+        What to do with rows whose ids name a total.
     reader_options : ReaderOptions
         The options of the reader, of a plug-in too; the reader checks them. With judgments as
         ``qrels``, the files are rankings.
@@ -148,6 +152,7 @@ class Loading:
     query_id: str | None = None
     duplicates: Duplicates | DuplicateDocs = "error"
     roles: dict[str, Role] = field(default_factory=dict)
+    totals: Totals = "auto"
     reader_options: ReaderOptions = field(default_factory=ReaderOptions)
     metrics: tuple[str, ...] = ()
 
@@ -170,6 +175,7 @@ class Loading:
             options.query_id,
             options.duplicates,
             cast("dict[str, Role]", dict(options.roles)),
+            options.totals,
             cast("ReaderOptions", {**dict(options.reader_options), **qrels}),
             tuple(metrics),
         )
@@ -279,6 +285,7 @@ class Loading:
             "correct": correct,
             "duplicates": self.duplicates,
             "roles": self.roles or None,
+            "totals": self.totals,
         }
 
     def _check_rule(self, evaluation: RAGPipelineEvaluation) -> RAGPipelineEvaluation:

@@ -47,6 +47,7 @@ from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.frame_export import FrameLibrary, frame_for
 from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles.column_role import Roles, count_roles, roles_frame
 from rageval_report.scores.run_file import time_of
 from rageval_report.scores.states import states_frame
@@ -88,6 +89,9 @@ class RAGPipelineEvaluation:
         hold, a column of booleans, or a function of the frame of rows. If omitted, exact match.
     duplicates : {"error", "mean"}
         What to do if a query has several rows: raise an error, or average its scores.
+    totals : {"auto", "drop", "keep"}
+        What to do with rows whose ids name a total, such as "mean" or "all": leave them out if
+        their numbers are those of a total, leave them all out, or take them for queries.
     config : mapping, optional
         The configuration of the pipeline, such as ``{"top_k": 5, "model": "..."}``; run files keep
         it.
@@ -127,12 +131,18 @@ class RAGPipelineEvaluation:
         metrics: MetricsArgument = None,
         correct: Correct | None = None,
         duplicates: Duplicates = "error",
+        totals: Totals = "auto",
         config: Mapping[str, Any] | None = None,
         created: Created | None = None,
         roles: Roles | None = None,
     ):
         table = score_table(
-            data, query_id=query_id, metrics=metrics, duplicates=duplicates, roles=roles
+            data,
+            query_id=query_id,
+            metrics=metrics,
+            duplicates=duplicates,
+            totals=totals,
+            roles=roles,
         )
         self._set_content(name, table, correct, config, created)
 
@@ -150,6 +160,7 @@ class RAGPipelineEvaluation:
         metrics: MetricsArgument = None,
         correct: Correct | None = None,
         duplicates: Duplicates | DuplicateDocs = "error",
+        totals: Totals = "auto",
         strict: bool = False,
         roles: Roles | None = None,
         **options: Unpack[ReaderOptions],
@@ -168,7 +179,7 @@ class RAGPipelineEvaluation:
             recognised.
         pipeline : str, optional
             The pipeline to read, if the file holds several.
-        query_id, correct, roles
+        query_id, correct, totals, roles
             As in the constructor.
         metrics, duplicates
             As in the constructor, or, for a ranking, as in `rageval_report.score_rankings`.
@@ -201,6 +212,7 @@ class RAGPipelineEvaluation:
             metrics=metrics,
             correct=correct,
             duplicates=_of_rows(duplicates),
+            totals=totals,
             strict=strict,
             roles=roles,
         )
@@ -216,6 +228,7 @@ class RAGPipelineEvaluation:
         metrics: MetricsArgument = None,
         correct: Correct | None = None,
         duplicates: Duplicates = "error",
+        totals: Totals = "auto",
         strict: bool = False,
         roles: Roles | None = None,
     ) -> Self:
@@ -229,7 +242,7 @@ class RAGPipelineEvaluation:
             The rows of the pipeline.
         path : str or Path
             The file, for error messages.
-        query_id, metrics, correct, duplicates, strict, roles
+        query_id, metrics, correct, duplicates, strict, totals, roles
             As in `load`.
 
         Raises
@@ -252,6 +265,8 @@ class RAGPipelineEvaluation:
                 is_one_pipeline=True,
                 unreadable="failed",
                 strict=strict,
+                totals=file.totals if totals == "auto" else totals,
+                place=file.place,
             )
         except DataError as exc:
             raise ReaderError(str(exc), input_name(path)) from exc
@@ -968,6 +983,7 @@ def read_scores(
     metrics: MetricsArgument = None,
     correct: Correct | None = None,
     duplicates: Duplicates | DuplicateDocs = "error",
+    totals: Totals = "auto",
     strict: bool = False,
     roles: Roles | None = None,
     **options: Unpack[ReaderOptions],
@@ -985,7 +1001,7 @@ def read_scores(
         recognised.
     pipeline : str, optional
         Only this pipeline.
-    query_id, correct, roles
+    query_id, correct, totals, roles
         As for `RAGPipelineEvaluation`.
     metrics, duplicates
         As for `RAGPipelineEvaluation`, or, for a ranking, as for `rageval_report.score_rankings`;
@@ -1029,6 +1045,7 @@ def read_scores(
             metrics=metrics,
             correct=correct,
             duplicates=_of_rows(duplicates),
+            totals=totals,
             strict=strict,
             roles=roles,
         )

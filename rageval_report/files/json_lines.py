@@ -51,9 +51,17 @@ def json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             document = parse_json(line)
         except NotJSONError as exc:
-            reason = f"the record is cut: {line[:_LONGEST_QUOTE]!r}" if exc.is_cut else str(exc)
-            raise source.error(reason, line=number) from exc
+            raise source.error(_reason(line, exc), line=number) from exc
         if not isinstance(document, dict):
             quoted = line.strip()[:_LONGEST_QUOTE]
             raise source.error(f"expected one JSON object per line; got {quoted!r}", line=number)
         yield number, document
+
+
+def _reason(line: str, exc: NotJSONError) -> str:
+    if not exc.is_cut:
+        return str(exc)
+    return (
+        f"the record is cut: {line[:_LONGEST_QUOTE]!r}. Write the file again, or delete this line "
+        "to read the others"
+    )

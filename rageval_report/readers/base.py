@@ -21,6 +21,7 @@ from rageval_report.files.source import Source
 from rageval_report.rankings.ranking_options import RankingOptions
 from rageval_report.scores.correct import Correct
 from rageval_report.scores.metric import Override, normalise_name
+from rageval_report.scores.query_rows import Totals, position_of_row
 from rageval_report.scores.table import id_column_of, question_text
 from rageval_report.scores.texts import TEXTS
 
@@ -98,6 +99,11 @@ class ScoreFile:
     is_one_pipeline : bool
         Whether the format itself says that all rows belong to one pipeline; otherwise a column such
         as "model" may divide them.
+    totals : {"auto", "drop", "keep"}
+        What `score_table` does with rows whose ids name totals; "keep" if the format itself says
+        that each row is a query.
+    line_of_row : callable, optional
+        Takes the position of a row and returns its line in the file, for notes and errors.
     """
 
     frame: pd.DataFrame
@@ -111,6 +117,14 @@ class ScoreFile:
     detail_names: Mapping[str, str] = field(default_factory=dict)
     written_by: str = ""
     is_one_pipeline: bool = False
+    totals: Totals = "auto"
+    line_of_row: Callable[[int], int] | None = None
+
+    def place(self, row: int) -> str:
+        """The name of a row, counted from 0, in notes and errors: its line, or its position."""
+        if self.line_of_row is None:
+            return position_of_row(row)
+        return f"line {self.line_of_row(row)}"
 
 
 @dataclass(frozen=True)
@@ -168,12 +182,15 @@ def check_options(name: str, reader: Reader, options: Mapping[str, object]) -> d
 
 
 def single_pipeline(
-    source: Source, frame: pd.DataFrame, notes: Iterable[str] = ()
+    source: Source,
+    frame: pd.DataFrame,
+    notes: Iterable[str] = (),
+    line_of_row: Callable[[int], int] | None = None,
 ) -> list[ScoreFile]:
     """The only pipeline of a file, named after the file."""
     if not len(frame):
         raise source.error("the file has column names, but no rows")
-    return [ScoreFile(frame, source.stem, notes=tuple(notes))]
+    return [ScoreFile(frame, source.stem, notes=tuple(notes), line_of_row=line_of_row)]
 
 
 def select_columns(

@@ -35,12 +35,30 @@ from rageval_report.readers.described import (
     description_beside,
     restored_frame,
 )
+from rageval_report.readers.foreign_lines import (
+    ForeignLine,
+    lines_of_rows,
+    misfits,
+    notes_on_lines,
+    overwrite,
+    table_start,
+    with_bars,
+    without_outer_bars,
+)
+from rageval_report.readers.swallowed_rows import (
+    DelimitedText,
+    find_cut_cell,
+    find_swallowed_rows,
+    swallowed_lines,
+)
 from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.query_rows import reason_of_line, rows_without_content
 from rageval_report.scores.saved_tables import COMPANION, TableDescription
 
 DELIMITERS = (",", ";", "\t", "|")
 # The rows, and the bytes, that are looked at to find the delimiter.
 _SAMPLE, _HEAD = 50, 1 << 16
+_LONGEST_ROW = 80
 _DECIMAL = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?\d+")
 
@@ -66,11 +84,17 @@ class _Fit(NamedTuple):
 
 def _fit(text: bytes, delimiter: str) -> _Fit:
     ends = line_ends(text[:_HEAD], delimiter)
-    sample = list(islice(rows(text, delimiter, ends=ends), _SAMPLE + 1))
+    start, _ = table_start(text, delimiter)
+    sample = list(islice(rows(text, delimiter, start, ends), _SAMPLE + 1))
     if not sample or len(sample[0].cells) < 2:
         return _Fit(0.0, 0)
     width = len(sample[0].cells)
-    alike = [len(row.cells) == width for row in sample[1:]]
+    # The line of dashes below a header and the footer of a database shell are no rows.
+    alike = [
+        len(row.cells) == width
+        for row in sample[1:]
+        if len(row.cells) > 1 or not reason_of_line(cell_text(row.cells[0]))
+    ]
     return _Fit(sum(alike) / len(alike) if alike else 1.0, width)
 
 
@@ -192,18 +216,14 @@ def read_delimited(
     ):
         return _read_described(source, description, table.text, columns, query_id)
     delimiter = _find_delimiter(source) if delimiter is None else _check_delimiter(delimiter)
-    ends = line_ends(source.utf8, delimiter)
-    header, start = _header(source, source.utf8, delimiter, ends)
-    try:
-        row_count = count_rows(source.utf8, delimiter, len(header), start, ends)
-    except FieldCountError as exc:
-        raise source.error(str(exc), line=source.line_of(exc.offset)) from exc
-    if not row_count.n_rows:
-        raise source.error("the file has column names, but no rows")
-    delimited = _DelimitedTable(source, delimiter, ends, header, start, row_count)
-    frame = delimited.parse(select_columns(header, columns, query_id), query_id)
+    first_table = _DelimitedTable.open(source, delimiter)
+    kept = select_columns(first_table.header, columns, query_id)
+    delimited, frame = first_table.parse_queries(kept, query_id)
+    cut_notes = _check_complete(delimited)
     frame, notes = parse_decimal_commas(source, frame, delimiter=delimiter, decimal=decimal)
-    return single_pipeline(source, frame, (*table.notes, *notes))
+    return single_pipeline(
+        source, frame, (*table.notes, *delimited.notes(), *cut_notes, *notes), delimited.line_of_row
+    )
 
 
 def _read_described(
@@ -246,6 +266,43 @@ def _read_described(
     )
 
 
+def _check_complete(table: _DelimitedTable) -> list[str]:
+    """Refuse a table of which a quote swallowed rows, or whose last cell is cut.
+
+    Returns
+    -------
+    list of str
+        A note if the last cell may be cut.
+    """
+    source, physical = table.source, table.physical()
+    swallowed = find_swallowed_rows(physical)
+    if swallowed is not None:
+        lines = swallowed_lines(swallowed, source.line_of)
+        raise source.error(
+            f"a quote opens in this row and closes {count_text(swallowed.n_rows, 'line')} below; "
+            f"{lines} in between would be lost in one cell, but would be "
+            f"{'a row' if swallowed.n_rows == 1 else 'rows'} without it. Close the quote, remove "
+            'it, or write "" for a quote within a cell',
+            line=source.line_of(swallowed.offset),
+        )
+    cut = find_cut_cell(physical)
+    if cut is None:
+        return []
+    line = source.line_of(cut.offset)
+    shown = (
+        f"the last cell is {cut.text!r}, but {cut.evidence}, and the file ends without a line end"
+    )
+    if cut.is_certain:
+        raise source.error(
+            f"the file is cut in its last row: {shown}. Write the file again, or delete this row; "
+            "if the row is whole, end it with a line end",
+            line=line,
+        )
+    row = source.utf8[cut.offset :].decode("utf-8", "replace").strip()
+    quoted = row if len(row) <= _LONGEST_ROW else f"{row[:_LONGEST_ROW]}..."
+    return [f"line {line}, the last row, may be cut ({shown}): {quoted}"]
+
+
 def _check_delimiter(delimiter: str) -> str:
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise DataError(
@@ -265,7 +322,8 @@ def _find_delimiter(source: Source) -> str:
 
 def _header(source: Source, text: bytes, delimiter: str, ends: bytes) -> tuple[list[str], int]:
     """The names of the columns of a text, and the offset of its first row."""
-    first_rows = list(islice(rows(text, delimiter, ends=ends), 2))
+    begin, _ = table_start(text, delimiter)
+    first_rows = list(islice(rows(text, delimiter, begin, ends), 2))
     if not first_rows:
         raise source.error("expected a header and rows; the file contains only blanks")
     header = first_rows[0]
@@ -273,6 +331,8 @@ def _header(source: Source, text: bytes, delimiter: str, ends: bytes) -> tuple[l
     if not header.is_closed:
         raise source.error("a quote in the header is never closed; is the file cut?", line=line)
     names = [cell_text(cell).strip() for cell in header.cells]
+    if names[0].startswith("#") and len(names[0]) > 1 and len(names) > 1:
+        names[0] = names[0].lstrip("# ") or names[0]
     unique_names = [name or f"Unnamed: {position}" for position, name in enumerate(names)]
     # Otherwise the first query would silently become the header.
     if _looks_like_data(names):
@@ -291,7 +351,8 @@ def header_names(source: Source) -> list[str]:
     if description is not None:
         return description.columns
     delimiter = _find_delimiter(source)
-    return _header(source, source.sample, delimiter, line_ends(source.sample, delimiter))[0]
+    text = _without_box(source.sample, delimiter)
+    return _header(source, text, delimiter, line_ends(text, delimiter))[0]
 
 
 def _looks_like_data(names: list[str]) -> bool:
@@ -309,14 +370,85 @@ def _first_number(names: list[str]) -> str:
 
 
 class _DelimitedTable(NamedTuple):
-    """A table whose rows are all as wide as its header."""
+    """A table whose rows are all as wide as its header; other lines are overwritten with blanks."""
 
     source: Source
+    text: bytes
     delimiter: str
     ends: bytes
     header: list[str]
     start: int
     row_count: RowCount
+    left_out: tuple[ForeignLine, ...]
+
+    @classmethod
+    def open(cls, source: Source, delimiter: str) -> _DelimitedTable:
+        """The table in a file, without comments, dashes and footers."""
+        text = _without_box(source.utf8, delimiter)
+        ends = line_ends(text, delimiter)
+        header, start = _header(source, text, delimiter, ends)
+        _, left_out = table_start(text, delimiter)
+        try:
+            row_count = count_rows(text, delimiter, len(header), start, ends)
+        except FieldCountError:
+            lines = misfits(text, delimiter, len(header), start, ends)
+            left_out += lines
+            text = overwrite(text, lines)
+            row_count = _count(source, text, delimiter, len(header), start, ends)
+        if not row_count.n_rows:
+            raise source.error("the file has column names, but no rows")
+        return cls(source, text, delimiter, ends, header, start, row_count, tuple(left_out))
+
+    def parse_queries(
+        self, kept: list[str], query_id: str | None
+    ) -> tuple[_DelimitedTable, pd.DataFrame]:
+        """The table and its columns, without headers in the middle, units and blank rows."""
+        frame = self.parse(kept, query_id)
+        try:
+            rows_left_out = rows_without_content(
+                frame, query_id or QUERY_ID, place=lambda row: f"line {self.line_of_row(row)}"
+            )
+        except DataError as exc:
+            raise self.source.error(str(exc)) from exc
+        if not rows_left_out:
+            return self, frame
+        reasons = {row.row: row.reason for row in rows_left_out}
+        lines = lines_of_rows(self.text, self.delimiter, self.start, self.ends, reasons)
+        text = overwrite(self.text, lines)
+        row_count = _count(
+            *(self.source, text, self.delimiter, len(self.header), self.start, self.ends)
+        )
+        if not row_count.n_rows:
+            raise self.source.error("the file has column names, but no rows")
+        # Parsed again, because a single text in a column of numbers changes how all are read.
+        table = self._replace(text=text, row_count=row_count, left_out=(*self.left_out, *lines))
+        return table, table.parse(kept, query_id)
+
+    def line_of_row(self, row: int) -> int:
+        """The line of a row, which is counted from 0."""
+        every_row = rows(self.text, self.delimiter, self.start, self.ends)
+        return self.source.line_of(next(islice(every_row, row, None)).offset)
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether blanks align the columns between bars, as in Markdown and database shells."""
+        if self.delimiter != "|":
+            return False
+        begin, _ = table_start(self.text, self.delimiter)
+        header = next(rows(self.text, self.delimiter, begin, self.ends))
+        return any(cell != cell.strip() for cell in header.cells)
+
+    def notes(self) -> list[str]:
+        """What was left out."""
+        lines = sorted(self.left_out)
+        return list(notes_on_lines(lines, self.source.line_of))
+
+    def physical(self) -> DelimitedText:
+        """The table as text."""
+        return DelimitedText(
+            *(self.text, self.delimiter, len(self.header), self.start, self.ends),
+            self.row_count.starts,
+        )
 
     def parse(self, kept: list[str], query_id: str | None) -> pd.DataFrame:
         """The columns to keep; ids and answers are texts as they are written."""
@@ -326,7 +458,8 @@ class _DelimitedTable(NamedTuple):
             for name in text_columns(kept, query_id)
             if not _is_text(frame[name])
         }
-        return frame.assign(**texts) if texts else frame
+        whole = frame.assign(**texts) if texts else frame
+        return _without_padding(whole) if self.is_padded else whole
 
     def _text_of(self, name: str, cells: pd.Series) -> pd.Series:
         """The cells, which pandas took for numbers, as they are written."""
@@ -347,14 +480,14 @@ class _DelimitedTable(NamedTuple):
         starts = self.row_count.starts
         if starts is None or len(starts) != len(numbers) or numbers.min() < 0:
             return False
-        text = np.frombuffer(self.source.utf8, np.uint8)
+        text = np.frombuffer(self.text, np.uint8)
         n_digits = np.maximum(np.searchsorted(_POWERS_OF_TEN, numbers, side="right"), 1)
         after = np.minimum(starts + n_digits, len(text) - 1)
         return bool((text[after] == ord(self.delimiter)).all())
 
     def _parse_with_pandas(self, kept: list[str], dtype: type[str] | None = None) -> pd.DataFrame:
         """The columns as pandas parses them; only a blank cell is missing: "None" is an answer."""
-        content = BytesIO(self.source.utf8)
+        content = BytesIO(self.text)
         content.seek(self.start)
         try:
             frame: pd.DataFrame = pd.read_csv(
@@ -388,6 +521,41 @@ class _DelimitedTable(NamedTuple):
                 "its cells; is a quote missing?"
             )
         return frame
+
+
+def _count(
+    source: Source, text: bytes, delimiter: str, n_fields: int, start: int, ends: bytes
+) -> RowCount:
+    try:
+        return count_rows(text, delimiter, n_fields, start, ends)
+    except FieldCountError as exc:
+        row = next(rows(text, delimiter, exc.offset, ends), None)
+        is_mixed = row is not None and b"\r" in text[row.offset : row.stop]
+        hint = " It contains a carriage return: are there several kinds of line ends?"
+        raise source.error(
+            f"{exc}{hint if is_mixed else ''}", line=source.line_of(exc.offset)
+        ) from exc
+
+
+def _without_box(text: bytes, delimiter: str) -> bytes:
+    """The text; a Markdown table without its outer bars."""
+    if delimiter != "|":
+        return text
+    return without_outer_bars(text, table_start(text, delimiter)[0]) or text
+
+
+def _without_padding(frame: pd.DataFrame) -> pd.DataFrame:
+    """The cells without the blanks that align columns between bars."""
+    texts = {
+        name: frame[name].map(_unpadded, na_action="ignore")
+        for name in frame.columns
+        if _is_text(frame[name])
+    }
+    return frame.assign(**texts) if texts else frame
+
+
+def _unpadded(cell: str) -> str | None:
+    return with_bars(cell.strip()) or None
 
 
 def _is_text(column: pd.Series) -> bool:

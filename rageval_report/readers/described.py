@@ -183,6 +183,8 @@ def described_files(
             correct=description.correct,
             detail_names=description.detail_names,
             written_by=f"rageval_report {description.version}",
+            # Whoever saved the table has decided which rows are queries; later rows may be totals.
+            totals="keep" if len(frame) == description.n_queries else "auto",
         )
     ]
 

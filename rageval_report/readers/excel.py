@@ -104,7 +104,9 @@ def read_excel(
     notes = _notes(book.sheetnames, name if sheet is None else None, by_name)
     frame = frame_of({name: _blank_errors(by_name[name]) for name in kept}, query_id)
     frame, comma_notes = use_decimal_sign(source, frame, decimal)
-    return single_pipeline(source, frame, (*notes, *comma_notes))
+    filled = [number for number, row in enumerate(rows, 1) if _is_filled(row)]
+    notes = [*notes, *comma_notes]
+    return single_pipeline(source, frame, notes, lambda row: filled[row + 1])
 
 
 def _check_archive(source: Source) -> None:
@@ -136,7 +138,7 @@ def _split_header(
     source: Source, rows: list[list[Any]], sheet: str
 ) -> tuple[list[str], list[list[Any]]]:
     """The header and the columns, without blank rows and columns."""
-    filled = [row for row in rows if any(cell is not None for cell in row)]
+    filled = [row for row in rows if _is_filled(row)]
     if not filled:
         raise source.error(f"the sheet {sheet!r} is empty; choose another with sheet=")
     width = max(len(row) for row in filled)
@@ -150,6 +152,10 @@ def _split_header(
     header = [name for name, _ in named_columns]
     check_unique_names(source, header)
     return header, [cells for _, cells in named_columns]
+
+
+def _is_filled(row: list[Any]) -> bool:
+    return any(cell is not None for cell in row)
 
 
 def _header_text(cell: object, position: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -130,7 +131,13 @@ def read_jsonl(
     except MixedShapeError:
         return _read_whole(source, columns, query_id, decimal)
     frame, comma_notes = use_decimal_sign(source, frame, decimal)
-    return single_pipeline(source, frame, (*table.notes, *notes, *comma_notes))
+    every_note = (*table.notes, *notes, *comma_notes)
+    return single_pipeline(source, frame, every_note, _line_finder(source))
+
+
+def _line_finder(source: Source) -> Callable[[int], int]:
+    """Finds the line of a record, which is counted from 0."""
+    return lambda row: next(islice(numbered_lines(source), row, None))[0]
 
 
 def _read_whole(
@@ -138,7 +145,10 @@ def _read_whole(
 ) -> list[ScoreFile]:
     cells = columns_of(_rows(source))
     notes = _description_within(source).notes
-    return table_of(source, cells, columns=columns, query_id=query_id, notes=notes, decimal=decimal)
+    [file] = table_of(
+        source, cells, columns=columns, query_id=query_id, notes=notes, decimal=decimal
+    )
+    return [replace(file, line_of_row=_line_finder(source))]
 
 
 def _read_described(

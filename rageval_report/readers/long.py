@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NamedTuple, get_args
@@ -104,7 +104,9 @@ def _unnested(table: ScoreFile) -> _Table:
     others = {str(name): table.frame[name].tolist() for name in table.frame}
     rows = unnest(rows_of({**others, nest: parsed[nest]}), nest)
     notes = (*table.notes, f"each object in the lists of {nest!r} is read as one score")
-    return _Table(replace(table, frame=frame_of(columns_of(rows)), notes=notes), was_nested=True)
+    # A record becomes several rows, so that rows no longer have lines of their own.
+    frame = frame_of(columns_of(rows))
+    return _Table(replace(table, frame=frame, notes=notes, line_of_row=None), was_nested=True)
 
 
 def read_long(
@@ -160,6 +162,10 @@ def read_long(
     if not averages:
         _check_single(source, groups, roles)
     files = [_score_file(name, rows, roles, notes) for name, rows in groups.items()]
+    files = [
+        replace(file, line_of_row=_line_finder(table, rows, roles))
+        for file, rows in zip(files, groups.values(), strict=True)
+    ]
     return files if query_id is not None else [_with_known_ids(file, roles) for file in files]
 
 
@@ -181,6 +187,18 @@ def _table_and_roles(source: Source, query_id: str | None) -> tuple[ScoreFile, L
     if query_id is None and roles is not None and are_numbers:
         table = _table(source, roles.query).table  # 007 is not 7
     return table, roles
+
+
+def _line_finder(
+    table: ScoreFile, rows: pd.DataFrame, roles: LongColumns
+) -> Callable[[int], int] | None:
+    """Finds the first line of a query, by its position in the wide table; None without lines."""
+    line_of_row = table.line_of_row
+    if line_of_row is None:
+        return None
+    is_first = ~rows[roles.query].duplicated().to_numpy(dtype=bool)
+    first_rows = rows.index.to_numpy()[is_first]
+    return lambda row: line_of_row(int(first_rows[row]))
 
 
 def _check_filled(source: Source, frame: pd.DataFrame, column: str) -> None:

@@ -22,6 +22,7 @@ from rageval_report.files.source import Source
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.base import ReaderOptions
 from rageval_report.scores import Correct
+from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles.column_role import Roles
 from rageval_report.scores.run_file import FORMAT
 from rageval_report.scores.table import Duplicates, MetricsArgument
@@ -161,6 +162,7 @@ def read_runs(
     metrics: MetricsArgument = None,
     correct: Correct | None = None,
     duplicates: Duplicates | DuplicateDocs = "error",
+    totals: Totals = "auto",
     strict: bool = False,
     roles: Roles | None = None,
     **options: Unpack[ReaderOptions],
@@ -171,7 +173,7 @@ def read_runs(
     ----------
     folder : str or Path
         The folder; folders inside it are not searched.
-    query_id, metrics, correct, duplicates, strict, roles, **options
+    query_id, metrics, correct, duplicates, strict, totals, roles, **options
         As for `RAGPipelineEvaluation.load`.
 
     Returns
@@ -200,6 +202,7 @@ def read_runs(
             metrics=metrics,
             correct=correct,
             duplicates=duplicates,
+            totals=totals,
             strict=strict,
             roles=roles,
             **options,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rageval_report._registry import import_pyarrow
-from rageval_report.types import IndexArray, IntArray, WordArray
+from rageval_report.types import BoolArray, IndexArray, IntArray, WordArray
 
 ABSENT = -1
 
@@ -81,6 +81,36 @@ def _find_by_fingerprint(ids: pd.Index, wanted: pd.Index) -> IndexArray | None:
     return rows if ids.take(rows[is_present]).equals(wanted[is_present]) else None
 
 
+def rows_ending_in(texts: pd.Series, is_end: BoolArray) -> IndexArray | None:
+    """The rows whose text ends in one of some bytes; None for texts that are not Arrow strings.
+
+    Parameters
+    ----------
+    texts : Series
+        The cells of a column.
+    is_end : ndarray of bool, shape (256,)
+        Whether a byte is one of them.
+
+    Examples
+    --------
+    >>> is_end = np.zeros(256, dtype=bool)
+    >>> is_end[ord("n")] = True
+    >>> rows = rows_ending_in(pd.Series(["q1", "mean"]), is_end)
+    >>> rows is None or rows.tolist() == [1]
+    True
+    """
+    if not _are_arrow_texts(texts.dtype):
+        return None
+    rows_of_blocks, n_before = [np.empty(0, dtype=np.intp)], 0
+    for bounds, data in _buffers(texts):
+        for first in range(0, len(bounds) - 1 if len(data) else 0, _BLOCK):
+            # An empty text has the last byte of the text before it, which the caller looks at.
+            ends = np.maximum(bounds[first + 1 : first + _BLOCK + 1] - 1, 0)
+            rows_of_blocks.append(np.flatnonzero(is_end[data[ends]]) + (n_before + first))
+        n_before += len(bounds) - 1
+    return np.concatenate(rows_of_blocks)
+
+
 # -- looking up fingerprints
 
 
@@ -143,7 +173,7 @@ def _are_arrow_texts(dtype: object) -> bool:
     return isinstance(dtype, pd.StringDtype) and dtype.storage.startswith("pyarrow")
 
 
-def _buffers(ids: pd.Index) -> Iterator[tuple[IntArray, npt.NDArray[np.uint8]]]:
+def _buffers(ids: pd.Index | pd.Series) -> Iterator[tuple[IntArray, npt.NDArray[np.uint8]]]:
     """For each piece of the ids the n + 1 bounds of its n strings, and its bytes."""
     arrow = import_pyarrow()
     array = arrow.array(ids.array)  # does not copy

@@ -27,6 +27,7 @@ from rageval_report.scores.metric_scales import fit_scale, stated_bounds
 from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
+from rageval_report.scores.query_rows import PlaceOfRow, Totals, position_of_row, query_rows
 from rageval_report.scores.roles.column_role import (
     ColumnRole,
     Roles,
@@ -121,6 +122,8 @@ def score_table(
     is_one_pipeline: bool = False,
     unreadable: Unreadable = "raise",
     strict: bool = False,
+    totals: Totals = "auto",
+    place: PlaceOfRow = position_of_row,
 ) -> ScoreTable:
     """Check the rows and divide them into scores and details.
 
@@ -150,12 +153,18 @@ def score_table(
     strict : bool
         Whether a score slightly outside the bounds of its metric is also an error; otherwise it is
         moved to the bound, with a note.
+    totals : {"auto", "drop", "keep"}
+        What to do with rows whose ids name a total, such as "mean" or "all": leave them out if
+        their numbers are those of a total, leave them all out, or take them for queries.
+    place : callable
+        Takes the position of a row and returns its name in notes, such as "line 7".
 
     Raises
     ------
     DataError
-        If ids are missing or repeated, the rows belong to several pipelines, no column is a metric,
-        a metric holds text, or a score is infinite or outside the bounds of its metric.
+        If ids are missing or repeated, the rows belong to several pipelines, a row may be
+        a query or a total, no column is a metric, a metric holds text, or a score is infinite or
+        outside the bounds of its metric.
 
     Examples
     --------
@@ -170,6 +179,10 @@ def score_table(
     frame = _with_text_labels(data)
     stated = check_roles(roles, frame.columns)
     query_id = next(iter(columns_with_role(stated, "id")), query_id)
+    rows = query_rows(frame, query_id, totals=totals, place=place)
+    data, frame = rows.select(data), rows.select(frame)
+    if not len(data):
+        raise DataError("data must have one row per query; no row of the table is one")
     if not is_one_pipeline:
         _check_one_pipeline(frame, query_id, stated)
     ids, id_column, id_notes = query_ids(frame, query_id)
@@ -194,7 +207,7 @@ def score_table(
     index = pd.Index(ids, name=QUERY_ID)
     scores = pd.DataFrame(block, index=index, columns=list(descriptions), copy=False)
     details = _make_details(frame, columns).set_axis(index, axis=0)
-    notes = (*id_notes, *columns.notes, *kind_notes, *bound_notes)
+    notes = (*rows.notes, *id_notes, *columns.notes, *kind_notes, *bound_notes)
     decided = (*_id_role(id_column, id_notes, stated), *columns.decided)
     table = ScoreTable(data, scores, details, descriptions, notes, decided)
     if all_different(index):

@@ -49,8 +49,13 @@ def build_evaluation(
     """
     rows = pd.concat([details.rename(columns=_free_names(details, scores)), scores], axis=1)
     # The constructor takes a list of metrics or descriptions of some; this call needs both.
+    # Every row was scored, so a query may have any name.
     table = score_table(
-        rows, known=known, only=[str(metric) for metric in scores], is_one_pipeline=True
+        rows,
+        known=known,
+        only=[str(metric) for metric in scores],
+        is_one_pipeline=True,
+        totals="keep",
     )
     return RAGPipelineEvaluation.from_table(
         name, table.with_notes(*notes), config=config, created=created
