@@ -163,7 +163,7 @@ def query_rows(
     ['a', 'b']
     """
     check_choice("totals", totals, TOTALS)
-    table = _Table(frame, query_id, place)
+    table = _LabelledTable(frame, query_id, place)
     by_form = rows_without_content(frame, query_id, place=place)
     if totals == "keep":
         return QueryRows(tuple(by_form), _notes_of_rows(by_form, place))
@@ -435,7 +435,7 @@ def _n_numbers(cells: Iterable[object]) -> int:
 # -- totals
 
 
-class _Table:
+class _LabelledTable:
     """The labels, the numbers and the texts of a table, each computed when they are needed."""
 
     def __init__(self, frame: pd.DataFrame, query_id: str, place: PlaceOfRow):
@@ -536,7 +536,7 @@ def _block(members: BoolArray, row: int, step: int) -> BoolArray:
     return block
 
 
-def _total_rows(table: _Table, totals: Totals) -> tuple[list[LeftOutRow], list[str]]:
+def _total_rows(table: _LabelledTable, totals: Totals) -> tuple[list[LeftOutRow], list[str]]:
     """The rows of totals, and notes on rows that may be some."""
     labelled = _labelled_rows(table)
     blank = _rows_without_label(table)
@@ -556,7 +556,7 @@ def _total_rows(table: _Table, totals: Totals) -> tuple[list[LeftOutRow], list[s
     return left_out, [doubt for doubt in doubts if doubt]
 
 
-def _labelled_rows(table: _Table) -> dict[int, str]:
+def _labelled_rows(table: _LabelledTable) -> dict[int, str]:
     """The rows whose labels name a statistic."""
     labels = table.labels
     if labels is None or _is_numeric(labels) or not len(labels):
@@ -581,7 +581,7 @@ def _rows_at_ends(n: int) -> list[int]:
     return sorted({*range(min(_ENDS, n)), *range(max(0, n - _ENDS), n)})
 
 
-def _rows_without_label(table: _Table) -> dict[int, str]:
+def _rows_without_label(table: _LabelledTable) -> dict[int, str]:
     """The first and last rows without an id, with the label of a total in another column if any."""
     labels = table.labels
     if labels is None:
@@ -607,7 +607,7 @@ def _check_not_only_statistics(labelled: dict[int, str], n_open: int) -> None:
 
 
 def _compare_with_others(
-    table: _Table, suspects: dict[int, str]
+    table: _LabelledTable, suspects: dict[int, str]
 ) -> tuple[list[LeftOutRow], dict[int, str]]:
     """The suspects whose numbers are statistics of other rows, and the others."""
     left_out: dict[int, str] = {}
@@ -628,7 +628,7 @@ def _compare_with_others(
     return [LeftOutRow(row, left_out[row]) for row in sorted(left_out)], open_suspects
 
 
-def _reason_of_total(table: _Table, row: int, label: str, members: BoolArray) -> str | None:
+def _reason_of_total(table: _LabelledTable, row: int, label: str, members: BoolArray) -> str | None:
     kinds = kinds_of_label(label) or frozenset(("mean", "total"))
     matches = match_columns(table.numbers, row, sorted(kinds), table.groups(row, members))
     own_text = table.own_text(row)
@@ -658,7 +658,7 @@ def _list_matches(matches: Sequence[ColumnMatch]) -> str:
     return f"{values} is the {statistic}"
 
 
-def _doubt(table: _Table, row: int, label: str) -> str | None:
+def _doubt(table: _LabelledTable, row: int, label: str) -> str | None:
     """A note on a row that is kept, if it may be a total.
 
     Raises
