@@ -18,6 +18,9 @@ from rageval_report.scores.review_sheets import review_markdown, review_sheet
 from rageval_report.scores.write import csv_text, score_rows, scores_text
 
 _KIND_OF_SUFFIX = {".md": "markdown"}
+# The kinds whose description is a file beside them, and those that `save` writes.
+_DESCRIBED_BESIDE = ("csv", "tsv")
+_SAVED = (*_DESCRIBED_BESIDE, PARQUET)
 
 
 def export(options: ExportArguments) -> None:
@@ -27,10 +30,21 @@ def export(options: ExportArguments) -> None:
     [evaluation] = Loading.of(options).load_all([options.file], options.metrics)
     for message in evaluation.notes:
         note(message)
-    if kind == PARQUET:
-        _save_parquet(evaluation, options.path)
-    else:
-        write_text(_text(evaluation, kind), options.path)
+    if kind == PARQUET and not _has_suffix(options.path, PARQUET):
+        raise DataError("Parquet is not text; name a file for it: -o scores.parquet")
+    if options.path is not None and kind in _SAVED and _has_suffix(options.path, kind):
+        note(f"wrote {evaluation.save(options.path, force=options.force)}")
+        return
+    write_text(_text(evaluation, kind), options.path)
+    if kind in _DESCRIBED_BESIDE:
+        note(
+            f"a table of {kind} does not say which columns are metrics; -o scores.{kind} writes "
+            "that to a second file, and --to jsonl into the table"
+        )
+
+
+def _has_suffix(path: Path | None, kind: str) -> bool:
+    return path is not None and path.suffix.lower() == f".{kind}"
 
 
 def _text(evaluation: RAGPipelineEvaluation, kind: str) -> str:
@@ -49,13 +63,6 @@ def _text(evaluation: RAGPipelineEvaluation, kind: str) -> str:
         created=evaluation.created,
         correct=evaluation.correct_rule,
     )
-
-
-def _save_parquet(evaluation: RAGPipelineEvaluation, path: Path | None) -> None:
-    if path is None or path.suffix.lower() != f".{PARQUET}":
-        raise DataError("Parquet is not text; name a file for it: -o scores.parquet")
-    evaluation.save(path)
-    note(f"wrote {path}")
 
 
 def _kind_of(path: Path | None) -> str:

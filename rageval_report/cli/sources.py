@@ -202,7 +202,14 @@ class Loading:
             If two have the same name.
         """
         sources = self._sources(texts, name)
-        return _check_names([self.load(source, metrics) for source in sources])
+        evaluations = [self.load(source, metrics) for source in sources]
+        counts = Counter(evaluation.name for evaluation in evaluations)
+        return _check_names(
+            [
+                _with_file_name(evaluation, source, counts)
+                for source, evaluation in zip(sources, evaluations, strict=True)
+            ]
+        )
 
     def load_every(
         self, texts: Sequence[str], metrics: Sequence[str] = (), *, name: str | None = None
@@ -210,7 +217,7 @@ class Loading:
         """The evaluations of all sources: every pipeline of a file that holds several.
 
         Those of a file that the user named NAME are called NAME/PIPELINE; pipelines of two files
-        that share a name are called FILE/PIPELINE.
+        that share a name are called FILE/PIPELINE, or FILE if it holds no other.
 
         Raises
         ------
@@ -225,7 +232,7 @@ class Loading:
             [
                 evaluation.with_name(f"{source.stem}/{evaluation.name}")
                 if len(group) > 1 and counts[evaluation.name] > 1
-                else evaluation
+                else _with_file_name(evaluation, source, counts)
                 for source, group in groups
                 for evaluation in group
             ]
@@ -314,6 +321,14 @@ def check_directions(rule: str, metrics: Mapping[str, Metric]) -> None:
                 f"{metric.name}{sign}{threshold.value:g}; if the opposite is true, say so with "
                 f"--{'lower' if metric.greater_is_better else 'higher'} {metric.name}"
             )
+
+
+def _with_file_name(
+    evaluation: RAGPipelineEvaluation, source: PipelineSource, counts: Mapping[str, int]
+) -> RAGPipelineEvaluation:
+    """The evaluation under the name of its file, if others were saved under its own name too."""
+    is_shared = counts[evaluation.name] > 1 and source.name is None
+    return evaluation.with_name(source.stem) if is_shared else evaluation
 
 
 def _check_names(evaluations: list[RAGPipelineEvaluation]) -> list[RAGPipelineEvaluation]:

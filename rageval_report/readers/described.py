@@ -201,7 +201,7 @@ def _notes(description: TableDescription, present: Sequence[str], n_rows: int) -
             f"the columns {named(added)} were added after the file was written and are read as "
             "details; if they are metrics, name all metrics with metrics=[...]"
         )
-    if n_rows != description.n_queries:
+    if description.n_queries and n_rows != description.n_queries:
         notes.append(f"the file was written with {description.n_queries} rows and has {n_rows} now")
     return notes
 

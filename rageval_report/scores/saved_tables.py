@@ -49,7 +49,7 @@ class TableDescription:
     version : str
         The version of rageval_report that wrote it.
     n_queries : int
-        The number of rows when it was written.
+        The number of rows when it was written; 0 if the file does not say.
     metrics : dict of str to Metric
         By the column in the file.
     details : dict of str to SavedColumn

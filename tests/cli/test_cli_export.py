@@ -1,11 +1,12 @@
 """Files turned into other files, and the list of what is read."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from rageval_report import RAGPipelineEvaluation
+from rageval_report import RAGPipelineEvaluation, compare, score_rankings
 from rageval_report.readers import READERS
 
 TABLE = "query_id,question,recall\nq1,Who?,0.5\nq2,Why?,\n"
@@ -55,3 +56,48 @@ def test_every_reader_is_listed_with_its_sentence(run):
     rows = listed["rows"] if "rows" in listed else listed["formats"]["rows"]
     assert [row["reader"] for row in rows] == list(READERS)
     assert all(row["reads"] and row["example"] for row in rows)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet", "json"])
+def test_what_is_exported_keeps_its_metrics(table, run, suffix):
+    rows = {"query_id": ["a", "b"], "recall": [0.5, 1.0], "n_retrieved": [3, 5]}
+    scores = RAGPipelineEvaluation("hybrid", rows, metrics=["recall"])
+    scores.save("saved.jsonl")
+    assert run(f"export saved.jsonl -o out.{suffix}").exit_code == 0
+    again = RAGPipelineEvaluation.load(None, f"out.{suffix}")
+    assert (again.name, again.metrics) == ("hybrid", scores.metrics)
+    assert list(again.details) == ["n_retrieved"]
+
+
+def test_a_table_on_standard_output_says_what_it_lacks(table, run):
+    assert "-o scores.csv writes that to a second file" in run("export run.csv").stderr
+    assert run("export run.csv --to jsonl").stderr.count("second file") == 0
+    assert run("export run.csv --quiet").stderr == ""
+
+
+def test_scores_of_rankings_compare_as_before_they_were_saved(folder, run):
+    """Documents and judgments by hand; the p-value is that of the evaluations in memory."""
+    judgments = [f"q{n} 0 d{n} 1\nq{n} 0 d{n + 1} 1" for n in range(8)]
+    Path("qrels.txt").write_text("\n".join(judgments) + "\n", encoding="utf-8")
+    for name, step in (("sparse", 3), ("dense", 2)):
+        lines = [
+            f"q{n} Q0 d{(n * step + place) % 9} {place + 1} {9 - place} t"
+            for n in range(8)
+            for place in range(4)
+        ]
+        Path(f"{name}.run").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        command = f"score --run {name}.run --qrels qrels.txt --metric ndcg@10 --queries {name}.csv"
+        assert run(command).exit_code == 0
+    document = json.loads(run("compare sparse.csv dense.csv --format json").stdout)
+    runs = [score_rankings(f"{name}.run", "qrels.txt", "ndcg@10") for name in ("sparse", "dense")]
+    [row] = document["rows"]
+    assert row["pvalue"] == compare(*runs).frame["pvalue"].iloc[0]
+
+
+def test_files_that_were_saved_under_one_name_are_named_by_file(folder, run):
+    rows = {"query_id": list("abcdefg"), "recall": [0, 1, 1, 0, 1, 0.5, 1]}
+    for name in ("monday", "friday"):
+        RAGPipelineEvaluation("hybrid", rows).save(f"{name}.csv")
+    result = run("compare monday.csv friday.csv")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("friday against monday")
