@@ -25,6 +25,7 @@ from rageval_report.scores import Correct
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles.column_role import Roles
 from rageval_report.scores.run_file import FORMAT
+from rageval_report.scores.saved_tables import COMPANION
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 
@@ -236,7 +237,12 @@ def _list_files(folder: Path) -> list[Path]:
         what = "this is a file" if folder.exists() else "it does not exist"
         raise DataError(f"{folder}: expected a folder of run files; {what}")
     try:
-        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        # A companion belongs to a table, which is named in its place.
+        return sorted(
+            path
+            for path in folder.iterdir()
+            if not path.name.startswith(".") and not path.name.endswith(COMPANION)
+        )
     except OSError as exc:
         raise DataError(f"{folder}: the folder cannot be read: {exc.strerror}") from exc
 
