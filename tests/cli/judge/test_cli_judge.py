@@ -287,6 +287,10 @@ def test_what_was_judged_can_be_judged_again(judge, folder):
     judge("old.jsonl", "--judge", "coherence", "--queries", "run.jsonl")
     result = judge("run.jsonl", "--judge", "coherence", "--queries", "again.jsonl")
     assert result.exit_code == 0, result.stderr
-    texts = [(folder / name).read_text() for name in ("run.jsonl", "again.jsonl")]
-    # The scores are named after the files that were judged.
-    assert texts[1] == texts[0].replace('"name": "old"', '"name": "run"')
+    first, again = (
+        [json.loads(line) for line in (folder / name).read_text().splitlines()]
+        for name in ("run.jsonl", "again.jsonl")
+    )
+    # The description in the first row has the notes of each call.
+    assert again[0].pop("rageval_report")["metrics"] == first[0].pop("rageval_report")["metrics"]
+    assert again == first
