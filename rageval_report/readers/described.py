@@ -6,7 +6,7 @@ the description that the file holds, or has beside it, and its columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,8 +110,7 @@ def _read_companion(source: Source) -> DescribedTable:
     if parsed.description is None:
         return parsed
     description = parsed.description
-    # A version control system may have changed the ends of the lines.
-    for text in (source.utf8, source.utf8.replace(b"\r\n", b"\n")):
+    for text in _texts(source.utf8):
         if digest_of(text) == description.digest:
             header = next(rows(text, description.delimiter, ends=b"\n"))
             if [cell_text(cell) for cell in header.cells] != description.columns:
@@ -123,6 +122,13 @@ def _read_companion(source: Source) -> DescribedTable:
         f"it describes another text than this file has now; then the metrics were {named(metrics)}"
     )
     return DescribedTable(notes=(_unused(path.name, reason),))
+
+
+def _texts(text: bytes) -> Iterator[bytes]:
+    """The text, and the text before a version control system changed the ends of its lines."""
+    yield text
+    if b"\r\n" in text:
+        yield text.replace(b"\r\n", b"\n")
 
 
 def _companion(name: str) -> Path | None:
