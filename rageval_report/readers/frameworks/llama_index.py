@@ -1,4 +1,4 @@
-"""LlamaIndex: frames of `get_eval_results_df`, and lists of `EvaluationResult`."""
+"""LlamaIndex: frames of `get_eval_results_df`, lists of results of answers and of retrievers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rageval_report.readers.frameworks.judgements import (
     judgement_columns,
     rename_clashes,
 )
+from rageval_report.readers.frameworks.llama_retrieval import is_retrieval_file, read_retrieval
 from rageval_report.readers.json_shapes import is_records
 from rageval_report.readers.record_columns import columns_of, frame_of
 from rageval_report.readers.table_files import header_of, read_table
@@ -32,7 +33,7 @@ _USED = {*_TEXTS, "score", "feedback", "passing", "invalid_result", "invalid_rea
 
 
 def _recognise(source: Source) -> float:
-    if _lists_in(source.document_or_none()):
+    if _lists_in(source.document_or_none()) or is_retrieval_file(source):
         return 0.95
     names = frozenset(header_of(source))
     return 0.95 if names >= _FRAME or names >= _RESULT else 0.0
@@ -54,12 +55,15 @@ def read_llama_index(source: Source) -> list[ScoreFile]:
 
     A frame names the pipeline in its column ``rag`` and has one metric without a name. Lists of
     results are one pipeline, with one metric per evaluator if they are grouped by evaluators.
+    Results of a retriever have one metric per entry of their ``metric_dict``.
 
     Raises
     ------
     ReaderError
         If the file is none of these.
     """
+    if is_retrieval_file(source):
+        return read_retrieval(source)
     grouped = _lists_in(source.document_or_none())
     if grouped:
         return [_read_evaluators(source.stem, grouped)]
@@ -169,7 +173,7 @@ def _notes(grouped: Mapping[str, object], metrics: Mapping[str, object]) -> list
 
 LLAMA_INDEX = Reader(
     "llama_index",
-    "LlamaIndex: frames of get_eval_results_df (column rag), EvaluationResult lists as JSON",
+    "LlamaIndex: frames of get_eval_results_df (column rag), lists of results",
     _recognise,
     read_llama_index,
     ("encoding",),

@@ -84,6 +84,24 @@ def collect_details(*fields: tuple[str, str, Iterable[object]]) -> CellsByColumn
     return details
 
 
+def own_ids(objects: Iterable[object]) -> tuple[str, list[str]] | None:
+    """The key of the ids in the objects of all rows, and the ids as texts; None if a row has none.
+
+    Examples
+    --------
+    >>> own_ids([{"id": 7, "query": "why"}, {"id": 8}])
+    ('id', ['7', '8'])
+    """
+    every = list(objects)
+    parts = columns_of(value if isinstance(value, dict) else {} for value in every)
+    key = id_column_of(map(str, parts))
+    cells = parts.get(key or "", [])
+    are_ids = bool(cells) and all(
+        isinstance(cell, str | int) and str(cell).strip() for cell in cells
+    )
+    return (key, list(map(str, cells))) if key is not None and are_ids else None
+
+
 def rename_partial_ids(columns: CellsByColumn, origin: str) -> CellsByColumn:
     """The columns; one that is named like ids but lacks some rows gets its origin's name in front.
 

@@ -10,7 +10,7 @@ import pytest
 
 from rageval_report import read_scores
 from rageval_report.errors import ReaderError
-from rageval_report.readers import read
+from rageval_report.readers import Source, read, recognise
 
 FILES = Path(__file__).parents[2] / "golden" / "llama_index"
 TOLD = json.loads((FILES / "expected.json").read_text(encoding="utf-8"))
@@ -89,3 +89,30 @@ def test_without_scores_passing_is_the_score(write):
 def test_another_table_is_refused(write):
     with pytest.raises(ReaderError, match="expected the columns rag, query, scores"):
         read(write("query,score\nwhy?,1\n"), reader="llama_index")
+
+
+# -- results of a retriever
+
+RETRIEVAL = json.loads((FILES / "retrieval_expected.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ["retrieval.json", "retrieval.csv"])
+def test_means_of_a_retriever_are_those_that_the_library_gives(name):
+    assert recognise(Source(FILES / name)) == "llama_index"
+    [evaluation] = read_scores(FILES / name).values()
+    assert evaluation.scores.mean().to_dict() == pytest.approx(RETRIEVAL["means"], abs=1e-15)
+    assert evaluation.details["relevant"].tolist()[1] == ["n4", "n9"]
+    assert evaluation.details["retrieved"].tolist()[0] == ["n1", "n2"]
+
+
+def test_results_by_retriever_are_several_pipelines(write):
+    results = json.loads((FILES / "retrieval.json").read_text(encoding="utf-8"))
+    runs = read_scores(write(json.dumps({"bm25": results, "dense": results[::-1]})))
+    assert list(runs) == ["bm25", "dense"]
+    assert runs["dense"].scores.loc[runs["bm25"].scores.index].equals(runs["bm25"].scores)
+
+
+def test_a_retriever_without_scores_is_refused(write):
+    rows = [{"query": "a", "expected_ids": [], "retrieved_ids": [], "metric_dict": {}}]
+    with pytest.raises(ReaderError, match="no score in metric_dict"):
+        read(write(json.dumps(rows)))

@@ -15,12 +15,26 @@ from rageval_report.errors import RagevalError
 from rageval_report.readers import READERS, Source, read, recognise
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-NAMES = ("phoenix", "llama_index", "langsmith", "braintrust", "opik", "evidently", "promptfoo")
+NAMES = (
+    "phoenix",
+    "llama_index",
+    "langsmith",
+    "braintrust",
+    "opik",
+    "evidently",
+    "promptfoo",
+    "azure",
+    "langfuse",
+    "openai_runs",
+    "pydantic_evals",
+    "vertex",
+    "weave",
+)
 WRITTEN_BY = {
     path: name
     for name in NAMES
     for path in sorted((GOLDEN / name).iterdir())
-    if path.suffix in (".csv", ".json", ".jsonl") and path.name != "expected.json"
+    if path.suffix in (".csv", ".json", ".jsonl") and not path.name.endswith("expected.json")
 }
 DOCUMENTS = {
     path: json.loads(path.read_text(encoding="utf-8"))
