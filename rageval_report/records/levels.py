@@ -344,7 +344,14 @@ def _key_row(
 ) -> tuple[list[str] | None, dict[str, float] | None, list[str] | None]:
     """The ids of the passages of one query at a level."""
     known = [*(retrieved or []), *((document, name) for document, name, _ in gold or [])]
-    key = _document_of if level == "document" else _both_ids if _number_alike(known) else _own_id
+    shared = set() if level == "document" else _shared_numbers(known)
+
+    def key(section: Section) -> str:
+        document, name = section
+        if level == "document":
+            return name if document is None else document
+        return str(section) if name in shared else name
+
     grades: dict[str, float] = {}
     for document, name, grade in gold or []:
         gold_key = key((document, name))
@@ -356,22 +363,9 @@ def _key_row(
     )
 
 
-def _document_of(section: Section) -> str:
-    document, name = section
-    return name if document is None else document
-
-
-def _own_id(section: Section) -> str:
-    return section[1]
-
-
-def _both_ids(section: Section) -> str:
-    return str(section)
-
-
-def _number_alike(sections: Sequence[Section]) -> bool:
-    """Whether two documents have a chunk of the same id; false if a document is unknown."""
-    # A chunk of an unknown document can be compared by its own id only.
-    if any(document is None for document, _ in sections):
-        return False
-    return len(set(sections)) > len({name for _, name in sections})
+def _shared_numbers(sections: Iterable[Section]) -> set[str]:
+    """The ids that chunks of two documents have; none if one of them may be of any document."""
+    documents: dict[str, set[str | None]] = {}
+    for document, name in sections:
+        documents.setdefault(name, set()).add(document)
+    return {name for name, owners in documents.items() if len(owners) > 1 and None not in owners}

@@ -11,6 +11,7 @@ import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning, check_choice, named
 from rageval_report.records import cells
+from rageval_report.records.gold_texts import first_text_holders
 from rageval_report.records.levels import GoldSection
 from rageval_report.records.spans import Span, first_holders, map_gold_to_chunks
 from rageval_report.scores.frames import to_pandas
@@ -97,8 +98,8 @@ def record_table(
     data : frame, dict of lists, or list of dicts
         One row per query. The known columns are those of `FIELDS`; all others are metadata and
         stay unchanged. ``relevant`` contains ids (a list, a mapping to grades, pairs, or mappings
-        with ``doc_id``, ``chunk_id``, ``relevance``) or (filename, start, end) spans; exact texts
-        belong in ``relevant_texts``. ``retrieved`` contains ids in order, pairs of id and score, or
+        with ``doc_id``, ``chunk_id``, ``relevance``) or (filename, start, end) spans; texts belong
+        in ``relevant_texts``. ``retrieved`` contains ids in order, pairs of id and score, or
         mappings with ``doc_id``, ``chunk_id``, ``score``, ``text`` and with ``filename``,
         ``start``, ``end``. A passage may carry the ids of its document and of its chunk; columns
         such as ``retrieved_doc_ids`` beside ``retrieved_chunk_ids`` say the same.
@@ -106,7 +107,8 @@ def record_table(
         The column of ids. If there is none, other common names are tried, then the index, then the
         ids are derived from the questions.
     overlap : float
-        A retrieved chunk contains a gold span if they share this much of the shorter of the two.
+        A retrieved chunk contains a gold span or a gold text if they share this much of the shorter
+        of the two; see `rageval_report.records.gold_texts.first_text_holders` for texts.
     unretrieved_citations : {"warn", "error", "keep"}
         What to do if a citation was not retrieved. This is an error of the pipeline more often than
         of the data, so by default such citations are kept and scored as wrong.
@@ -380,7 +382,7 @@ class _RecordColumns:
                 relevant[row] = self._gold_of_spans(row, spans, overlap)
             elif texts is not None:
                 ranked[row] = self._ranking_for_texts(row)
-                relevant[row] = self._gold_of_texts(row, texts, ranked[row])
+                relevant[row] = self._gold_of_texts(row, texts, ranked[row], overlap)
         self.columns["relevant"] = relevant
         if any(ranking is not None for ranking in ranked):
             self.columns["retrieved"] = ranked
@@ -398,7 +400,7 @@ class _RecordColumns:
             message = "gold spans need the filename, start and end of each retrieved chunk"
             self.unplaced.append(_CellProblem(self.ids[row], "retrieved", message))
             return grades
-        return map_gold_to_chunks(grades, first_holders(chunks, unique, overlap), ranking)
+        return self._credit(row, grades, first_holders(chunks, unique, overlap), ranking)
 
     def _ranking_for_texts(self, row: int) -> list[str] | None:
         """The ids of a ranking; if there are no ids, its texts."""
@@ -409,7 +411,7 @@ class _RecordColumns:
         return ranking  # type: ignore[no-any-return]
 
     def _gold_of_texts(
-        self, row: int, texts: dict[str, float], ranking: list[str] | None
+        self, row: int, texts: dict[str, float], ranking: list[str] | None, overlap: float
     ) -> dict[str, float]:
         contexts = self._column("contexts")[row]
         if not ranking:
@@ -418,9 +420,22 @@ class _RecordColumns:
             message = "gold texts need one text for each retrieved chunk"
             self.unplaced.append(_CellProblem(self.ids[row], "contexts", message))
             return texts
-        # Reversed, so that the first of equal texts counts.
-        first_rank = {text: rank for rank, text in reversed(list(enumerate(contexts)))}
-        return map_gold_to_chunks(texts, [first_rank.get(text, -1) for text in texts], ranking)
+        holders = first_text_holders(contexts, list(texts), overlap)
+        return self._credit(row, texts, holders, ranking)
+
+    def _credit(
+        self, row: int, grades: dict[str, float], holders: list[int], ranking: list[str]
+    ) -> dict[str, float]:
+        """The grades by the ids of the chunks that contain the gold, which get its sections."""
+        sections = self._column("retrieved_sections")[row]
+        if sections is not None:
+            gold_sections = [
+                (*(sections[rank] if rank >= 0 else (None, name)), grade)
+                for rank, (name, grade) in zip(holders, grades.items(), strict=True)
+            ]
+            columns = self.columns.setdefault("relevant_sections", [None] * len(self.ids))
+            columns[row] = gold_sections
+        return map_gold_to_chunks(grades, holders, ranking)
 
 
 def _with_grades(
