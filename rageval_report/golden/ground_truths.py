@@ -15,6 +15,7 @@ from rageval_report.golden.prompts import Prompt, load_prompts
 from rageval_report.golden.reply_journal import AskText, ChatFailedError, ReplyJournal
 from rageval_report.judges.chats import Chat, as_chat
 from rageval_report.judges.parsing.objects import remove_thoughts
+from rageval_report.records.levels import GoldSection
 
 HIGHLY_RELEVANT = 2.0  # nfcorpus, for which ADR-013 defined this evaluation, grades 1 and 2
 # The number in ADR-013: the first five highly relevant documents are the context.
@@ -59,7 +60,14 @@ def highly_relevant(records: pd.DataFrame, *, grade: float = HIGHLY_RELEVANT) ->
         raise DataError(f"no query has a document of grade {grade:g} or higher")
     rows = records[has_high].copy()
     rows["relevant"] = pd.Series(list(filter(None, high)), index=rows.index, dtype=object)
+    if "relevant_sections" in rows:
+        sections = [_graded_from(cell, grade) for cell in rows["relevant_sections"].tolist()]
+        rows["relevant_sections"] = pd.Series(sections, index=rows.index, dtype=object)
     return rows.assign(highly_relevant_count=rows["relevant"].map(len))
+
+
+def _graded_from(sections: list[GoldSection] | None, grade: float) -> list[GoldSection] | None:
+    return [section for section in sections or () if section[2] >= grade] or None
 
 
 def ground_truth(

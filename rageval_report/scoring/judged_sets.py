@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -20,21 +20,33 @@ from rageval_report.errors import DataError, check_choice, explain_keywords, nam
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.golden.ground_truths import HIGHLY_RELEVANT, highly_relevant
 from rageval_report.records import record_table
+from rageval_report.records.levels import (
+    LevelChoice,
+    LevelOption,
+    choose_level,
+    count_levels,
+    records_at_level,
+)
 from rageval_report.results import Result
+from rageval_report.scoring.applicability import is_unanswerable
 from rageval_report.scoring.records import score_and_judge
 from rageval_report.stats import mean_interval
 
 if TYPE_CHECKING:
     from rageval_report.judges import Judged, JudgeOptions, Rubric
 
-Count = Literal["chunks", "documents"]
-_COUNTS: tuple[Count, ...] = ("chunks", "documents")
+Repeats = Literal["keep", "best"]
+_REPEATS: tuple[Repeats, ...] = get_args(Repeats)
 
 _FEW = 50  # ADR-013 asks for 50 to 100 queries
 _CORRECT_FROM = 0.5  # the lowest score of a correct answer; the TRUE of a judge is 1
 
-# The fields that list values beside `retrieved`, item by item, and no longer fit once it is cut.
-_PARALLEL_FIELDS = ("retrieved_scores", "retrieved_spans", "citations", "cited_sections")
+# The fields that belong to all that was retrieved, and no longer fit once it is cut to the ids of
+# one level.
+_REPLACED_FIELDS = (
+    *("retrieved_scores", "retrieved_spans", "retrieved_sections", "citations", "cited_sections"),
+    *("relevant_sections", "relevant_spans", "relevant_texts"),
+)
 
 # What each row of the table says about the pipeline.
 _READINGS = {
@@ -76,7 +88,8 @@ def evaluate_judged_set(
     generation: str | Rubric = "answer_correct",
     k: int = 10,
     minimum: float = 0.8,
-    count: Count = "chunks",
+    level: LevelOption = "auto",
+    duplicates: Repeats = "keep",
     grade: float = HIGHLY_RELEVANT,
     mapping: Mapping[str, str | Sequence[str]] | None = None,
     name: str = "pipeline",
@@ -100,8 +113,12 @@ def evaluate_judged_set(
         The number of results that count.
     minimum : float
         The lowest reachable recall at which the documents count as found.
-    count : {"chunks", "documents"}
-        Whether two chunks of one document are two of the `k` results, or one.
+    level : {"auto", "chunk", "document"}
+        The level at which results are compared with the judged documents, as in
+        `rageval_report.score`.
+    duplicates : {"keep", "best"}
+        Whether two chunks of one document are two of the `k` results ("keep", as in ADR-013), or
+        one ("best"); the document counts once in either case.
     grade : float
         The lowest grade that counts as highly relevant; exactly these documents are expected.
     mapping : mapping of str to str or sequence of str, optional
@@ -135,15 +152,17 @@ def evaluate_judged_set(
     >>> result.table.frame[["retrieval", "n", "correct"]].to_numpy().tolist()
     [['found', 1, 1], ['not found', 1, 1], ['all', 2, 2]]
     """
-    _check_arguments(k, minimum, count)
+    _check_arguments(k, minimum, duplicates)
     checked = record_table(records, unretrieved_citations="keep")
     if "retrieved" not in checked:
         raise DataError(
             "records must have a column 'retrieved' with the results of the pipeline; "
             "ask the pipeline first"
         )
-    relevant = highly_relevant(checked, grade=grade)
-    notes, counted = _cut_rankings(relevant, len(checked), k, count, mapping)
+    relevant = highly_relevant(checked[~is_unanswerable(checked)], grade=grade)
+    choice, at_level = _at_level(relevant, level, mapping)
+    notes, counted = _cut_rankings(at_level, len(checked), k, duplicates, mapping)
+    notes = (*filter(None, [choice.note]), *notes)
     metrics = [f"recall@{k}", f"reachable_recall@{k}", "precision@1"]
     if generation in metrics:
         raise DataError(
@@ -164,7 +183,8 @@ def evaluate_judged_set(
     settings = {
         "k": k,
         "minimum": minimum,
-        "count": count,
+        "level": choice.level or "ids as they are",
+        "duplicates": duplicates,
         "grade": grade,
         "generation": str(scores.columns[-1]),
     }
@@ -176,37 +196,62 @@ def evaluate_judged_set(
     )
 
 
-def _check_arguments(k: int, minimum: float, count: str) -> None:
+def _check_arguments(k: int, minimum: float, duplicates: str) -> None:
     if isinstance(k, bool) or k < 1:
         raise DataError(f"k must be an integer >= 1; got {k!r}")
     if not 0.0 < minimum <= 1.0:
         raise DataError(f"minimum must be above 0 and at most 1; got {minimum!r}")
-    check_choice("count", count, _COUNTS)
+    check_choice("duplicates", duplicates, _REPEATS)
 
 
 # -- the records to score
+
+
+def _at_level(
+    records: pd.DataFrame, level: LevelOption, mapping: Mapping[str, str | Sequence[str]] | None
+) -> tuple[LevelChoice, pd.DataFrame]:
+    """The level of the ids, and the records with the ids of the set at that level."""
+    set_id = _invert_mapping(mapping or {})
+
+    def in_set(name: str | None) -> str | None:
+        return name if name is None else set_id.get(name, name)
+
+    columns = {
+        "retrieved": [ids and [in_set(name) for name in ids] for ids in records["retrieved"]]
+    }
+    if "retrieved_sections" in records:
+        columns["retrieved_sections"] = [
+            pairs and [(in_set(document), in_set(name)) for document, name in pairs]
+            for pairs in records["retrieved_sections"]
+        ]
+    mapped = records.assign(
+        **{name: pd.Series(cells, records.index, dtype=object) for name, cells in columns.items()}
+    )
+    choice = choose_level(count_levels(mapped), level)
+    return choice, records_at_level(mapped, choice.level)
 
 
 def _cut_rankings(
     records: pd.DataFrame,
     n_before: int,
     k: int,
-    count: Count,
+    duplicates: Repeats,
     mapping: Mapping[str, str | Sequence[str]] | None,
 ) -> tuple[tuple[str, ...], pd.DataFrame]:
     """Notes on the records, and the records with only the results that count."""
-    set_id = _invert_mapping(mapping or {})
-    rankings = [
-        None if ranking is None else [set_id.get(doc, doc) for doc in ranking]
-        for ranking in records["retrieved"].tolist()
+    rankings = records["retrieved"].tolist()
+    cut = [
+        None if ranking is None else _first_documents(ranking, k, duplicates)
+        for ranking in rankings
     ]
-    cut = [None if ranking is None else _first_documents(ranking, k, count) for ranking in rankings]
-    table = records.drop(columns=[field for field in _PARALLEL_FIELDS if field in records])
+    table = records.drop(columns=[field for field in _REPLACED_FIELDS if field in records])
     table["retrieved"] = pd.Series(cut, index=table.index, dtype=object)
+    # Of several chunks of a document, one is expected at the level of documents.
+    table["highly_relevant_count"] = table["relevant"].map(len)
     notes = [
         _few_note(len(table), n_before),
         _reach_note(table["highly_relevant_count"].to_numpy(), k),
-        _chunk_note(rankings, k) if count == "chunks" else "",
+        _chunk_note(rankings, k) if duplicates == "keep" else "",
         _unmapped_note(table, mapping),
     ]
     return tuple(note for note in notes if note), table
@@ -226,9 +271,9 @@ def _invert_mapping(mapping: Mapping[str, str | Sequence[str]]) -> dict[str, str
     return set_id
 
 
-def _first_documents(ranking: Sequence[str], k: int, count: Count) -> list[str]:
+def _first_documents(ranking: Sequence[str], k: int, duplicates: Repeats) -> list[str]:
     """The documents in the first `k` results, each once."""
-    if count == "chunks":
+    if duplicates == "keep":
         # ADR-013 counts chunks: several of one document use up its k places.
         return list(dict.fromkeys(ranking[:k]))
     return list(dict.fromkeys(ranking))[:k]
@@ -259,7 +304,7 @@ def _chunk_note(rankings: Sequence[Sequence[str] | None], k: int) -> str:
         return ""
     return (
         f"the first {k} results of {n_repeated} queries hold several chunks of one document, so "
-        f'fewer than {k} documents count; count="documents" takes the first {k} documents'
+        f'fewer than {k} documents count; duplicates="best" takes the first {k} documents'
     )
 
 

@@ -99,12 +99,54 @@ def test_recall_that_no_ranking_can_reach_is_said(real_data):
     assert any(f"cannot exceed {best:.3f}" in one for one in found.table.notes)
 
 
-@pytest.mark.parametrize(("count", "recall"), [("chunks", 0.5), ("documents", 1.0)])
-def test_two_chunks_of_one_document_are_two_results_or_one(count, recall):
+@pytest.mark.parametrize(("duplicates", "recall"), [("keep", 0.5), ("best", 1.0)])
+def test_two_chunks_of_one_document_are_two_results_or_one(duplicates, recall):
     row = {**RECORDS[1], "retrieved": ["a", "a", "b"]}
-    found = evaluate_judged_set([row], generation="exact_match", k=2, count=count)
+    found = evaluate_judged_set([row], generation="exact_match", k=2, duplicates=duplicates)
     assert found.evaluation.scores["recall@2"].tolist() == [recall]
-    assert any("chunks of one document" in one for one in found.table.notes) == (count == "chunks")
+    has_note = any("chunks of one document" in one for one in found.table.notes)
+    assert has_note == (duplicates == "keep")
+
+
+@pytest.mark.parametrize(
+    ("options", "recall"),
+    [({}, 0.5), ({"duplicates": "best"}, 1.0), ({"level": "chunk"}, 0.0)],
+)
+def test_judged_documents_are_found_by_the_chunks_of_documents(options, recall):
+    passages = [{"document_id": name[0], "node_id": name} for name in ("a1", "a2", "b1")]
+    row = {**RECORDS[1], "retrieved": passages}
+    found = evaluate_judged_set([row], generation="exact_match", k=2, **options)
+    assert found.evaluation.scores["recall@2"].tolist() == [recall]
+    assert found.table.settings["level"] == options.get("level", "document")
+    inferred = any("at the level of documents" in note for note in found.table.notes)
+    assert inferred == ("level" not in options)
+
+
+def test_judged_chunks_with_grades_are_counted_at_either_level():
+    gold = [
+        {"doc_id": "a", "chunk_id": "a1", "relevance": 2},
+        {"doc_id": "a", "chunk_id": "a2", "relevance": 2},
+        {"doc_id": "b", "chunk_id": "b1", "relevance": 1},  # not highly relevant
+    ]
+    passages = [{"doc_id": "b", "chunk_id": "b1"}, {"doc_id": "a", "chunk_id": "a2"}]
+    row = {**RECORDS[1], "relevant": gold, "retrieved": passages}
+    for level, expected in (("chunk", (2, 0.5)), ("document", (1, 1.0))):
+        found = evaluate_judged_set([row], generation="exact_match", level=level)
+        assert tuple(found.queries.frame[["expected", "recall"]].iloc[0]) == expected
+
+
+def test_pipeline_ids_of_documents_are_mapped_below_their_chunks():
+    passages = [{"doc_id": "note-7", "chunk_id": "7.1"}, {"doc_id": "note-8", "chunk_id": "8.1"}]
+    row = {**RECORDS[1], "retrieved": passages}
+    found = evaluate_judged_set([row], generation="exact_match", mapping={"a": "note-7"})
+    assert found.evaluation.scores["recall@10"].tolist() == [0.5]
+
+
+def test_questions_without_an_answer_are_left_out():
+    rows = [RECORDS[1], {**RECORDS[0], "answerable": False}]
+    found = evaluate_judged_set(rows, generation="exact_match")
+    assert found.evaluation.scores.index.tolist() == ["q2"]
+    assert any("1 without a highly relevant document" in note for note in found.table.notes)
 
 
 def test_ids_of_the_pipeline_are_mapped_and_what_has_none_stays_expected():
@@ -137,8 +179,8 @@ def test_arguments_that_make_no_sense_are_refused(options, told):
 
 
 def test_an_unknown_way_to_count_is_answered_with_the_nearest():
-    with pytest.raises(UnknownNameError, match="Did you mean 'chunks'"):
-        evaluate_judged_set(RECORDS, generation="exact_match", count="chunk")
+    with pytest.raises(UnknownNameError, match='duplicates must be "keep" or "best"; got "mean"'):
+        evaluate_judged_set(RECORDS, generation="exact_match", duplicates="mean")
 
 
 def test_records_that_nobody_answered_are_refused():

@@ -12,7 +12,8 @@ from rageval_report.cli.judge.options import JudgingOptions
 from rageval_report.cli.options import FOLDER, FormatOption, SeedOption
 
 if TYPE_CHECKING:
-    from rageval_report.scoring.judged_sets import Count
+    from rageval_report.records.levels import LevelOption
+    from rageval_report.scoring.judged_sets import Repeats
 
 
 class EvaluateArguments(SeedOption, JudgingOptions, FormatOption):
@@ -54,11 +55,17 @@ class EvaluateArguments(SeedOption, JudgingOptions, FormatOption):
     minimum: float = option(
         "--minimum", default=0.8, help="Reachable recall at which retrieval counts as successful."
     )
-    count: Count = option(
-        "--count",
-        type=click.Choice(["chunks", "documents"]),
-        default="chunks",
-        help="What the K results are, if several can come from one document.",
+    level: LevelOption = option(
+        "--level",
+        type=click.Choice(["auto", "chunk", "document"]),
+        default="auto",
+        help="Level of the ids that are compared, if results carry two.",
+    )
+    duplicates: Repeats = option(
+        "--duplicates",
+        type=click.Choice(["keep", "best"]),
+        default="keep",
+        help="Whether two chunks of one document are two of the K results, or one.",
     )
     mapping: str | None = option(
         "--mapping",
