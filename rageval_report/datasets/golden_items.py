@@ -15,6 +15,7 @@ from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.files.writing import write_atomically
 from rageval_report.records import cells
+from rageval_report.records.levels import GoldSection
 from rageval_report.records.spans import Span
 from rageval_report.scores.query_ids import plain_text
 from rageval_report.types import JsonObject
@@ -31,13 +32,14 @@ ITEM_FIELDS: dict[str, tuple[str, ...]] = {
     "relevant": ("gold_doc_ids", "gold_citations", "expected_document_ids", "relevant_ids"),
     "relevant_texts": ("context_passages", "gold_texts", "gold_contexts"),
     "relevant_spans": ("gold_spans",),
+    "relevant_sections": (),
     "answerable": ("is_answerable",),
     "metadata": (),
     "provenance": (),
 }
 _UNANSWERABLE = "is_unanswerable"
 _PASSAGES = ("gold_passages", "evidence")  # lists of objects, or of texts
-_PASSAGE_IDS = frozenset(("doc_id", "chunk_id", "id"))
+_PASSAGE_IDS = frozenset(("doc_id", "document_id", "chunk_id", "node_id", "id"))
 _FIELD_KEYS = frozenset(
     (
         *ITEM_FIELDS,
@@ -74,6 +76,8 @@ class GoldenItem:
         Such as ``query_type``, ``domain``, ``difficulty``; reports can be sliced by it.
     provenance : mapping
         The origin of the item.
+    relevant_sections : tuple of (str, str, float)
+        Document, chunk and grade of the passages in `relevant` whose document is known too.
 
     Examples
     --------
@@ -91,6 +95,7 @@ class GoldenItem:
     answerable: bool | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    relevant_sections: tuple[GoldSection, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -110,6 +115,7 @@ class GoldenItem:
             "relevant": dict(self.relevant),
             "relevant_texts": list(self.relevant_texts),
             "relevant_spans": [list(span) for span in self.relevant_spans],
+            "relevant_sections": [list(section) for section in self.relevant_sections],
             "answerable": self.answerable,
             "metadata": dict(self.metadata),
             "provenance": dict(self.provenance),
@@ -238,7 +244,7 @@ def golden_item(row: object) -> GoldenItem:
 
 
 def _make_item(row: JsonObject, question: str) -> GoldenItem:
-    grades, texts, spans = _read_gold(row)
+    grades, texts, spans, sections = _read_gold(row)
     references = _read_texts(row, "references")
     others = {str(key): value for key, value in row.items() if key not in _FIELD_KEYS}
     metadata = {**_read_object(row, "metadata"), **others}
@@ -253,6 +259,7 @@ def _make_item(row: JsonObject, question: str) -> GoldenItem:
         answerable=_read_answerable(row, metadata, references),
         metadata=metadata,
         provenance=_read_object(row, "provenance"),
+        relevant_sections=sections,
     )
 
 
@@ -291,23 +298,33 @@ def _read_object(row: JsonObject, name: str) -> dict[str, Any]:
     raise DataError(f"{name}: expected an object; got {value!r:.60}")
 
 
-def _read_gold(row: JsonObject) -> tuple[dict[str, float], tuple[str, ...], tuple[Span, ...]]:
+def _read_gold(
+    row: JsonObject,
+) -> tuple[dict[str, float], tuple[str, ...], tuple[Span, ...], tuple[GoldSection, ...]]:
     grades: dict[str, float] = {}
     spans: list[Span] = []
+    sections: list[GoldSection] = []
     for name in ("relevant", "relevant_spans"):
         value = _first_value(row, name)
         if value is not None:
             gold = cells.gold(value)
             grades |= gold.grades
             spans += [span for span, _ in gold.spans]
+            sections += gold.sections
+    written = _first_value(row, "relevant_sections")
+    for document, chunk, grade in [] if written is None else cells.graded_sections(written):
+        grades.setdefault(chunk, 1.0 if grade is None else grade)
+        sections.append((document, chunk, grades[chunk] if grade is None else grade))
     texts = list(_read_texts(row, "relevant_texts"))
     for name in _PASSAGES:
-        _add_passages(row.get(name), grades, texts)
-    return grades, _unique_texts(texts), tuple(dict.fromkeys(spans))
+        sections += _add_passages(row.get(name), grades, texts)
+    unique = tuple(dict.fromkeys(sections))
+    return grades, _unique_texts(texts), tuple(dict.fromkeys(spans)), unique
 
 
-def _add_passages(value: object, grades: dict[str, float], texts: list[str]) -> None:
+def _add_passages(value: object, grades: dict[str, float], texts: list[str]) -> list[GoldSection]:
     """Add passages in the forms of other sets: texts, or objects with an id, a text or a fact."""
+    sections: list[GoldSection] = []
     passages = [] if value is None else value if isinstance(value, list) else [value]
     for passage in passages:
         if isinstance(passage, str):
@@ -322,7 +339,11 @@ def _add_passages(value: object, grades: dict[str, float], texts: list[str]) -> 
         if isinstance(text, str):
             texts.append(text)
         if has_id:
-            grades |= cells.gold([passage]).grades
+            gold = cells.gold([passage])
+            sections += gold.sections
+            for chunk, grade in gold.grades.items():
+                grades[chunk] = max(grade, grades.get(chunk, grade)) if gold.sections else grade
+    return sections
 
 
 def _read_answerable(

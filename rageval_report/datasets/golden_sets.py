@@ -80,6 +80,7 @@ def _make_record(item: GoldenItem, gold: GoldKind) -> RecordFields:
         "negative_reference": list(item.negative_references) or None,
         "answerable": item.answerable,
         "relevant": values[kind] or None if kind in ("ids", "documents") else None,
+        "relevant_sections": list(item.relevant_sections) or None if kind == "ids" else None,
         "relevant_spans": values["spans"] or None if kind == "spans" else None,
         "relevant_texts": values["texts"] or None if kind == "texts" else None,
     }

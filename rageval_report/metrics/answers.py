@@ -26,6 +26,9 @@ class Answers:
         One answer per query; None if the pipeline gave none. An empty text is an answer.
     references : list of lists of str
         The right answers of each query, any number of them.
+    right_refusals : list of float, optional
+        For a question that has no answer, 1 if it was refused and 0 if it was answered; NaN for any
+        other. If omitted, every question is taken to have an answer.
 
     Raises
     ------
@@ -43,6 +46,7 @@ class Answers:
 
     answer: list[str | None]
     references: list[list[str]]
+    right_refusals: list[float] | None = None
 
     def __post_init__(self) -> None:
         if len(self.answer) != len(self.references):
@@ -91,6 +95,25 @@ class Answers:
             starts = np.cumsum(self.n_pairs[paired]) - self.n_pairs[paired]
             best[paired] = np.maximum.reduceat(np.asarray(scores, dtype=np.float64), starts)
         return best
+
+    def with_refusals(self, scores: FloatArray) -> FloatArray:
+        """The scores of a measure of right answers, in which a right refusal is a right answer.
+
+        A question that has no answer and was answered without a reference scores 0: the rule of
+        SQuAD 2.0, where the only right answer to such a question is none.
+
+        Examples
+        --------
+        >>> answers = Answers(["I don't know.", "Oslo", "4"], [[], [], ["5"]], [1.0, 0.0, np.nan])
+        >>> answers.with_refusals(answers.best([0.0]))
+        array([1., 0., 0.])
+        """
+        if self.right_refusals is None:
+            return scores
+        right = np.array(self.right_refusals, dtype=np.float64)
+        answered = np.array([answer is not None for answer in self.answer], dtype=bool)
+        credited = np.where(right == 1.0, 1.0, scores)
+        return np.where((right == 0.0) & answered & np.isnan(credited), 0.0, credited)
 
     def score_each(self, score: Callable[[str, list[str]], float]) -> FloatArray:
         """The scores of a function of an answer and its references; NaN if either is missing.

@@ -56,7 +56,8 @@ def exact_match(answers: Answers, k: int | None = None) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_queries,)
-        0 or 1; NaN if there is no answer or no reference.
+        0 or 1; NaN if there is no answer or no reference. For a question that is known to have no
+        answer, a refusal is right: see `Answers.with_refusals`.
 
     See Also
     --------
@@ -68,7 +69,8 @@ def exact_match(answers: Answers, k: int | None = None) -> FloatArray:
     array([ 1.,  0., nan])
     """
     refuse_cutoff("exact_match", k)
-    return answers.best([answer == reference for answer, reference in answers.pairs])
+    scores = answers.best([answer == reference for answer, reference in answers.pairs])
+    return answers.with_refusals(scores)
 
 
 def exact_match_squad(answers: Answers, k: int | None = None) -> FloatArray:
@@ -100,7 +102,8 @@ def exact_match_squad(answers: Answers, k: int | None = None) -> FloatArray:
     """
     refuse_cutoff("exact_match_squad", k)
     bare = normalise_squad
-    return answers.best([bare(answer) == bare(reference) for answer, reference in answers.pairs])
+    scores = answers.best([bare(answer) == bare(reference) for answer, reference in answers.pairs])
+    return answers.with_refusals(scores)
 
 
 def token_f1(
@@ -143,7 +146,8 @@ def token_f1(
     counts: dict[str, Counter[str]] = {}
     for text in {text for pair in answers.pairs for text in pair}:
         counts[text] = Counter(cut(text))
-    return answers.best([_overlap_f1(counts[a], counts[b]) for a, b in answers.pairs])
+    scores = answers.best([_overlap_f1(counts[a], counts[b]) for a, b in answers.pairs])
+    return answers.with_refusals(scores)
 
 
 def _squad_tokens(text: str) -> list[str]:

@@ -21,7 +21,12 @@ from rageval_report.metrics.cosines import (
     similarities_of_texts,
 )
 from rageval_report.metrics.performance import Performance, Prices, performance_of
-from rageval_report.metrics.refusal import RefusalRule, Refusals, refusals_of
+from rageval_report.metrics.refusal import (
+    RefusalRule,
+    Refusals,
+    refusals_of,
+    unanswerable_accuracy,
+)
 from rageval_report.rankings.hits import Hits
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.score_tables import NoRelevant, hits_of
@@ -88,10 +93,13 @@ def rankings_view(records: pd.DataFrame, tools: Tools) -> Hits:
     )
 
 
-def answers_view(records: pd.DataFrame, tools: Tools) -> Answers:  # noqa: ARG001  (views have one signature)
-    """The answers beside their references."""
+def answers_view(records: pd.DataFrame, tools: Tools) -> Answers:
+    """The answers beside their references, and which of them are right refusals."""
     answers = [None if answer is None else str(answer) for answer in records["answer"]]
-    return Answers(answers, _lists(records["reference"]))
+    refusals = None
+    if "answerable" in records:
+        refusals = unanswerable_accuracy(refusals_of(records, tools.refusals)).tolist()
+    return Answers(answers, _lists(records["reference"]), refusals)
 
 
 def citations_view(records: pd.DataFrame, tools: Tools) -> Citations:  # noqa: ARG001

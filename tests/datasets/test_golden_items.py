@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rageval_report import read_records
 from rageval_report.datasets import load_dataset
-from rageval_report.datasets.golden_items import ITEM_FIELDS, golden_item
+from rageval_report.datasets.golden_items import ITEM_FIELDS, golden_item, golden_text
 from rageval_report.datasets.golden_sets import records_text
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.golden import (
@@ -244,3 +244,21 @@ def test_whatever_an_item_holds_it_is_read_or_refused_by_our_own_error(row, ques
     check_golden([item], documents={"d": "text"})
     golden_records([item])
     assert repr(golden_item(json.loads(json.dumps(item.as_dict())))) == repr(item)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"gold_passages": [{"doc_id": "guide", "chunk_id": "c1", "relevance_score": 2}]},
+        {"relevant": [{"document_id": "guide", "node_id": "c1", "relevance": 2}]},
+        {"relevant": {"c1": 2}, "relevant_sections": [["guide", "c1"]]},
+        {"relevant_sections": [["guide", "c1", 2]]},
+    ],
+)
+def test_gold_passages_keep_the_ids_of_document_and_chunk(row):
+    item = golden_item({"query_id": "a", "question": "Who?", **row})
+    assert item.relevant == {"c1": 2.0}
+    assert item.relevant_sections == (("guide", "c1", 2.0),)
+    assert golden_item(json.loads(golden_text([item]))) == item
+    record = golden_records([item]).loc["a"]
+    assert record["relevant_sections"] == [("guide", "c1", 2.0)]

@@ -1,0 +1,198 @@
+"""Questions without gold or without an answer: not applicable, by every way of scoring.
+
+Five questions, of which q4 has no answer and q5 no relevant documents:
+
+====  =========  =========  ========  ====
+id    gold       retrieved  recall@2  mrr
+====  =========  =========  ========  ====
+q1    a          a b        1         1
+q2    a b        c b        1/2       1/2
+q3    d          a b        0         0
+q4    none       a b        n/a       n/a
+q5    none       c a        n/a       n/a
+====  =========  =========  ========  ====
+
+so that recall@2 and MRR are both (1 + 1/2 + 0) / 3 = 1/2, and with 0 for the last two 3/10.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from rageval_report import read_scores, score, score_rankings
+from rageval_report.datasets.golden_items import golden_item
+from rageval_report.golden import golden_records
+from rageval_report.records import record_table
+from rageval_report.scoring.blocks import score_blocks
+from rageval_report.scoring.judged_sets import evaluate_judged_set
+
+METRICS = ["recall@2", "mrr"]
+GOLD = {"q1": ["a"], "q2": ["a", "b"], "q3": ["d"], "q4": [], "q5": []}
+RETRIEVED = {
+    "q1": ["a", "b"],
+    "q2": ["c", "b"],
+    "q3": ["a", "b"],
+    "q4": ["a", "b"],
+    "q5": ["c", "a"],
+}
+ANSWERS = {"q1": "One.", "q2": "Two.", "q3": "No.", "q4": "I don't know.", "q5": "Five."}
+REASONS = {
+    "q4": "the question has no answer, so nothing is relevant to it",
+    "q5": "the query has no relevant documents",
+}
+NOTE = (
+    "2 of 5 queries have no relevant documents; retrieval metrics do not apply to them: 'q4', 'q5'"
+)
+
+
+def rows(**changes):
+    return [
+        {
+            "query_id": name,
+            "question": f"Question {name}?",
+            "relevant": gold,
+            "retrieved": RETRIEVED[name],
+            "answer": ANSWERS[name],
+            "reference": ANSWERS[name],
+            "answerable": name != "q4",
+            **changes.get(name, {}),
+        }
+        for name, gold in GOLD.items()
+    ]
+
+
+def check(evaluation, reasons=REASONS):
+    assert evaluation.scores["recall@2"].tolist()[:3] == [1, 1 / 2, 0]
+    for metric in METRICS:
+        assert evaluation.get_aggregated_scores(metric) == pytest.approx(1 / 2)
+        assert evaluation.states[metric].tolist() == ["scored"] * 3 + ["not applicable"] * 2
+        found = evaluation.details[f"{metric}_reason"].tolist()
+        assert found[3:] == [reasons["q4"], reasons["q5"]]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"q4": {"relevant": None}, "q5": {"relevant": None}},  # unknown gold
+        {"q4": {"relevant": ["a"]}, "q5": {"relevant": {"a": 0}}},  # gold of an unanswerable one
+        {"q4": {"relevant": {"a": 0, "b": -1}}, "q5": {"relevant": {}}},
+    ],
+)
+def test_records(changes):
+    evaluation = score(rows(**changes), METRICS)
+    check(evaluation)
+    assert NOTE in evaluation.notes
+
+
+def test_records_one_table_at_a_time():
+    tables = [record_table([row]) for row in rows()]
+    evaluation = score_blocks(lambda: tables, METRICS).evaluation
+    check(evaluation)
+    assert NOTE in evaluation.notes
+
+
+def test_rankings_as_dicts():
+    # Rankings know no answers, so that both queries have one reason.
+    evaluation = score_rankings(RETRIEVED, GOLD, METRICS)
+    check(evaluation, dict.fromkeys(("q4", "q5"), REASONS["q5"]))
+    assert NOTE in evaluation.notes
+
+
+def test_rankings_with_judgments_of_grade_0():
+    judged = {name: dict.fromkeys(gold, 1) or {"a": 0} for name, gold in GOLD.items()}
+    evaluation = score_rankings(RETRIEVED, judged, METRICS)
+    check(evaluation, dict.fromkeys(("q4", "q5"), REASONS["q5"]))
+
+
+def write_ranking(folder):
+    run, qrels = folder / "bm25.run", folder / "qrels.txt"
+    lines = [f"{query} Q0 {doc} {n} {-n} tag" for query, docs in RETRIEVED.items()
+             for n, doc in enumerate(docs, 1)]  # fmt: skip
+    run.write_text("\n".join(lines) + "\n")
+    judged = [f"{query} 0 {doc} 1" for query, docs in GOLD.items() for doc in docs]
+    qrels.write_text("\n".join([*judged, "q4 0 a 0", "q5 0 c 0"]) + "\n")
+    return run, qrels
+
+
+def test_files_of_rankings(tmp_path):
+    run, qrels = write_ranking(tmp_path)
+    expected = dict.fromkeys(("q4", "q5"), REASONS["q5"])
+    check(score_rankings(run, qrels, METRICS), expected)
+    check(read_scores(run, qrels=qrels, metrics=METRICS)["bm25"], expected)
+
+
+def test_a_golden_set():
+    items = [
+        golden_item({"query_id": row["query_id"], "question": row["question"],
+                     "references": [row["reference"]], "relevant": row["relevant"],
+                     "answerable": row["answerable"]})
+        for row in rows()
+    ]  # fmt: skip
+    records = golden_records(items)
+    answered = records.assign(
+        retrieved=[RETRIEVED[name] for name in records.index],
+        answer=[ANSWERS[name] for name in records.index],
+    )
+    check(score(answered, METRICS))
+
+
+def test_a_judged_set_has_the_same_mean():
+    judged = [{**row, "relevant": dict.fromkeys(row["relevant"], 2)} for row in rows()]
+    found = evaluate_judged_set(judged, generation="exact_match", k=2)
+    assert found.evaluation.scores.index.tolist() == ["q1", "q2", "q3"]
+    assert found.evaluation.get_aggregated_scores("recall@2") == pytest.approx(1 / 2)
+    assert any("2 without a highly relevant document are left out" in n for n in found.table.notes)
+
+
+def test_zero_is_an_option_by_every_way(tmp_path):
+    run, qrels = write_ranking(tmp_path)
+    evaluations = [
+        score(rows(), METRICS, no_relevant="zero"),
+        score_rankings(RETRIEVED, GOLD, METRICS, no_relevant="zero"),
+        read_scores(run, qrels=qrels, metrics=METRICS, no_relevant="zero")["bm25"],
+    ]
+    for evaluation in evaluations:
+        assert evaluation.scores["mrr"].tolist() == [1, 1 / 2, 0, 0, 0]
+        assert evaluation.get_aggregated_scores("mrr") == pytest.approx(3 / 10)
+
+
+def test_a_judged_query_that_is_missing_from_the_run_is_0():
+    run = {name: docs for name, docs in RETRIEVED.items() if name != "q1"}
+    evaluation = score_rankings(run, GOLD, "mrr")
+    assert evaluation.get_aggregated_scores("mrr") == pytest.approx((0 + 1 / 2 + 0) / 3)
+
+
+def test_a_pipeline_that_failed_on_a_question_without_gold_did_not_fail_the_metric():
+    failed = {"q1": {"answer": None, "retrieved": None, "error": "timeout"},
+              "q5": {"answer": None, "retrieved": None, "error": "timeout"}}  # fmt: skip
+    evaluation = score(rows(**failed), "mrr")
+    expected = ["failed", "scored", "scored", "not applicable", "not applicable"]
+    assert evaluation.states["mrr"].tolist() == expected
+
+
+# -- refusals
+
+
+def test_a_right_refusal_is_no_failure_and_counts_as_correct():
+    names = [*METRICS, "exact_match", "token_f1", "citation_recall", "citation_hit"]
+    changes = {"q4": {"relevant": ["a"], "reference": "There is no answer.", "citations": []}}
+    table = [{"citations": [], **row} for row in rows(**changes)]
+    evaluation = score(table, names)
+    for metric in names:
+        assert "q4" not in evaluation.failures(metric, 0.5).frame.index
+    assert (
+        evaluation.scores.loc["q4", ["exact_match", "token_f1", "citation_hit"]].tolist() == [1] * 3
+    )
+    assert evaluation.states.loc["q4", "citation_recall"] == "not applicable"
+    assert evaluation.evaluation_report()["nr_correct_queries"] == 5
+
+
+def test_an_answer_to_a_question_without_one_is_wrong():
+    made_up = {"q4": {"answer": "Four.", "reference": None}}
+    evaluation = score(rows(**made_up), ["exact_match"])
+    assert evaluation.scores["exact_match"].tolist() == [1, 1, 1, 0, 1]
+    no_answer = score(rows(q4={"answer": None, "reference": None}), ["exact_match"])
+    assert math.isnan(no_answer.scores.loc["q4", "exact_match"])
