@@ -23,16 +23,21 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
+
+from rageval_report._argument_kinds import describe_kind, find_mismatch
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 MOST_NAMED = 5
-_TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS; one number is not worth an import of inspect
+_TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS
+# The two annotations of an evaluation.
+_EVALUATION = re.compile(r"\b(Scored|RAGPipelineEvaluation)\b")
 # difflib's ratio: "recal" is near "recall" (0.91) and "cvs" near "csv" (0.67), but "zero" is not
 # near "drop" (0.5).
 _NEAR = 0.65
@@ -218,7 +223,8 @@ def check_choice(parameter: str, value: object, choices: Iterable[str]) -> None:
     rageval_report.errors.UnknownValueError: missing must be "drop", "worst" or "bounds"; got "zero"
     """
     values = tuple(choices)
-    if value not in values:
+    # A frame or an array would be compared with each value item by item.
+    if not isinstance(value, Hashable) or value not in values:
         raise UnknownValueError(parameter, value, values)  # type: ignore[arg-type]
 
 
@@ -253,35 +259,70 @@ def check_options(what: str, options: Iterable[str], known: Iterable[str]) -> No
 
 
 def explain_keywords(function: F) -> F:
-    """Make a function answer a misspelt keyword with the nearest one that it takes.
+    """Make a function answer wrong arguments with what it takes.
 
-    A function with ``**options`` is returned as it is, because it checks its options itself.
+    A misspelt keyword is answered with the nearest one. If a call fails with an error that is not
+    a `RagevalError`, and an argument is of another kind than its annotation, the error names the
+    argument. A function with ``**options`` checks their names itself.
 
     Examples
     --------
     >>> @explain_keywords
-    ... def mean(values, *, confidence_level=0.95): ...
+    ... def mean(values: list[float], *, confidence_level=0.95):
+    ...     return sum(values) / len(values)
     >>> mean([1], confidence=0.9)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     rageval_report.errors.UnknownOptionError: mean() has no option 'confidence'. ...
+    >>> mean(5)
+    Traceback (most recent call last):
+        ...
+    rageval_report.errors.ArgumentKindError: values must be iterable of number; got the number 5
     """
     code = function.__code__
-    if code.co_flags & _TAKES_ANY_KEYWORD:
-        return function
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    known = frozenset(names)
+    known = None if code.co_flags & _TAKES_ANY_KEYWORD else frozenset(names)
     options = [name for name in names if name not in ("self", "cls")]
     what, check = f"{function.__qualname__.removesuffix('.__init__')}()", check_options
+    explain, own_error = _explain_kinds, RagevalError
 
     def call(*args: object, **keywords: object) -> object:
-        if not known.issuperset(keywords):
+        if known is not None and not known.issuperset(keywords):
             check(what, keywords, options)
-        return function(*args, **keywords)
+        try:
+            return function(*args, **keywords)
+        except own_error:
+            raise
+        except Exception as exc:
+            explain(function, args, keywords, exc)
+            raise
 
     # With the globals of the function's own module, doctest finds the examples in its docstring.
     wrapper = FunctionType(call.__code__, function.__globals__, closure=call.__closure__)
     return cast("F", functools.update_wrapper(wrapper, function))
+
+
+def _explain_kinds(
+    function: Callable[..., Any],
+    args: tuple[object, ...],
+    keywords: dict[str, object],
+    exc: Exception,
+) -> None:
+    """Raise an error that names an argument of a wrong kind, if there is one."""
+    mismatch = find_mismatch(function, args, keywords)
+    if mismatch is None:
+        return
+    parameter, expected, value, item = mismatch
+    holds = "" if item is value else f" that holds {describe_kind(item)}"
+    hint = ""
+    if _EVALUATION.search(expected):
+        expected = _EVALUATION.sub("RAGPipelineEvaluation", expected)
+        hint = ". Make one with RAGPipelineEvaluation(name, data)"
+    elif "GoldenItem" in expected:
+        hint = ". Read them with read_golden(path)"
+    raise ArgumentKindError(
+        f"{parameter} must be {expected}; got {describe_kind(value)}{holds}{hint}"
+    ) from exc
 
 
 def explain_keywords_of(cls: type[T]) -> type[T]:

@@ -10,7 +10,14 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from rageval_report.errors import DataError, UnknownNameError, named
+from rageval_report._argument_kinds import describe_kind
+from rageval_report.errors import (
+    ArgumentKindError,
+    DataError,
+    UnknownNameError,
+    explain_keywords,
+    named,
+)
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.files.writing import write_atomically
@@ -126,6 +133,7 @@ class GoldenItem:
 # -- files
 
 
+@explain_keywords
 def read_golden(path: str | Path) -> list[GoldenItem]:
     r"""Read a golden set.
 
@@ -182,6 +190,7 @@ def _read_item(row: object, source: Source, number: int, unit: str) -> GoldenIte
         raise source.error(f"entry {number}: {exc}") from exc
 
 
+@explain_keywords
 def write_golden(path: str | Path, items: Iterable[GoldenItem]) -> Path:
     """Write a golden set as JSON Lines; the file is complete or not written at all.
 
@@ -413,6 +422,24 @@ def filled_keys(items: Iterable[GoldenItem]) -> set[str]:
     return keys | ({"answerable"} if says_answerable else set())
 
 
+def golden_list(items: Iterable[GoldenItem]) -> list[GoldenItem]:
+    """The items as a list.
+
+    Raises
+    ------
+    ArgumentKindError
+        If one of them is not a `GoldenItem`.
+    """
+    every = list(items)
+    wrong = [item for item in every if not isinstance(item, GoldenItem)]
+    if wrong:
+        raise ArgumentKindError(
+            "items must be golden items, which read_golden(path) gives; got "
+            f"{describe_kind(wrong[0])}"
+        )
+    return every
+
+
 def check_item_ids(items: Iterable[GoldenItem]) -> list[GoldenItem]:
     """The items as a list, after a check that each id is unique.
 
@@ -421,7 +448,7 @@ def check_item_ids(items: Iterable[GoldenItem]) -> list[GoldenItem]:
     DataError
         If there are none, or an id appears twice.
     """
-    every = list(items)
+    every = golden_list(items)
     counts = Counter(item.query_id for item in every)
     repeated = [query_id for query_id, n in counts.items() if n > 1]
     if repeated:

@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from rageval_report.datasets.base import Dataset, DatasetPart, DatasetRequest, RecordFields
-from rageval_report.datasets.golden_items import GoldenItem, read_golden
-from rageval_report.errors import DataError, check_choice
+from rageval_report.datasets.golden_items import GoldenItem, golden_list, read_golden
+from rageval_report.errors import DataError, check_choice, explain_keywords
 from rageval_report.records import FIELDS, record_table
 from rageval_report.records.cells import is_missing
 from rageval_report.scores.query_ids import QUERY_ID
@@ -24,6 +24,7 @@ _RECORD_NAMES = frozenset(
 )
 
 
+@explain_keywords
 def golden_records(items: Iterable[GoldenItem], *, gold: GoldKind = "auto") -> pd.DataFrame:
     """The records of golden items, to ask a pipeline and score it.
 
@@ -54,7 +55,7 @@ def golden_records(items: Iterable[GoldenItem], *, gold: GoldKind = "auto") -> p
     {'d1': 1.0}
     """
     check_choice("gold", gold, get_args(GoldKind))
-    rows = [_make_record(item, gold) for item in items]
+    rows = [_make_record(item, gold) for item in golden_list(items)]
     if not rows:
         raise DataError("expected golden items; there are none")
     keys = dict.fromkeys(key for row in rows for key in row)

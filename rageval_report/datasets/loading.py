@@ -13,10 +13,18 @@ import pandas as pd
 from rageval_report.datasets.base import Dataset, DatasetRequest, RecordFields
 from rageval_report.datasets.drawing import draw_by_ratio, draw_evenly
 from rageval_report.datasets.registry import DATASETS
-from rageval_report.errors import DataError, RagevalWarning, ReaderError, UnknownNameError, named
+from rageval_report.errors import (
+    DataError,
+    RagevalWarning,
+    ReaderError,
+    UnknownNameError,
+    explain_keywords,
+    named,
+)
 from rageval_report.records import record_table
 
 
+@explain_keywords
 def load_dataset(
     name: str,
     path: str | Path | None = None,
@@ -90,6 +98,7 @@ def load_dataset(
     return record_table(_without_empty_columns(_with_unique_ids(records)))
 
 
+@explain_keywords
 def load_corpus(
     name: str,
     path: str | Path | None = None,

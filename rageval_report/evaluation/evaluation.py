@@ -37,7 +37,14 @@ from rageval_report.analysis.haystack_reports import (
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import EvaluationReport, aggregated_scores, evaluation_report
 from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
-from rageval_report.errors import DataError, RagevalError, ReaderError, explain_keywords_of, named
+from rageval_report.errors import (
+    DataError,
+    RagevalError,
+    ReaderError,
+    explain_keywords,
+    explain_keywords_of,
+    named,
+)
 from rageval_report.files.inputs import input_name
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers import ScoreFile, pick_pipeline, read
@@ -974,6 +981,7 @@ class RAGPipelineEvaluation:
         )
 
 
+@explain_keywords
 def read_scores(
     path: ScoreInput,
     *,

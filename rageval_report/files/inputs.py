@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Mapping, Sized
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, NamedTuple, TypeGuard
 
+from rageval_report._argument_kinds import describe_kind, quote_briefly
 from rageval_report.errors import ArgumentKindError, DataError
 
 # A path, the contents of a file, or an open file.
@@ -18,7 +18,6 @@ FileInput = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[str] | 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _JSON = re.compile(r"\s*[\[{]")
 _GLOB = re.compile(r"[*?]")
-_MOST_QUOTED = 60
 # The longest path of Linux has 4,096 bytes; a message should be shorter.
 _LONGEST_PATH = 240
 STANDARD_INPUT = "-"
@@ -123,27 +122,24 @@ def _path_of(text: str, parameter: str) -> Path:
     if not text:
         raise DataError(f"{expected}; got an empty text")
     if "\0" in text:
-        raise DataError(f"{expected}; got {_quote(text)}, which contains a NUL character")
+        raise DataError(f"{expected}; got {quote_briefly(text)}, which contains a NUL character")
     lines = text.splitlines()
     if len(lines) > 1 or (_JSON.match(text) and not is_file(Path(text))):
         raise DataError(
-            f"{expected}; got a text that starts with {_quote(lines[0])}. If this is the contents "
-            "of a file, pass bytes: text.encode()"
+            f"{expected}; got a text that starts with {quote_briefly(lines[0])}. If this is the "
+            "contents of a file, pass bytes: text.encode()"
         )
     if _URL.match(text):
         raise DataError(
-            f"{expected}; got the address {_quote(text)}. Download it first, and pass the path"
+            f"{expected}; got the address {quote_briefly(text)}. Download it first, and pass the "
+            "path"
         )
     if _GLOB.search(text) and not is_file(Path(text)):
         raise DataError(
-            f"{expected}; got the pattern {_quote(text)}. Pass the files one by one, for example "
-            "from pathlib.Path.glob"
+            f"{expected}; got the pattern {quote_briefly(text)}. Pass the files one by one, for "
+            "example from pathlib.Path.glob"
         )
     return Path(text)
-
-
-def _quote(text: str) -> str:
-    return repr(text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}...")
 
 
 def _read_open_file(file: Any, parameter: str) -> Contents:
@@ -191,48 +187,3 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):  # too long, or not encodable
         return False
-
-
-def describe_kind(value: object) -> str:
-    """What a value is, for an error message.
-
-    Examples
-    --------
-    >>> describe_kind(None), describe_kind(5), describe_kind(["a", "b"]), describe_kind(dict)
-    ('None', 'the number 5', 'a list of 2 items', 'the class dict')
-    >>> describe_kind("run.csv"), describe_kind(Path("run.csv"))
-    ("the text 'run.csv'", 'a PosixPath')
-    """
-    kind = type(value).__name__
-    if isinstance(value, bytes):
-        return f"{len(value)} byte{'s' * (len(value) != 1)}"
-    if value is None or isinstance(value, bool):
-        return str(value)
-    if isinstance(value, int | float | complex):
-        return _describe_number(value)
-    if isinstance(value, str):
-        return f"the text {_quote(value)}"
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if isinstance(value, ModuleType):
-        return f"the module {value.__name__}"
-    if inspect.iscoroutine(value) or inspect.isasyncgen(value) or inspect.isawaitable(value):
-        value_kind = "an async generator" if inspect.isasyncgen(value) else "a coroutine"
-        return f"{value_kind}, which has to be awaited first"
-    if inspect.isroutine(value):
-        return f"the function {getattr(value, '__name__', kind)}"
-    if isinstance(value, list | tuple | set | frozenset | Mapping) and isinstance(value, Sized):
-        thing = "key" if isinstance(value, Mapping) else "item"
-        return f"{_with_article(kind)} of {len(value)} {thing}{'s' * (len(value) != 1)}"
-    return _with_article(kind)
-
-
-def _describe_number(value: complex) -> str:
-    # Python refuses to write an integer of more than 4,300 digits.
-    if isinstance(value, int) and value.bit_length() > 128:
-        return f"an integer of {value.bit_length()} bits"
-    return f"the number {value}"
-
-
-def _with_article(kind: str) -> str:
-    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"

@@ -20,7 +20,7 @@ from rageval_report.datasets.golden_items import (
     check_keys,
     count_metadata_keys,
 )
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, explain_keywords
 from rageval_report.golden.near_duplicates import near_pairs
 from rageval_report.golden.word_overlap import YES_NO, content_words, share_within, words_of
 
@@ -132,6 +132,7 @@ CHECKS: Registry[Check] = Registry(
 )
 
 
+@explain_keywords
 def check_golden(
     items: Iterable[GoldenItem],
     *,

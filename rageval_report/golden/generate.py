@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.datasets.golden_items import GoldenItem
-from rageval_report.errors import DataError, RagevalWarning
+from rageval_report.errors import DataError, RagevalWarning, explain_keywords
 from rageval_report.golden.drafts import Draft, Drafter, DraftPlan, check_kinds
 from rageval_report.golden.filters import FILTERS
 from rageval_report.golden.near_duplicates import SeenQuestions
@@ -49,6 +49,7 @@ class Generated:
     n_replayed: int
 
 
+@explain_keywords
 def generate_golden(
     documents: str | Path | Mapping[str, str],
     chat: Chat | Callable[[str], Any],

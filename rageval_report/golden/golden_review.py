@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from rageval_report.datasets.golden_items import GoldenItem, check_item_ids
-from rageval_report.errors import DataError, RagevalWarning, named
+from rageval_report.errors import DataError, RagevalWarning, explain_keywords, named
 from rageval_report.files.source import Source
 from rageval_report.types import JsonObject
 
@@ -152,6 +152,7 @@ def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
+@explain_keywords
 def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | None = None) -> str:
     """A sheet to fill in, as comma-separated values: accept, edit or reject in ``decision``.
 
@@ -192,6 +193,7 @@ def _remove_apostrophe(text: str) -> str:
 # -- read back
 
 
+@explain_keywords
 def read_review(path: str | Path) -> list[Decision]:
     """Read the decisions of reviewers.
 
@@ -278,6 +280,7 @@ def _unique_lines(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
 
 
+@explain_keywords
 def apply_review(
     items: Iterable[GoldenItem], decisions: Sequence[Decision], *, reviewer: str = ""
 ) -> Reviewed:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.datasets.golden_items import GoldenItem
-from rageval_report.errors import DataError, RagevalWarning, named
+from rageval_report.errors import DataError, RagevalWarning, explain_keywords, named
 from rageval_report.golden.prompts import Prompt, load_prompts
 from rageval_report.golden.reply_journal import AskText, ChatFailedError, ReplyJournal
 from rageval_report.judges.chats import Chat, as_chat
@@ -22,6 +22,7 @@ HIGHLY_RELEVANT = 2.0  # nfcorpus, for which ADR-013 defined this evaluation, gr
 _N_DOCUMENTS = 5
 
 
+@explain_keywords
 def highly_relevant(records: pd.DataFrame, *, grade: float = HIGHLY_RELEVANT) -> pd.DataFrame:
     """The queries with highly relevant documents, which become their gold.
 
@@ -70,6 +71,7 @@ def _graded_from(sections: list[GoldSection] | None, grade: float) -> list[GoldS
     return [section for section in sections or () if section[2] >= grade] or None
 
 
+@explain_keywords
 def ground_truth(
     records: pd.DataFrame,
     corpus: Mapping[str, str] | pd.DataFrame,

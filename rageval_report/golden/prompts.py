@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from rageval_report.errors import DataError, ReaderError, UnknownNameError
+from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
 from rageval_report.files.source import Source
 from rageval_report.judges.chats import Message
 
@@ -58,6 +58,7 @@ class Prompt:
         return Message(Template(self.user).substitute(texts).strip(), self.system.strip())
 
 
+@explain_keywords
 def load_prompts(path: str | Path | None = None) -> dict[str, Prompt]:
     """The prompts that come with the library, replaced by those of a file if there is one.
 

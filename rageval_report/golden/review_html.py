@@ -11,6 +11,7 @@ import jinja2
 from markupsafe import Markup
 
 from rageval_report.datasets.golden_items import GoldenItem
+from rageval_report.errors import explain_keywords
 from rageval_report.golden.golden_review import FORMAT, FORMAT_VERSION, review_rows
 
 _FILE = "review_page.html"
@@ -20,6 +21,7 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026",
                           "\u2028": "\\u2028", "\u2029": "\\u2029"})  # fmt: skip
 
 
+@explain_keywords
 def review_page(
     items: Iterable[GoldenItem],
     *,

@@ -15,7 +15,7 @@ from rageval_report.datasets.golden_items import (
     check_keys,
     filled_keys,
 )
-from rageval_report.errors import DataError, check_choice
+from rageval_report.errors import DataError, check_choice, explain_keywords
 from rageval_report.golden.near_duplicates import near_pairs
 
 Allocation = Literal["proportional", "equal"]
@@ -25,6 +25,7 @@ _DEFAULT_KEYS = ("query_type",)
 _DOCUMENT = "document"
 
 
+@explain_keywords
 def sample_golden(
     items: Iterable[GoldenItem],
     n: int,
@@ -125,6 +126,7 @@ def _draw_ids(
     }
 
 
+@explain_keywords
 def split_golden(
     items: Iterable[GoldenItem],
     parts: Mapping[str, float],

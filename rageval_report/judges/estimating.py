@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import pandas as pd
 
+from rageval_report.errors import explain_keywords
 from rageval_report.judges.applying import check_fields, verdict_without_judging
 from rageval_report.judges.chats.base import Chat, as_chat
 from rageval_report.judges.judging import as_rows, jobs_of
@@ -72,6 +73,7 @@ class _Rehearsal:
         return step.stand_in
 
 
+@explain_keywords
 def estimate(
     records: object,
     judges: str | Rubric | Iterable[str | Rubric],
@@ -116,6 +118,7 @@ def estimate(
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
+@explain_keywords
 def estimate_preference(
     baseline: object,
     candidate: object,

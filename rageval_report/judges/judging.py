@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, explain_keywords
 from rageval_report.judges.applying import (
     check_fields,
     gap_notes,
@@ -128,6 +128,7 @@ class JudgeJob(NamedTuple):
     repeat: int
 
 
+@explain_keywords
 def judge(
     records: object,
     judges: str | Rubric | Iterable[str | Rubric],

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Unpack, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import AlignmentError, DataError, named
+from rageval_report.errors import AlignmentError, DataError, explain_keywords, named
 from rageval_report.judges.applying import check_fields, verdict_without_judging
 from rageval_report.judges.judge_jobs import INTERRUPTED, Progress, run_jobs
 from rageval_report.judges.judge_notes import (
@@ -107,6 +107,7 @@ class _OrderVerdict(NamedTuple):
 _Outcomes = dict[AnswerOrder, list[_OrderVerdict | None]]  # None where it was not asked
 
 
+@explain_keywords
 def prefer(
     baseline: object,
     candidate: object,

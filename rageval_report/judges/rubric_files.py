@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from rageval_report._registry import import_yaml
-from rageval_report.errors import DataError, ReaderError, UnknownNameError
+from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
 from rageval_report.files.source import Source
 from rageval_report.judges.rubric import Rubric
 
 _FIELDS = tuple(attribute.name for attribute in fields(Rubric))
 
 
+@explain_keywords
 def read_rubric(path: str | Path) -> Rubric:
     r"""Read a rubric from a file.
 

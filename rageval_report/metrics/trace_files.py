@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.files.inputs import FileInput, is_file_input
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 
-TraceSource = str | Path | Iterable[Mapping[str, Any]]
+TraceSource = FileInput | Iterable[Mapping[str, Any]]
 """A JSON Lines file, gzipped or not, "-" for standard input; or a list of the objects."""
 
 # The reference scorer takes both names.
@@ -285,7 +285,7 @@ def _shape_error(line: _ObjectLine) -> DataError:
 
 
 def _lines(source: TraceSource) -> Iterator[_ObjectLine]:
-    if isinstance(source, str | Path):
+    if is_file_input(source):
         file = Source(source, encoding="utf-8")
         yield from (_ObjectLine(row, number, file.name) for number, row in json_objects(file))
         return

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, named
+from rageval_report.files.inputs import Contents, is_file_input, open_input
 from rageval_report.rankings.from_dicts import (
     NumberTable,
     OtherIdsError,
@@ -89,13 +90,14 @@ def join_inputs(run: object, qrels: object, rules: JoinRules) -> JoinedInputs:
 
     Parameters
     ----------
-    run, qrels : mapping, frame, path, or IdRows
+    run, qrels : mapping, frame, path, bytes, open file, or IdRows
         As `rageval_report.rankings.score_tables.score_table_of_rankings` takes them, or rows that
         were read from a file.
     rules : JoinRules
         How they are joined.
     """
     ties, level = rules.ties, rules.relevance_level
+    run, qrels = _opened(run, "run"), _opened(qrels, "qrels")
     if rules.keep_all and _are_dicts_of_dicts(run) and _are_dicts_of_dicts(qrels):
         try:  # nothing is copied: each dict is read once
             return JoinedInputs(join_dicts(run, qrels, ties=ties, relevance_level=level))
@@ -110,7 +112,7 @@ def join_inputs(run: object, qrels: object, rules: JoinRules) -> JoinedInputs:
             rows = from_table(table, _RUN, "score")
             joined = join_rows(rows, _rows_of_qrels(qrels), ties=ties, relevance_level=level)
         return JoinedInputs(joined, n_self, n_repeats)
-    if _is_path(run) and _is_path(qrels) and rules.keep_all:
+    if _is_file(run) and _is_file(qrels) and rules.keep_all:
         # Two files are read in parts, without ever holding all rows; dropping documents needs whole
         # columns.
         return JoinedInputs(join_files(run, qrels, ties=ties, relevance_level=level))
@@ -126,8 +128,13 @@ def _are_dicts_of_dicts(table: object) -> TypeGuard[dict[str, dict[str, Any]]]:
     return isinstance(table, dict) and holds_dicts(table)
 
 
-def _is_path(source: object) -> TypeGuard[str | Path]:
-    return isinstance(source, str | Path)
+def _is_file(source: object) -> TypeGuard[Path | Contents]:
+    return isinstance(source, Path | Contents)
+
+
+def _opened(source: object, parameter: str) -> object:
+    """A path or the contents of a file, opened once; anything else as it is."""
+    return open_input(source, parameter) if is_file_input(source) else source
 
 
 def score_of_place(place: int) -> float:
@@ -182,13 +189,13 @@ def _refuse_missing_ids(table: Mapping[Any, Any], what: str) -> None:
 def _rows_of_run(run: object) -> IdRows:
     if isinstance(run, IdRows):
         return run
-    return read_trec_run(run) if _is_path(run) else from_frame(_to_pandas(run, _RUN), _RUN, "score")
+    return read_trec_run(run) if _is_file(run) else from_frame(_to_pandas(run, _RUN), _RUN, "score")
 
 
 def _rows_of_qrels(qrels: object) -> IdRows:
     if isinstance(qrels, IdRows):
         return qrels
-    if _is_path(qrels):
+    if _is_file(qrels):
         return read_trec_qrels(qrels)
     if isinstance(qrels, Mapping):
         return from_table(_table_of_qrels(qrels), _QRELS, "relevance")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable
 from io import BytesIO
 from typing import Any
-from xml.etree.ElementTree import ParseError
 
 from rageval_report._registry import load
 from rageval_report.errors import DataError, UnknownNameError, named
@@ -80,19 +81,23 @@ def read_excel(
     """
     library = load("openpyxl")
     _check_archive(source)
-    # The errors that openpyxl raises on damaged files, found by cutting and flipping bytes.
+    # The errors that openpyxl raises on damaged files, found by cutting and flipping bytes. Those
+    # of its XML parser, whichever is installed, are a SyntaxError.
     faults = (
-        *(zipfile.BadZipFile, ParseError, OSError, ValueError, KeyError, TypeError),
-        *(IndexError, AttributeError, zlib.error),
-        library.utils.exceptions.InvalidFileException,
+        *(zipfile.BadZipFile, SyntaxError, OSError, ValueError, LookupError, TypeError),
+        *(AttributeError, ArithmeticError, RuntimeError, AssertionError, MemoryError, EOFError),
+        *(zlib.error, struct.error, library.utils.exceptions.InvalidFileException),
     )
     try:
         content = BytesIO(source.data)  # openpyxl checks the suffix of a path
-        # data_only gives the values that Excel computed last; the formulas themselves are not
-        # scores.
-        book = library.load_workbook(content, read_only=True, data_only=True)
-        name = _sheet_name(book.sheetnames, sheet)
-        rows = [list(row) for row in book[name].iter_rows(values_only=True)]
+        with warnings.catch_warnings():
+            # It warns of parts that hold no cells, such as styles and print settings.
+            warnings.simplefilter("ignore")
+            # data_only gives the values that Excel computed last; the formulas themselves are not
+            # scores.
+            book = library.load_workbook(content, read_only=True, data_only=True)
+            name = _sheet_name(book.sheetnames, sheet)
+            rows = _rows_of(book[name])
         book.close()
     except (DataError, UnknownNameError):
         raise
@@ -109,11 +114,21 @@ def read_excel(
     return single_pipeline(source, frame, notes, lambda row: filled[row + 1])
 
 
+def _rows_of(sheet: Any) -> list[list[Any]]:
+    """The rows of a sheet; chart sheets have none."""
+    if not hasattr(sheet, "iter_rows"):
+        return []
+    # The sheet states how many rows and columns it has, and rows would be filled up to that: a
+    # workbook of a few kilobytes can state 17 billion cells.
+    sheet.reset_dimensions()
+    return [list(row) for row in sheet.iter_rows(values_only=True)]
+
+
 def _check_archive(source: Source) -> None:
     try:
         with zipfile.ZipFile(source.path_or_buffer()) as archive:
             sizes = [(member.file_size, member.compress_size) for member in archive.infolist()]
-    except (zipfile.BadZipFile, OSError) as exc:
+    except (zipfile.BadZipFile, OSError, ValueError, struct.error, NotImplementedError) as exc:
         raise source.error(f"this is not a workbook, or it is cut ({exc})") from exc
     unpacked, packed = (sum(size) for size in zip(*sizes, strict=True)) if sizes else (0, 0)
     if unpacked > max(_HARMLESS, _LARGEST_RATIO * packed):

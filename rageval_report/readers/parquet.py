@@ -73,6 +73,7 @@ def read_parquet(
         )
     try:
         frame = _frame(source, kept)
+        _check_texts(frame)
     except _errors_of_damage() as exc:
         raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
     frame, notes = use_decimal_sign(source, _convert_decimals(frame, schema), decimal)
@@ -137,6 +138,19 @@ def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
     # The table gives up each column as it is converted, so that no column is in memory twice.
     frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True)
     return frame
+
+
+def _check_texts(frame: pd.DataFrame) -> None:
+    """Check the bytes of texts, which pyarrow decodes only when somebody looks at them.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If they are not UTF-8.
+    """
+    for _, column in frame.items():
+        if isinstance(column.dtype, pd.StringDtype) and column.dtype.storage == "pyarrow":
+            _pyarrow().array(column.array).validate(full=True)
 
 
 def _pyarrow() -> Any:

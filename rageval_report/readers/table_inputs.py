@@ -16,11 +16,11 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
+from rageval_report._argument_kinds import describe_kind
 from rageval_report.errors import ArgumentKindError, DataError, named
 from rageval_report.files.inputs import (
     Contents,
     FileInput,
-    describe_kind,
     input_name,
     is_file_input,
 )

@@ -156,6 +156,7 @@ def _to_store(runs: str | Path | Store | Iterable[RAGPipelineEvaluation]) -> Sto
     return read_runs(runs) if isinstance(runs, str | Path) else _store_evaluations(runs)
 
 
+@explain_keywords
 def read_runs(
     folder: str | Path,
     *,

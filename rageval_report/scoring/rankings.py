@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -10,6 +11,7 @@ import pandas as pd
 
 from rageval_report.errors import explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.files.inputs import STANDARD_INPUT, FileInput, is_file, is_file_input
 from rageval_report.files.source import Source
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.joined import Ties
@@ -22,8 +24,8 @@ from rageval_report.readers.ranking_files import (
 )
 from rageval_report.scoring.evaluations import build_evaluation
 
-# Dicts by query id, a tidy frame, or the path of a TREC or BEIR file.
-RankingSource = Mapping[Any, object] | pd.DataFrame | str | Path
+# Dicts by query id, a tidy frame, or a TREC or BEIR file: its path, its bytes, or opened.
+RankingSource = Mapping[Any, object] | pd.DataFrame | FileInput
 
 
 @explain_keywords
@@ -43,7 +45,7 @@ def score_rankings(
 
     Parameters
     ----------
-    run, qrels : mapping, DataFrame, or path
+    run, qrels : mapping, DataFrame, path, bytes, or open file
         As `rageval_report.rankings.score_tables.score_table_of_rankings` takes them: dicts, tidy
         frames, TREC or BEIR files; files may also be tables with named columns, or JSON.
     metrics : str or iterable of str
@@ -98,7 +100,7 @@ def score_rankings(
         drop_self=drop_self,
         duplicates=duplicates,
     )
-    pipeline = name or (ranking_name(run) if isinstance(run, str | Path) else "run")
+    pipeline = name or (ranking_name(fspath(run)) if isinstance(run, str | PathLike) else "run")
     notes = (
         *(source.notes if source else ()),
         *ranking.notes,
@@ -109,6 +111,8 @@ def score_rankings(
     return build_evaluation(pipeline, ranked.scores, ranked.details, notes, config=config)
 
 
-def _is_file(source: RankingSource) -> TypeGuard[str | Path]:
+def _is_file(source: RankingSource) -> TypeGuard[FileInput]:
     """Whether it is a file whose form can be recognised; a pipe could not be read a second time."""
-    return isinstance(source, str | Path) and (str(source) == "-" or Path(source).is_file())
+    if not isinstance(source, str | PathLike):
+        return is_file_input(source)
+    return str(source) == STANDARD_INPUT or is_file(Path(source))

@@ -23,7 +23,7 @@ from typing import cast
 from rageval_report._registry import import_yaml
 from rageval_report.analysis.gates.figures import GATE_MISSING, GateKeywords
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
-from rageval_report.errors import ReaderError, UnknownNameError
+from rageval_report.errors import ReaderError, UnknownNameError, explain_keywords
 
 _LARGEST = 1_000_000
 _AT_LINE = re.compile(r"\(at line (?P<line>\d+)")
@@ -47,6 +47,7 @@ class Gates:
     settings: GateKeywords = field(default_factory=GateKeywords)
 
 
+@explain_keywords
 def read_gates(path: str | Path) -> Gates:
     r"""Read the rules and settings of a file.
 

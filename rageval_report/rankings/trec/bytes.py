@@ -8,12 +8,14 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rageval_report.errors import ReaderError
+from rageval_report.files.inputs import Contents, FileInput, open_input, shorten_path
 from rageval_report.types import WordArray
 
 Bytes = NDArray[np.uint8]
@@ -28,6 +30,9 @@ _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Bytes below the tab appear in no text file; a wrong file, such as Parquet, has them early.
 _CONTROL = re.compile(rb"[\x00-\x08]")
 _NEWLINE = ord("\n")
+# The limits of other gzip files, see `rageval_report.files.source`.
+_MAX_EXPANSION = 300
+_HARMLESS = 1 << 28
 # One line of a terminal.
 _SHOWN = 80
 
@@ -144,7 +149,7 @@ class Text:
         return 1 + int(np.count_nonzero(self.data[:place] == _NEWLINE))
 
 
-def read_text(path: str | Path) -> Text:
+def read_text(path: FileInput | Contents) -> Text:
     r"""The text of a file, plain or gzipped.
 
     Raises
@@ -162,16 +167,20 @@ def read_text(path: str | Path) -> Text:
     >>> text.data[:2].tobytes(), text.end  # the last line got its newline
     (b'q1', 20)
     """
-    name = str(path)
+    opened = path if isinstance(path, Contents) else open_input(path)
+    name = opened.name if isinstance(opened, Contents) else shorten_path(str(opened))
     try:
-        data = _padded_bytes(path)
+        data = _padded_bytes(opened)
+    except _ExpansionError as exc:
+        raise ReaderError(str(exc), name) from exc
     except FileNotFoundError as exc:
         raise ReaderError("the file does not exist", name) from exc
     except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
         message = f"the gzip file is damaged ({exc}); copy or download it again"
         raise ReaderError(message, name) from exc
-    except OSError as exc:
-        raise ReaderError(f"the file cannot be read: {exc.strerror or exc}", name) from exc
+    except (OSError, UnicodeEncodeError) as exc:
+        reason = getattr(exc, "strerror", None) or exc
+        raise ReaderError(f"the file cannot be read: {reason}", name) from exc
     return _text(name, data)
 
 
@@ -208,9 +217,15 @@ def _text(name: str, data: Bytes) -> Text:
     return text
 
 
-def _padded_bytes(path: str | Path) -> Bytes:
+class _ExpansionError(Exception):
+    """A gzip file expands too much."""
+
+
+def _padded_bytes(opened: Path | Contents) -> Bytes:
     """The bytes of a file and the padding, without a second copy if the file is plain."""
-    with Path(path).open("rb") as file:
+    if isinstance(opened, Contents):
+        return np.frombuffer(_unpack(opened.data) + PADDING, np.uint8)
+    with opened.open("rb") as file:
         size = os.fstat(file.fileno()).st_size  # 0 for a pipe
         data = np.empty(size + len(PADDING), np.uint8)
         # Read straight into the padded array: bytes plus padding would hold the file twice.
@@ -218,10 +233,25 @@ def _padded_bytes(path: str | Path) -> Bytes:
         rest = file.read()
     if rest or n_read < size or data[: len(GZIP)].tobytes() == GZIP:
         whole = data[:n_read].tobytes() + rest
-        whole = gzip.decompress(whole) if whole.startswith(GZIP) else whole
-        return np.frombuffer(whole + PADDING, np.uint8)
+        return np.frombuffer(_unpack(whole) + PADDING, np.uint8)
     data[size:] = np.frombuffer(PADDING, np.uint8)
     return data
+
+
+def _unpack(content: bytes) -> bytes:
+    """The content, unpacked if it is gzipped."""
+    if not content.startswith(GZIP):
+        return content
+    limit = max(_HARMLESS, _MAX_EXPANSION * len(content))
+    with gzip.GzipFile(fileobj=BytesIO(content)) as file:
+        # One byte more than allowed shows that there is more, without reading it.
+        unpacked = file.read(limit + 1)
+    if len(unpacked) > limit:
+        raise _ExpansionError(
+            f"the gzip file expands to more than {_MAX_EXPANSION} times its size; unpack it first "
+            "if this is intended"
+        )
+    return unpacked
 
 
 def refuse_other_bytes(text: Text) -> None:

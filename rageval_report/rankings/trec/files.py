@@ -17,6 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from rageval_report.errors import ReaderError
+from rageval_report.files.inputs import Contents, FileInput, is_file
 from rageval_report.rankings.from_rows import IdRows, join_rows
 from rageval_report.rankings.joined import Joined, Ties
 from rageval_report.rankings.trec.bytes import (
@@ -75,15 +76,15 @@ _HEADER_NAMES = (
 _WIDTH = 1 << 20
 
 
-def read_trec_run(path: str | Path | Text) -> IdRows:
+def read_trec_run(path: FileInput | Contents | Text) -> IdRows:
     r"""The rows of a TREC run: six columns, query_id Q0 doc_id rank score tag.
 
     Scores decide the order; the column of ranks and the order of the lines are ignored.
 
     Parameters
     ----------
-    path : str, Path or Text
-        The file, plain or gzipped, or its text.
+    path : str, PathLike, bytes, open file, or Text
+        The file, plain or gzipped, or its contents.
 
     Raises
     ------
@@ -104,13 +105,13 @@ def read_trec_run(path: str | Path | Text) -> IdRows:
     return _id_rows(TextRows(text, read_columns(text, 0, _RUN)), _RUN.what)
 
 
-def read_beir_run(path: str | Path | Text) -> IdRows:
+def read_beir_run(path: FileInput | Contents | Text) -> IdRows:
     r"""The rows of a run in BEIR's three columns, split at tabs, with or without a header.
 
     Parameters
     ----------
-    path : str, Path or Text
-        The file, plain or gzipped, or its text.
+    path : str, PathLike, bytes, open file, or Text
+        The file, plain or gzipped, or its contents.
 
     Raises
     ------
@@ -130,13 +131,13 @@ def read_beir_run(path: str | Path | Text) -> IdRows:
     )
 
 
-def read_trec_qrels(path: str | Path | Text) -> IdRows:
+def read_trec_qrels(path: FileInput | Contents | Text) -> IdRows:
     r"""The rows of judgments: TREC's four columns, or BEIR's three, split at tabs, with a header.
 
     Parameters
     ----------
-    path : str, Path or Text
-        The file, plain or gzipped, or its text.
+    path : str, PathLike, bytes, open file, or Text
+        The file, plain or gzipped, or its contents.
 
     Raises
     ------
@@ -156,14 +157,16 @@ def read_trec_qrels(path: str | Path | Text) -> IdRows:
     return _id_rows(_read_qrels(path), _QRELS.what)
 
 
-def join_files(run: str | Path, qrels: str | Path, *, ties: Ties, relevance_level: float) -> Joined:
+def join_files(
+    run: FileInput | Contents, qrels: FileInput | Contents, *, ties: Ties, relevance_level: float
+) -> Joined:
     r"""A run file and a file of judgments, joined.
 
     A run whose queries stand together is read in parts and never held as a whole.
 
     Parameters
     ----------
-    run, qrels : str or Path
+    run, qrels : as `read_trec_run` takes it
         The files, as `read_trec_run` and `read_trec_qrels` take them.
     ties : {"docid", "input", "error"}
         Which of equal scores goes first.
@@ -197,9 +200,10 @@ def join_files(run: str | Path, qrels: str | Path, *, ties: Ties, relevance_leve
     return join_hits(hits, ties=ties, relevance_level=relevance_level)
 
 
-def _collect_in_parts(run: str | Path, qrels: TextRows, *, by_id: bool) -> RunHits | None:
+def _collect_in_parts(run: FileInput | Contents, qrels: TextRows, *, by_id: bool) -> RunHits | None:
     """What is kept of a run whose queries stand together; None for any other run."""
-    if not Path(run).is_file():  # a pipe can be read only once
+    # A pipe can be read only once, and contents are in memory already.
+    if not isinstance(run, str | Path) or not is_file(Path(run)):
         return None
     scanner = scanner_for(Path(run).stat().st_size, _RUN)
     match = compiled_match() if scanner else None
@@ -259,11 +263,11 @@ def _without_mark(room: bytearray, n_read: int) -> int:
     return 0 if room.startswith(BOM) else n_read
 
 
-def _text_of(path: str | Path | Text) -> Text:
+def _text_of(path: FileInput | Contents | Text) -> Text:
     return path if isinstance(path, Text) else read_text(path)
 
 
-def _read_qrels(path: str | Path | Text) -> TextRows:
+def _read_qrels(path: FileInput | Contents | Text) -> TextRows:
     text = _text_of(path)
     _, line = _first_line(text)
     # Three words at tabs are BEIR's form. A TREC file may use tabs too, but then has four.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -170,6 +170,8 @@ def average_repeats(
     """
     # Repeats are averaged before any test: as rows of their own they would count one query several
     # times.
+    ids = [cell if isinstance(cell, Hashable) else str(cell) for cell in frame[key].tolist()]
+    frame = frame.assign(**{key: pd.Series(ids, index=frame.index, dtype=object)})
     groups = frame.groupby(key, sort=False, dropna=False)
     if groups.ngroups == len(frame):
         return frame, ()
