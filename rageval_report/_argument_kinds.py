@@ -58,8 +58,8 @@ _Kinds = list[_Kind]
 
 _BY_NAME: dict[str, _Kind] = {
     "str": _Kind("str", lambda value: isinstance(value, str)),
-    "int": _Kind("int", lambda value: isinstance(value, Integral)),
-    "float": _Kind("number", lambda value: isinstance(value, Real)),
+    "int": _Kind("int", lambda value: isinstance(value, Integral) and _fits_float(value)),
+    "float": _Kind("number", lambda value: isinstance(value, Real) and _fits_float(value)),
     "bool": _Kind("bool", lambda value: isinstance(value, Integral) or _is_numpy_bool(value)),
     "bytes": _Kind("bytes", lambda value: isinstance(value, bytes)),
     "Path": _Kind("path", lambda value: isinstance(value, os.PathLike)),
@@ -277,6 +277,11 @@ def _misfit(kinds: _Kinds, value: object) -> object:
     except TypeError:  # such as an array without dimensions
         return value
     return next((item for item in first if _misfit(items, item) is not _FITS), _FITS)
+
+
+def _fits_float(value: Real) -> bool:
+    """Whether a number is not an integer that no float can hold, and that cannot be written."""
+    return not isinstance(value, int) or value.bit_length() <= sys.float_info.max_exp
 
 
 def _is_numpy_bool(value: object) -> bool:

@@ -10,14 +10,22 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rageval_report._argument_kinds import describe_kind
 from rageval_report.analysis.arguments import choose_metrics
-from rageval_report.errors import AlignmentError, DataError, UnknownNameError, named
+from rageval_report.errors import (
+    AlignmentError,
+    ArgumentKindError,
+    DataError,
+    UnknownNameError,
+    named,
+)
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import Alignment, align
 from rageval_report.scores.metric_scales import check_scales
 from rageval_report.types import FloatArray
 
 MissingTreatment = Literal["drop", "worst", "bounds"]
+_CONSTRUCTOR = "RAGPipelineEvaluation(name, data)"
 MISSING_TREATMENTS: tuple[MissingTreatment, ...] = get_args(MissingTreatment)
 # The label of each query as text; NumPy holds texts as objects.
 StrArray = npt.NDArray[np.object_]
@@ -236,9 +244,11 @@ def check_evaluations(runs: Sequence[Scored], call: str) -> None:
     """
     others = [run for run in runs if not (hasattr(run, "scores") and hasattr(run, "metrics"))]
     if others:
-        raise DataError(
-            f"expected one or more evaluations; got a {type(others[0]).__name__}. "
-            f"Unpack the list: {call}"
+        is_list = isinstance(others[0], Iterable) and not isinstance(others[0], str | Mapping)
+        hint = f"Unpack the list: {call}" if is_list else f"Make one with {_CONSTRUCTOR}"
+        raise ArgumentKindError(
+            "expected one or more evaluations, each a RAGPipelineEvaluation; got "
+            f"{describe_kind(others[0])}. {hint}"
         )
     names = [run.name for run in runs]
     twice = sorted({name for name in names if names.count(name) > 1})
