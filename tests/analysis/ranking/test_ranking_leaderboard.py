@@ -241,7 +241,10 @@ def test_what_makes_no_sense_is_refused_at_once(three, change, error, told):
 
 
 def test_a_list_of_evaluations_is_told_how_to_be_spread(three):
-    with pytest.raises(DataError, match=r"one or more evaluations; got a list\. .* rank\(\*runs\)"):
+    with pytest.raises(
+        DataError,
+        match=r"one or more evaluations, each .* got a list of 3 items\. .* rank\(\*runs\)",
+    ):
         rank(three)
 
 
