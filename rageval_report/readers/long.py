@@ -14,10 +14,11 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from rageval_report.errors import RagevalError, check_choice, named
+from rageval_report.errors import DataError, RagevalError, ReaderError, check_choice, named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, Reader, RepeatedValues, ScoreFile
 from rageval_report.readers.cell_values import parse_objects
+from rageval_report.readers.decimal_commas import use_decimal_sign
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.long_columns import (
     LongColumns,
@@ -32,6 +33,7 @@ from rageval_report.readers.nested_scores import NESTS, find_nest, unnest
 from rageval_report.readers.record_columns import columns_of, frame_of, rows_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.cells import read_cells
+from rageval_report.scores.column_scale import Column
 from rageval_report.scores.metric import Catalogue, normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
@@ -110,7 +112,11 @@ def _unnested(table: ScoreFile) -> _Table:
 
 
 def read_long(
-    source: Source, *, query_id: str | None = None, repeats: RepeatedValues = "error"
+    source: Source,
+    *,
+    query_id: str | None = None,
+    repeats: RepeatedValues = "error",
+    decimal: str | None = None,
 ) -> list[ScoreFile]:
     r"""Read a long table: a `ScoreFile` for each pipeline, a column for each metric.
 
@@ -125,6 +131,8 @@ def read_long(
     repeats : {"error", "mean"}
         What to do if a query has several values of a metric: raise, or take their mean. Values
         that are numbered by a column of repetitions or epochs are always averaged.
+    decimal : {".", ","}, optional
+        The decimal sign of values that are written as text.
 
     Raises
     ------
@@ -154,14 +162,22 @@ def read_long(
         )
     for column in (roles.query, roles.metric, *([roles.pipeline] if roles.pipeline else [])):
         _check_filled(source, frame, column)
-    groups = _by_pipeline(source, frame, roles)
     notes = (*table.notes, *_notes_of(frame, roles))
+    values, _ = use_decimal_sign(source, frame[[roles.value]], decimal)
+    frame, scale_notes = _on_one_scale(frame.assign(**values), roles)
+    groups = _by_pipeline(source, frame, roles)
     # A column that numbers the repeats shows that they are meant; otherwise a repeated value may be
     # a mistake.
     averages = repeats == "mean" or roles.repeat is not None
     if not averages:
         _check_single(source, groups, roles)
-    files = [_score_file(name, rows, roles, notes) for name, rows in groups.items()]
+    notes = (*notes, *scale_notes)
+    try:
+        files = [_score_file(name, rows, roles, notes) for name, rows in groups.items()]
+    except ReaderError:
+        raise
+    except DataError as exc:
+        raise source.error(str(exc)) from exc
     files = [
         replace(file, line_of_row=_line_finder(table, rows, roles))
         for file, rows in zip(files, groups.values(), strict=True)
@@ -225,6 +241,37 @@ def _notes_of(frame: pd.DataFrame, roles: LongColumns) -> Iterator[str]:
             f"{named(names)} in column {roles.metric!r} are read as metrics; if they are "
             "pipelines, rename the column to 'pipeline'"
         )
+
+
+def _on_one_scale(frame: pd.DataFrame, roles: LongColumns) -> tuple[pd.DataFrame, list[str]]:
+    """The table with numbers in place of texts: one scale per metric, over all pipelines.
+
+    Cells that may be on two scales stay as they are: the bounds that the caller states decide when
+    the scores are checked.
+    """
+    values = frame[roles.value]
+    if is_numeric_dtype(values.dtype):
+        return frame, []
+    cells = values.tolist()
+    notes: list[str] = []
+    rows_by_metric = frame.groupby(frame[roles.metric].astype(str), sort=False).indices
+    ids = frame[roles.query].tolist()
+    catalogue = Catalogue()
+    for metric, rows in rows_by_metric.items():
+        known = catalogue.find(str(metric))
+        bounds = None if known is None else known.bounds
+        column = Column(str(metric), [ids[row] for row in rows], known_bounds=bounds)
+        try:
+            read = read_cells([cells[row] for row in rows], column)
+        except DataError:
+            continue
+        notes += read.notes
+        for row, number, state, reason in zip(
+            rows, read.numbers.tolist(), read.states, read.reasons, strict=True
+        ):
+            if state == SCORED and reason is None:
+                cells[row] = number
+    return frame.assign(**{roles.value: pd.Series(cells, index=frame.index, dtype=object)}), notes
 
 
 # -- pipelines
@@ -343,7 +390,13 @@ class _MetricRows:
         if self._are_plain_numbers:
             return {self.metric: self._means(self.rows[self.roles.value]).tolist()}
         cells, reasons = self._cells_and_reasons()
-        read = score_columns(self.metric, cells, reasons)
+        ids = self.rows[self.roles.query].tolist()
+        try:
+            read = score_columns(self.metric, cells, reasons, ids)
+        except DataError:
+            if not self._is_plain:
+                raise
+            return {self.metric: self.first(self.roles.value)}
         frame = pd.DataFrame(read, index=pd.Index(self.rows[self.roles.query], dtype=object))
         first = frame[~frame.index.duplicated()].reindex(self.queries)
         columns: CellsByColumn = {label: first[label].tolist() for label in read}
@@ -360,16 +413,26 @@ class _MetricRows:
     @property
     def _are_plain_numbers(self) -> bool:
         """Whether the cells are numbers, without reasons, states or errors."""
-        companions = (self.roles.reason, self.roles.state, self.roles.error)
-        values = self.rows[self.roles.value]
-        return companions == (None, None, None) and is_numeric_dtype(values.dtype)
+        return self._has_no_companions and is_numeric_dtype(self.rows[self.roles.value].dtype)
+
+    @property
+    def _has_no_companions(self) -> bool:
+        return (self.roles.reason, self.roles.state, self.roles.error) == (None, None, None)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether each query has one cell, and nothing beside it."""
+        return self._has_no_companions and bool(self.rows[self.roles.query].is_unique)
 
     def are_labels(self) -> bool:
         """Whether the cells are words, such as "positive", and not one of them is a score."""
         values = self.rows[self.roles.value]
         if is_numeric_dtype(values.dtype):
             return False
-        read = read_cells(values.tolist())
+        try:
+            read = read_cells(values.tolist())
+        except DataError:  # numbers on two scales
+            return False
         return bool(read.unread) and SCORED not in read.states
 
     def _means(self, values: pd.Series) -> pd.Series:
@@ -447,6 +510,6 @@ LONG = Reader(
     "a long table: one row per query, pipeline and metric, with the value",
     _recognise,
     read_long,
-    ("encoding", "query_id", "repeats"),
+    ("decimal", "encoding", "query_id", "repeats"),
     example="scores_long.csv",
 )

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from rageval_report.readers.base import CellsByColumn, id_columns
-from rageval_report.scores.cells import read_cells
-from rageval_report.scores.states import FAILED, MISSING, state_columns
+from rageval_report.scores.cells import check_parsed, read_cells, split_object
+from rageval_report.scores.column_scale import Column
+from rageval_report.scores.states import FAILED, MISSING, REASON, STATE, state_columns
 
 T = TypeVar("T")
 
 # The columns in which frameworks keep the scores of a row one level down.
 NESTS = ("metrics", "scores")
-_SCORE_KEYS = ("score", "value")
 
 
 def frame_of(
@@ -121,7 +121,7 @@ def _are_scores(cells: list[Any]) -> bool:
 
 def _may_be_score(value: object) -> bool:
     if isinstance(value, dict):
-        return any(key in value for key in _SCORE_KEYS)
+        return split_object(value) is not None
     return not isinstance(value, list)
 
 
@@ -131,18 +131,24 @@ def _flatten_scores(nest: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(value, dict):
             flat[metric] = value
             continue
-        rest = dict(value)
-        flat[metric] = rest.pop(next(key for key in _SCORE_KEYS if key in value))
-        reason = rest.pop("reason", None)
-        if reason is not None:
-            flat[f"{metric}_reason"] = reason
-        if rest:
-            flat[f"{metric}_details"] = rest
+        score = split_object(value)
+        if score is None:  # not in a nest of scores, which `_are_scores` checks
+            continue
+        flat[metric] = score.inner
+        if score.has_error and score.inner is None:
+            flat[f"{metric}{STATE}"] = FAILED
+        if score.reason is not None:
+            flat[f"{metric}{REASON}"] = score.reason
+        if score.other_fields:
+            flat[f"{metric}_details"] = score.other_fields
     return flat
 
 
 def score_columns(
-    name: str, cells: Iterable[object], reasons: Iterable[str | None] | None = None
+    name: str,
+    cells: Iterable[object],
+    reasons: Iterable[str | None] | None = None,
+    ids: Sequence[object] | None = None,
 ) -> CellsByColumn:
     """The columns of one metric: its numbers, and states and reasons if they are known.
 
@@ -155,6 +161,13 @@ def score_columns(
     reasons : iterable of str or None, optional
         The explanation of a judge, or why there is no score, if the file keeps them elsewhere; a
         score that is missing for a reason has failed.
+    ids : sequence, optional
+        The id of each cell, for messages; if omitted, cells are counted from 1.
+
+    Raises
+    ------
+    DataError
+        If the cells may be on two scales, or some are dates.
 
     Examples
     --------
@@ -162,7 +175,9 @@ def score_columns(
     >>> columns["faithfulness_state"], columns["faithfulness_reason"]
     (['scored', 'failed'], ['all but one', 'timeout'])
     """
-    read = read_cells(cells)
+    values, column = list(cells), Column(name, ids)
+    read = read_cells(values, column)
+    check_parsed(read, values, column)
     explanations = [None] * len(read.numbers) if reasons is None else list(reasons)
     final_reasons = [
         explanation or reason

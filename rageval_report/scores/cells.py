@@ -294,8 +294,24 @@ def plain_number(text: str) -> float | None:
 # -- objects and lists
 
 
-class _Item(NamedTuple):
-    """The cell within a cell: the number of an object or of a list, with what stands beside it."""
+class ScoreObject(NamedTuple):
+    """The cell within a cell: the score of an object or of a list, with what stands beside it.
+
+    Parameters
+    ----------
+    inner : object
+        The score as it is written.
+    reason : str or None
+        The first text under a key such as "reason" or "explanation".
+    scale : (float, float) or None
+        The range of the scale, if the object has it.
+    has_error : bool
+        Whether the object has an error.
+    other_fields : dict
+        All other fields that say anything.
+    outer : object
+        The whole cell, for messages; None if it has no other cell within.
+    """
 
     inner: object
     reason: str | None = None
@@ -305,17 +321,17 @@ class _Item(NamedTuple):
     outer: object = None
 
 
-def _unwrap(cell: object) -> _Item:
+def _unwrap(cell: object) -> ScoreObject:
     if isinstance(cell, str) and cell.lstrip().startswith("{"):
         fields = _parse_object(cell)
-        return _Item(cell) if fields is None else _unwrap_object(fields, cell)
+        return ScoreObject(cell) if fields is None else _unwrap_object(fields, cell)
     if isinstance(cell, Mapping):
         return _unwrap_object(cell, cell)
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     if isinstance(cell, list | tuple) and len(cell) == 1 and not isinstance(cell[0], list | tuple):
         return _unwrap(cell[0])
-    return _Item(cell)
+    return ScoreObject(cell)
 
 
 def _parse_object(text: str) -> Mapping[Any, Any] | None:
@@ -333,16 +349,31 @@ def _parse_object(text: str) -> Mapping[Any, Any] | None:
     return None
 
 
-def _unwrap_object(fields: Mapping[Any, Any], outer: object) -> _Item:
+def split_object(fields: Mapping[str, Any]) -> ScoreObject | None:
+    """The score of an object and what stands beside it; None if it holds neither score nor error.
+
+    Examples
+    --------
+    >>> split = split_object({"score": 0.5, "explanation": "half", "model": "judge"})
+    >>> split.inner, split.reason, split.other_fields
+    (0.5, 'half', {'model': 'judge'})
+    >>> split_object({"error": "timeout"}).has_error, split_object({"text": "?"})
+    (True, None)
+    """
+    item = _unwrap_object(fields, fields)
+    return None if item.inner is fields else item
+
+
+def _unwrap_object(fields: Mapping[Any, Any], outer: object) -> ScoreObject:
     error = fields.get("error")
     key = number_key(fields)
     if key is None and not (isinstance(error, str) and error.strip()):
-        return _Item(outer)
+        return ScoreObject(outer)
     if key is not None and isinstance(fields[key], Mapping):
-        return _Item(outer)
+        return ScoreObject(outer)
     reason_key = next((key for key in _REASON_KEYS if _is_filled(fields.get(key))), None)
     used = (key, reason_key, "error", "min", "max", *_SCALE_KEYS)
-    return _Item(
+    return ScoreObject(
         None if key is None else fields[key],
         None if reason_key is None else fields[reason_key],
         _read_scale(fields),
@@ -455,7 +486,7 @@ def _classify_step(text: str) -> _Classified:
     return _Classified(number, SCORED, scale=(low, high)) if is_on_scale else _UNREAD
 
 
-def _numerals_of(parsed: list[_Classified], items: list[_Item]) -> list[Numeral | None]:
+def _numerals_of(parsed: list[_Classified], items: list[ScoreObject]) -> list[Numeral | None]:
     """The numerals of a column; those of plain texts too if some texts contain commas."""
     numerals = [cell.numeral for cell in parsed]
     if not any(
@@ -471,7 +502,7 @@ def _numerals_of(parsed: list[_Classified], items: list[_Item]) -> list[Numeral 
     ]
 
 
-def _finish(cell: _Classified, item: _Item, number: float) -> Cell:
+def _finish(cell: _Classified, item: ScoreObject, number: float) -> Cell:
     """A cell with its number on the scale of the column."""
     if cell.word is not None:
         number = cell.number
@@ -531,7 +562,7 @@ def _find_word(text: str, words: Mapping[str, float]) -> str | None:
 
 
 def _check_words(
-    items: list[_Item], parsed: list[_Classified], finished: list[Cell], column: Column
+    items: list[ScoreObject], parsed: list[_Classified], finished: list[Cell], column: Column
 ) -> None:
     """Refuse words such as "yes", which are 1 and 0, beside numbers on another scale."""
     is_word = [
@@ -585,7 +616,7 @@ def count_numbers(cells: Iterable[object]) -> tuple[int, int]:
 
 
 def _is_score(
-    value: object, item: _Item, cell: _Classified, may_be_shares: bool, may_be_commas: bool
+    value: object, item: ScoreObject, cell: _Classified, may_be_shares: bool, may_be_commas: bool
 ) -> bool:
     """Whether a cell may be a score, or says that there is none."""
     if isinstance(value, list | tuple | np.ndarray) or isinstance(item.inner, timedelta):

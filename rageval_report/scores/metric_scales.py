@@ -160,34 +160,61 @@ def _refuse_mixture(metric: Metric, values: FloatArray, ids: pd.Series, small: i
     )
 
 
-def check_scales(baseline: str, candidate: str, shared: Iterable[tuple[Metric, Metric]]) -> None:
+def check_scales(
+    runs: tuple[str, str],
+    scores: tuple[pd.DataFrame, pd.DataFrame],
+    shared: Iterable[tuple[Metric, Metric]],
+) -> None:
     """Refuse to compare two runs whose scores of a metric are on different scales.
 
     Parameters
     ----------
-    baseline, candidate : str
-        The names of the runs.
+    runs : (str, str)
+        The names of the baseline and of the candidate.
+    scores : (DataFrame, DataFrame)
+        The scores of both.
     shared : iterable of (Metric, Metric)
         The metrics that both have, as the baseline and as the candidate know them.
 
     Raises
     ------
     DataError
-        If the bounds of a metric differ.
+        If the bounds of a metric differ, or those of one run are not known and most of its scores
+        are at least 2 where those of the other are shares of 1.
 
     Examples
     --------
     >>> marks = Metric("groundedness", kind="ordinal", bounds=(1, 5))
-    >>> check_scales("a", "b", [(marks, marks)])
+    >>> scores = pd.DataFrame({"groundedness": [4.0, 5.0]})
+    >>> check_scales(("a", "b"), (scores, scores), [(marks, marks)])
     """
-    for ours, theirs in shared:
-        if ours.bounds is None or theirs.bounds is None or ours.bounds == theirs.bounds:
+    for pair in shared:
+        ours = pair[0]
+        if not _differ(pair, scores):
             continue
+        columns = (frame[metric.name] for frame, metric in zip(scores, pair, strict=True))
         scales = [
-            f"from {low:g} to {high:g} in {run!r}"
-            for run, (low, high) in ((baseline, ours.bounds), (candidate, theirs.bounds))
+            _range_of(metric, column, run)
+            for metric, column, run in zip(pair, columns, runs, strict=True)
         ]
         raise DataError(
             f"metric {ours.name!r} has scores {scales[0]} and {scales[1]}, which cannot be "
             f"compared. If both are on one scale, say so when loading: {_option(ours)}"
         )
+
+
+def _differ(pair: tuple[Metric, Metric], scores: tuple[pd.DataFrame, pd.DataFrame]) -> bool:
+    if pair[0].bounds is not None and pair[1].bounds is not None:
+        return pair[0].bounds != pair[1].bounds
+    # Of an unknown metric the bounds are only guessed: counts may well be 0 and 1 in one of the
+    # runs, but shares in one and larger numbers in the other are two scales.
+    for (shares, larger), frame in zip((pair, pair[::-1]), scores[::-1], strict=True):
+        is_share = shares.bounds == _UNIT and shares.kind == "proportion"
+        if is_share and larger.bounds is None:
+            return bool(frame[larger.name].median() >= _LEAST_TOP)
+    return False
+
+
+def _range_of(metric: Metric, column: pd.Series, run: str) -> str:
+    low, high = metric.bounds or (column.min(), column.max())
+    return f"from {low:g} to {high:g} in {run!r}"

@@ -228,11 +228,11 @@ def test_the_direction_of_a_metric_can_be_told(folder, run):
 
 
 def test_the_bounds_of_a_metric_can_be_told(folder, run, refused):
-    (folder / "scale.csv").write_text("query_id,faithfulness\nq1,3\nq2,5\n")
+    (folder / "scale.csv").write_text("query_id,faithfulness\nq1,3\nq2,7\n")
     told = refused("report", "scale.csv")
-    assert told.endswith("If it has another scale, pass --bounds NAME=LOW:HIGH")
-    result = run("report scale.csv --bounds faithfulness=1:5 --format csv")
-    assert float(rows_of(result.stdout)[0]["mean"]) == 4.0
+    assert told.endswith("Say on which scale they are: --bounds NAME=LOW:HIGH")
+    result = run("report scale.csv --bounds faithfulness=1:10 --format csv")
+    assert float(rows_of(result.stdout)[0]["mean"]) == 5.0
 
 
 def test_the_column_of_ids_can_be_told(folder, run):

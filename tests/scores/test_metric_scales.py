@@ -111,3 +111,18 @@ def test_stated_bounds_are_found_by_any_spelling_of_a_name():
         None,
     )
     assert stated == {"recall@5": (0.0, 10.0)}
+
+
+@pytest.mark.parametrize("larger", [[50.0, 0, 80, 90, 20, 30, 40, 50], MARKS])
+def test_shares_of_an_unknown_metric_are_not_compared_with_larger_numbers(larger):
+    shares = run("a", [0.5, 0.25, 1, 0, 0.75, 1, 1, 0.5], "my_metric")
+    message = r"from 0 to 1 in 'a' and from [\d.]+ to [\d.]+ in 'b', which cannot be compared"
+    with pytest.raises(DataError, match=message):
+        compare(shares, run("b", larger, "my_metric"))
+    with pytest.raises(DataError, match="cannot be compared"):
+        compare(run("b", larger, "my_metric"), shares)
+
+
+def test_counts_that_are_0_and_1_in_one_run_are_compared():
+    counts = run("a", [0, 1, 1, 0, 1, 0, 0, 1], "n_tools"), run("b", MARKS, "n_tools")
+    assert compare(*counts).to_frame()["difference"].tolist() == [np.mean(MARKS) - 0.5]

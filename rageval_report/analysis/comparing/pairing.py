@@ -96,7 +96,7 @@ def pair_runs(
         )
     shared = _shared_metrics(baseline, candidate, metrics)
     _check_directions(shared)
-    check_scales(baseline.name, candidate.name, shared)
+    check_scales((baseline.name, candidate.name), (baseline.scores, candidate.scores), shared)
     return Pairing(baseline, candidate, alignment, shared)
 
 
