@@ -150,43 +150,50 @@ def read_cells(cells: Iterable[object], column: Column | None = None) -> ParsedC
     ([1234.0, 873.0], [0.25, 1.0])
     """
     values = list(cells)
-    numbers = _plain_numbers(values)
-    if numbers is not None:
-        return _parsed_numbers(numbers)
-    column = column or Column()
-    objects = [_unwrap(value) for value in values]
-    words = _scoring_words(item.inner for item in objects)
-    parsed = [_classify(item.inner, words) for item in objects]
-    numerals = _numerals_of(parsed, objects)
-    reals = [
-        math.nan if numeral is not None or cell.word is not None else cell.number
-        for cell, numeral in zip(parsed, numerals, strict=True)
-    ]
-    inner_cells = [item.inner for item in objects]
-    scaled = read_numerals(inner_cells, numerals, np.array(reals, dtype=np.float64), column)
+    plain = _plain_numbers(values)
+    # The slow way is for the cells that are not plain numbers, and for their column's scale.
+    return _read_odd_cells(values, plain, column or Column()) if plain.odd_rows else plain.parsed()
+
+
+def _read_odd_cells(values: list[Any], plain: _PlainNumbers, column: Column) -> ParsedCells:
+    rows = plain.odd_rows
+    items = [_unwrap(values[row]) for row in rows]
+    # A number beside words says as much to them as any number.
+    words = _scoring_words([*(item.inner for item in items), *(["0"] if plain.has_text else [])])
+    parsed = _classify_all(items, words)
+    inner_cells = list(values)
+    reals = plain.numbers.copy()
+    numerals: list[Numeral | None] = [None] * len(values)
+    for row, item, cell in zip(rows, items, parsed, strict=True):
+        inner_cells[row], numerals[row] = item.inner, cell.numeral
+        if cell.word is None:
+            reals[row] = cell.number
+    _add_plain_numerals(numerals, values, reals)
+    scaled = read_numerals(inner_cells, numerals, reals, column)
     finished = [
-        _finish(cell, item, float(number))
-        for cell, item, number in zip(parsed, objects, scaled.numbers, strict=True)
+        _finish(cell, item, number)
+        for cell, item, number in zip(parsed, items, scaled.numbers[rows].tolist(), strict=True)
     ]
-    _check_words(objects, parsed, finished, column)
-    scales = {cell.scale for cell in finished if cell.state == SCORED}
-    rest = [item.other_fields or None for item in objects]
-    return ParsedCells(
-        np.array([cell.number for cell in finished], dtype=np.float64),
-        np.array([cell.state for cell in finished], dtype=object),
-        [cell.reason for cell in finished],
+    whole = _PlainNumbers(scaled.numbers, [], plain.has_text).parsed()
+    numbers, states, reasons = whole.numbers, whole.states, whole.reasons
+    for row, read in zip(rows, finished, strict=True):
+        numbers[row], states[row], reasons[row] = read.number, read.state, read.reason
+    _check_words(dict(zip(rows, items, strict=True)), parsed, numbers, inner_cells, column)
+    scales = {read.scale for read in finished if read.state == SCORED}
+    has_plain = bool((~np.isnan(plain.numbers)).any())
+    fields: list[dict[str, Any] | None] = [None] * len(values)
+    for row, item in zip(rows, items, strict=True):
+        fields[row] = item.other_fields or None
+    unread = [row for row, read in zip(rows, finished, strict=True) if not read.is_read]
+    return whole._replace(
         # Only a scale that all cells share is the scale of the metric.
-        scaled.scale or (scales.pop() if len(scales) == 1 else None),
-        [position for position, cell in enumerate(finished) if not cell.is_read],
-        {cell.word: words[cell.word] for cell in parsed if cell.word is not None},
-        scaled.notes,
-        [
-            position
-            for position, cell in enumerate(finished)
-            if not cell.is_read and _is_refused(objects[position].inner)
-        ],
-        rest if any(fields is not None for fields in rest) else [],
-        scaled.are_shares,
+        scale=scaled.scale or (scales.pop() if len(scales) == 1 and not has_plain else None),
+        unread=unread,
+        words={cell.word: words[cell.word] for cell in parsed if cell.word is not None},
+        notes=scaled.notes,
+        refused=[row for row in unread if _is_refused(inner_cells[row])],
+        other_fields=fields if any(fields) else [],
+        are_shares=scaled.are_shares,
     )
 
 
@@ -253,28 +260,39 @@ def _share_or_number(numeral: Numeral) -> float:
 # -- columns of numbers
 
 
-def _plain_numbers(values: list[object]) -> FloatArray | None:
-    """The numbers of a column in which every cell is a number, or the text of one, or None."""
-    numbers = np.empty(len(values), dtype=np.float64)
+class _PlainNumbers(NamedTuple):
+    """The numbers of a column, and the rows whose cells are no numbers, or not only numbers."""
+
+    numbers: FloatArray
+    odd_rows: list[int]
+    has_text: bool
+
+    def parsed(self) -> ParsedCells:
+        """The column, if no row is odd."""
+        states = np.where(np.isnan(self.numbers), MISSING, SCORED).astype(object)
+        reasons: list[str | None] = [None] * len(self.numbers)
+        return ParsedCells(self.numbers, states, reasons, None, [], {}, [], [], [], False)
+
+
+def _plain_numbers(values: list[Any]) -> _PlainNumbers:
+    """The cells that are numbers, texts of numbers or None; NaN in the rows of all others."""
+    numbers = np.full(len(values), math.nan)
+    odd_rows = []
+    has_text = False
     for row, value in enumerate(values):
         if isinstance(value, str):
             number = plain_number(value)
             if number is None:
-                return None
-            numbers[row] = number
-        elif value is None:
-            numbers[row] = math.nan
+                odd_rows.append(row)
+            else:
+                numbers[row] = number
+                has_text = has_text or number == number
         # Booleans are left to the slower way, which checks what stands beside them.
         elif type(value) is float or (type(value) is int and abs(value) < _MOST_EXACT):
             numbers[row] = value
-        else:
-            return None
-    return numbers
-
-
-def _parsed_numbers(numbers: FloatArray) -> ParsedCells:
-    states = np.where(np.isnan(numbers), MISSING, SCORED).astype(object)
-    return ParsedCells(numbers, states, [None] * len(numbers), None, [], {}, [], [], [], False)
+        elif value is not None:
+            odd_rows.append(row)
+    return _PlainNumbers(numbers, odd_rows, has_text)
 
 
 def plain_number(text: str) -> float | None:
@@ -486,20 +504,35 @@ def _classify_step(text: str) -> _Classified:
     return _Classified(number, SCORED, scale=(low, high)) if is_on_scale else _UNREAD
 
 
-def _numerals_of(parsed: list[_Classified], items: list[ScoreObject]) -> list[Numeral | None]:
-    """The numerals of a column; those of plain texts too if some texts contain commas."""
-    numerals = [cell.numeral for cell in parsed]
+def _classify_all(items: list[ScoreObject], words: Mapping[str, float]) -> list[_Classified]:
+    """The cells of a column; a text that repeats is read once."""
+    seen: dict[str, _Classified] = {}
+    parsed = []
+    for item in items:
+        cell = item.inner
+        if not isinstance(cell, str):
+            parsed.append(_classify(cell, words))
+            continue
+        if cell not in seen:
+            seen[cell] = _classify(cell, words)
+        parsed.append(seen[cell])
+    return parsed
+
+
+def _add_plain_numerals(
+    numerals: list[Numeral | None], cells: list[Any], reals: FloatArray
+) -> None:
+    """Add the numerals of plain texts, if commas in others make the decimal sign a question."""
     if not any(
         numeral is not None and (numeral.point is None or numeral.has_two_readings)
         for numeral in numerals
     ):
-        return numerals
-    return [
-        parse_numeral(item.inner)
-        if isinstance(item.inner, str) and cell.state == SCORED and cell.word is None
-        else cell.numeral
-        for cell, item in zip(parsed, items, strict=True)
-    ]
+        return
+    for row, cell in enumerate(cells):
+        if numerals[row] is None and isinstance(cell, str) and not math.isnan(reals[row]):
+            numerals[row] = parse_numeral(cell)
+            if numerals[row] is not None:
+                reals[row] = math.nan
 
 
 def _finish(cell: _Classified, item: ScoreObject, number: float) -> Cell:
@@ -562,23 +595,27 @@ def _find_word(text: str, words: Mapping[str, float]) -> str | None:
 
 
 def _check_words(
-    items: list[ScoreObject], parsed: list[_Classified], finished: list[Cell], column: Column
+    items: Mapping[int, ScoreObject],
+    parsed: list[_Classified],
+    numbers: FloatArray,
+    inner_cells: list[Any],
+    column: Column,
 ) -> None:
     """Refuse words such as "yes", which are 1 and 0, beside numbers on another scale."""
-    is_word = [
-        cell.word is not None or isinstance(item.inner, bool | np.bool_)
-        for cell, item in zip(parsed, items, strict=True)
+    word_rows = [
+        row
+        for (row, item), cell in zip(items.items(), parsed, strict=True)
+        if cell.word is not None or isinstance(item.inner, bool | np.bool_)
     ]
-    word = next((row for row, value in enumerate(is_word) if value), None)
-    if word is None:
-        return
-    for row, cell in enumerate(finished):
-        if not is_word[row] and (cell.number < 0 or cell.number > 1):
-            raise DataError(
-                f"{column.title} holds words beside numbers: {str(items[word].inner)!r} at "
-                f"{column.place(word)} and {str(items[row].inner)[:40]!r} at {column.place(row)}. "
-                "Write all cells as numbers, or name the columns that are metrics: metrics=[...]"
-            )
+    is_other_scale = (numbers < 0) | (numbers > 1)
+    if word_rows and is_other_scale.any():
+        word, number = word_rows[0], int(np.flatnonzero(is_other_scale)[0])
+        raise DataError(
+            f"{column.title} holds words beside numbers: {str(inner_cells[word])!r} at "
+            f"{column.place(word)} and {str(inner_cells[number])[:40]!r} at "
+            f"{column.place(number)}. Write all cells as numbers, or name the columns that are "
+            "metrics: metrics=[...]"
+        )
 
 
 # -- guesses

@@ -124,5 +124,5 @@ def test_shares_of_an_unknown_metric_are_not_compared_with_larger_numbers(larger
 
 
 def test_counts_that_are_0_and_1_in_one_run_are_compared():
-    counts = run("a", [0, 1, 1, 0, 1, 0, 0, 1], "n_tools"), run("b", MARKS, "n_tools")
+    counts = run("a", [0, 1, 1, 0, 1, 0, 0, 1], "loops"), run("b", MARKS, "loops")
     assert compare(*counts).to_frame()["difference"].tolist() == [np.mean(MARKS) - 0.5]
