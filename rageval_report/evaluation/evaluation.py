@@ -211,6 +211,7 @@ class RAGPipelineEvaluation:
             metrics=metrics,
             duplicates=duplicates,
             roles=roles,
+            totals=totals,
             **options,
         )
         return cls.from_score_file(
@@ -1042,6 +1043,7 @@ def read_scores(
         metrics=metrics,
         duplicates=duplicates,
         roles=roles,
+        totals=totals,
         **options,
     )
     if pipeline is not None:

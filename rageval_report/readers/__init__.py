@@ -7,9 +7,11 @@ reader returns a `ScoreFile` for each pipeline in the file; `score_table` checks
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
+
+import numpy as np
 
 from rageval_report._registry import Registry
 from rageval_report.errors import (
@@ -27,9 +29,12 @@ from rageval_report.readers.base import ACCEPTED, Reader, ReaderOptions, ScoreFi
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.ranking_kinds import likely_kind
 from rageval_report.readers.table_inputs import FRAME, ScoreInput, TableSource, source_of
+from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.query_rows import Totals, query_rows
 from rageval_report.scores.roles.column_role import Roles, check_roles, columns_with_role
-from rageval_report.scores.roles.pipelines import split_pipelines
+from rageval_report.scores.roles.pipelines import find_pipelines, split_pipelines
 from rageval_report.scores.table import DUPLICATES
+from rageval_report.types import IndexArray
 
 __all__ = [
     "READERS",
@@ -174,6 +179,7 @@ def read(
     metrics: object = None,
     duplicates: str = "error",
     roles: Roles | None = None,
+    totals: Totals = "auto",
     **options: Unpack[ReaderOptions],
 ) -> list[ScoreFile]:
     r"""Read a file of scores, or a ranking with its judgments.
@@ -195,6 +201,9 @@ def read(
     roles : mapping of str to str, optional
         What columns are, if the caller knows better: ``{"model": "pipeline"}``; see
         `rageval_report.scores.roles`.
+    totals : {"auto", "drop", "keep"}
+        What to do with rows of totals where a table holds several pipelines; in a table of one
+        pipeline `score_table` decides.
     **options
         The options of the reader, see `ReaderOptions`. They are checked at run time, because a
         reader of another distribution may take options of its own.
@@ -247,12 +256,18 @@ def read(
     for argument, value in arguments.items():
         if value is not None and argument in chosen.options:
             keywords[argument] = value
-    files = divide_pipelines(_read_with(name, chosen, source, keywords), source, query_id, roles)
+    files = divide_pipelines(
+        _read_with(name, chosen, source, keywords), source, query_id, roles, totals
+    )
     return [replace(file, notes=(*source.notes, *file.notes)) for file in files]
 
 
 def divide_pipelines(
-    files: Sequence[ScoreFile], source: Source, query_id: str | None, roles: Roles | None
+    files: Sequence[ScoreFile],
+    source: Source,
+    query_id: str | None,
+    roles: Roles | None,
+    totals: Totals = "auto",
 ) -> list[ScoreFile]:
     """The files, each with the rows of one pipeline: a wide table may hold several.
 
@@ -270,6 +285,12 @@ def divide_pipelines(
             continue
         own = {column: role for column, role in stated.items() if column in file.frame}
         try:
+            # Most tables hold one pipeline; only where there are several, or it is doubtful, a row
+            # of totals could be taken for one.
+            if _is_one_pipeline(file, query_id, own):
+                divided.append(file)
+                continue
+            file = _without_totals(file, query_id, totals)
             parts, pipelines = split_pipelines(
                 file.frame, file.pipeline, query_id=query_id, roles=own
             )
@@ -280,11 +301,47 @@ def divide_pipelines(
             continue
         notes = (pipelines.note(len(parts)), *file.notes)
         prefix = f"{file.pipeline}: " if len(files) > 1 else ""
+        labels = pipelines.labels(file.frame).astype(str).to_numpy()
         divided += [
-            replace(file, frame=rows, pipeline=prefix + name, notes=notes)
+            replace(
+                file,
+                frame=rows,
+                pipeline=prefix + name,
+                notes=notes,
+                line_of_row=_lines_of(file, np.flatnonzero(labels == name)),
+            )
             for name, rows in parts.items()
         ]
     return divided
+
+
+def _is_one_pipeline(file: ScoreFile, query_id: str | None, roles: Roles) -> bool:
+    try:
+        return find_pipelines(file.frame, query_id=query_id, roles=roles) is None
+    except DataError:
+        return False
+
+
+def _without_totals(file: ScoreFile, query_id: str | None, totals: Totals) -> ScoreFile:
+    """The file with its queries only."""
+    rows = query_rows(file.frame, query_id or QUERY_ID, totals=totals, place=file.place)
+    if not rows.left_out:
+        return file
+    is_query = rows.is_query(len(file.frame))
+    return replace(
+        file,
+        frame=rows.select(file.frame),
+        notes=(*file.notes, *rows.notes),
+        line_of_row=_lines_of(file, np.flatnonzero(is_query)),
+    )
+
+
+def _lines_of(file: ScoreFile, positions: IndexArray) -> Callable[[int], int] | None:
+    """Finds the line of a row of a part of a file; None if the file has no lines."""
+    line_of_row = file.line_of_row
+    if line_of_row is None:
+        return None
+    return lambda row: line_of_row(int(positions[row]))
 
 
 def _recognise_with(source: Source, options: ReaderOptions) -> str:

@@ -148,6 +148,38 @@ def test_a_total_of_each_pipeline_of_a_long_table_is_left_out(write):
     assert {name: one.n_queries for name, one in every.items()} == {"x": 2, "y": 2}
 
 
+PIPELINES = [("a", "x", 0.5), ("b", "x", 0.25), ("a", "y", 0.75), ("b", "y", 1.0)]
+
+
+@pytest.mark.parametrize(
+    "totals",
+    [
+        ["overall,,0.625"],
+        ["mean,all,0.625"],
+        ["mean,x,0.375", "mean,y,0.875"],
+        ["Average,x,0.375", "Average,y,0.875", "All,-,0.625"],
+        [",,0.625"],
+    ],
+)
+def test_totals_of_a_table_of_several_pipelines_are_no_pipeline(write, totals):
+    rows = [",".join(map(str, row)) for row in PIPELINES]
+    every = read_scores(write("\n".join(["query_id,model,recall", *rows, *totals]) + "\n"))
+    assert {name: list(one.scores.index) for name, one in every.items()} == {
+        "x": ["a", "b"],
+        "y": ["a", "b"],
+    }
+    assert any("line 6" in note for note in every["x"].notes)
+
+
+def test_a_doubtful_row_of_the_second_pipeline_is_named_by_its_line(write):
+    rows = [",".join(map(str, row)) for row in PIPELINES]
+    path = write("\n".join(["query_id,model,recall", *rows, "mean,y,0.1"]) + "\n")
+    with pytest.raises(ReaderError, match="line 6 is labelled 'mean'"):
+        read_scores(path)
+    assert read_scores(path, totals="keep")["y"].n_queries == 3
+    assert read_scores(path, totals="drop")["y"].n_queries == 2
+
+
 def test_a_run_file_keeps_what_was_saved(tmp_path):
     data = {"query_id": ["q1", "q2", "mean"], "recall": [0.5, 1.0, 0.75]}
     evaluation = RAGPipelineEvaluation("a", data, totals="keep")
