@@ -108,6 +108,8 @@ CLI_WORDS = [
     *(
         "--missing drop",
         "--duplicates mean",
+        "--totals drop",
+        "--totals keep",
         "--duplicates keep",
         "--query-id COLUMN",
         "--reader NAME",
@@ -174,6 +176,7 @@ def failures(folder):
         lambda: correctness(cost[0], "cost"),
         lambda: correctness(recall),
         lambda: RAGPipelineEvaluation("a", {"case": ["x", "y"], "recall": [1, 0.5]}),
+        lambda: RAGPipelineEvaluation("a", {"id": ["q1", "q2", "mean"], "recall": [1, 0.5, 0.1]}),
         lambda: recognise(Source(file("letter.txt", "Dear council,\nthere is no table.\n"))),
         lambda: recognise(Source(file("table.csv", "query_id,recall\nq1,1\nq2,0\n"))),
         lambda: read(file("both.csv", "query_id;a,b\nq1;2,3\n"), reader="csv"),

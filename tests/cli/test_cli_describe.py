@@ -250,6 +250,17 @@ def test_several_rows_of_a_query_can_be_averaged(folder, run, refused):
     assert float(rows_of(result.stdout)[0]["mean"]) == 0.375
 
 
+def test_a_doubtful_total_can_be_left_out_or_kept(folder, run, refused):
+    (folder / "doubt.csv").write_text("query_id,recall\nq1,0.5\nq2,1\nmean,0.25\n")
+    assert "line 4 is labelled 'mean'" in refused("report", "doubt.csv")
+    dropped, kept = (
+        rows_of(run(f"report doubt.csv --totals {totals} --format csv").stdout)
+        for totals in ("drop", "keep")
+    )
+    assert float(dropped[0]["mean"]) == 0.75
+    assert float(kept[0]["mean"]) == pytest.approx(1.75 / 3)
+
+
 def test_the_reader_can_be_told(folder, run):
     (folder / "old.dat").write_bytes((folder / "old.csv").read_bytes())
     assert run("report old.dat --reader csv").stdout == run("report old.csv").stdout
