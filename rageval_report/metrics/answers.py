@@ -99,21 +99,19 @@ class Answers:
     def with_refusals(self, scores: FloatArray) -> FloatArray:
         """The scores of a measure of right answers, in which a right refusal is a right answer.
 
-        A question that has no answer and was answered without a reference scores 0: the rule of
-        SQuAD 2.0, where the only right answer to such a question is none.
+        A question without a reference stays unscored, whether it was refused or answered: what is
+        right to say is then a matter of the metrics of refusals.
 
         Examples
         --------
-        >>> answers = Answers(["I don't know.", "Oslo", "4"], [[], [], ["5"]], [1.0, 0.0, np.nan])
-        >>> answers.with_refusals(answers.best([0.0]))
-        array([1., 0., 0.])
+        >>> answers = Answers(["I don't know.", "Oslo", ""], [["None."], ["None."], []], [1, 0, 1])
+        >>> answers.with_refusals(answers.best([0.0, 0.0]))
+        array([ 1.,  0., nan])
         """
         if self.right_refusals is None:
             return scores
-        right = np.array(self.right_refusals, dtype=np.float64)
-        answered = np.array([answer is not None for answer in self.answer], dtype=bool)
-        credited = np.where(right == 1.0, 1.0, scores)
-        return np.where((right == 0.0) & answered & np.isnan(credited), 0.0, credited)
+        is_right = np.array(self.right_refusals, dtype=np.float64) == 1.0
+        return np.where(is_right & ~np.isnan(scores), 1.0, scores)
 
     def score_each(self, score: Callable[[str, list[str]], float]) -> FloatArray:
         """The scores of a function of an answer and its references; NaN if either is missing.

@@ -190,9 +190,9 @@ def test_a_right_refusal_is_no_failure_and_counts_as_correct():
     assert evaluation.evaluation_report()["nr_correct_queries"] == 5
 
 
-def test_an_answer_to_a_question_without_one_is_wrong():
-    made_up = {"q4": {"answer": "Four.", "reference": None}}
-    evaluation = score(rows(**made_up), ["exact_match"])
-    assert evaluation.scores["exact_match"].tolist() == [1, 1, 1, 0, 1]
-    no_answer = score(rows(q4={"answer": None, "reference": None}), ["exact_match"])
-    assert math.isnan(no_answer.scores.loc["q4", "exact_match"])
+def test_a_question_without_a_reference_is_unscored_whether_refused_or_answered():
+    for answer in ("I don't know.", "Four."):
+        evaluation = score(rows(q4={"answer": answer, "reference": None}), ["exact_match"])
+        assert math.isnan(evaluation.scores.loc["q4", "exact_match"])
+    wrong = score(rows(q4={"answer": "Four.", "reference": "There is none."}), ["exact_match"])
+    assert wrong.scores["exact_match"].tolist() == [1, 1, 1, 0, 1]
