@@ -17,6 +17,10 @@ from rageval_report.readers.frameworks.promptfoo_csv import (
     read_promptfoo_csv,
     with_question,
 )
+from rageval_report.readers.frameworks.promptfoo_old_csv import (
+    is_old_promptfoo_csv,
+    read_old_promptfoo_csv,
+)
 from rageval_report.readers.json_shapes import check_object, check_records, is_records
 from rageval_report.readers.record_columns import columns_of, frame_of
 from rageval_report.scores.states import FAILED, MISSING, SCORED, state_columns
@@ -37,7 +41,8 @@ _FIELDS = frozenset(("provider", "vars", "success"))
 
 def _recognise(source: Source) -> float:
     if not source.starts_like_json:
-        return 0.95 if is_promptfoo_csv(source) else 0.0
+        is_csv = is_promptfoo_csv(source) or is_old_promptfoo_csv(source)
+        return 0.95 if is_csv else 0.0
     rows = _summary(source.document_or_none()).get("results")
     if isinstance(rows, list) and is_records(rows):
         return 0.95 if all(set(row) >= _FIELDS for row in rows) else 0.0
@@ -67,6 +72,8 @@ def read_promptfoo(source: Source) -> list[ScoreFile]:
     """
     if is_promptfoo_csv(source):
         return read_promptfoo_csv(source)
+    if is_old_promptfoo_csv(source):
+        return read_old_promptfoo_csv(source)
     summary = _summary(source.document_or_none())
     rows = check_records(summary.get("results"), "results") or _lines(source)
     if not rows:

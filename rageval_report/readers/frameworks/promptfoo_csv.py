@@ -85,12 +85,12 @@ def read_promptfoo_csv(source: Source) -> list[ScoreFile]:
     ReaderError
         If a row has another number of cells than the header: the file and the line.
     """
-    header, table = _parse_rows(source)
+    header, table, _ = parse_csv(source)
     blocks = _blocks(header)
     if not table:
         raise source.error("the file has column names, but no rows")
     columns = [list(cells) for cells in zip(*table, strict=True)]
-    keys = [_key(header[block.output]) for block in blocks]
+    keys = [provider_and_prompt(header[block.output]) for block in blocks]
     names = distinct_names(pipeline_names(keys))
     shared = _shared_columns(header, columns, blocks)
     return [
@@ -100,13 +100,29 @@ def read_promptfoo_csv(source: Source) -> list[ScoreFile]:
     ]  # fmt: skip
 
 
-def _parse_rows(source: Source) -> tuple[list[str], list[list[str]]]:
+class CsvRows(NamedTuple):
+    """The header of a CSV file, its other rows, and the line on which each of them begins."""
+
+    header: list[str]
+    rows: list[list[str]]
+    lines: list[int]
+
+
+def parse_csv(source: Source) -> CsvRows:
+    """The rows of promptfoo's CSV, without the apostrophes before what looks like a formula.
+
+    Raises
+    ------
+    ReaderError
+        If a row has another number of cells than the header: the file and the line.
+    """
     ends = line_ends(source.utf8, ",")
     every = rows(source.utf8, ",", ends=ends)
     header = [cell_text(cell) for row in islice(every, 1) for cell in row.cells]
-    table = []
+    table, lines = [], []
     for row in every:
         line = source.line_of(row.offset)
+        lines.append(line)
         if not row.is_closed:
             raise source.error("a quote in this row is never closed; is the file cut?", line)
         if len(row.cells) != len(header):
@@ -114,10 +130,17 @@ def _parse_rows(source: Source) -> tuple[list[str], list[list[str]]]:
             raise source.error(message, line)
         table.append([_ESCAPED.sub("", cell_text(cell), count=1) if cell.lstrip(b'"')[:1] == b"'"
                       else cell_text(cell) for cell in row.cells])  # fmt: skip
-    return header, table
+    return CsvRows(header, table, lines)
 
 
-def _key(title: str) -> tuple[str, str]:
+def provider_and_prompt(title: str) -> tuple[str, str]:
+    """The provider and the prompt in the title "[provider] prompt"; the title twice if it has none.
+
+    Examples
+    --------
+    >>> provider_and_prompt("[openai:gpt] Answer: {{question}}")
+    ('openai:gpt', 'Answer: {{question}}')
+    """
     match = _PROVIDER.fullmatch(title)
     return (match["provider"], match["prompt"]) if match else (title, title)
 

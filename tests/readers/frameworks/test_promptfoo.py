@@ -291,3 +291,80 @@ def test_a_csv_with_an_open_quote_is_refused_with_its_line(write):
     lines = [f"q,[gpt] a,{BLOCK}", 'why?,"so,PASS,1.00,,,']
     with pytest.raises(ReaderError, match="line 2: a quote in this row is never closed"):
         read(write("\n".join(lines)), reader="promptfoo")
+
+
+# -- the CSV before 0.104, with the results of a provider in one cell
+
+OLD = json.loads((FILES / "old_expected.json").read_text(encoding="utf-8"))["providers"]
+
+
+@pytest.mark.parametrize("provider", ["fixed", "short"])
+def test_cells_of_the_older_csv_are_those_of_the_json(provider):
+    assert recognise(Source(FILES / "old.csv")) == "promptfoo"
+    [run] = [file for file in read(FILES / "old.csv") if file.pipeline == provider]
+    for row in run.frame.to_dict(orient="records"):
+        cell = OLD[provider][row["question"]]
+        if cell["error"] is not None:
+            assert row["score_state"] == row["passed_state"] == "failed"
+            assert row["error"] == cell["error"]
+            continue
+        # JavaScript's toFixed rounds the binary 0.255 up.
+        assert row["score"] == pytest.approx(cell["score"], abs=0.005 + 1e-9)
+        assert row["passed"] == cell["passed"]
+        named = cell["named"].get("Tone, kind")
+        assert row["Tone, kind"] == named or named is None
+
+
+def test_answers_and_reasons_of_the_older_csv_are_apart():
+    [fixed, _] = read(FILES / "old.csv")
+    assert fixed.frame["answer"].tolist()[:3] == [
+        *("Frank Herbert", 'in "Norway", (north)', "1685,\nin March")
+    ]
+    assert fixed.frame["reason"].tolist()[1] == 'Expected output to contain "Sweden"'
+
+
+OLD_FORMS = {  # after the sources of 0.24.2, 0.70.1 and 0.103.3
+    "0.24.2": ("[a] Say {{q}}", "[PASS] (1.51) Yes (no)", "[FAIL] (0.25) too long\n---\nYes yes"),
+    "0.70.1": (
+        "[a] Say {{q}}",
+        "[PASS] (1.51, tone (x): 0.50)\n\nYes (no)\n\nPass Reason: fine",
+        "[FAIL] (0.25, tone (x): 0.00)\n\ntoo long\n---\nYes yes\n\nFail Reason: too long",
+    ),
+}
+
+
+@pytest.mark.parametrize("version", OLD_FORMS)
+@pytest.mark.parametrize("first", [True, False])
+def test_other_versions_of_the_older_csv(write, version, first):
+    title, passed, failed = OLD_FORMS[version]
+    rows = [("q", title), ("one", passed), ("two", failed)]
+    text = "".join(
+        ",".join(f'"{cell}"' for cell in (row[::-1] if first else row)) + "\n" for row in rows
+    )
+    path = write(text)
+    assert recognise(Source(path)) == "promptfoo"
+    [run] = read(path)
+    assert run.pipeline == "a"
+    assert run.frame["score"].tolist() == [1.51, 0.25]
+    assert run.frame["passed"].tolist() == [1, 0]
+    assert run.frame["answer"].tolist() == ["Yes (no)", "Yes yes"]
+    assert run.frame["reason"].tolist()[1] == "too long"
+    if version == "0.70.1":
+        assert run.frame["tone (x)"].tolist() == [0.5, 0]
+
+
+@pytest.mark.parametrize("cell", ["[ERROR] (0.00)\n\ntimeout", "[FAIL] (0.00) timeout\n---\n"])
+def test_a_zero_of_an_error_in_the_older_csv_is_unscored(write, cell):
+    [run] = read(write(f'q,[a] p\none,[PASS] (1.00) yes\ntwo,"{cell}"\n'))
+    assert run.frame["score_state"].tolist() == ["scored", "failed"]
+    assert run.frame["error"].tolist()[1] == "timeout"
+
+
+def test_a_cell_without_a_result_in_the_older_csv_is_named(write):
+    path = write("q,[a] p\none,[PASS] (1.00) yes\ntwo,maybe\n")
+    with pytest.raises(ReaderError, match=r"line 3: .*\[PASS\] \(score\).*'maybe'"):
+        read(path)
+
+
+def test_answers_that_look_like_results_in_other_tables_are_left_alone(write):
+    assert recognise(Source(write("query_id,f1,log\na,1,test [PASS] (1.00) ok\n"))) == "csv"
