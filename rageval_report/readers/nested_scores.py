@@ -47,7 +47,9 @@ def find_nest(records: Sequence[Mapping[str, Any]]) -> str | None:
 
 def _are_scores(nest: object) -> bool:
     return is_records(nest) and all(
-        _key_of(score, _NAMES) is not None and _key_of(score, _VALUES) is not None for score in nest
+        isinstance(score.get(_key_of(score, _NAMES) or ""), str)
+        and _key_of(score, _VALUES) is not None
+        for score in nest
     )
 
 

@@ -433,3 +433,9 @@ def test_a_failed_record_fails_its_scores(write):
     [found] = read(write(json.dumps(rows)))
     assert found.frame["f1_state"].tolist() == ["scored", "failed", "failed"]
     assert found.frame["f1_reason"].tolist()[1:] == ["timeout", "no verdict"]
+
+
+@pytest.mark.parametrize("name", [{"a": 1}, ["f1"], None, 7])
+def test_lists_whose_names_are_not_texts_are_not_scores(write, name):
+    rows = [{"id": q, "recall": 1, "scores": [{"name": name, "value": 0.5}]} for q in "ab"]
+    assert recognise(Source(write(json.dumps(rows)))) == "json"

@@ -40,7 +40,9 @@ def _reports(document: object) -> list[JsonObject]:
 
 def _is_report(document: JsonObject) -> bool:
     cases, failures = document.get("cases"), document.get("failures")
-    if not isinstance(cases, list) or not (is_records(cases) or is_records(failures)):
+    if not isinstance(cases, list) or not isinstance(failures or [], list):
+        return False
+    if not (is_records(cases) or is_records(failures)):
         return False
     are_cases = all(isinstance(case, dict) and set(case) >= _CASE for case in cases)
     return are_cases and all(
