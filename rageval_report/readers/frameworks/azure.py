@@ -11,7 +11,12 @@ from typing import Any, NamedTuple
 from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile
-from rageval_report.readers.cell_values import none_if_nan, number_or_none, text_or_none
+from rageval_report.readers.cell_values import (
+    json_text,
+    none_if_nan,
+    number_or_none,
+    text_or_none,
+)
 from rageval_report.readers.frameworks.json_rows import first_fields, read_rows
 from rageval_report.readers.frameworks.judgements import (
     Judgement,
@@ -175,7 +180,8 @@ def _cell(value: object) -> object:
 
 def _add_input(inputs: dict[str, Any], name: str, cell: object) -> None:
     usual = _TEXTS.get(name, name)
-    inputs[name if usual in inputs else usual] = cell
+    # Questions identify rows, so they must be texts.
+    inputs[name if usual in inputs else usual] = json_text(cell) if usual == "question" else cell
 
 
 def _is_beside(key: str, row: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import pandas as pd
 from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, ScoreFile
-from rageval_report.readers.cell_values import parse_columns, text_or_none
+from rageval_report.readers.cell_values import json_text, parse_columns, text_or_none
 from rageval_report.readers.frameworks.judgements import (
     Judgement,
     drop_empty,
@@ -66,6 +66,8 @@ def read_vertex(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
         for name, column in cells.items()
         if name not in used
     }
+    if "question" in details:  # questions identify rows, so they must be texts
+        details["question"] = [json_text(cell) for cell in details["question"]]
     details = rename_clashes(drop_empty(details), judged.columns, "data")
     judges = [name for name in judged.metrics if f"{name}{_EXPLANATION}" in cells]
     scales = {name: _ON_GRADES for name in judges if _are_grades(judged.columns[name])}
