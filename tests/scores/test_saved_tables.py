@@ -231,11 +231,11 @@ RULES = ["exact_match", ("faithfulness", 0.8), {"faithfulness": 0.8, "exact_matc
 @pytest.fixture
 def evaluation():
     rows = {
-        "query_id": ["007", "1e5", "NaN", "mean"],
+        "query_id": ["007", "1e5", "NaN", "null"],
         "exact_match": [1, 0, None, 1],
         "faithfulness": [0.25, None, 1.0, 1.0],
         "stars": [1, 5, 2, 3],
-        "n_chunks": [3, 4, 5, 6],
+        "tone": [0.25, 0.5, 0.75, 1.0],
         "topic": ["", None, "None", "NA"],
         "faithfulness_state": ["scored", "failed", "scored", "scored"],
         "faithfulness_reason": [None, "timeout", "", "NA"],
@@ -275,9 +275,7 @@ def test_what_the_caller_says_outweighs_the_file(tmp_path, evaluation, suffix):
     ruled = RAGPipelineEvaluation.from_table("x", evaluation._table, correct="exact_match")
     path = ruled.save(tmp_path / f"scores.{suffix}")
     load = RAGPipelineEvaluation.load
-    assert (
-        list(load(None, path, metrics=["n_chunks", "stars"]).metrics) == ["stars", "n_chunks"][::-1]
-    )
+    assert list(load(None, path, metrics=["tone", "stars"]).metrics) == ["stars", "tone"][::-1]
     assert load("y", path).name == "y"
     assert load(None, path, correct=("stars", 2)).correct_rule == ("stars", 2)
     turned = load(None, path, metrics={"stars": "higher"})
@@ -335,7 +333,7 @@ def test_other_programs_read_the_json_lines(tmp_path, evaluation):
     frame = pd.read_json(path, lines=True)
     assert len(frame) == 4
     assert frame["faithfulness"].mean() == 0.75  # (0.25 + 1 + 1) / 3
-    assert frame["n_chunks"].tolist() == [3, 4, 5, 6]
+    assert frame["tone"].tolist() == [0.25, 0.5, 0.75, 1.0]
     keys = [set(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
     assert keys[0] - keys[1] == {"rageval_report"}
     assert keys[1] == keys[2] == keys[3]
@@ -356,7 +354,7 @@ def test_a_table_without_its_companion_is_read_as_any_table(tmp_path, evaluation
     (tmp_path / "scores.csv.meta.json").unlink()
     again = RAGPipelineEvaluation.load(None, path)
     assert again.name == "scores"
-    assert "n_chunks" in again.metrics
+    assert "tone" in again.metrics
 
 
 @pytest.mark.parametrize(
@@ -460,7 +458,7 @@ def test_a_damaged_description_is_noted_with_the_way_on(tmp_path, evaluation, su
     path = evaluation.save(tmp_path / f"scores.{suffix}")
     rewrite_description(path, DAMAGES[damage])
     again = RAGPipelineEvaluation.load(None, path)
-    assert "n_chunks" in again.metrics
+    assert "tone" in again.metrics
     assert list(again.scores.index) == list(evaluation.scores.index)
     assert "rageval_report" not in again.details
     note = again.notes[0]
@@ -511,12 +509,12 @@ def test_json_lines_in_another_order_keep_their_description(tmp_path, evaluation
 
 def test_json_lines_with_fewer_rows_and_another_column_say_so(tmp_path, evaluation):
     path = evaluation.save(tmp_path / "scores.jsonl")
-    rewrite_rows(path, lambda rows: [row | {"tone": 0.5} for row in rows[:3]])
+    rewrite_rows(path, lambda rows: [row | {"mood": 0.5} for row in rows[:3]])
     again = RAGPipelineEvaluation.load(None, path)
     assert again.metrics == evaluation.metrics
-    assert "tone" in again.details
+    assert "mood" in again.details
     text = " ".join(again.notes)
-    assert "'tone' were added after the file was written" in text
+    assert "'mood' were added after the file was written" in text
     assert "written with 4 rows and has 3 now" in text
 
 
@@ -540,7 +538,7 @@ def test_joined_json_lines_use_neither_description(tmp_path, evaluation):
 def test_json_lines_without_ids_are_read_as_any_table(tmp_path, evaluation):
     path = evaluation.save(tmp_path / "scores.jsonl")
     rewrite_rows(path, lambda rows: [{"id": row.pop("query_id")} | row for row in rows])
-    assert "n_chunks" in RAGPipelineEvaluation.load(None, path).metrics
+    assert "tone" in RAGPipelineEvaluation.load(None, path).metrics
 
 
 def test_a_parquet_file_that_was_filtered_keeps_its_description(tmp_path, evaluation):
