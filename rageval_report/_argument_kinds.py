@@ -104,6 +104,7 @@ def find_mismatch(
     ArgumentMismatch(parameter='level', expected='number', value=None, item=None)
     """
     names = function.__globals__
+    iterators = []
     for parameter, annotation, value in _annotated(function, args, keywords):
         kinds = _kinds_of(_parse(annotation), names)
         if kinds is None:
@@ -111,7 +112,10 @@ def find_mismatch(
         item = _misfit(kinds, value)
         if item is not _FITS:
             return ArgumentMismatch(parameter, _describe(kinds), value, item)
-    return None
+        if isinstance(value, Iterator):
+            iterators.append(ArgumentMismatch(parameter, _describe(kinds), value, value))
+    # If all else fits, the items of an iterator are the likely cause; they are consumed by now.
+    return iterators[0] if iterators else None
 
 
 def _annotated(
@@ -233,6 +237,8 @@ def _container(name: str, items: Sequence[Any], names: Mapping[str, Any]) -> _Ki
     container = _CONTAINERS.get(name)
     if container is None:
         return None
+    if container.name == "mapping" and len(items) == 2:
+        return [container._replace(items=_kinds_of(_parse(items[1]), names))]
     if container.name != "iterable" or len(items) != 1:
         return [container]
     return [container._replace(items=_kinds_of(_parse(items[0]), names))]
@@ -266,14 +272,18 @@ def _misfit(kinds: _Kinds, value: object) -> object:
     fitting = [kind for kind in kinds if kind.accepts(value)]
     if not fitting:
         return value
-    # An iterator may be consumed by now; anything else can be looked through once more.
-    if any(kind.items is None for kind in fitting) or isinstance(value, Iterator):
+    if any(kind.items is None for kind in fitting):
+        return _FITS
+    # The items of an iterator are consumed by now, so that they cannot be compared.
+    if isinstance(value, Iterator):
         return _FITS
     items = [inner for kind in fitting for inner in kind.items or ()]
     if isinstance(value, str) and all(kind.name != "str" for kind in items):
         return value
     try:
-        first = list(islice(iter(value), _MOST_ITEMS))  # type: ignore[call-overload]
+        is_mapping = isinstance(value, Mapping) and any(k.name == "mapping" for k in fitting)
+        parts: Any = value.values() if is_mapping else value  # type: ignore[attr-defined]
+        first = list(islice(iter(parts), _MOST_ITEMS))
     except TypeError:  # such as an array without dimensions
         return value
     return next((item for item in first if _misfit(items, item) is not _FITS), _FITS)
@@ -291,8 +301,7 @@ def _is_numpy_bool(value: object) -> bool:
 
 def _describe(kinds: _Kinds) -> str:
     names = [
-        kind.name if kind.items is None else f"{kind.name} of {_describe(kind.items)}"
-        for kind in kinds
+        f"{kind.name} of {_describe(kind.items)}" if kind.items else kind.name for kind in kinds
     ]
     distinct = list(dict.fromkeys(names))
     return " or ".join([", ".join(distinct[:-1]), distinct[-1]] if distinct[1:] else distinct)

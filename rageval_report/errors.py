@@ -24,7 +24,7 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -314,7 +314,7 @@ def _explain_kinds(
         return
     parameter, expected, value, item = mismatch
     holds = "" if item is value else f" that holds {describe_kind(item)}"
-    hint = ""
+    hint = ". Pass a list" if isinstance(value, Iterator) else ""
     if _EVALUATION.search(expected):
         expected = _EVALUATION.sub("RAGPipelineEvaluation", expected)
         hint = ". Make one with RAGPipelineEvaluation(name, data)"

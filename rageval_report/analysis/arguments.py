@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
@@ -49,6 +50,8 @@ def choose_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> l
     if metrics is None:
         return list(evaluation.metrics.values())
     names = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not names:
+        raise DataError("metrics must name at least one metric; got none")
     resolve = resolver(evaluation.metrics)
     return [evaluation.metrics[resolve(name)] for name in names]
 
@@ -116,7 +119,7 @@ def threshold_value(metric: Metric, values: FloatArray, threshold: float | str) 
     """
     if isinstance(threshold, str):
         return _threshold_in_scores(values, threshold.strip().lower())
-    if isinstance(threshold, bool) or not np.isfinite(threshold):
+    if isinstance(threshold, bool) or not math.isfinite(threshold):
         raise DataError(f"threshold must be a finite number; got {threshold!r}")
     _check_within(metric, threshold)
     return float(threshold)

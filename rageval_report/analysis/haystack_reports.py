@@ -69,7 +69,7 @@ def comparative_detailed_report(
     """
     if evaluation.name == other.name:
         raise DataError(f"both runs are named {other.name!r}; give each its own name")
-    columns = list(keep_columns or ())
+    columns = [] if keep_columns is None else list(keep_columns)
     details = evaluation.details.drop(columns=[c for c in columns if c in evaluation.details])
     parts = [details, _prefix_columns(evaluation, columns), _prefix_columns(other, columns)]
     ids = evaluation.scores.index.append(

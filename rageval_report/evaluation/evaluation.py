@@ -811,8 +811,11 @@ class RAGPipelineEvaluation:
             ``only_{other}_correct``, padded with None; if there are such queries also
             ``unscored``, ``only_in_{name}``, ``only_in_{other}``.
         """
-        own_rule, other_rule = correct or self._correct, correct or other._correct
-        return outcome_table(self, other, own_rule, other_correct=other_rule or own_rule)
+        own_rule = self._correct if correct is None else correct
+        other_rule = other._correct if correct is None else correct
+        return outcome_table(
+            self, other, own_rule, other_correct=own_rule if other_rule is None else other_rule
+        )
 
     # -- the later names of Haystack
 

@@ -175,6 +175,14 @@ def _name_of(file: object) -> str:
     return shorten_path(name) if isinstance(name, str) and name else f"<{type(file).__name__}>"
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder of this name; a name that none can have is no error."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def is_file(path: Path) -> bool:
     """Whether there is a file of this name; a name that no file can have is no error.
 

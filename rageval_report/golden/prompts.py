@@ -93,7 +93,7 @@ def _parse_prompts(text: str, name: str) -> dict[str, Prompt]:
     try:
         tables = tomllib.loads(text)
         return {key: _make_prompt(key, table) for key, table in tables.items()}
-    except (tomllib.TOMLDecodeError, DataError, UnknownNameError) as exc:
+    except (ValueError, RecursionError, UnknownNameError) as exc:  # not TOML, or not a prompt
         raise ReaderError(str(exc), name) from exc
 
 

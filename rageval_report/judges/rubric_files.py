@@ -87,6 +87,8 @@ def _parse_yaml(text: str) -> object:
         mark = getattr(exc, "problem_mark", None)
         message = getattr(exc, "problem", None) or type(exc).__name__
         raise _ParseError(message, None if mark is None else mark.line + 1) from exc
+    except ValueError as exc:  # not a valid date, or an integer that is too long
+        raise _ParseError(str(exc)) from exc
 
 
 def _parse_json(text: str) -> object:
@@ -96,12 +98,14 @@ def _parse_json(text: str) -> object:
         raise _ParseError(exc.msg, exc.lineno) from exc
     except RecursionError as exc:
         raise _ParseError("it is nested too deeply") from exc
+    except ValueError as exc:  # an integer that is too long
+        raise _ParseError(str(exc)) from exc
 
 
 def _parse_toml(text: str) -> object:
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as exc:
+    except (ValueError, RecursionError) as exc:  # also an integer that is too long
         raise _ParseError(str(exc)) from exc
 
 

@@ -18,6 +18,7 @@ from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import History, trends
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.files.inputs import is_file, is_folder, shorten_path
 from rageval_report.files.source import Source
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.base import ReaderOptions
@@ -234,9 +235,11 @@ class _FolderFile:
 
 
 def _list_files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        what = "this is a file" if folder.exists() else "it does not exist"
-        raise DataError(f"{folder}: expected a folder of run files; {what}")
+    if is_file(folder):
+        raise DataError(f"{folder}: expected a folder of run files; this is a file")
+    if not is_folder(folder):
+        shown = shorten_path(str(folder))
+        raise DataError(f"{shown}: expected a folder of run files; it does not exist")
     try:
         # A companion belongs to a table, which is named in its place.
         return sorted(

@@ -63,7 +63,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     try:
         # yaml.load would run code that a tag names.
         document = yaml.safe_load(source.text)
-    except (yaml.YAMLError, RecursionError) as exc:
+    except (yaml.YAMLError, RecursionError, ValueError) as exc:  # also a date that is none
         mark = getattr(exc, "problem_mark", None)
         problem = getattr(exc, "problem", None) or str(exc) or "nested too deeply"
         line = None if mark is None else mark.line + 1

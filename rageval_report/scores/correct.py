@@ -130,10 +130,10 @@ def _by_function(evaluation: Scored, rule: Callable[[pd.DataFrame], object]) -> 
         has_ids = answers.index.is_unique and rows.index.isin(answers.index).all()
         return _as_booleans(answers.loc[rows.index] if has_ids else answers, name, rows.index)
     values = np.atleast_1d(np.asarray(answers))
-    if len(values) != len(rows):
+    if len(values) != len(rows) or values.ndim > 1:
         raise DataError(
             f"correct: {name} must return one boolean per row ({len(rows)}); it returned "
-            f"{len(values)}"
+            f"{' x '.join(map(str, values.shape))}"
         )
     return _as_booleans(pd.Series(values), name, rows.index)
 

@@ -123,6 +123,10 @@ class Metric:
             object.__setattr__(self, "bounds", _check_bounds(self.name, self.bounds))
         elif self.kind in _UNIT_KINDS:
             object.__setattr__(self, "bounds", _UNIT)
+        if not isinstance(self.title, str):
+            raise DataError(
+                f"the title of the metric {self.name!r} must be a text; got {self.title!r:.60}"
+            )
         if not self.title:
             object.__setattr__(self, "title", title_of(self.name))
         if not self.known_as:

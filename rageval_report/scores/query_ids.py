@@ -126,7 +126,8 @@ def _convert_ids(column: pd.Series) -> pd.Series:
     if pd.api.types.is_float_dtype(column.dtype):
         return _convert_floats(column)
     kind = pd.api.types.infer_dtype(column, skipna=False)
-    if kind == "bytes" or (kind == "mixed" and not column.map(pd.api.types.is_hashable).all()):
+    is_mixed = kind.startswith("mixed")  # "mixed-integer" too
+    if kind == "bytes" or (is_mixed and not column.map(pd.api.types.is_hashable).all()):
         raise DataError(f"query ids must be texts or integers; got {column.iloc[0]!r}")
     text = _to_valid_text(column)
     if kind != "string" and text.nunique() < column.nunique():

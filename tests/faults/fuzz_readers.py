@@ -29,6 +29,7 @@ import json
 import math
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -1078,16 +1079,20 @@ def number_of(cell: Any) -> float | None:
         return float(cell)
     if isinstance(cell, int | float | decimal.Decimal | np.number):
         return float(cell)
+    if isinstance(cell, dict):  # a score with its reason
+        return number_of(cell.get("score"))
+    if isinstance(cell, list):
+        return number_of(cell[0]) if len(cell) == 1 else None
     if not isinstance(cell, str):
         return None
-    text = cell.strip()
+    text = cell.strip().strip("\ufeff")
     if text.casefold() in BLANK:
         return math.nan
     if text.casefold() in TRUTH:
         return TRUTH[text.casefold()]
-    if text.startswith("{"):  # a score with its reason
-        return number_of(json.loads(text).get("score"))
     try:
+        if text.startswith(("{", "[")):
+            return number_of(json.loads(text))
         if text.endswith("%"):
             return float(text[:-1]) / 100
         return float(text) if "_" not in text else None
@@ -1102,6 +1107,11 @@ def is_same_id(own: str, cell: Any) -> bool:
     return own in (str(cell), str(cell).strip())
 
 
+def plain_name(name: Any) -> str:
+    """A name without what the names of metrics do not keep: case, blanks and signs."""
+    return re.sub(r"[^\w#/:-]+", "_", str(name).casefold().strip()).strip("_")
+
+
 def difference(evaluations: dict[str, Any], rows: list[dict[str, Any]]) -> str | None:
     """What differs between a reading without notes and that of a witness; None if nothing does."""
     if len(evaluations) != 1:
@@ -1110,8 +1120,9 @@ def difference(evaluations: dict[str, Any], rows: list[dict[str, Any]]) -> str |
     if ours.n_queries != len(rows):
         return f"{ours.n_queries} rows, not {len(rows)}"
     names = list(rows[0])
-    filled_names = {str(n).strip() for n in names if any(row[n] is not None for row in rows)}
-    lost = filled_names - {n.strip() for n in (*ours.scores, *ours.details)} - {"query_id", ""}
+    filled_names = {plain_name(n) for n in names if any(row[n] is not None for row in rows)}
+    lost = filled_names - {plain_name(n) for n in (*ours.scores, *ours.details)}
+    lost -= {"query_id", ""}
     # The column of ids has one of a few names, and becomes the index.
     if len(lost) > 1 or ("query_id" in names and lost):
         return f"columns are lost: {sorted(lost)[:5]}"

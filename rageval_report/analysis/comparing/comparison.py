@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
@@ -420,7 +421,7 @@ def _check_margin(margin: Margin | None, baseline: Scored) -> Margin | None:
 
 
 def _margin_above_zero(margin: float) -> float:
-    if not (np.isfinite(margin) and margin > 0):
+    if not (math.isfinite(margin) and margin > 0):
         raise DataError(f"margin must be a number above 0; got {margin}")
     return float(margin)
 

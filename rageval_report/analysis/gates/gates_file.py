@@ -122,8 +122,8 @@ def _parse_toml(text: str, path: str | Path) -> object:
         match = _AT_LINE.search(str(exc))
         line = int(match["line"]) if match else None
         raise ReaderError(f"not TOML: {str(exc).partition(' (at ')[0]}", path, line) from exc
-    except RecursionError as exc:
-        raise ReaderError("not TOML: nested too deeply", path) from exc
+    except (RecursionError, ValueError) as exc:  # nested too deeply, or an integer too long
+        raise ReaderError(f"not TOML: {exc}", path) from exc
 
 
 def _parse_yaml(text: str, path: str | Path) -> object:

@@ -9,6 +9,7 @@ no other objective names.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -272,9 +273,9 @@ def _weights(
 def _check_weight(name: str, weight: object) -> float:
     try:
         number = float(weight)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = float("nan")
-    if isinstance(weight, bool) or not (np.isfinite(number) and number >= 0):
+    if isinstance(weight, bool) or not (math.isfinite(number) and number >= 0):
         raise DataError(f"the weight of {name!r} must be a number >= 0; got {weight!r}")
     return number
 
