@@ -52,7 +52,9 @@ def outcome_table(
     if not len(pair.ids):
         raise AlignmentError(f"{evaluation.name!r} and {other.name!r} share no query id")
     ours = correctness(evaluation, correct).reindex(pair.ids)
-    theirs = correctness(other, other_correct or correct).reindex(pair.ids)
+    theirs = correctness(other, correct if other_correct is None else other_correct).reindex(
+        pair.ids
+    )
     known = ours.notna() & theirs.notna()
     ours_right, theirs_right = ours.fillna(False), theirs.fillna(False)
     columns = {
