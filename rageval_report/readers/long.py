@@ -32,7 +32,7 @@ from rageval_report.readers.long_columns import (
 from rageval_report.readers.nested_scores import NESTS, find_nest, unnest
 from rageval_report.readers.record_columns import columns_of, frame_of, rows_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
-from rageval_report.scores.cells import read_cells
+from rageval_report.scores.cells import check_parsed, read_cells
 from rageval_report.scores.column_scale import Column
 from rageval_report.scores.metric import Catalogue, normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of
@@ -164,7 +164,7 @@ def read_long(
         _check_filled(source, frame, column)
     notes = (*table.notes, *_notes_of(frame, roles))
     values, _ = use_decimal_sign(source, frame[[roles.value]], decimal)
-    frame, scale_notes = _on_one_scale(frame.assign(**values), roles)
+    frame, scale_notes = _on_one_scale(source, frame.assign(**values), roles)
     groups = _by_pipeline(source, frame, roles)
     # A column that numbers the repeats shows that they are meant; otherwise a repeated value may be
     # a mistake.
@@ -243,7 +243,9 @@ def _notes_of(frame: pd.DataFrame, roles: LongColumns) -> Iterator[str]:
         )
 
 
-def _on_one_scale(frame: pd.DataFrame, roles: LongColumns) -> tuple[pd.DataFrame, list[str]]:
+def _on_one_scale(
+    source: Source, frame: pd.DataFrame, roles: LongColumns
+) -> tuple[pd.DataFrame, list[str]]:
     """The table with numbers in place of texts: one scale per metric, over all pipelines.
 
     Cells that may be on two scales stay as they are: the bounds that the caller states decide when
@@ -265,6 +267,11 @@ def _on_one_scale(frame: pd.DataFrame, roles: LongColumns) -> tuple[pd.DataFrame
             read = read_cells([cells[row] for row in rows], column)
         except DataError:
             continue
+        if SCORED in read.states:  # else the values are labels, of any kind
+            try:
+                check_parsed(read, [cells[row] for row in rows], column)
+            except DataError as exc:
+                raise source.error(str(exc)) from exc
         notes += read.notes
         for row, number, state, reason in zip(
             rows, read.numbers.tolist(), read.states, read.reasons, strict=True

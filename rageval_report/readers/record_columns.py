@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from rageval_report.readers.base import CellsByColumn, id_columns
-from rageval_report.scores.cells import check_parsed, read_cells, split_object
+from rageval_report.scores.cells import read_cells, split_object
 from rageval_report.scores.column_scale import Column
 from rageval_report.scores.states import FAILED, MISSING, REASON, STATE, state_columns
 
@@ -167,7 +167,7 @@ def score_columns(
     Raises
     ------
     DataError
-        If the cells may be on two scales, or some are dates.
+        If the cells may be on two scales.
 
     Examples
     --------
@@ -175,9 +175,7 @@ def score_columns(
     >>> columns["faithfulness_state"], columns["faithfulness_reason"]
     (['scored', 'failed'], ['all but one', 'timeout'])
     """
-    values, column = list(cells), Column(name, ids)
-    read = read_cells(values, column)
-    check_parsed(read, values, column)
+    read = read_cells(cells, Column(name, ids))
     explanations = [None] * len(read.numbers) if reasons is None else list(reasons)
     final_reasons = [
         explanation or reason

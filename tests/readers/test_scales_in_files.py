@@ -152,6 +152,12 @@ def test_a_doubt_in_a_long_table_is_decided_by_stated_bounds(write):
     assert runs["a"].scores["accuracy"].tolist() == [0.85, 0.8]
 
 
+def test_a_date_in_a_long_table_is_refused_with_its_query(write):
+    path = write(long_text("0.5", "1", "3/5/2025", "0"))
+    with pytest.raises(ReaderError, match=r"scores\.csv: .*'3/5/2025' at 'q1' is a date"):
+        read_scores(path)
+
+
 def test_a_long_table_takes_the_decimal_sign(write):
     path = write(long_text("1,234", "1,5", "2,345", "2,5").replace("accuracy", "latency"))
     runs = read_scores(path, decimal=",")
