@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rageval_report import score
 from rageval_report.errors import DataError
 from rageval_report.metrics.citation import (
     citation_f1,
@@ -197,3 +198,60 @@ def test_records_give_the_same_as_lists():
 def test_no_queries_give_no_scores():
     view = citations_of(pd.DataFrame({"citations": [], "relevant": []}))
     assert [len(metric(view)) for metric in ALL] == [0] * len(ALL)
+
+
+# -- documents and chunks
+
+
+def cited_at(level, cited, relevant, **more):
+    """Citation precision, citation recall, section accuracy and hit of one answer."""
+    row = {"query_id": "q", "citations": cited, "relevant": relevant, **more}
+    names = ["citation_precision", "citation_recall", "section_accuracy", "citation_hit"]
+    return score([row], names, level=level)
+
+
+def section(name, **more):
+    """c12 is chunk c12 of document c1."""
+    return {"document_id": name[:2], "node_id": name, **more}
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    # Cited: a11, a12 and b11. Gold: a11 and c11, so the chunks a11, and the document a1, are right.
+    [("chunk", [1 / 3, 1 / 2, 1 / 3, 1]), ("document", [1 / 2, 1 / 2, 2 / 3, 1])],
+)
+def test_citations_are_compared_at_either_level(level, expected):
+    cited = [section(name) for name in ("a11", "a12", "b11")]
+    gold = [section("a11"), section("c11"), section("b11", relevance=0)]
+    evaluation = cited_at(level, cited, gold)
+    assert evaluation.scores.iloc[0].tolist() == pytest.approx(expected)
+    assert evaluation.config["retrieval"] == {"level": level}
+
+
+@pytest.mark.parametrize(
+    ("cited", "gold"),
+    [
+        ([section("a11"), section("b11")], ["a1"]),  # documents are gold
+        (["a1", "b1"], [section("a11"), section("a12")]),  # documents are cited
+    ],
+)
+def test_the_level_of_citations_is_the_one_at_which_they_meet_the_gold(cited, gold):
+    retrieved = [section("a12"), section("b11")]
+    evaluation = cited_at("auto", cited, gold, retrieved=retrieved)
+    assert evaluation.scores.iloc[0].tolist() == [1 / 2, 1, 1 / 2, 1]
+    assert any("citation metrics are computed at the level of doc" in n for n in evaluation.notes)
+
+
+def test_a_citation_by_place_is_compared_at_the_level_of_its_passage():
+    retrieved = [section("a11"), section("b11")]
+    found = cited_at("document", [{"source_index": 2}], ["b1"], retrieved=retrieved)
+    assert found.scores.iloc[0].tolist() == [1, 1, 1, 1]
+
+
+def test_nothing_is_to_be_cited_for_a_question_without_an_answer():
+    silent, cites = (
+        cited_at("auto", cited, ["a"], answerable=False, retrieved=["a"]) for cited in ([], ["a"])
+    )
+    for evaluation, hit in ((silent, 1), (cites, 0)):
+        assert evaluation.scores.iloc[0].tolist()[-1] == hit
+        assert evaluation.states.iloc[0].tolist()[:3] == ["not applicable"] * 3
