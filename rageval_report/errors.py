@@ -35,6 +35,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 MOST_NAMED = 5
+
+# How a note begins that says that a number may be wrong; such notes go before all others.
+DOUBT = "Doubt: "
 _TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS
 # The two annotations of an evaluation.
 _EVALUATION = re.compile(r"\b(Scored|RAGPipelineEvaluation)\b")
@@ -195,6 +198,41 @@ class GateError(RagevalError, AssertionError):
 
 class RagevalWarning(UserWarning):
     """Something in the data was corrected or guessed; the message says what."""
+
+
+def is_doubt(note: str) -> bool:
+    """Whether a note says that a number may be wrong.
+
+    Examples
+    --------
+    >>> is_doubt("Doubt: no answer has a text"), is_doubt("2 queries are left out")
+    (True, False)
+    """
+    return note.startswith(DOUBT)
+
+
+def doubts_first(notes: Iterable[str]) -> tuple[str, ...]:
+    """The notes, those first that say that a number may be wrong, each of these once.
+
+    Examples
+    --------
+    >>> doubts_first(["2 queries are left out", "Doubt: no answer has a text"])
+    ('Doubt: no answer has a text', '2 queries are left out')
+    """
+    notes = tuple(notes)
+    doubts = dict.fromkeys(note for note in notes if is_doubt(note))
+    return (*doubts, *(note for note in notes if note not in doubts)) if doubts else notes
+
+
+def doubts_about(name: str, notes: Iterable[str]) -> tuple[str, ...]:
+    """The notes that say that a number may be wrong, with the name of the pipeline.
+
+    Examples
+    --------
+    >>> doubts_about("hybrid", ["2 queries are left out", "Doubt: no answer has a text"])
+    ('Doubt: hybrid: no answer has a text',)
+    """
+    return tuple(f"{DOUBT}{name}: {note[len(DOUBT) :]}" for note in notes if is_doubt(note))
 
 
 def check_choice(parameter: str, value: object, choices: Iterable[str]) -> None:

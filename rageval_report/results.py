@@ -16,6 +16,7 @@ import pandas as pd
 
 from rageval_report._registry import load
 from rageval_report._version import __version__
+from rageval_report.errors import doubts_first
 
 SCHEMA_VERSION = 1
 
@@ -33,7 +34,8 @@ class Result:
     settings : mapping of str to object
         Every setting that can change a number.
     notes : tuple of str
-        What a reader must know: rows that were dropped and why, guesses that were made.
+        What a reader must know: rows that were dropped and why, guesses that were made. Doubts
+        about a number go first.
     headline : tuple of str
         The columns that a narrow page shows, in order; if empty, all of them.
     grouped_by : str
@@ -52,6 +54,10 @@ class Result:
     notes: tuple[str, ...] = ()
     headline: tuple[str, ...] = ()
     grouped_by: str = ""
+
+    def __post_init__(self) -> None:
+        # Here, because notes are added in many places, and a doubt must not stand at their end.
+        object.__setattr__(self, "notes", doubts_first(self.notes))
 
     @property
     def signature(self) -> str:

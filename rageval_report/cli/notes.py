@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import click
 
 from rageval_report._registry import load
+from rageval_report.errors import DOUBT, is_doubt
 
 
 def _role_options(match: re.Match[str]) -> str:
@@ -81,6 +82,13 @@ def note(text: str) -> None:
     context = click.get_current_context(silent=True)
     if context is None or not context.params.get("quiet"):
         click.echo(f"note: {_one_line(for_command_line(text))}", err=True)
+
+
+def warn_of_doubts(notes: Iterable[str]) -> None:
+    """Write the doubts among some notes, also with --quiet: a number may be wrong."""
+    for text in notes:
+        if is_doubt(text):
+            click.echo(f"doubt: {_one_line(for_command_line(text.removeprefix(DOUBT)))}", err=True)
 
 
 def complain(text: str) -> None:

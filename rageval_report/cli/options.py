@@ -37,7 +37,9 @@ def _output_help() -> str:
 class QuietOption(Options):
     """``--quiet``, which `rageval_report.cli.notes.note` looks up in click's context."""
 
-    quiet: bool = option("--quiet", "-q", help="Write no notes to standard error.")
+    quiet: bool = option(
+        "--quiet", "-q", help="Write no notes to standard error, except doubts about the numbers."
+    )
 
 
 class ForceOption(QuietOption):
@@ -71,7 +73,33 @@ class OutputOptions(FormatOption):
     force: bool = option("--force", help="Replace FILE if it exists.")
 
 
-class LoadingOptions(Options):
+class GuardOptions(Options):
+    """What is done with doubts about the numbers; see `rageval_report.scores.guard`."""
+
+    strict: bool = option(
+        "--strict", help="Stop with an error if there is a doubt about the scores."
+    )
+    allow: tuple[str, ...] = option(
+        "--allow",
+        multiple=True,
+        metavar="CHECK",
+        help="Take the doubts of this check as notes, such as constant_metric; may be repeated.",
+    )
+
+
+class MatchingOptions(GuardOptions):
+    """How gold ids and retrieved ids are compared."""
+
+    match_ids: tuple[str, ...] = option(
+        "--match-ids",
+        multiple=True,
+        metavar="CHANGE",
+        help="Compare gold and retrieved ids after this change of their form, such as case, "
+        "extension, prefix:docs/ or retrieved:cut:#; may be repeated.",
+    )
+
+
+class LoadingOptions(MatchingOptions):
     """How files of scores are read; see `rageval_report.cli.sources.Loading`."""
 
     reader: str | None = option(

@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from rageval_report.cli.notes import for_command_line, note
+from rageval_report.cli.notes import for_command_line, note, warn_of_doubts
 from rageval_report.cli.options import OutputOptions
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError, is_doubt
 from rageval_report.files.writing import check_free, write_atomically
 from rageval_report.render import RENDERERS, Renderer, renderer_for
 from rageval_report.render.layout import NARROWEST
@@ -87,10 +87,15 @@ class Output:
             What the names are: the column that holds them if tables are joined into one.
         """
         results = {name: _with_advice(result) for name, result in results.items()}
+        # On standard error as well: results are often read by a program or written to a file.
+        warn_of_doubts(
+            dict.fromkeys(message for result in results.values() for message in result.notes)
+        )
         if self.renderer.values_only:  # it has no place for notes
             notes = [message for result in results.values() for message in result.notes]
             for message in dict.fromkeys(notes):
-                note(message)
+                if not is_doubt(message):
+                    note(message)
         text = joined_text(results, self.renderer, what, width=self._width)
         write_text(text if text.endswith("\n") else f"{text}\n", self.path)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_report.cli.command import Command, option
-from rageval_report.cli.options import OutputOptions, RetrievalOptions
+from rageval_report.cli.options import MatchingOptions, OutputOptions, RetrievalOptions
 
 if TYPE_CHECKING:
     from rageval_report.metrics.traces import MissingTraces
     from rageval_report.rankings.joined import Ties
 
 
-class ScoreArguments(RetrievalOptions, OutputOptions):
+class ScoreArguments(RetrievalOptions, MatchingOptions, OutputOptions):
     """Score traces against a gold set, or rankings, or records.
 
     Traces of a pipeline, --gold gold.jsonl --trace trace.jsonl, have gates; the exit code is 1

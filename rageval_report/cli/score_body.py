@@ -39,6 +39,7 @@ _KINDS = {
         (
             *("runs", "qrels", "metrics", "ties", "relevance_level", "no_relevant", "drop_self"),
             "duplicates",
+            "match_ids",
         ),
         ("runs", "qrels", "metrics"),
     ),
@@ -46,7 +47,7 @@ _KINDS = {
         ("gold", "trace", "k", "gates", "missing", "report_path"), ("gold", "trace")
     ),
     "records": ScoredKind(
-        ("records", "metrics", "level", "duplicates", "no_relevant"), ("records",)
+        ("records", "metrics", "level", "duplicates", "no_relevant", "match_ids"), ("records",)
     ),
 }
 
@@ -161,6 +162,9 @@ def _score_rankings(source: PipelineSource, options: ScoreArguments) -> RAGPipel
         no_relevant=options.no_relevant or "skip",
         drop_self=options.drop_self,
         duplicates=options.duplicates or "error",
+        match_ids=options.match_ids,
+        strict=options.strict,
+        allow=options.allow,
     )
 
 
@@ -181,4 +185,7 @@ def _score_records(source: PipelineSource, options: ScoreArguments) -> RAGPipeli
         level=options.level or "auto",
         duplicates=options.duplicates,
         no_relevant=options.no_relevant or "skip",
+        match_ids=options.match_ids,
+        strict=options.strict,
+        allow=options.allow,
     )

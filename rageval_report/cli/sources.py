@@ -36,6 +36,8 @@ class LoadKeywords(ReaderOptions):
     duplicates: Duplicates | DuplicateDocs
     roles: Roles | None
     totals: Totals
+    strict: bool
+    allow: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,10 @@ class Loading:
         ``qrels``, the files are rankings.
     metrics : tuple of str
         The metrics that the command needs of a ranking; tables of scores have all of theirs.
+    strict : bool
+        Whether a doubt about the scores is an error.
+    allow : tuple of str
+        The checks whose doubts are ordinary notes.
     """
 
     reader: str | None = None
@@ -155,6 +161,8 @@ class Loading:
     totals: Totals = "auto"
     reader_options: ReaderOptions = field(default_factory=ReaderOptions)
     metrics: tuple[str, ...] = ()
+    strict: bool = False
+    allow: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, options: LoadingOptions, metrics: Iterable[str] = ()) -> Loading:
@@ -167,7 +175,9 @@ class Loading:
         metrics : iterable of str
             The metrics that the command needs, besides those named when a file is loaded.
         """
-        qrels = {} if options.qrels is None else {"qrels": options.qrels}
+        ranked: dict[str, Any] = {} if options.qrels is None else {"qrels": options.qrels}
+        if options.match_ids:
+            ranked["match_ids"] = options.match_ids
         return cls(
             options.reader,
             options.correct if isinstance(options, CorrectOption) else None,
@@ -176,8 +186,10 @@ class Loading:
             options.duplicates,
             cast("dict[str, Role]", dict(options.roles)),
             options.totals,
-            cast("ReaderOptions", {**dict(options.reader_options), **qrels}),
+            cast("ReaderOptions", {**dict(options.reader_options), **ranked}),
             tuple(metrics),
+            options.strict,
+            options.allow,
         )
 
     def load(self, source: PipelineSource, metrics: Sequence[str] = ()) -> RAGPipelineEvaluation:
@@ -293,6 +305,8 @@ class Loading:
             "duplicates": self.duplicates,
             "roles": self.roles or None,
             "totals": self.totals,
+            "strict": self.strict,
+            "allow": self.allow,
         }
 
     def _check_rule(self, evaluation: RAGPipelineEvaluation) -> RAGPipelineEvaluation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
@@ -53,6 +54,7 @@ from rageval_report.readers.table_inputs import ScoreInput
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.frame_export import FrameLibrary, frame_for
+from rageval_report.scores.guard import doubts_about_scores, notes_with_doubts
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles.column_role import Roles, count_roles, roles_frame
@@ -108,6 +110,11 @@ class RAGPipelineEvaluation:
         What columns are, if their names and cells mislead: "id", "pipeline", "metric", "detail",
         "state", "reason" or "weight" by column, such as ``{"gold_rank": "metric"}``. The attribute
         `roles` shows what was decided, and why.
+    strict : bool
+        Whether a doubt about the scores, such as a metric that is 0 for every query, is an error,
+        and a score slightly outside the bounds of its metric; otherwise they are notes.
+    allow : str or iterable of str
+        The checks whose doubts are no error and only ordinary notes, such as "constant_metric".
 
     Raises
     ------
@@ -142,6 +149,8 @@ class RAGPipelineEvaluation:
         config: Mapping[str, Any] | None = None,
         created: Created | None = None,
         roles: Roles | None = None,
+        strict: bool = False,
+        allow: str | Iterable[str] = (),
     ):
         table = score_table(
             data,
@@ -150,7 +159,9 @@ class RAGPipelineEvaluation:
             duplicates=duplicates,
             totals=totals,
             roles=roles,
+            strict=strict,
         )
+        table = _with_doubts(table, strict=strict, allow=allow)
         self._set_content(name, table, correct, config, created)
 
     # -- reading
@@ -170,6 +181,7 @@ class RAGPipelineEvaluation:
         totals: Totals = "auto",
         strict: bool = False,
         roles: Roles | None = None,
+        allow: str | Iterable[str] = (),
         **options: Unpack[ReaderOptions],
     ) -> Self:
         """Read the scores of one pipeline from a file, or score a ranking against judgments.
@@ -191,8 +203,10 @@ class RAGPipelineEvaluation:
         metrics, duplicates
             As in the constructor, or, for a ranking, as in `rageval_report.score_rankings`.
         strict : bool
-            Whether a score slightly outside the bounds of its metric is an error; otherwise it is
-            moved to the bound, with a note.
+            Whether a doubt about the scores is an error, and a score slightly outside the bounds of
+            its metric; otherwise there is a note, and the score is moved to the bound.
+        allow : str or iterable of str
+            As in the constructor.
         **options
             The options of the reader, such as ``delimiter=``, or the judgments ``qrels=`` of a
             ranking; `ReaderOptions` has them all.
@@ -223,6 +237,7 @@ class RAGPipelineEvaluation:
             totals=totals,
             strict=strict,
             roles=roles,
+            allow=allow,
         )
 
     @classmethod
@@ -239,6 +254,7 @@ class RAGPipelineEvaluation:
         totals: Totals = "auto",
         strict: bool = False,
         roles: Roles | None = None,
+        allow: str | Iterable[str] = (),
     ) -> Self:
         """The evaluation of one pipeline of a file that a reader has read.
 
@@ -250,7 +266,7 @@ class RAGPipelineEvaluation:
             The rows of the pipeline.
         path : str or Path
             The file, for error messages.
-        query_id, metrics, correct, duplicates, strict, totals, roles
+        query_id, metrics, correct, duplicates, strict, allow, totals, roles
             As in `load`.
 
         Raises
@@ -279,6 +295,7 @@ class RAGPipelineEvaluation:
         except DataError as exc:
             raise ReaderError(str(exc), input_name(path)) from exc
         table = table.with_detail_names(file.detail_names).with_notes(*file.notes)
+        table = _with_doubts(table, strict=strict, allow=allow, where=f"{input_name(path)}: ")
         evaluation = cls.from_table(
             name or file.pipeline, table, correct=correct, config=file.config, created=file.created
         )
@@ -998,6 +1015,7 @@ def read_scores(
     totals: Totals = "auto",
     strict: bool = False,
     roles: Roles | None = None,
+    allow: str | Iterable[str] = (),
     **options: Unpack[ReaderOptions],
 ) -> dict[str, RAGPipelineEvaluation]:
     r"""Read every pipeline of a file, or score a ranking against its judgments.
@@ -1019,7 +1037,10 @@ def read_scores(
         As for `RAGPipelineEvaluation`, or, for a ranking, as for `rageval_report.score_rankings`;
         a ranking has usual metrics if they are omitted, and a note names them.
     strict : bool
-        Whether a score slightly outside the bounds of its metric is an error.
+        Whether a doubt about the scores is an error, and a score slightly outside the bounds of its
+        metric.
+    allow : str or iterable of str
+        As for `RAGPipelineEvaluation`.
     **options
         The options of the reader, such as ``delimiter=``, or the judgments ``qrels=`` of a ranking;
         `ReaderOptions` has them all.
@@ -1061,6 +1082,7 @@ def read_scores(
             totals=totals,
             strict=strict,
             roles=roles,
+            allow=allow,
         )
         for file in files
     }
@@ -1069,3 +1091,12 @@ def read_scores(
 def _of_rows(duplicates: Duplicates | DuplicateDocs) -> Duplicates:
     """What to do with two rows of a query; a ranking, once scored, has one row per query."""
     return "mean" if duplicates == "mean" else "error"
+
+
+def _with_doubts(
+    table: ScoreTable, *, strict: bool, allow: str | Iterable[str], where: str = ""
+) -> ScoreTable:
+    """The table with the doubts about its scores before its other notes."""
+    doubts = doubts_about_scores(table.scores, table.metrics)
+    notes = notes_with_doubts(table.notes, doubts, strict=strict, allow=allow, where=where)
+    return replace(table, notes=notes)

@@ -10,6 +10,7 @@ import pandas as pd
 from rageval_report.files.inputs import FileInput
 from rageval_report.rankings.joined import Ties
 from rageval_report.rankings.score_tables import NoRelevant
+from rageval_report.records.id_changes import MatchIds
 
 # Dicts by query id, a tidy frame, or a file: its path, its contents, or an open file.
 Judgments = Mapping[Any, object] | pd.DataFrame | FileInput
@@ -30,6 +31,9 @@ class RankingOptions(TypedDict, total=False):
         Whether a retrieved document that has the id of its query is left out.
     values : {"scores", "ranks"}
         What the numbers of a ranking without column names are.
+    match_ids : str or iterable of str
+        Changes of form after which judged ids and retrieved ids are compared, as in
+        `rageval_report.score_rankings`.
     qrels : mapping, DataFrame, or path
         The judgments; without them, a ranking cannot be read as scores.
     """
@@ -39,4 +43,5 @@ class RankingOptions(TypedDict, total=False):
     no_relevant: NoRelevant
     drop_self: bool
     values: Literal["scores", "ranks"] | None
+    match_ids: MatchIds
     qrels: Judgments | None

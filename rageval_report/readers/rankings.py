@@ -6,6 +6,7 @@ BEIR's means over all queries are recognised too, only so that the error can say
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from rageval_report.files.source import Source
 from rageval_report.rankings.from_rows import IdRows
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.joined import Ties
+from rageval_report.rankings.ranking_ids import doubts_about_rankings, match_ranking_ids
 from rageval_report.rankings.ranking_options import Judgments
 from rageval_report.rankings.score_tables import (
     NoRelevant,
@@ -40,6 +42,7 @@ from rageval_report.readers.ranking_kinds import (
     rows_of_numbers,
     sure_kind,
 )
+from rageval_report.records.id_changes import MatchIds
 
 # What a ranking is scored on if nobody says it: the head, the whole list, the first hit.
 DEFAULT_METRICS = ("ndcg@10", "recall@100", "map", "mrr")
@@ -78,6 +81,7 @@ def read_rankings(
     relevance_level: float | str | None = None,
     no_relevant: NoRelevant | None = None,
     drop_self: bool | str | None = None,
+    match_ids: MatchIds = (),
 ) -> list[ScoreFile]:
     r"""Score the ranking in a file against judgments.
 
@@ -97,6 +101,8 @@ def read_rankings(
     ties, relevance_level, no_relevant, drop_self
         As for `rageval_report.rankings.score_tables.score_table_of_rankings`, or a text that spells
         the value; its own values if omitted.
+    match_ids : str or iterable of str
+        Changes of form after which ids are compared, as in `rageval_report.score_rankings`.
 
     Raises
     ------
@@ -126,9 +132,15 @@ def read_rankings(
         check_choice("values", values, VALUES)
     run = run_file(source, values)
     judgments = _judgments(qrels, source)
+    match_notes = []
+    if match_ids:
+        run_table, judged_table, note = match_ranking_ids(run.content, judgments.content, match_ids)
+        run, judgments = replace(run, content=run_table), replace(judgments, content=judged_table)
+        match_notes = [note]
     names = _names(metrics)
     ranked = _score(source, run, judgments, names or DEFAULT_METRICS, duplicates, changed)
     notes = (
+        *match_notes,
         *run.notes,
         *(f"qrels: {note}" for note in judgments.notes),
         *([] if names else [_default_note()]),
@@ -236,8 +248,12 @@ def _doubts(run: RankingFile, judgments: RankingFile, ranked: RankedScores) -> I
             f"the scores of the run are only the whole numbers {few[0]} to {few[-1]}: if the file "
             "holds judgments, exchange run and qrels"
         )
+    doubts = doubts_about_rankings(
+        run.content, judgments.content, ranked.hits, list(ranked.scores.index)
+    )
+    yield from (doubt.note for doubt in doubts)
     judged = [column for column in ranked.details if str(column).startswith("n_judged")]
-    if judged and not ranked.details[judged].to_numpy().any():
+    if not doubts and judged and not ranked.details[judged].to_numpy().any():
         ids = [_first_document(content) for content in (run.content, judgments.content)]
         examples = f": {ids[0]!r} in the run, {ids[1]!r} in the judgments" if all(ids) else ""
         yield (
@@ -283,7 +299,7 @@ RANKINGS = Reader(
     read_rankings,
     (
         *("qrels", "metrics", "duplicates", "ties", "relevance_level", "no_relevant"),
-        *("drop_self", "values", "encoding"),
+        *("drop_self", "match_ids", "values", "encoding"),
     ),
     example="bm25.run",
 )

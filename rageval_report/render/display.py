@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
+from rageval_report.errors import is_doubt
+
 ELLIPSIS = "…"
 
 # Pieces of text that are kept on one line if they fit: words, the parts of a name such as
@@ -36,6 +38,17 @@ _UNSAFE = re.compile(
 # Of a long text only this many characters per shown column are cleaned: a megabyte costs nothing.
 _CLEANED_PER_COLUMN = 20
 _CHARACTERS_PER_COLUMN = 2  # a limit for combining accents, which take no width
+
+
+def note_line(note: str) -> str:
+    """A note with the word before it that says what it is; a doubt begins with its own.
+
+    Examples
+    --------
+    >>> note_line("2 queries unscored"), note_line("Doubt: no answer has a text")
+    ('Note: 2 queries unscored', 'Doubt: no answer has a text')
+    """
+    return note if is_doubt(note) else f"Note: {note}"
 
 
 def display_width(text: str) -> int:

@@ -13,7 +13,7 @@ from html import escape
 from itertools import islice
 
 from rageval_report.render.cell_text import LONGEST_SENTENCE
-from rageval_report.render.display import shorten
+from rageval_report.render.display import note_line, shorten
 from rageval_report.render.text_table import NO_ROWS, RowGroup, TextColumn, TextTable, table_of
 from rageval_report.results import Result
 
@@ -164,7 +164,7 @@ def _fragment(
         f'<p style="margin:.4em 0"><strong>{title}</strong></p>',
         _list_items(_first_texts(result.sentences, extent)),
         *_body(result, table, title),
-        _list_items(_first_texts([f"Note: {note}" for note in result.notes], extent)),
+        _list_items(_first_texts([note_line(note) for note in result.notes], extent)),
         _element("div", f"<small><code>{_signature(result, extent)}</code></small>", _QUIET),
     ]
     return "<div>\n" + "\n".join(part for part in parts if part) + "\n</div>"

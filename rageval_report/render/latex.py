@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rageval_report.render.cell_text import LONGEST, LONGEST_SENTENCE
-from rageval_report.render.display import clean, shorten
+from rageval_report.render.display import clean, note_line, shorten
 from rageval_report.render.text_table import NO_ROWS, RowGroup, TextColumn, TextTable, table_of
 from rageval_report.results import Result
 
@@ -190,7 +190,7 @@ def _cell(column: TextColumn, place: int) -> str:
 
 def _below(result: Result) -> Iterator[str]:
     """The verdicts and the notes in small type, one paragraph each."""
-    texts = [*result.sentences, *(f"Note: {note}" for note in result.notes)]
+    texts = [*result.sentences, *map(note_line, result.notes)]
     if not texts:
         return
     yield r"\par\medskip"

@@ -11,7 +11,7 @@ from functools import partial
 
 from rageval_report.errors import DataError
 from rageval_report.render.cell_text import LONGEST, LONGEST_SENTENCE
-from rageval_report.render.display import SETTINGS, clean, shorten, wrap
+from rageval_report.render.display import SETTINGS, clean, note_line, shorten, wrap
 from rageval_report.render.layout import NARROWEST, table_lines
 from rageval_report.render.text_table import NO_ROWS, TextTable, table_of
 from rageval_report.results import Result
@@ -75,7 +75,7 @@ def render(
             [f"- {sentence}" for sentence in result.sentences[:max_rows]], width, hanging=2
         ),
         _body(result, table, width),
-        _paragraphs([f"Note: {note}" for note in result.notes], width, hanging=6),
+        _paragraphs([note_line(note) for note in result.notes], width, hanging=6),
         wrap(clean(result.signature), width, at=SETTINGS),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if any(lines))

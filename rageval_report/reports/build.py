@@ -12,10 +12,11 @@ from rageval_report.analysis.comparing.answer_outcomes import describe_correct_r
 from rageval_report.analysis.comparing.comparison import Comparison
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import evaluation_report
-from rageval_report.errors import DataError, explain_keywords
+from rageval_report.errors import DataError, explain_keywords, is_doubt
 from rageval_report.plots.subjects import of_one_scale
 from rageval_report.reports.parts import (
     ANSWERS,
+    ReportVerdict,
     Section,
     answers_of,
     causes_of,
@@ -33,6 +34,7 @@ from rageval_report.reports.query_table import QueryTable, slice_columns
 from rageval_report.reports.report import Report
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
+from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.run_file import query_set_hash
 from rageval_report.stats.means.column_description import QUARTILES
 
@@ -145,10 +147,13 @@ def report_evaluation(
     return Report(
         title=title or f"Evaluation of {evaluation.name}",
         subtitle=f"{len(evaluation.scores)} queries, {len(shown)} metrics",
-        verdicts=verdicts_of_evaluation(
-            summary,
-            None if causes is None else causes[1],
-            () if rule is None else describe_correct_rules([(evaluation, rule)]),
+        verdicts=(
+            *_doubts((evaluation,)),
+            *verdicts_of_evaluation(
+                summary,
+                None if causes is None else causes[1],
+                () if rule is None else describe_correct_rules([(evaluation, rule)]),
+            ),
         ),
         sections=_without_empty(sections),
         queries=QueryTable(
@@ -237,7 +242,7 @@ def report_comparison(
     return Report(
         title=title or comparison.title,
         subtitle=_subtitle(runs, metrics),
-        verdicts=verdicts_of_comparison(comparison, slices),
+        verdicts=(*_doubts(runs), *verdicts_of_comparison(comparison, slices)),
         sections=_without_empty(sections),
         queries=QueryTable(
             runs,
@@ -396,9 +401,19 @@ def _without_empty(sections: Iterable[Section]) -> tuple[Section, ...]:
     return tuple(section for section in sections if section.results or section.pictures)
 
 
+def _doubts(runs: tuple[Scored, ...]) -> tuple[ReportVerdict, ...]:
+    """The doubts about the numbers, which a reader must see before any other verdict."""
+    notes = doubts_of(runs) if len(runs) > 1 else filter(is_doubt, getattr(runs[0], "notes", ()))
+    return tuple(ReportVerdict(note, "worse") for note in notes)
+
+
 def _notes(runs: tuple[Scored, ...], *, has_rule: bool, longest: int | None) -> tuple[str, ...]:
     own_notes = chain.from_iterable(
-        (f"{run.name}: {note}" if len(runs) > 1 else note for note in getattr(run, "notes", ()))
+        (
+            f"{run.name}: {note}" if len(runs) > 1 else note
+            for note in getattr(run, "notes", ())
+            if not is_doubt(note)
+        )
         for run in runs
     )
     cut = () if longest is None else (f"texts of queries are cut after {longest} characters",)

@@ -168,6 +168,7 @@ def read_runs(
     totals: Totals = "auto",
     strict: bool = False,
     roles: Roles | None = None,
+    allow: str | Iterable[str] = (),
     **options: Unpack[ReaderOptions],
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
@@ -176,7 +177,7 @@ def read_runs(
     ----------
     folder : str or Path
         The folder; folders inside it are not searched.
-    query_id, metrics, correct, duplicates, strict, totals, roles, **options
+    query_id, metrics, correct, duplicates, strict, allow, totals, roles, **options
         As for `RAGPipelineEvaluation.load`.
 
     Returns
@@ -208,6 +209,7 @@ def read_runs(
             totals=totals,
             strict=strict,
             roles=roles,
+            allow=allow,
             **options,
         )
 

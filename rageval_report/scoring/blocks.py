@@ -5,7 +5,7 @@ A hundred thousand answers with their contexts are gigabytes; their scores are m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,14 @@ import pandas as pd
 from rageval_report import judges
 from rageval_report.errors import DataError
 from rageval_report.metrics.views import Tools
+from rageval_report.records.id_changes import MatchIds, parse_changes
 from rageval_report.records.levels import Level, LevelChoice
-from rageval_report.scores.states import STATE, states_of
+from rageval_report.records.matched_ids import match_record_ids, note_of_changes
+from rageval_report.scores.guard import notes_with_doubts
+from rageval_report.scores.states import ERROR, STATE, states_of
 from rageval_report.scoring.applicability import RetrievalFacts
 from rageval_report.scoring.compute import ScoredRecords, score_records
+from rageval_report.scoring.guard import doubts_about_records, needed_fields
 from rageval_report.scoring.records import JudgedEvaluation, check_metrics, check_tools, join_scores
 
 if TYPE_CHECKING:
@@ -26,6 +30,14 @@ if TYPE_CHECKING:
 
 Blocks = Callable[[], Iterable[pd.DataFrame]]
 
+# The guard looks at so many records of a large run, and at these of their fields.
+_MOST_GUARDED = 5000
+_GUARDED = frozenset(
+    (
+        *("relevant", "relevant_sections", "retrieved", "retrieved_sections", "answer"),
+        *("answerable", ERROR),
+    )
+)
 _LONGEST = 200  # the number of characters of a text that are kept beside the scores
 _REFERENCE = "reference"
 _OMITTED = frozenset(
@@ -48,6 +60,9 @@ def score_blocks(
     notes: tuple[str, ...] = (),
     config: Mapping[str, Any] | None = None,
     created: datetime | date | str | None = None,
+    match_ids: MatchIds = (),
+    strict: bool = False,
+    allow: str | Iterable[str] = (),
 ) -> JudgedEvaluation:
     """Score and judge with the texts of one table in memory at a time.
 
@@ -55,7 +70,7 @@ def score_blocks(
     ----------
     blocks : callable
         Returns the tables, all with the same columns, from the first one each time it is called.
-    metrics, name, tools, chat, judging, config, created
+    metrics, name, tools, chat, judging, config, created, match_ids, strict, allow
         As for `score_and_judge`. If the records lack a field that a metric needs, the metric is not
         applicable.
     notes : tuple of str
@@ -83,6 +98,12 @@ def score_blocks(
     """
     tools = check_tools(tools)
     computed, rubrics = check_metrics(metrics, chat)
+    if match_ids:
+        blocks, match_note = _matched_blocks(blocks, match_ids)
+        notes = (match_note, *notes)
+    needed = needed_fields(computed, rubrics)
+    doubts = doubts_about_records(_first_records(blocks()), needed, tools)
+    notes_with_doubts(notes, doubts, strict=strict, allow=allow)
     scored = _score_tables(blocks, computed, tools) if computed else None
     judged: Judged | None = None
     if rubrics:
@@ -91,8 +112,36 @@ def score_blocks(
         )
     cut_note = f"texts are cut at {_LONGEST} characters here, and lists of texts are left out"
     return join_scores(
-        *(name, scored, judged), notes=(*notes, cut_note), config=config, created=created
+        *(name, scored, judged),
+        notes=(*notes, cut_note),
+        config=config,
+        created=created,
+        match_ids=match_ids,
+        doubts=doubts,
+        strict=strict,
+        allow=allow,
     )
+
+
+def _matched_blocks(blocks: Blocks, match_ids: MatchIds) -> tuple[Blocks, str]:
+    changes = parse_changes(match_ids)
+
+    def matched() -> Iterator[pd.DataFrame]:
+        for block in blocks():
+            yield match_record_ids(block, match_ids)[0]
+
+    return matched, note_of_changes(changes, 0)
+
+
+def _first_records(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The fields that the guard looks at, of the first records: they show what all are like."""
+    parts: list[pd.DataFrame] = []
+    for table in tables:
+        records = table[[column for column in table if column in _GUARDED]]
+        parts.append(records)
+        if sum(map(len, parts)) >= _MOST_GUARDED:
+            break
+    return _concatenate(parts) if parts else pd.DataFrame()
 
 
 def shorten_records(records: pd.DataFrame) -> pd.DataFrame:

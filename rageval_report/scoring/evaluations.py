@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import date, datetime
 from itertools import count
 from typing import Any
@@ -11,6 +12,7 @@ import pandas as pd
 
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.scores import Metric, score_table
+from rageval_report.scores.guard import Doubt, doubts_about_scores, notes_with_doubts
 
 
 def build_evaluation(
@@ -22,6 +24,10 @@ def build_evaluation(
     known: Mapping[str, Metric] | None = None,
     config: Mapping[str, Any] | None = None,
     created: datetime | date | str | None = None,
+    doubts: Iterable[Doubt] = (),
+    judged: Collection[str] = (),
+    strict: bool = False,
+    allow: str | Iterable[str] = (),
 ) -> RAGPipelineEvaluation:
     """An evaluation of computed scores and the details beside them.
 
@@ -38,6 +44,17 @@ def build_evaluation(
         The description of some metrics, such as the direction of a rubric of the user.
     config, created
         The configuration of the pipeline, and when it was run.
+    doubts : iterable of Doubt
+        What the records or the rankings made doubtful; the doubts about the scores are added.
+    judged : collection of str
+        The metrics whose scores come from a judge.
+    strict, allow
+        As for `rageval_report.scores.guard.notes_with_doubts`.
+
+    Raises
+    ------
+    DataError
+        If `strict` is true and a doubt is not allowed.
 
     Examples
     --------
@@ -57,8 +74,10 @@ def build_evaluation(
         is_one_pipeline=True,
         totals="keep",
     )
+    all_doubts = [*doubts, *doubts_about_scores(table.scores, table.metrics, judged=judged)]
+    all_notes = notes_with_doubts((*notes, *table.notes), all_doubts, strict=strict, allow=allow)
     return RAGPipelineEvaluation.from_table(
-        name, table.with_notes(*notes), config=config, created=created
+        name, replace(table, notes=all_notes), config=config, created=created
     )
 
 

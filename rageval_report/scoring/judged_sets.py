@@ -8,7 +8,7 @@ before any gate is evaluated.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, check_choice, explain_keywords, named
+from rageval_report.errors import DataError, check_choice, explain_keywords, is_doubt, named
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.golden.ground_truths import HIGHLY_RELEVANT, highly_relevant
 from rageval_report.records import record_table
+from rageval_report.records.id_changes import MatchIds
 from rageval_report.records.levels import (
     LevelChoice,
     LevelOption,
@@ -27,6 +28,7 @@ from rageval_report.records.levels import (
     count_levels,
     records_at_level,
 )
+from rageval_report.records.matched_ids import match_record_ids
 from rageval_report.results import Result
 from rageval_report.scoring.applicability import is_unanswerable
 from rageval_report.scoring.records import score_and_judge
@@ -96,6 +98,9 @@ def evaluate_judged_set(
     judging: JudgeOptions | None = None,
     config: Mapping[str, Any] | None = None,
     created: datetime | date | str | None = None,
+    match_ids: MatchIds = (),
+    strict: bool = False,
+    allow: str | Iterable[str] = (),
 ) -> JudgedSetEvaluation:
     """Evaluate the answers of a pipeline to the queries of a judged set, such as nfcorpus.
 
@@ -124,7 +129,7 @@ def evaluate_judged_set(
     mapping : mapping of str to str or sequence of str, optional
         The id, or ids, that the pipeline has for each document of the set, if they differ. A
         document without one stays expected although it cannot be found, and a note says so.
-    name, judging, config, created
+    name, judging, config, created, match_ids, strict, allow
         As in `rageval_report.score`.
 
     Returns
@@ -154,6 +159,8 @@ def evaluate_judged_set(
     """
     _check_arguments(k, minimum, duplicates)
     checked = record_table(records, unretrieved_citations="keep")
+    if match_ids:
+        checked, match_note = match_record_ids(checked, match_ids)
     if "retrieved" not in checked:
         raise DataError(
             "records must have a column 'retrieved' with the results of the pipeline; "
@@ -177,6 +184,9 @@ def evaluate_judged_set(
         judging=judging,
         config=config,
         created=created,
+        notes=(match_note,) if match_ids else (),
+        strict=strict,
+        allow=allow,
     )
     scores = scored.evaluation.scores
     table = _query_table(counted, scores, k, minimum)
@@ -188,9 +198,10 @@ def evaluate_judged_set(
         "grade": grade,
         "generation": str(scores.columns[-1]),
     }
+    doubts = filter(is_doubt, scored.evaluation.notes)
     return JudgedSetEvaluation(
         scored.evaluation,
-        Result("Retrieval by generation", _cross_table(table), settings, notes),
+        Result("Retrieval by generation", _cross_table(table), settings, (*doubts, *notes)),
         Result("Queries", table, settings, headline=_HEADLINE),
         scored.judged,
     )

@@ -15,6 +15,7 @@ from rageval_report.files.inputs import STANDARD_INPUT, FileInput, is_file, is_f
 from rageval_report.files.source import Source
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.joined import Ties
+from rageval_report.rankings.ranking_ids import doubts_about_rankings, match_ranking_ids
 from rageval_report.rankings.score_tables import NoRelevant, score_table_of_rankings
 from rageval_report.readers.ranking_files import (
     RankingFile,
@@ -22,6 +23,7 @@ from rageval_report.readers.ranking_files import (
     ranking_name,
     run_file,
 )
+from rageval_report.records.id_changes import MatchIds, parse_changes
 from rageval_report.scoring.evaluations import build_evaluation
 
 # Dicts by query id, a tidy frame, or a TREC or BEIR file: its path, its bytes, or opened.
@@ -40,6 +42,9 @@ def score_rankings(
     no_relevant: NoRelevant = "skip",
     drop_self: bool = False,
     duplicates: DuplicateDocs = "error",
+    match_ids: MatchIds = (),
+    strict: bool = False,
+    allow: str | Iterable[str] = (),
 ) -> RAGPipelineEvaluation:
     """Score rankings against relevance judgments, as trec_eval does.
 
@@ -67,6 +72,16 @@ def score_rankings(
         What to do with a document that was retrieved twice for a query: raise an error; count it
         once, at its best rank, and close up the ranks below its repeats; or count it once and keep
         the ranks of its repeats, as Haystack's evaluators and ragbench do.
+    match_ids : str or iterable of str
+        Changes of form after which judged ids and retrieved ids are compared, such as "case",
+        "extension", "prefix:docs/" or "retrieved:cut:#"; see
+        `rageval_report.records.matched_ids.match_record_ids`. A note says which.
+    strict : bool
+        Whether a doubt, such as judged documents that are never retrieved, is an error; otherwise
+        it is the first note.
+    allow : str or iterable of str
+        The checks whose doubts are no error and only ordinary notes; a name of
+        ``rageval_report.scores.guard.CHECK_NAMES``.
 
     Returns
     -------
@@ -79,6 +94,8 @@ def score_rankings(
         If a metric is not known, or cannot be computed from rankings.
     AlignmentError
         If the ranking and the judgments have no query in common.
+    DataError
+        If `strict` is true and there is a doubt.
 
     Examples
     --------
@@ -90,9 +107,16 @@ def score_rankings(
     source = Source(run) if _is_file(run) else None
     ranking = RankingFile(run) if source is None else run_file(source)
     judgments = judgments_file(Source(qrels)) if _is_file(qrels) else RankingFile(qrels)
+    run_content, judged_content = ranking.content, judgments.content
+    match_notes: tuple[str, ...] = ()
+    if match_ids:
+        run_content, judged_content, match_note = match_ranking_ids(
+            run_content, judged_content, match_ids
+        )
+        match_notes = (match_note,)
     ranked = score_table_of_rankings(
-        ranking.content,
-        judgments.content,
+        run_content,
+        judged_content,
         requested,
         ties=ties,
         relevance_level=relevance_level,
@@ -102,13 +126,24 @@ def score_rankings(
     )
     pipeline = name or (ranking_name(fspath(run)) if isinstance(run, str | PathLike) else "run")
     notes = (
+        *match_notes,
         *(source.notes if source else ()),
         *ranking.notes,
         *(f"qrels: {note}" for note in judgments.notes),
         *ranked.notes,
     )
-    config = None if ranking.tag is None else {"tag": ranking.tag}
-    return build_evaluation(pipeline, ranked.scores, ranked.details, notes, config=config)
+    config: dict[str, Any] = {} if ranking.tag is None else {"tag": ranking.tag}
+    if match_ids:
+        changes = [str(change) for change in parse_changes(match_ids)]
+        config["retrieval"] = {"match_ids": changes}
+    query_ids = list(ranked.scores.index)
+    return build_evaluation(
+        *(pipeline, ranked.scores, ranked.details, notes),
+        config=config,
+        doubts=doubts_about_rankings(run_content, judged_content, ranked.hits, query_ids),
+        strict=strict,
+        allow=allow,
+    )
 
 
 def _is_file(source: RankingSource) -> TypeGuard[FileInput]:

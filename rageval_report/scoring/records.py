@@ -19,8 +19,12 @@ from rageval_report.metrics.refusal import RefusalRule
 from rageval_report.metrics.views import Tools
 from rageval_report.rankings.inputs import DUPLICATE_DOCS, DuplicateDocs
 from rageval_report.rankings.score_tables import NO_RELEVANT, NoRelevant
+from rageval_report.records import record_table
+from rageval_report.records.id_changes import MatchIds, parse_changes
 from rageval_report.records.levels import LEVEL_OPTIONS, LevelOption
+from rageval_report.records.matched_ids import match_record_ids
 from rageval_report.scores import METRICS, Catalogue
+from rageval_report.scores.guard import Doubt, notes_with_doubts
 from rageval_report.scores.states import REASON, STATE
 from rageval_report.scoring.compute import (
     Lacking,
@@ -30,6 +34,7 @@ from rageval_report.scoring.compute import (
     score_records,
 )
 from rageval_report.scoring.evaluations import build_evaluation
+from rageval_report.scoring.guard import doubts_about_records, needed_fields
 
 if TYPE_CHECKING:
     from rageval_report.judges import Judged, JudgeOptions, Rubric
@@ -76,6 +81,9 @@ def score(
     judging: JudgeOptions | None = None,
     config: Mapping[str, Any] | None = None,
     created: datetime | date | str | None = None,
+    match_ids: MatchIds = (),
+    strict: bool = False,
+    allow: str | Iterable[str] = (),
 ) -> RAGPipelineEvaluation:
     """Compute metrics from records, and let a chat model judge the answers.
 
@@ -122,6 +130,16 @@ def score(
         The configuration of the pipeline; the judge is added under "judge".
     created : datetime or str, optional
         When the pipeline was run.
+    match_ids : str or iterable of str
+        Changes of form after which gold ids and retrieved ids are compared, such as "case",
+        "extension", "prefix:docs/" or "retrieved:cut:#"; see
+        `rageval_report.records.matched_ids.match_record_ids`. A note says which.
+    strict : bool
+        Whether a doubt, such as gold ids that are never retrieved, is an error; otherwise it is the
+        first note. Doubts about records are raised before a judge is asked.
+    allow : str or iterable of str
+        The checks whose doubts are no error and only ordinary notes; a name of
+        ``rageval_report.scores.guard.CHECK_NAMES``.
 
     Returns
     -------
@@ -135,7 +153,7 @@ def score(
         If a metric is not known.
     DataError
         If records are not valid, or lack a field that a metric needs, or a metric is judged and
-        `chat` is omitted.
+        `chat` is omitted, or `strict` is true and there is a doubt.
     JudgeError
         If no request to the chat model succeeds.
 
@@ -155,6 +173,9 @@ def score(
         judging=judging,
         config=config,
         created=created,
+        match_ids=match_ids,
+        strict=strict,
+        allow=allow,
     ).evaluation
 
 
@@ -170,13 +191,19 @@ def score_and_judge(
     judging: JudgeOptions | None = None,
     config: Mapping[str, Any] | None = None,
     created: datetime | date | str | None = None,
+    match_ids: MatchIds = (),
+    notes: tuple[str, ...] = (),
+    strict: bool = False,
+    allow: str | Iterable[str] = (),
 ) -> JudgedEvaluation:
     """The evaluation of `score`, and beside it the result of the judging for reports.
 
     Parameters
     ----------
-    records, metrics, name, map, chat, judging, config, created
+    records, metrics, name, map, chat, judging, config, created, match_ids, strict, allow
         As for `score`.
+    notes : tuple of str
+        Further notes for the reports; doubts among them are errors if `strict` is true.
     tools : Tools, optional
         What some metrics need: a function that embeds texts, prices, the rule for refusals.
     lacking : {"error", "unscored"}
@@ -191,14 +218,32 @@ def score_and_judge(
     """
     tools = check_tools(tools)
     computed, rubrics = check_metrics(metrics, chat)
+    if match_ids:
+        table = record_table(records, unretrieved_citations="keep")
+        records, match_note = match_record_ids(table, match_ids)
+        notes = (match_note, *notes)
     # Metrics are computed first: they refuse wrong records before a judge is paid for them.
     scored = None
     if computed:
         scored = score_records(records, computed, tools=tools, lacking=lacking, map=map)
+    checked = (
+        record_table(records, unretrieved_citations="keep") if scored is None else scored.records
+    )
+    doubts = doubts_about_records(checked, needed_fields(computed, rubrics), tools)
+    notes_with_doubts(notes, doubts, strict=strict, allow=allow)
     judged: Judged | None = None
     if rubrics:
         judged = judges.judge(records, rubrics, chat, **(judging or {}))
-    return join_scores(name, scored, judged, config=config, created=created)
+    return join_scores(
+        *(name, scored, judged),
+        notes=notes,
+        config=config,
+        created=created,
+        match_ids=match_ids,
+        doubts=doubts,
+        strict=strict,
+        allow=allow,
+    )
 
 
 def check_tools(tools: Tools | None) -> Tools:
@@ -245,10 +290,16 @@ def join_scores(
     notes: tuple[str, ...] = (),
     config: Mapping[str, Any] | None = None,
     created: datetime | date | str | None = None,
+    match_ids: MatchIds = (),
+    doubts: Iterable[Doubt] = (),
+    strict: bool = False,
+    allow: str | Iterable[str] = (),
 ) -> JudgedEvaluation:
     """One evaluation of the computed and the judged scores of the same records."""
     parts = [part for part in (scored, judged) if part is not None]
     settings = {} if scored is None else scored.facts.settings(scored.tools)
+    if match_ids:
+        settings = {**settings, "match_ids": [str(change) for change in parse_changes(match_ids)]}
     retrieval_notes = () if scored is None else scored.facts.notes(scored.tools)
     evaluation = build_evaluation(
         name,
@@ -262,6 +313,10 @@ def join_scores(
             **({} if judged is None else {"judge": judged.settings}),
         },
         created=created,
+        doubts=doubts,
+        judged=() if judged is None else tuple(map(str, judged.scores)),
+        strict=strict,
+        allow=allow,
     )
     return JudgedEvaluation(evaluation, judged)
 

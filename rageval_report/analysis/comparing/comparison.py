@@ -49,6 +49,7 @@ from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, join_details, resolver
+from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.text_matching import match_queries
 from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pvalues
 from rageval_report.stats.all_pairs import WESTFALL_YOUNG
@@ -396,7 +397,10 @@ def compare(
         frame,
         settings,
         # Several candidates may have the same note.
-        tuple(dict.fromkeys(_comparison_notes(pairings, rows, family, correction, plan))),
+        (
+            *doubts_of((baseline, *candidates)),
+            *dict.fromkeys(_comparison_notes(pairings, rows, family, correction, plan)),
+        ),
         headline=_HEADLINE
         if len(candidates) > 1
         else tuple(c for c in _HEADLINE if c != "candidate"),

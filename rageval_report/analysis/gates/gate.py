@@ -22,6 +22,7 @@ from rageval_report.analysis.gates.rule_outcomes import Outcome
 from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject, resolve_rule
 from rageval_report.errors import DataError, check_choice
 from rageval_report.scores import Correct, Scored
+from rageval_report.scores.guard import doubts_of
 from rageval_report.stats import adjust_pvalues
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
@@ -96,7 +97,7 @@ def gate(
         correct=correct,
     )
     outcomes = _evaluate_rules([Subject(GatedRun(evaluation, settings))], rules)
-    return _gate_result(f"Gates of {evaluation.name}", outcomes, settings)
+    return _gate_result(f"Gates of {evaluation.name}", outcomes, settings, doubts_of((evaluation,)))
 
 
 def gate_comparison(
@@ -157,7 +158,9 @@ def gate_comparison(
         for pairing in comparison.pairings
     ]
     outcomes = _evaluate_rules(subjects, rules)
-    result = _gate_result(f"Gates of {comparison.title}", outcomes, settings)
+    runs = (run for pairing in comparison.pairings for run in (pairing.baseline, pairing.candidate))
+    doubts = tuple(dict.fromkeys(doubts_of(runs)))
+    result = _gate_result(f"Gates of {comparison.title}", outcomes, settings, doubts)
     pvalues = {
         "pvalue": _claim_pvalues(outcomes),
         "pvalue_adjusted": [outcome.pvalue_adjusted for outcome in outcomes],
@@ -212,7 +215,9 @@ def _count_claims(outcomes: Sequence[Outcome]) -> int:
     return sum(outcome.test is not None for outcome in outcomes)
 
 
-def _gate_result(title: str, outcomes: list[Outcome], settings: GateSettings) -> GateResult:
+def _gate_result(
+    title: str, outcomes: list[Outcome], settings: GateSettings, doubts: tuple[str, ...]
+) -> GateResult:
     frame = pd.DataFrame([gate_row(outcome) for outcome in outcomes], columns=list(COLUMNS))
     several = len({outcome.subject.name for outcome in outcomes}) > 1
     return GateResult(
@@ -224,7 +229,7 @@ def _gate_result(title: str, outcomes: list[Outcome], settings: GateSettings) ->
             "n_resamples": settings.n_resamples,
             "seed": settings.seed,
         },
-        tuple(dict.fromkeys(_notes(outcomes))),
+        (*doubts, *dict.fromkeys(_notes(outcomes))),
         headline=HEADLINE,
         grouped_by="pipeline" if several else "",
         outcomes=tuple(outcomes),

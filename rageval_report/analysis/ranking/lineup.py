@@ -19,6 +19,7 @@ from rageval_report.analysis.comparing.pairing import (
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, check_choice, named
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
+from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.text_matching import match_queries
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -181,7 +182,7 @@ def line_up(
         ids=ids,
         rows=moved,
         metrics=metrics,
-        notes=tuple(_notes((first, *others), ids, metrics)),
+        notes=(*doubts_of((first, *others)), *_notes((first, *others), ids, metrics)),
         missing=missing,
     )
 

@@ -53,6 +53,9 @@ class _EvalSection:
     weights: dict[str, float] = field(default_factory=dict)
     objectives: dict[str, Any] = field(default_factory=dict)
     runs_dir: str | None = None
+    match_ids: tuple[str, ...] | str = ()
+    strict: bool = False
+    allow: tuple[str, ...] | str = ()
     rag_server_url: str | None = None
     samples_per_dataset: int | None = None
     level: LevelOption = "auto"
@@ -84,6 +87,12 @@ class EvalConfig:
         The folder of the run.
     level, duplicates, no_relevant : str
         As for `rageval_report.score`; a passage that a server returns twice does not cost the run.
+    match_ids : tuple of str
+        Changes of form after which gold ids and retrieved ids are compared.
+    strict : bool
+        Whether a doubt about the numbers is an error.
+    allow : tuple of str
+        The checks whose doubts are ordinary notes.
     """
 
     run: RunConfig
@@ -98,6 +107,9 @@ class EvalConfig:
     level: LevelOption = "auto"
     duplicates: DuplicateDocs = "best"
     no_relevant: NoRelevant = "skip"
+    match_ids: tuple[str, ...] = ()
+    strict: bool = False
+    allow: tuple[str, ...] = ()
 
 
 def read_eval_config(path: str | Path) -> EvalConfig:
@@ -169,6 +181,9 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
         level=own.level,
         duplicates=own.duplicates,
         no_relevant=own.no_relevant,
+        match_ids=(own.match_ids,) if isinstance(own.match_ids, str) else own.match_ids,
+        strict=own.strict,
+        allow=(own.allow,) if isinstance(own.allow, str) else own.allow,
     )
 
 
@@ -232,6 +247,9 @@ def override_config(config: EvalConfig, options: EvalArguments) -> EvalConfig:
         level=options.level or config.level,
         duplicates=options.duplicates or config.duplicates,
         no_relevant=options.no_relevant or config.no_relevant,
+        match_ids=options.match_ids or config.match_ids,
+        strict=options.strict or config.strict,
+        allow=options.allow or config.allow,
     )
 
 

@@ -9,7 +9,7 @@ import click
 
 from rageval_report.cli.command import Command, Options, option
 from rageval_report.cli.judge.options import JudgingOptions
-from rageval_report.cli.options import FOLDER, FormatOption, RetrievalOptions
+from rageval_report.cli.options import FOLDER, FormatOption, MatchingOptions, RetrievalOptions
 from rageval_report.cli.parsing import parse_pairs
 
 
@@ -133,7 +133,7 @@ class RunOptions(Options):
     )
 
 
-class ResultOptions(RetrievalOptions):
+class ResultOptions(RetrievalOptions, MatchingOptions):
     """What is computed, judged and weighed."""
 
     metrics: tuple[str, ...] = option(

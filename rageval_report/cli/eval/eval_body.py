@@ -22,7 +22,7 @@ from rageval_report.cli.judge.section import JudgeSection
 from rageval_report.cli.judge.setup import JudgeSetup, noise_results
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
-from rageval_report.errors import DataError, JudgeError, UnknownNameError
+from rageval_report.errors import DataError, JudgeError, UnknownNameError, is_doubt
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import Rubric
 from rageval_report.judges.judge_options import JudgeOptions
@@ -110,7 +110,8 @@ def _ask(queries: QuerySource, folder: Path, options: EvalArguments) -> Finished
             note(f"stopped; what was answered is kept in {folder}: go on with --resume")
             raise
     for message in finished.notes:
-        note(message)
+        if not is_doubt(message):  # doubts stand in the results
+            note(message)
     if finished.n_failed:
         note(f"ask those again with --retry-failed -o {folder}")
     return finished

@@ -15,7 +15,7 @@ from rageval_report.cli.eval.config import EvalConfig
 from rageval_report.cli.eval.default_metrics import allowed_metrics, allowed_rubrics
 from rageval_report.cli.eval.eval_queries import QuerySource
 from rageval_report.cli.notes import note
-from rageval_report.errors import DataError, JudgeError, PipelineError
+from rageval_report.errors import DataError, JudgeError, PipelineError, is_doubt
 from rageval_report.judges import Rubric
 from rageval_report.judges.chats.base import Chat
 from rageval_report.judges.judge_options import JudgeOptions
@@ -121,6 +121,7 @@ def score_answers(
     name = config.run.name or folder.absolute().name
     about = {**queries.about, **finished.config}
     tools = Tools(duplicates=config.duplicates, level=config.level, no_relevant=config.no_relevant)
+    doubts = tuple(filter(is_doubt, finished.notes))
 
     def score(metrics: Sequence[str | Rubric]) -> JudgedEvaluation:
         if blocks is None:
@@ -134,6 +135,10 @@ def score_answers(
                 judging=judging if plan.how else None,
                 config=about,
                 created=finished.created,
+                match_ids=config.match_ids,
+                notes=doubts,
+                strict=config.strict,
+                allow=config.allow,
             )
         return score_blocks(
             blocks,
@@ -142,9 +147,15 @@ def score_answers(
             tools=tools,
             chat=plan.chat,
             judging=judging if plan.how else None,
-            notes=(f"the whole texts of this large run are in {finished.records}",),
+            notes=(
+                *doubts,
+                f"the whole texts of this large run are in {finished.records}",
+            ),
             config=about,
             created=finished.created,
+            match_ids=config.match_ids,
+            strict=config.strict,
+            allow=config.allow,
         )
 
     try:

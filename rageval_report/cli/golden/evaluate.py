@@ -9,14 +9,14 @@ import click
 
 from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.judge.options import JudgingOptions
-from rageval_report.cli.options import FOLDER, FormatOption, SeedOption
+from rageval_report.cli.options import FOLDER, FormatOption, MatchingOptions, SeedOption
 
 if TYPE_CHECKING:
     from rageval_report.records.levels import LevelOption
     from rageval_report.scoring.judged_sets import Repeats
 
 
-class EvaluateArguments(SeedOption, JudgingOptions, FormatOption):
+class EvaluateArguments(SeedOption, MatchingOptions, JudgingOptions, FormatOption):
     """Evaluate a pipeline on a judged set, such as nfcorpus: retrieval and generation separately.
 
     PLACE is a BEIR set (folder, zip archive or the name of a subset), whose references the model

@@ -62,6 +62,9 @@ def evaluate(options: EvaluateArguments) -> int:
         name=options.folder.absolute().name,
         judging=setup.judge_options(chat.model),
         config=answered.config,
+        match_ids=options.match_ids,
+        strict=options.strict,
+        allow=options.allow,
     )
     return _write(evaluation, options)
 

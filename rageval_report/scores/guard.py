@@ -1,0 +1,335 @@
+"""The guard: doubts about the numbers of an evaluation, and the checks that need only the scores.
+
+A doubt is a sign that a number is wrong, such as a metric that is 0 for every query while its
+neighbours vary. It becomes a note that goes before all others; with ``strict=True`` it is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import DOUBT, DataError, check_choice, doubts_about, is_doubt
+from rageval_report.scores.metric import Metric
+from rageval_report.scores.table import Scored
+
+# Every check by name, with what it looks for. The functions are in the tables of the rooms that
+# have what they need: `SCORE_CHECKS` below, and `rageval_report.scoring.guard.RECORD_CHECKS`.
+CHECK_NAMES: dict[str, str] = {
+    "ids_differ": "gold ids are among the retrieved ids only after a change of their form",
+    "ids_never_meet": "no gold id, text or place is among what was retrieved",
+    "other_rows": "gold ids are among the documents that were retrieved for other queries",
+    "no_retrieved": "no document was retrieved for most queries",
+    "same_retrieved": "the same documents were retrieved for every query",
+    "no_answer": "most answers are empty",
+    "same_answer": "the same answer was given to every question",
+    "unread_keys": "the replies have keys that look like what is missing",
+    "constant_metric": "a metric is 0, or 1, for every query, while its neighbours vary",
+    "same_mark": "a judge gave the same mark to every answer",
+}
+
+# A metric that is constant by chance is likely with fewer queries than these. At the best score
+# more are needed: of good pipelines many answer ten easy questions without a fault.
+_FEWEST = 10
+_FEWEST_AT_BEST = 30
+
+# Most columns differ within their first cells, so that the others need not be read.
+_HEAD = 64
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A sign that a number is wrong, with what to do.
+
+    Parameters
+    ----------
+    check : str
+        The name of the check in `CHECK_NAMES`.
+    message : str
+        What was seen, how often, and examples of both sides.
+    advice : str
+        What to type, in Python and on the command line.
+    query_ids : tuple of str
+        The first of the queries that it is about.
+
+    Examples
+    --------
+    >>> print(Doubt("no_answer", "8 of 9 answers are empty", "Check the pipeline").note)
+    Doubt: 8 of 9 answers are empty. Check the pipeline [no_answer]
+    """
+
+    check: str
+    message: str
+    advice: str
+    query_ids: tuple[str, ...] = field(default=())
+
+    @property
+    def note(self) -> str:
+        """The note in reports."""
+        return f"{DOUBT}{self.message}. {self.advice} [{self.check}]"
+
+
+def check_allowed(allow: str | Iterable[str]) -> tuple[str, ...]:
+    """The names of checks that a caller allows to fail.
+
+    Raises
+    ------
+    UnknownValueError
+        If no check has that name.
+
+    Examples
+    --------
+    >>> check_allowed("no_answer")
+    ('no_answer',)
+    """
+    names = (allow,) if isinstance(allow, str) else tuple(allow)
+    for name in names:
+        check_choice("allow", name, CHECK_NAMES)
+    return names
+
+
+def notes_with_doubts(
+    notes: Iterable[str],
+    doubts: Iterable[Doubt] = (),
+    *,
+    strict: bool = False,
+    allow: str | Iterable[str] = (),
+    where: str = "",
+) -> tuple[str, ...]:
+    """The notes of an evaluation with its doubts before them, or an error that lists the doubts.
+
+    Parameters
+    ----------
+    notes : iterable of str
+        The other notes. A file that was saved with doubts has them here.
+    doubts : iterable of Doubt
+        What the checks say now.
+    strict : bool
+        Whether doubts are an error.
+    allow : str or iterable of str
+        The names of checks whose doubts are ordinary notes, and never an error.
+    where : str
+        The beginning of the error's message, such as a file.
+
+    Raises
+    ------
+    DataError
+        If `strict` is true and there are doubts that are not allowed.
+
+    Examples
+    --------
+    >>> doubt = Doubt("no_answer", "8 of 9 answers are empty", "Check the pipeline")
+    >>> notes_with_doubts(["2 rows are left out"], [doubt])[0]
+    'Doubt: 8 of 9 answers are empty. Check the pipeline [no_answer]'
+    >>> notes_with_doubts([], [doubt], strict=True, allow="no_answer")
+    ('allowed by no_answer: 8 of 9 answers are empty. Check the pipeline',)
+    """
+    allowed = check_allowed(allow)
+    new = {doubt.note: doubt.check for doubt in doubts}
+    # A check that was saved with its doubt has been made again. Other saved doubts go first, so
+    # that a file that is read and saved again does not change.
+    kept = [note for note in notes if not (is_doubt(note) and _check_of(note) in new.values())]
+    merged = dict.fromkeys((*filter(is_doubt, kept), *new, *kept))
+    serious = [note for note in merged if is_doubt(note) and _check_of(note) not in allowed]
+    if strict:
+        raise_doubts(serious, where)
+    others = (_without_doubt(note) for note in merged if note not in serious)
+    return (*serious, *others)
+
+
+def raise_doubts(notes: Iterable[str], where: str = "") -> None:
+    """Raise the error that lists the doubts among some notes; nothing if there are none.
+
+    Parameters
+    ----------
+    notes : iterable of str
+        The notes of an evaluation.
+    where : str
+        The beginning of the message, such as a file.
+
+    Raises
+    ------
+    DataError
+        If there is a doubt.
+    """
+    doubts = list(dict.fromkeys(filter(is_doubt, notes)))
+    if not doubts:
+        return
+    what = "doubt" if len(doubts) == 1 else "doubts"
+    checks = dict.fromkeys(map(_check_of, doubts))
+    raise DataError(
+        f"{where}strict: {len(doubts)} {what} about this evaluation ({', '.join(checks)}). "
+        f"{' '.join(doubts)} If the numbers are right, allow the check by its name: "
+        f'allow="{next(iter(checks))}" (on the command line: --allow {next(iter(checks))})'
+    )
+
+
+def _check_of(note: str) -> str:
+    """The name of the check at the end of a doubt's note."""
+    return note.rpartition("[")[2].rstrip("]")
+
+
+def _without_doubt(note: str) -> str:
+    """The note of an allowed doubt as an ordinary note; any other note as it is."""
+    if not is_doubt(note):
+        return note
+    return f"allowed by {_check_of(note)}: {note.removeprefix(DOUBT).rpartition(' [')[0]}"
+
+
+def doubts_of(runs: Iterable[Scored]) -> tuple[str, ...]:
+    """The doubts in the notes of several pipelines, each with the name of its pipeline."""
+    return tuple(note for run in runs for note in doubts_about(run.name, getattr(run, "notes", ())))
+
+
+# -- the checks of scores
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreColumns:
+    """What the checks of scores look at.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        One float64 column per metric, NaN where unscored.
+    metrics : mapping of str to Metric
+        The description of each metric.
+    judged : collection of str
+        The metrics whose scores are known to come from a judge.
+    """
+
+    scores: pd.DataFrame
+    metrics: Mapping[str, Metric]
+    judged: Collection[str] = ()
+
+    def constants(self) -> dict[str, float]:
+        """The score of each metric that has the same one for every scored query."""
+        values = {name: _constant(self.scores[name].to_numpy()) for name in self.metrics}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def is_judged(self, name: str) -> bool:
+        """Whether the scores of a metric come from a judge, as far as its name says."""
+        metric = self.metrics[name]
+        return name in self.judged or (
+            metric.compute is None
+            and metric.group not in ("performance", "other")
+            # A description without a text was inferred from the column, not from the catalogue.
+            and bool(metric.description)
+        )
+
+
+def doubts_about_scores(
+    scores: pd.DataFrame, metrics: Mapping[str, Metric], *, judged: Collection[str] = ()
+) -> list[Doubt]:
+    """The doubts that scores alone can raise.
+
+    Parameters
+    ----------
+    scores, metrics, judged
+        As in `ScoreColumns`.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"recall": [0.0] * 20, "mrr": [0.5, 1.0] * 10})
+    >>> described = {name: Metric(name, kind="proportion", group="retrieval") for name in scores}
+    >>> [doubt.check for doubt in doubts_about_scores(scores, described)]
+    ['constant_metric']
+    """
+    columns = ScoreColumns(scores, metrics, judged)
+    return [doubt for check in SCORE_CHECKS.values() for doubt in check(columns)]
+
+
+def find_constant_metrics(columns: ScoreColumns) -> Iterator[Doubt]:
+    """A doubt for the metrics that are constant at a bound while their neighbours vary."""
+    constants = columns.constants()
+    at_bounds: dict[float, list[str]] = {}
+    for name, value in constants.items():
+        if not columns.is_judged(name) and _is_suspect(columns, constants, name, value):
+            at_bounds.setdefault(value, []).append(name)
+    for value, names in at_bounds.items():
+        varying = _neighbours(columns, constants, names[0])
+        verb = "is" if len(names) == 1 else "are"
+        yield Doubt(
+            "constant_metric",
+            f"{', '.join(names)} {verb} {value:g} for all "
+            f"{int(columns.scores[names[0]].count())} scored queries, while "
+            f"{', '.join(varying[:3])} {'varies' if len(varying) == 1 else 'vary'}",
+            f"Look at some queries: evaluation.failures({names[0]!r}) (on the command line: "
+            f"rageval-report failures FILE --metric {names[0]})",
+            tuple(map(str, columns.scores.index[:5])),
+        )
+
+
+def _is_suspect(columns: ScoreColumns, constants: Collection[str], name: str, value: float) -> bool:
+    metric = columns.metrics[name]
+    if metric.bounds is None or value not in metric.bounds or metric.group == "performance":
+        return False
+    is_best = value == metric.bounds[metric.greater_is_better]
+    # That nothing bad happened, such as a wrong refusal, is usual and no sign of a fault; and a
+    # large cutoff finds everything while a small one does not.
+    if is_best and (not metric.greater_is_better or _has_other_cutoff(columns, constants, name)):
+        return False
+    n = int(columns.scores[name].count())
+    return n >= (_FEWEST_AT_BEST if is_best else _FEWEST) and bool(
+        _neighbours(columns, constants, name)
+    )
+
+
+def _has_other_cutoff(columns: ScoreColumns, constants: Collection[str], name: str) -> bool:
+    stem, at, _ = name.partition("@")
+    return bool(at) and any(
+        other.partition("@")[0] == stem for other in columns.metrics if other not in constants
+    )
+
+
+def _neighbours(columns: ScoreColumns, constants: Collection[str], name: str) -> list[str]:
+    """The metrics of the same group that have bounds and vary."""
+    group = columns.metrics[name].group
+    return [
+        other
+        for other, metric in columns.metrics.items()
+        if other not in constants
+        and metric.group == group
+        and metric.bounds is not None
+        and columns.scores[other].count() > 1
+    ]
+
+
+def find_same_marks(columns: ScoreColumns) -> Iterator[Doubt]:
+    """A doubt for each judge that gave the same mark to every answer."""
+    constants = columns.constants()
+    for name, value in constants.items():
+        metric, n = columns.metrics[name], int(columns.scores[name].count())
+        is_best = metric.bounds is not None and value == metric.bounds[metric.greater_is_better]
+        # The best mark for all is a fault only if something else says that answers differ.
+        if not columns.is_judged(name) or n < (_FEWEST_AT_BEST if is_best else _FEWEST):
+            continue
+        if is_best and (not metric.greater_is_better or not _neighbours(columns, constants, name)):
+            continue
+        yield Doubt(
+            "same_mark",
+            f"the judge gave {value:g} for {name} to all {n} answers that it judged",
+            "It may not distinguish good answers from bad ones. Compare it with the labels of "
+            f"people: evaluation.calibrate({name!r}, people) (on the command line: rageval-report "
+            "calibrate)",
+            tuple(map(str, columns.scores.index[columns.scores[name].notna()][:5])),
+        )
+
+
+def _constant(values: np.ndarray) -> float | None:
+    """The one score of a column; None if scores differ, or there is none."""
+    head = values[:_HEAD]
+    head = head[~np.isnan(head)]
+    if head.size and bool((head != head[0]).any()):
+        return None
+    low, high = np.fmin.reduce(values), np.fmax.reduce(values)  # both ignore NaN
+    return float(low) if low == high else None
+
+
+SCORE_CHECKS: dict[str, Callable[[ScoreColumns], Iterator[Doubt]]] = {
+    "constant_metric": find_constant_metrics,
+    "same_mark": find_same_marks,
+}

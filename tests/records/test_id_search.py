@@ -1,0 +1,264 @@
+"""Ids that are written in two ways: which change of form brings them together."""
+
+import random
+import uuid
+from pathlib import Path
+
+import pytest
+
+from rageval_report.errors import DataError, UnknownValueError
+from rageval_report.records import record_table
+from rageval_report.records.id_changes import ID_CHANGES, change_id, parse_changes
+from rageval_report.records.id_doubts import ID_CHECKS, doubts_about_ids
+from rageval_report.records.id_search import QueryIds, find_id_match
+from rageval_report.records.matched_ids import match_record_ids
+from rageval_report.scores.guard import CHECK_NAMES
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def uuid_of(number):
+    return uuid.UUID(int=number + 10**30)
+
+
+def queries_of(gold, retrieved, n=8):
+    """Queries of which each finds its gold first, and then the gold of the next ones."""
+    return [
+        QueryIds(f"q{i}", (gold(i),), tuple(retrieved(i + step) for step in range(3)))
+        for i in range(n)
+    ]
+
+
+def plain(i):
+    return f"doc{i}"
+
+
+# The forms that were asked for, and others of the same kinds.
+FORMS = {
+    "hash": (plain, lambda i: f"doc{i}#2", "retrieved:cut:#"),
+    "chunk": (plain, lambda i: f"doc{i}_chunk_{i}", "retrieved:cut:_chunk_"),
+    "dash": (plain, lambda i: f"doc{i}-0", "retrieved:cut:-"),
+    "colon": (plain, lambda i: f"doc{i}:12", "retrieved:cut::"),
+    "path of a chunk": (plain, lambda i: f"doc{i}/chunk/4", "retrieved:cut:/chunk/"),
+    "page": (plain, lambda i: f"doc{i} (page {i})", "retrieved:cut: (page "),
+    "letter": (plain, lambda i: f"doc{i}c{i}", "retrieved:cut:c"),
+    "chunks in the gold": (lambda i: f"doc{i}::{i}", plain, "gold:cut:::"),
+    "chunks of numbered documents": (
+        *(lambda i: f"MED-{100 + i}", lambda i: f"MED-{100 + i}-{i}", "retrieved:cut:-"),
+    ),
+    "two spellings of chunks": (lambda i: f"d{i}#2", lambda i: f"d{i}_chunk_02", "chunk"),
+    "md": (lambda i: f"doc{i}.md", plain, "extension"),
+    "pdf": (plain, lambda i: f"doc{i}.pdf", "extension"),
+    "docx": (lambda i: f"doc{i}.txt", lambda i: f"doc{i}.docx", "extension"),
+    "case": (lambda i: f"Doc{i}", plain, "case"),
+    "capitals": (lambda i: f"STRASSE-{i}", lambda i: f"straße-{i}", "case"),
+    "folder": (lambda i: f"docs/doc{i}", plain, "file"),
+    "prefix": (lambda i: f"{i}", lambda i: f"doc:{i}", "retrieved:prefix:doc:"),
+    "prefix of letters": (lambda i: f"{i}", lambda i: f"passage{i}", "retrieved:prefix:passage"),
+    "suffix": (lambda i: f"doc{i}@latest", plain, "gold:suffix:@latest"),
+    "url": (lambda i: f"https://x.org/a/b{i}", lambda i: f"/a/b{i}", "path"),
+    "backslash": (lambda i: f"docs\\a{i}.txt", lambda i: f"docs/a{i}.txt", "path"),
+    "last part of a url": (lambda i: f"s3://bucket/a/b{i}", lambda i: f"b{i}", "file"),
+    "percent": (lambda i: f"a%20b{i}", lambda i: f"a b{i}", "percent"),
+    "whole number": (lambda i: f"{i}.0", str, "number"),
+    "padding": (lambda i: f"{i:03}", str, "number"),
+    "padding inside": (lambda i: f"doc-{i:03}", lambda i: f"doc-{i}", "number"),
+    "blank": (lambda i: f" doc{i}", plain, "blanks"),
+    "two blanks": (lambda i: f"the  page {i}", lambda i: f"the page {i} ", "blanks"),
+    "unicode": (lambda i: f"cafe\u0301{i}", lambda i: f"caf\u00e9{i}", "unicode"),
+    "wide": (lambda i: f"ｄｏｃ{i}", plain, "unicode"),
+    "uuid": (lambda i: str(uuid_of(i)), lambda i: uuid_of(i).hex, "uuid"),
+    "uuid in capitals": (lambda i: f"{{{uuid_of(i)}}}".upper(), lambda i: str(uuid_of(i)), "uuid"),
+    "quotes": (lambda i: f'"doc{i}"', plain, "quotes"),
+    "curly quotes": (plain, lambda i: f"“doc{i}”", "quotes"),
+    "separators": (lambda i: f"my_doc_{i}", lambda i: f"my-doc-{i}", "separators"),
+    "several": (
+        lambda i: f"https://x.org/docs/Guide%20{i}.html",
+        lambda i: f"guide {i}#3",
+        ["percent", "case", "extension", "file", "retrieved:cut:#"],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_change_of_form_is_named(form):
+    gold, retrieved, changes = FORMS[form]
+    queries = queries_of(gold, retrieved)
+    match = find_id_match(queries)
+    assert match is not None
+    assert [str(change) for change in match.changes] == (
+        [changes] if isinstance(changes, str) else changes
+    )
+    assert (match.n_before, match.n_after, match.n) == (0, 8, 8)
+    assert match.examples[0] == (gold(0), retrieved(0))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_the_doubt_says_to_type_brings_the_ids_together(form):
+    gold, retrieved, _ = FORMS[form]
+    queries = queries_of(gold, retrieved)
+    (doubt,) = doubts_about_ids(queries)
+    assert doubt.check == "ids_differ"
+    typed = eval(doubt.advice.partition("match_ids=")[2].partition(" (on the command")[0])
+    rows = [
+        {"query_id": q.query_id, "relevant": list(q.gold), "retrieved": list(q.retrieved)}
+        for q in queries
+    ]
+    records, note = match_record_ids(record_table(rows), typed)
+    assert all(
+        set(relevant) <= set(ids)
+        for relevant, ids in zip(records["relevant"], records["retrieved"], strict=True)
+    )
+    assert note.startswith("ids are compared after ")
+
+
+@pytest.mark.parametrize(
+    ("gold", "retrieved"),
+    [
+        (lambda i: f"MED-{i}", lambda i: f"MED-{i + 100}"),
+        (str, lambda i: str(i + 100)),
+        (lambda i: f"a/{i}.md", lambda i: f"b/{i + 50}.md"),
+        (lambda i: f"doc{i}#1", lambda i: f"doc{i}#2"),
+        (lambda i: f"{i}/README.md", lambda i: f"{i + 50}/README.md"),
+        (lambda i: f"1.{i}", lambda i: f"1.{i + 20}"),
+        (plain, plain),
+    ],
+)
+def test_ids_that_differ_or_are_equal_need_no_change(gold, retrieved):
+    assert find_id_match(queries_of(gold, retrieved)) is None
+
+
+def test_a_part_of_the_ids_may_be_written_otherwise():
+    queries = queries_of(lambda i: f"doc{i}.md" if i % 2 else f"doc{i}", plain, n=60)
+    match = find_id_match(queries)
+    assert (match.n_before, match.n_after, match.n) == (30, 60, 60)
+    assert match.query_ids == ("q1", "q3", "q5", "q7", "q9")
+
+
+def test_the_order_of_the_queries_does_not_matter():
+    for gold, retrieved, _ in FORMS.values():
+        queries = queries_of(gold, retrieved)
+        shuffled = random.Random(1).sample(queries, len(queries))
+        assert find_id_match(shuffled).changes == find_id_match(queries).changes
+
+
+def test_one_query_is_enough():
+    for form in ("hash", "md", "case", "url", "uuid"):
+        gold, retrieved, _ = FORMS[form]
+        assert find_id_match(queries_of(gold, retrieved, n=1)) is not None
+
+
+@pytest.mark.parametrize("name", ID_CHANGES)
+@pytest.mark.parametrize("text", ["a", "#", "/", "é", "a b", ".md", "1", "-", "''"])
+def test_no_change_makes_an_empty_id(name, text):
+    assert change_id(text, parse_changes(name), "gold")
+
+
+def test_a_change_applies_to_the_named_side():
+    changes = parse_changes(["gold:case", "retrieved:suffix:-v2"])
+    assert change_id("A-v2", changes, "gold") == "a-v2"
+    assert change_id("A-v2", changes, "retrieved") == "A"
+
+
+@pytest.mark.parametrize("text", ["cas", "gold:", "lower"])
+def test_an_unknown_change_is_refused(text):
+    with pytest.raises(UnknownValueError, match="match_ids must be"):
+        parse_changes(text)
+
+
+@pytest.mark.parametrize("text", ["cut", "prefix:", "retrieved:suffix:"])
+def test_a_change_without_its_text_is_refused(text):
+    with pytest.raises(DataError, match="needs a text"):
+        parse_changes(text)
+
+
+# -- records whose ids are changed
+
+
+def test_repeats_after_a_change_are_left_out_and_counted():
+    rows = [
+        {
+            "query_id": "q",
+            "relevant": {"A#1": 1, "A#2": 2},
+            "retrieved": [("B#1", 0.9), ("B#2", 0.8), ("A#9", 0.7)],
+            "citations": ["A#9"],
+        }
+    ]
+    records, note = match_record_ids(record_table(rows), "cut:#")
+    row = records.loc["q"]
+    assert row["relevant"] == {"A": 2.0}
+    assert row["retrieved"] == ["B", "A"]
+    assert row["retrieved_scores"] == [0.9, 0.7]
+    assert row["citations"] == ["A"]
+    assert note == "ids are compared after cut:#; 1 repeat of a document is left out after that"
+
+
+# -- other doubts about ids
+
+
+def checks_of(queries):
+    return [doubt.check for doubt in doubts_about_ids(queries)]
+
+
+def test_ids_that_never_meet_are_doubted_with_both_sides():
+    queries = queries_of(lambda i: f"MED-{i}", lambda i: f"node-{i * 7 + 1000}")
+    (doubt,) = doubts_about_ids(queries)
+    assert doubt.check == "ids_never_meet"
+    assert "none of 8 gold ids was retrieved for any of 8 queries" in doubt.message
+    assert "'MED-0'" in doubt.message
+    assert "'node-1000'" in doubt.message
+    assert "--path retrieved=" in doubt.advice
+
+
+def test_few_queries_may_find_nothing():
+    assert checks_of(queries_of(str, lambda i: str(i + 100), n=4)) == []
+    assert checks_of(queries_of(str, lambda i: str(i + 100), n=5)) == ["ids_never_meet"]
+
+
+@pytest.mark.parametrize(
+    "word", ["The speed of light in a vacuum is", "Ein Satz der Länge nach ist es"]
+)
+def test_texts_beside_ids_have_their_own_advice(word):
+    texts = queries_of(lambda i: f"{word} quite constant, see {i}", lambda i: f"d{i}")
+    (doubt,) = doubts_about_ids(texts)
+    assert "relevant_texts" in doubt.advice
+    (doubt,) = doubts_about_ids([QueryIds(q.query_id, q.retrieved, q.gold) for q in texts])
+    assert "--path contexts=PATH" in doubt.advice
+
+
+def test_gold_that_was_retrieved_for_other_queries_is_shifted():
+    queries = queries_of(plain, lambda i: f"doc{(i + 3) % 8}")
+    shifted = [QueryIds(q.query_id, q.gold, q.retrieved[:1]) for q in queries]
+    (doubt,) = doubts_about_ids(shifted)
+    assert doubt.check == "other_rows"
+    assert "100% of them for other queries" in doubt.message
+
+
+def test_one_hit_is_enough_for_ids_that_meet():
+    queries = queries_of(str, lambda i: str(i + 100))
+    assert checks_of([*queries, QueryIds("hit", ("7",), ("7",))]) == []
+
+
+@pytest.mark.parametrize(
+    ("n_empty", "checks"), [(4, ["no_retrieved"]), (3, []), (8, ["no_retrieved"])]
+)
+def test_empty_rankings_are_doubted_if_they_are_many(n_empty, checks):
+    queries = queries_of(plain, plain)
+    empty = [QueryIds(q.query_id, q.gold, ()) for q in queries[:n_empty]]
+    assert checks_of([*empty, *queries[n_empty:]]) == checks
+
+
+def test_the_same_documents_for_every_query_are_doubted():
+    queries = [QueryIds(f"q{i}", (f"d{i}",), ("d1", "d2")) for i in range(10)]
+    assert checks_of(queries) == ["same_retrieved"]
+    assert checks_of(queries[:9]) == []
+    one_document = [QueryIds(f"q{i}", ("d1",), ("d1", "d2")) for i in range(10)]
+    assert checks_of(one_document) == []
+
+
+def test_nothing_is_said_about_no_queries():
+    assert doubts_about_ids([]) == []
+
+
+def test_every_check_of_ids_has_a_name():
+    assert set(ID_CHECKS) <= set(CHECK_NAMES)
