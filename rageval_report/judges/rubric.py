@@ -200,7 +200,10 @@ def _parse_scale(scale: object) -> GradeScale:
 
 def _is_number(value: object) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)  # type: ignore[arg-type]
+    try:
+        return is_number and math.isfinite(value)  # type: ignore[arg-type]
+    except OverflowError:  # an integer that no float holds
+        return False
 
 
 def _parse_needs(needs: str | Iterable[str] | None) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rageval_report.errors import DataError, ReaderError, named
+from rageval_report._argument_kinds import describe_kind
+from rageval_report.errors import ArgumentKindError, DataError, ReaderError, named
 from rageval_report.files.inputs import FileInput, is_file_input
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
@@ -289,9 +290,10 @@ def _lines(source: TraceSource) -> Iterator[_ObjectLine]:
         file = Source(source, encoding="utf-8")
         yield from (_ObjectLine(row, number, file.name) for number, row in json_objects(file))
         return
-    if isinstance(source, Mapping) or not isinstance(source, Iterable):
-        raise DataError(
-            f"expected a path or a list with one mapping per question; got {type(source).__name__}"
+    has_no_items = getattr(source, "ndim", None) == 0  # an array of one value
+    if isinstance(source, Mapping) or not isinstance(source, Iterable) or has_no_items:
+        raise ArgumentKindError(
+            f"expected a path or a list with one mapping per question; got {describe_kind(source)}"
         )
     for number, content in enumerate(source, 1):
         if not isinstance(content, Mapping):

@@ -359,7 +359,8 @@ def _looks_like_data(names: list[str]) -> bool:
     """Whether a first line is a row: it has a score, or integers that do not count up."""
     if any(_DECIMAL.fullmatch(name) for name in names):
         return True
-    whole = [int(name) for name in names if _WHOLE.fullmatch(name)]
+    # As floats, because Python reads no integer of more than 4,300 digits.
+    whole = [float(name) for name in names if _WHOLE.fullmatch(name)]
     # Columns named 0, 1, 2 are what pandas writes for a frame without names.
     counts_up = all(number < following for number, following in pairwise(whole))
     return len(whole) > 1 and 2 * len(whole) >= len(names) - 1 and not counts_up

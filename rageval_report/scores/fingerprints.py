@@ -45,7 +45,12 @@ def all_different(ids: pd.Index) -> bool:
     (True, False)
     """
     prints = _fingerprints(ids)
-    return (prints is not None and _are_different(prints)) or bool(ids.is_unique)
+    if prints is not None and _are_different(prints):
+        return True
+    try:
+        return bool(ids.is_unique)
+    except TypeError:  # lists as ids, which are refused later, are compared as texts
+        return bool(ids.map(str).is_unique)
 
 
 def _are_different(prints: WordArray) -> bool:

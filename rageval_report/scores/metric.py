@@ -149,13 +149,13 @@ class Metric:
 def _check_bounds(name: str, bounds: object) -> tuple[float, float]:
     try:
         low, high = (float(bound) for bound in bounds)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         low = high = math.nan
     if math.isfinite(low) and math.isfinite(high) and low < high:
         return low, high
     raise DataError(
         f"bounds of the metric {name!r} must be two numbers, the lower first, such as (0, 1); "
-        f"got {bounds!r}"
+        f"got {bounds!r:.80}"
     )
 
 

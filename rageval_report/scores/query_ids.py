@@ -126,8 +126,9 @@ def _convert_ids(column: pd.Series) -> pd.Series:
     if pd.api.types.is_float_dtype(column.dtype):
         return _convert_floats(column)
     kind = pd.api.types.infer_dtype(column, skipna=False)
-    is_mixed = kind.startswith("mixed")  # "mixed-integer" too
-    if kind == "bytes" or (is_mixed and not column.map(pd.api.types.is_hashable).all()):
+    # An id may be a list among texts ("mixed"), among integers ("mixed-integer") or dates.
+    is_plain = kind in ("string", "integer", "floating", "boolean")
+    if kind == "bytes" or not (is_plain or column.map(pd.api.types.is_hashable).all()):
         raise DataError(f"query ids must be texts or integers; got {column.iloc[0]!r}")
     text = _to_valid_text(column)
     if kind != "string" and text.nunique() < column.nunique():
@@ -148,6 +149,7 @@ def _to_valid_text(column: pd.Series) -> pd.Series:
 
 def _convert_floats(column: pd.Series) -> pd.Series:
     """Integers as texts; an empty cell, dropped since, made pandas read them as floats."""
+    column = column.astype("float64")  # a half float cannot be compared with the limit
     whole = (column == column.round()) & (column.abs() <= _MOST_EXACT)
     if not whole.all():
         raise DataError(

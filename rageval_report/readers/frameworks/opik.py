@@ -93,7 +93,12 @@ def _judgement(results: list[JsonObject]) -> Judgement:
     if not scored:
         return Judgement(None, reason, is_failed=True)
     values = [none_if_nan(result.get("value")) for result in scored]
-    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    # A value that no float holds is refused where the scores are read.
+    numbers = [
+        float(value)
+        for value in values
+        if isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= 1023)
+    ]
     several = len(values) > 1 and len(numbers) == len(values)
     return Judgement(math.fsum(numbers) / len(numbers) if several else values[0], reason)
 

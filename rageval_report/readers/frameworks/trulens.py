@@ -210,7 +210,8 @@ def _spent(rows: pd.DataFrame) -> dict[str, Any]:
     """The columns of latency, tokens and cost; a cost in another currency stays a detail."""
     spent = {}
     if "latency" in rows:
-        spent["latency_ms"] = _numbers(rows["latency"]) * 1000.0
+        with np.errstate(over="ignore"):  # infinite numbers are refused where scores are read
+            spent["latency_ms"] = _numbers(rows["latency"]) * 1000.0
     if "total_tokens" in rows:
         spent["total_tokens"] = _numbers(rows["total_tokens"])
     if "total_cost" in rows and set(_texts_of(rows, "cost_currency")) <= {"", "USD"}:

@@ -108,7 +108,7 @@ def _judgement(score: object, reason: str | None, has_failed: bool) -> Judgement
 def _are_grades(scores: Iterable[float]) -> bool:
     """Whether these are grades from 1 to 5; all 1 may also be verdicts."""
     present = [score for score in scores if not math.isnan(score)]
-    are_whole = all(score == round(score) and 1 <= score <= 5 for score in present)
+    are_whole = all(1 <= score <= 5 and score == round(score) for score in present)
     return are_whole and any(score > 1 for score in present)
 
 

@@ -331,7 +331,8 @@ def _is_blank_text(cell: object) -> bool:
 
 def _count_values(cells: pd.Series) -> int:
     """The number of different values; as texts, because a cell may be a list."""
-    return int(cells.dropna().astype(str).nunique())
+    # Not by astype, which decodes bytes.
+    return len(set(map(str, cells.dropna().tolist())))
 
 
 def _are_digits(cells: pd.Series) -> bool:
