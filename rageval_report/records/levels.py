@@ -183,13 +183,16 @@ def count_levels(records: pd.DataFrame, field: PassageField = "retrieved") -> Le
     """
     if not {SECTION_FIELDS[field], "relevant_sections"} & set(records):
         return LevelCounts()  # one id each: there is nothing to choose
-    total = LevelCounts()
-    for passages, gold in zip(sections_in(records, field), gold_sections(records), strict=True):
-        total += _count_row(passages or [], [item for item in gold or [] if item[2] > 0])
-    return total
+    rows = zip(sections_in(records, field), gold_sections(records), strict=True)
+    counts = [
+        _count_row(passages or [], [item for item in gold or [] if item[2] > 0])
+        for passages, gold in rows
+    ]
+    return LevelCounts(*(sum(column) for column in zip(*counts, strict=True)))
 
 
-def _count_row(passages: list[Section], gold: list[GoldSection]) -> LevelCounts:
+def _count_row(passages: list[Section], gold: list[GoldSection]) -> tuple[int, ...]:
+    """The counts of one query, in the order of the fields of `LevelCounts`."""
     chunks = {name for document, name in passages if document is not None}
     documents = {document for document, _ in passages if document is not None}
     plain = {name for document, name in passages if document is None}
@@ -199,7 +202,7 @@ def _count_row(passages: list[Section], gold: list[GoldSection]) -> LevelCounts:
         by_chunk, by_document = (chunks, documents) if document is None else (plain, plain)
         chunks_met += name in by_chunk
         documents_met += (name if document is None else document) in by_document
-    return LevelCounts(
+    return (
         len(gold),
         sum(document is not None for document, _, _ in gold),
         len(passages),

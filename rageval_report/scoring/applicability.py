@@ -99,11 +99,13 @@ class RetrievalFacts:
 
 
 def _note_on_repeats(n: int, rule: DuplicateDocs, choice: LevelChoice) -> str:
-    what = "chunks of documents" if choice.level == "document" else "passages"
+    what = ("chunk of a document", "chunks of documents") if choice.level == "document" else (
+        "passage", "passages")  # fmt: skip
+    repeats = f"1 {what[0]} repeats an id" if n == 1 else f"{n} {what[1]} repeat ids"
     ranks = "the repeats keep their ranks"
     if rule == "best":
         ranks = 'the ranks below close up; with duplicates="keep" the repeats keep their ranks'
-    return f"duplicates: {n} {what} that the same ranking has already do not count again; {ranks}"
+    return f"duplicates: {repeats} of the same ranking and do not count again; {ranks}"
 
 
 def duplicates_rule(duplicates: DuplicateDocs | None, choice: LevelChoice) -> DuplicateDocs:

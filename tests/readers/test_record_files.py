@@ -31,7 +31,9 @@ def test_records_are_the_same_from_any_file(files, kind):
     assert records["retrieved"].tolist() == [["d1", "d2"], []]
     assert records["relevant"].tolist() == [{"d2": 1.0}, {}]
     assert records["question"].tolist() == ["[Who]?", "Why?"]
-    assert score(records, ["mrr"]).scores["mrr"].tolist() == [0.5, 0.0]
+    # Nothing is relevant to the second question, so that the metric does not apply to it.
+    assert score(records, ["mrr"]).states["mrr"].tolist() == ["scored", "not applicable"]
+    assert score(records, ["mrr"], no_relevant="zero").scores["mrr"].tolist() == [0.5, 0.0]
 
 
 def test_what_is_wrong_is_told_with_the_file(write):
