@@ -1085,7 +1085,7 @@ def number_of(cell: Any) -> float | None:
         return number_of(cell[0]) if len(cell) == 1 else None
     if not isinstance(cell, str):
         return None
-    text = cell.strip().strip("\ufeff")
+    text = cell.replace("\ufeff", "").strip()
     if text.casefold() in BLANK:
         return math.nan
     if text.casefold() in TRUTH:
@@ -1197,7 +1197,7 @@ def stop(*_: object) -> None:
 
 def run_input(case: Input, outcomes: Outcomes) -> None:
     outcomes.add(case, "inputs")
-    signal.alarm(SLOWEST)
+    signal.setitimer(signal.ITIMER_PROF, SLOWEST)  # of the processor: others may be busy
     try:
         result = case.call()
     except RagevalError:
@@ -1215,7 +1215,7 @@ def run_input(case: Input, outcomes: Outcomes) -> None:
         outcomes.keep(case, f"{type(exc).__name__} at {where} ({label})", text)
         return
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     outcomes.add(case, "read")
     if case.witness is not None:
         compare_with_witness(case, result, outcomes)
@@ -1260,7 +1260,7 @@ def fuzz(n_inputs: int, seed: int, keep: Path | None = None, seconds: float = ma
     """Run inputs until there are enough, or the time is over."""
     outcomes = Outcomes(keep)
     end = time.monotonic() + seconds
-    before = signal.signal(signal.SIGALRM, stop)
+    before = signal.signal(signal.SIGPROF, stop)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -1270,7 +1270,7 @@ def fuzz(n_inputs: int, seed: int, keep: Path | None = None, seconds: float = ma
                     break
                 run_input(case, outcomes)
     finally:
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGPROF, before)
         shutil.rmtree(_FOLDER / "inputs", ignore_errors=True)
     return outcomes
 
