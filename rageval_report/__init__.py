@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rageval_report.errors import RagevalError as RagevalError
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
+    from rageval_report.evaluation.inspection import inspect as inspect
     from rageval_report.readers.record_files import read_records as read_records
     from rageval_report.reports.report import Report as Report
     from rageval_report.results import Result as Result

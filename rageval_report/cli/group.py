@@ -26,6 +26,7 @@ COMMANDS: Registry[click.Command] = Registry(
     "command",
     {
         "demo": f"{_CLI}.demo:demo",
+        "inspect": f"{_CLI}.inspect:inspect",
         "report": f"{_CLI}.describe:report",
         "thresholds": f"{_CLI}.describe:thresholds",
         "failures": f"{_CLI}.describe:failures",

@@ -233,7 +233,7 @@ class RAGPipelineEvaluation:
             query_id=query_id,
             metrics=metrics,
             correct=correct,
-            duplicates=_of_rows(duplicates),
+            duplicates=rule_of_rows(duplicates),
             totals=totals,
             strict=strict,
             roles=roles,
@@ -286,6 +286,7 @@ class RAGPipelineEvaluation:
                 roles={
                     column: role for column, role in (roles or {}).items() if column in file.frame
                 },
+                pipeline_columns=file.pipeline_columns,
                 is_one_pipeline=True,
                 unreadable="failed",
                 strict=strict,
@@ -1078,7 +1079,7 @@ def read_scores(
             query_id=query_id,
             metrics=metrics,
             correct=correct,
-            duplicates=_of_rows(duplicates),
+            duplicates=rule_of_rows(duplicates),
             totals=totals,
             strict=strict,
             roles=roles,
@@ -1088,7 +1089,7 @@ def read_scores(
     }
 
 
-def _of_rows(duplicates: Duplicates | DuplicateDocs) -> Duplicates:
+def rule_of_rows(duplicates: Duplicates | DuplicateDocs) -> Duplicates:
     """What to do with two rows of a query; a ranking, once scored, has one row per query."""
     return "mean" if duplicates == "mean" else "error"
 

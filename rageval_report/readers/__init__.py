@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Unpack
 
 import numpy as np
@@ -32,7 +32,7 @@ from rageval_report.readers.table_inputs import FRAME, ScoreInput, TableSource, 
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.query_rows import Totals, query_rows
 from rageval_report.scores.roles.column_role import Roles, check_roles, columns_with_role
-from rageval_report.scores.roles.pipelines import find_pipelines, split_pipelines
+from rageval_report.scores.roles.pipelines import find_pipelines, split_pipelines, stated_name
 from rageval_report.scores.table import DUPLICATES
 from rageval_report.types import IndexArray
 
@@ -127,6 +127,11 @@ def recognise(source: Source) -> str:
             f"reader={winners[0]!r}"
         )
     return winners[0]
+
+
+def marks_of(source: Source) -> dict[str, float]:
+    """How surely each reader recognises the content of a file, between 0 and 1."""
+    return {name: _mark(name, reader, source) for name, reader in READERS.loaded().items()}
 
 
 def _mark(name: str, reader: Reader, source: Source) -> float:
@@ -235,6 +240,50 @@ def read(
     >>> file.pipeline, file.frame["query_id"].tolist()
     ('hybrid', ['001', '002'])
     """
+    reading = read_undivided(
+        path, reader=reader, query_id=query_id, metrics=metrics, duplicates=duplicates, **options
+    )
+    return divide_pipelines(reading.files, reading.source, query_id, roles, totals)
+
+
+@dataclass(frozen=True, eq=False)
+class FileReading:
+    """A file as its reader returned it, before the rows are divided into pipelines.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    reader : str
+        The name of the reader.
+    sentence : str
+        What the reader reads.
+    files : tuple of ScoreFile
+        The result of the reader.
+    """
+
+    source: Source
+    reader: str
+    sentence: str
+    files: tuple[ScoreFile, ...]
+
+
+def read_undivided(
+    path: ScoreInput,
+    *,
+    reader: str | Reader | None = None,
+    query_id: str | None = None,
+    metrics: object = None,
+    duplicates: str = "error",
+    **options: Unpack[ReaderOptions],
+) -> FileReading:
+    """As `read`, but a wide table with a column of pipelines is not divided.
+
+    Raises
+    ------
+    ReaderError, DataError, UnknownNameError, ArgumentKindError
+        As `read`.
+    """
     source = source_of(path, encoding=options.get("encoding"))
     if isinstance(reader, Reader):
         name, chosen = reader.name, reader
@@ -256,10 +305,9 @@ def read(
     for argument, value in arguments.items():
         if value is not None and argument in chosen.options:
             keywords[argument] = value
-    files = divide_pipelines(
-        _read_with(name, chosen, source, keywords), source, query_id, roles, totals
-    )
-    return [replace(file, notes=(*source.notes, *file.notes)) for file in files]
+    files = _read_with(name, chosen, source, keywords)
+    noted = tuple(replace(file, notes=(*source.notes, *file.notes)) for file in files)
+    return FileReading(source, name, chosen.sentence, noted)
 
 
 def divide_pipelines(
@@ -288,7 +336,8 @@ def divide_pipelines(
             # Most tables hold one pipeline; only where there are several, or it is doubtful, a row
             # of totals could be taken for one.
             if _is_one_pipeline(file, query_id, own):
-                divided.append(file)
+                name = stated_name(file.frame) if len(files) == 1 else None
+                divided.append(replace(file, pipeline=name or file.pipeline))
                 continue
             file = _without_totals(file, query_id, totals)
             parts, pipelines = split_pipelines(
@@ -309,6 +358,7 @@ def divide_pipelines(
                 pipeline=prefix + name,
                 notes=notes,
                 line_of_row=_lines_of(file, np.flatnonzero(labels == name)),
+                pipeline_columns=pipelines.columns,
             )
             for name, rows in parts.items()
         ]

@@ -96,6 +96,8 @@ class ScoreFile:
         The columns that are details under another name, because a metric has it.
     written_by : str
         The program that wrote the file and its version, if the file says so.
+    pipeline_columns : tuple of str
+        The columns that named the pipelines of the file.
     is_one_pipeline : bool
         Whether the format itself says that all rows belong to one pipeline; otherwise a column such
         as "model" may divide them.
@@ -116,6 +118,7 @@ class ScoreFile:
     correct: Correct | None = None
     detail_names: Mapping[str, str] = field(default_factory=dict)
     written_by: str = ""
+    pipeline_columns: tuple[str, ...] = ()
     is_one_pipeline: bool = False
     totals: Totals = "auto"
     line_of_row: Callable[[int], int] | None = None

@@ -19,6 +19,8 @@ QUERY_ID = "query_id"
 # The surest names first: "id" alone may be the id of a row.
 _ID_NAMES = ("query_id", "queryid", "qid", "question_id", "sample_id", "example_id", "id", "_id")
 
+SURE_ID_NAMES = frozenset(_ID_NAMES[:6])
+
 # Every integer up to this one can be represented exactly as a float.
 _MOST_EXACT = 2.0**53
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -24,7 +24,7 @@ from rageval_report.scores.metric import (
     title_of,
 )
 from rageval_report.scores.metric_scales import fit_scale, stated_bounds
-from rageval_report.scores.query_ids import QUERY_ID, query_ids
+from rageval_report.scores.query_ids import QUERY_ID, SURE_ID_NAMES, query_ids
 from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
 from rageval_report.scores.query_rows import PlaceOfRow, Totals, position_of_row, query_rows
@@ -119,6 +119,7 @@ def score_table(
     known: Mapping[str, Override] | None = None,
     only: Iterable[str] | None = None,
     roles: Roles | None = None,
+    pipeline_columns: Collection[str] = (),
     is_one_pipeline: bool = False,
     unreadable: Unreadable = "raise",
     strict: bool = False,
@@ -145,6 +146,8 @@ def score_table(
     roles : mapping of str to str, optional
         What columns are, if the caller knows better than their names and cells: "id", "pipeline",
         "metric", "detail", "state", "reason" or "weight".
+    pipeline_columns : collection of str
+        The columns that named the pipelines of the file that the rows come from.
     is_one_pipeline : bool
         Whether the rows are known to be those of one pipeline; otherwise it is checked.
     unreadable : {"raise", "failed"}
@@ -195,6 +198,7 @@ def score_table(
         also=(*described, *_described_metrics(metrics)) if listed is None else (),
         bounds=stated_bounds(described, metrics),
         roles=stated,
+        pipeline_columns=pipeline_columns,
         by_caller=metrics is not None,
         unreadable=unreadable,
     )
@@ -234,7 +238,7 @@ def _check_one_pipeline(frame: pd.DataFrame, query_id: str, roles: Roles) -> Non
 def _id_role(column: str | None, notes: Iterable[str], roles: Roles) -> list[ColumnRole]:
     if column is None:
         return []
-    is_certain = column in roles or not tuple(notes)
+    is_certain = column in roles or normalise_name(column) in SURE_ID_NAMES or not tuple(notes)
     why = "roles= says so" if column in roles else "the usual name of query ids"
     return [ColumnRole(column, "id", "certain" if is_certain else "likely", why)]
 

@@ -146,6 +146,7 @@ def assign_roles(
     also: Collection[str] = (),
     bounds: Mapping[str, ScoreRange] | None = None,
     roles: Roles | None = None,
+    pipeline_columns: Collection[str] = (),
     unreadable: Unreadable = "raise",
     by_caller: bool = True,
 ) -> ColumnRoles:
@@ -167,6 +168,8 @@ def assign_roles(
         The bounds that the caller or the file states, by normalised name.
     roles : mapping of str to str, optional
         The roles that the caller states, by column; they win over everything else.
+    pipeline_columns : collection of str
+        The columns that named the pipelines of the file.
     unreadable : {"raise", "failed"}
         What becomes of a metric's cell that holds neither a score nor a word for "unscored": an
         error, or a failed score.
@@ -189,7 +192,9 @@ def assign_roles(
     columns = ColumnRoles()
     sorter = _ColumnSorter(columns, catalogue, ids, unreadable, bounds or {})
     for label in labels:
-        if label in stated:
+        if label in pipeline_columns:
+            columns.add_detail(label, "it names the pipeline of each row", role="pipeline")
+        elif label in stated:
             sorter.add_stated(frame[label], stated[label])
         elif label in listed:
             sorter.add_metric(frame[label], _reason_of_list(only, by_caller=by_caller))

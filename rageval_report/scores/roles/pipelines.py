@@ -43,6 +43,22 @@ _FEWEST_QUERIES = 3
 _SAMPLE = 2000
 
 
+class PipelineDoubtError(DataError):
+    """The rows may belong to one pipeline or to several, and nothing in the table decides it.
+
+    Parameters
+    ----------
+    message : str
+        Both readings, and what to type for each.
+    columns : tuple of str
+        The columns that may name pipelines.
+    """
+
+    def __init__(self, message: str, columns: Sequence[str] = ()):
+        super().__init__(message)
+        self.columns = tuple(columns)
+
+
 @dataclass(frozen=True)
 class PipelineColumns:
     """The columns whose cells name the pipeline of each row.
@@ -144,6 +160,16 @@ def split_pipelines(
         frame = frame.rename(columns={row_ids: _free_name(frame, "row_number")})
     parts = {str(label): rows for label, rows in frame.groupby(labels, sort=False)}
     return {label: rows.reset_index(drop=True) for label, rows in parts.items()}, pipelines
+
+
+def stated_name(frame: pd.DataFrame) -> str | None:
+    """The name in a column such as "pipeline", if all its cells hold the same text."""
+    for label in map(str, frame.columns):
+        if normalise_name(label) in SURE_PIPELINE_NAMES and _are_texts(frame[label].iloc[:_SAMPLE]):
+            names = frame[label].dropna().unique().tolist()
+            if len(names) == 1 and str(names[0]).strip() and frame[label].notna().all():
+                return str(names[0])
+    return None
 
 
 def _free_name(frame: pd.DataFrame, name: str) -> str:
@@ -364,7 +390,7 @@ def _decide(candidates: _Candidates, key: _QueryKey) -> PipelineColumns | None:
     if by_cells:
         _check_alike(candidates, by_cells, finding)
         if pd.api.types.is_numeric_dtype(frame[by_cells[0]].dtype):
-            raise DataError(_doubt(finding, by_cells, frame))
+            raise _doubt(finding, by_cells, frame)
         why = f"with it no {key.column!r} appears twice"
         return PipelineColumns((by_cells[0],), "likely", why, key.row_ids)
     if candidates.sure is not None:
@@ -373,7 +399,7 @@ def _decide(candidates: _Candidates, key: _QueryKey) -> PipelineColumns | None:
     together = [*candidates.by_name, *settings]
     is_grid = len(together) > 1 and key.is_unique_with(frame, together)
     if candidates.by_name or is_grid:
-        raise DataError(_doubt(finding, together if is_grid else candidates.by_name, frame))
+        raise _doubt(finding, together if is_grid else candidates.by_name, frame)
     return None
 
 
@@ -382,7 +408,7 @@ def _check_alike(candidates: _Candidates, columns: Sequence[str], finding: str) 
     first, *others = columns
     differing = [label for label in others if not _same_groups(candidates.frame, first, label)]
     if differing and first != candidates.sure:
-        raise DataError(_doubt(finding, [first, *differing], candidates.frame))
+        raise _doubt(finding, [first, *differing], candidates.frame)
 
 
 def _divides_most(frame: pd.DataFrame, label: str, key: _QueryKey) -> bool:
@@ -404,7 +430,7 @@ def _decide_without_repeats(candidates: _Candidates) -> PipelineColumns | None:
         label for label in candidates.by_name if 2 * _count_values(frame[label]) <= len(frame)
     ]
     if doubtful:
-        raise DataError(_doubt("no query appears twice", doubtful, frame))
+        raise _doubt("no query appears twice", doubtful, frame)
     return None
 
 
@@ -414,8 +440,8 @@ def _same_groups(frame: pd.DataFrame, first: str, second: str) -> bool:
     return bool(pairs[first].is_unique and pairs[second].is_unique)
 
 
-def _doubt(finding: str, columns: Sequence[str], frame: pd.DataFrame) -> str:
-    """Both readings, and what to type for each."""
+def _doubt(finding: str, columns: Sequence[str], frame: pd.DataFrame) -> PipelineDoubtError:
+    """The error with both readings, and what to type for each."""
     examples = []
     for column in columns[:5]:
         values = frame[column].astype(str).drop_duplicates()
@@ -424,12 +450,13 @@ def _doubt(finding: str, columns: Sequence[str], frame: pd.DataFrame) -> str:
     first = columns[0]
     are = "column" if len(columns) == 1 else "columns"
     together = f", or {_stated(columns, 'pipeline')} together" if len(columns) > 1 else ""
-    return (
+    message = (
         f"roles: the rows may belong to one pipeline or to several, because {finding} and {are} "
         f"{', '.join(examples)} may name pipelines. Say which it is: "
         f"{_stated([first], 'pipeline')} for one pipeline per value{together}, "
         f"or {_stated(columns, 'detail')} for one pipeline in all"
     )
+    return PipelineDoubtError(message, columns)
 
 
 def _stated(columns: Sequence[str], role: Role) -> str:
