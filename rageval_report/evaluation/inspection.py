@@ -146,7 +146,7 @@ def _divide(
     try:
         return divide_pipelines(reading.files, reading.source, query_id, roles, totals)
     except DataError as exc:
-        doubts.append(str(exc))
+        doubts.append(str(exc.__cause__ or exc))  # the title names the file
         if isinstance(exc.__cause__, PipelineDoubtError):
             doubtful += exc.__cause__.columns
         return [replace(file, is_one_pipeline=True) for file in reading.files]
