@@ -251,7 +251,7 @@ class _QueryKeys:
     def in_turn(self) -> Iterator[_QueryKey]:
         """The ids, then the questions, in which repeats may show if the ids number the rows."""
         if self.ids is not None:
-            yield _QueryKey(self.ids, self.frame[self.ids])
+            yield _QueryKey(self.ids, _hashable(self.frame[self.ids]))
         elif self.question is None and not isinstance(self.frame.index, pd.RangeIndex):
             yield _QueryKey(
                 "index", self.frame.index.to_series().astype(str).reset_index(drop=True)
@@ -273,6 +273,13 @@ class _QueryKeys:
             return False
         questions = _QueryKey(self.question, self._questions())
         return questions.repeats and questions.is_unique_with(self.frame, pipelines)
+
+
+def _hashable(cells: pd.Series) -> pd.Series:
+    """The cells; as texts if one is a list or an object."""
+    if cells.dtype == object and not all(map(pd.api.types.is_hashable, cells.tolist())):
+        return cells.astype(str)
+    return cells
 
 
 # -- what may name pipelines

@@ -153,6 +153,12 @@ def test_rows_that_the_caller_keeps_together_are_one_pipeline(tmp_path):
     assert evaluation.n_queries == 8
 
 
+@pytest.mark.parametrize("column", ["query_id", "question"])
+def test_ids_and_questions_that_are_lists_are_no_foreign_error(column):
+    rows = [{column: [1, i], "model": name, "recall": 0.5} for i in (1, 2) for name in "ab"]
+    assert find_pipelines(pd.DataFrame(rows)).columns == ("model",)
+
+
 # -- doubt
 
 
