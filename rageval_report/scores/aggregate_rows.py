@@ -197,7 +197,9 @@ def _quantiles(kind: str, scored: np.ndarray, percent: float) -> list[tuple[str,
         return []
     methods: tuple[Literal["linear", "lower", "higher"], ...] = ("linear", "lower", "higher")
     share = percent / 100
-    return [(kind, float(np.quantile(scored, share, method=method))) for method in methods]
+    # Infinite scores, which are refused later, have no quantiles in between.
+    with np.errstate(invalid="ignore"):
+        return [(kind, float(np.quantile(scored, share, method=method))) for method in methods]
 
 
 def _means(scored: np.ndarray, n_rows: int) -> list[tuple[str, float]]:

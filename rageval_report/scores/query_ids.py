@@ -145,8 +145,9 @@ def _convert_ids(column: pd.Series) -> pd.Series:
 def _to_valid_text(column: pd.Series) -> pd.Series:
     try:
         return column.astype(str)
-    except UnicodeEncodeError as exc:
-        raise DataError(f"query ids must be valid texts; got {exc.object!r}: {exc.reason}") from exc
+    except UnicodeError as exc:  # half characters, or bytes that are not UTF-8
+        shown = getattr(exc, "object", b"")
+        raise DataError(f"query ids must be valid texts; got {shown!r}: {exc}") from exc
 
 
 def _convert_floats(column: pd.Series) -> pd.Series:
