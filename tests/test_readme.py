@@ -42,6 +42,7 @@ def folder(tmp_path, monkeypatch):
     Path("docs").mkdir()
     Path("docs/louvre.md").write_text("The Louvre is in Paris.\n", encoding="utf-8")
     Path("bm25.run").write_text("q1 Q0 d1 1 0.9 bm25\n", encoding="utf-8")
+    Path("dense.run").write_text("q1 Q0 d2 1 0.9 dense\nq1 Q0 d1 2 0.5 dense\n", encoding="utf-8")
     Path("qrels.txt").write_text("q1 0 d1 1\n", encoding="utf-8")
     return tmp_path
 
