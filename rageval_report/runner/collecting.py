@@ -16,11 +16,12 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._version import __version__
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, is_doubt
 from rageval_report.files.writing import write_atomically
 from rageval_report.records.table import UnplacedGold
 from rageval_report.runner.query_source import Queries, Query, queries_of, sample_mask
 from rageval_report.runner.record_files import table_kind, write_records
+from rageval_report.runner.reply_keys import SampledReply, doubts_about_replies
 from rageval_report.runner.run_blocks import record_blocks
 from rageval_report.runner.run_config import RunConfig
 from rageval_report.runner.run_journal import RunJournal
@@ -153,8 +154,9 @@ def collect_answers(
     target = target if isinstance(target, Target) else FunctionTarget.of(target)
     with started.open_journal(target, Path(folder), resume or retry_failed) as journal:
         rows = started.find_unanswered(journal, retry_failed)
-        snapshot = {} if not rows.any() else started.ask(target, journal, rows, sleep)
-        return started.finish(journal, kind, snapshot, int(rows.sum()))
+        samples: list[SampledReply] = []
+        snapshot = {} if not rows.any() else started.ask(target, journal, rows, sleep, samples)
+        return started.finish(journal, kind, snapshot, int(rows.sum()), samples)
 
 
 def target_from(config: RunConfig) -> Target:
@@ -215,10 +217,15 @@ class _StartedRun:
         return np.asarray(self.chosen & ~done)
 
     def ask(
-        self, target: Target, journal: RunJournal, rows: np.ndarray, sleep: Sleep | None
+        self,
+        target: Target,
+        journal: RunJournal,
+        rows: np.ndarray,
+        sleep: Sleep | None,
+        samples: list[SampledReply],
     ) -> dict[str, Any]:
         """Ask the queries, and return the configuration that the pipeline reports."""
-        pool = WorkerPool(target, self.config, sleep)
+        pool = WorkerPool(target, self.config, sleep, samples)
         try:
             target.prepare(self.config.concurrency)
             # Before the warm-up, so that a server that is down is reported as one error, not as
@@ -239,12 +246,20 @@ class _StartedRun:
         return (query for query in queries if mask[query.row])
 
     def finish(
-        self, journal: RunJournal, kind: str, snapshot: dict[str, Any], n_new: int
+        self,
+        journal: RunJournal,
+        kind: str,
+        snapshot: dict[str, Any],
+        n_new: int,
+        samples: list[SampledReply],
     ) -> FinishedRun:
         folder = journal.path.parent
         records = write_records(folder, kind, self.queries, journal)
         failures = self._failures(journal)
-        notes = self._notes(journal, failures)
+        doubts = [doubt.note for doubt in doubts_about_replies(samples, journal.names)]
+        if not samples:  # nothing was asked now, so what was seen earlier still holds
+            doubts = [note for note in _earlier_notes(folder) if is_doubt(note)]
+        notes = (*doubts, *self._notes(journal, failures))
         finished = FinishedRun(
             folder,
             records,
@@ -314,13 +329,24 @@ def _refusal(journal: RunJournal, kind: str) -> str:
     return f" ({str(first.get('error')).removeprefix(f'{kind}: ')})"
 
 
+def _earlier_notes(folder: Path) -> list[str]:
+    """The notes of an earlier part of the run."""
+    notes = _earlier_document(folder).get("notes", [])
+    return [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
+
+
 def _earlier_snapshot(folder: Path) -> dict[str, Any]:
     """The configuration that was reported earlier; needed if nothing was asked now."""
+    config: dict[str, Any] = _earlier_document(folder).get("config", {})
+    return config
+
+
+def _earlier_document(folder: Path) -> dict[str, Any]:
     try:
         document = json.loads((folder / RUN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return document.get("config", {}) if isinstance(document, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _now() -> str:

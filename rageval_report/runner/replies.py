@@ -9,6 +9,7 @@ from typing import Any
 from rageval_report.records import cells
 from rageval_report.records.levels import Section
 from rageval_report.runner.paths import value_at
+from rageval_report.runner.reply_keys import answer_advice
 from rageval_report.runner.target_errors import TargetError
 
 _AMOUNTS = ("prompt_tokens", "completion_tokens", "cost_usd")
@@ -51,11 +52,14 @@ class TargetReply:
     first_byte_ms : float, optional
         From the request to the first byte of the answer, or for a stream to the first piece of its
         text.
+    document : JSON value, optional
+        The whole reply, which is not kept in the journal.
     """
 
     fields: dict[str, Any]
     latency_ms: float
     first_byte_ms: float | None = None
+    document: object = None
 
     def entry(self) -> dict[str, Any]:
         """The fields and the timing, for the journal."""
@@ -110,7 +114,9 @@ def record_fields(document: object, paths: ResponsePaths) -> dict[str, Any]:
     at = {name: value_at(document, path) for name, path in asdict(paths).items()}
     if at["answer"] is None:
         raise TargetError(
-            f"expected an answer at {paths.answer!r}; got {cells.short_repr(document)}", "content"
+            f"expected an answer at {paths.answer!r}; got {cells.short_repr(document)}"
+            + (f". {advice}" if (advice := answer_advice(document)) else ""),
+            "content",
         )
     name = "answer"
     fields = _ReplyFields()

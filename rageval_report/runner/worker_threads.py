@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +13,8 @@ from tqdm import tqdm
 from rageval_report.errors import PipelineError
 from rageval_report.runner.pacing import Tries, Turns
 from rageval_report.runner.query_source import Query
+from rageval_report.runner.replies import TargetReply
+from rageval_report.runner.reply_keys import MOST_REPLIES, SampledReply, sampled_reply
 from rageval_report.runner.run_config import RunConfig
 from rageval_report.runner.run_journal import RunJournal
 from rageval_report.runner.target_errors import TargetError
@@ -40,11 +42,14 @@ class WorkerPool:
         The speed, and what is retried.
     sleep : callable, optional
         Waits the given number of seconds; if omitted, the wait also ends with the run.
+    samples : list of SampledReply
+        The first replies, whose keys are looked at after the run.
     """
 
     target: Target
     config: RunConfig
     sleep: Sleep | None = None
+    samples: list[SampledReply] = field(default_factory=list)
 
     def ask_all(self, queries: Iterator[Query], journal: RunJournal, n: int) -> None:
         """Ask every query, and record the answer or the failure of each.
@@ -86,7 +91,7 @@ class _ActiveRun:
     def __init__(
         self, pool: WorkerPool, queries: Iterator[Query], journal: RunJournal, bar: tqdm[Any]
     ):
-        self._target, self._config = pool.target, pool.config
+        self._target, self._config, self._samples = pool.target, pool.config, pool.samples
         self._queries, self._journal, self._bar = queries, journal, bar
         self._turns = Turns(pool.config.rate)
         self._stop = threading.Event()
@@ -141,6 +146,7 @@ class _ActiveRun:
             asked_at = datetime.now(UTC).isoformat(timespec="milliseconds")
             try:
                 reply = self._target.ask(query)
+                self._sample(query, reply)
                 timing = {"attempts": tries.n + 1, "asked_at": asked_at}
                 return {**head, **timing, **reply.entry()}
             except TargetError as exc:
@@ -149,6 +155,11 @@ class _ActiveRun:
                     failure = {"error": f"{exc.kind}: {exc}", "error_kind": exc.kind}
                     return {**head, "attempts": tries.n, "asked_at": asked_at, **failure}
                 self._wait(wait)
+
+    def _sample(self, query: Query, reply: TargetReply) -> None:
+        with self._lock:
+            if len(self._samples) < MOST_REPLIES:
+                self._samples.append(sampled_reply(query, reply))
 
     def _wait(self, seconds: float) -> None:
         if seconds > 0:

@@ -16,9 +16,9 @@ from rageval_report.cli.golden.items_out import write_items
 from rageval_report.cli.golden.making_body import beir_questions, chat_function
 from rageval_report.cli.group import FAILED, INTERRUPTED, OK
 from rageval_report.cli.judge.setup import JudgeSetup, noise_results
-from rageval_report.cli.notes import note
+from rageval_report.cli.notes import note, warn_of_doubts
 from rageval_report.cli.output import Output
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, is_doubt
 from rageval_report.files.archives import is_archive
 from rageval_report.files.source import Source
 from rageval_report.golden import golden_records, ground_truth, highly_relevant, read_golden
@@ -27,6 +27,7 @@ from rageval_report.judges.chats.base import Chat
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.runner import RunConfig, collect_answers, read_config, target_from
+from rageval_report.scores.guard import notes_with_doubts
 from rageval_report.scoring.judged_sets import JudgedSetEvaluation, evaluate_judged_set
 
 REFERENCES, RUN, SCORES, REPORT = "truth.jsonl", "run", "scores.json", "report.html"
@@ -86,8 +87,11 @@ def _answer(options: EvaluateArguments, chat: Chat) -> AnsweredSet:
         finished = collect_answers(
             questions, target, folder, config, resume=resume, retry_failed=False
         )
+    warn_of_doubts(finished.notes)
+    notes_with_doubts(finished.notes, strict=options.strict, allow=options.allow)
     for message in finished.notes:
-        note(message)
+        if not is_doubt(message):
+            note(message)
     answers = read_records(finished.records, unretrieved_citations="keep")
     return AnsweredSet(answers, finished.config)
 

@@ -100,8 +100,10 @@ class CommandTarget(Target):
             self._end(process)
             raise
         latency_ms = 1000 * (time.perf_counter() - started)
+        document = _document(line)
         return TargetReply(
-            record_fields(_document(line), self._settings.response), latency_ms, first
+            *(record_fields(document, self._settings.response), latency_ms, first),
+            document=document,
         )
 
     def identity(self) -> dict[str, Any]:

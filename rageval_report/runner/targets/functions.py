@@ -100,7 +100,8 @@ class FunctionTarget(Target):
         except Exception as exc:  # any error of a user's function means no answer to this query
             raise TargetError(f"{type(exc).__name__}: {exc}", "exception") from exc
         latency_ms = 1000 * (time.perf_counter() - started)
-        return TargetReply(record_fields(returned, settings.response), latency_ms)
+        fields = record_fields(returned, settings.response)
+        return TargetReply(fields, latency_ms, document=returned)
 
     def identity(self) -> dict[str, Any]:
         """The name of the function, and a digest of how it is called."""

@@ -241,8 +241,9 @@ def _header(name: str, value: str) -> str | Key:
 
 
 def _complete_reply(timed: TimedResponse, paths: ResponsePaths, keys: Sequence[Key]) -> TargetReply:
-    fields = record_fields(_redact_document(keys, timed.answer.json()), paths)
-    return _with_timing(TargetReply(fields, 0.0), timed, timed.first_byte_seconds)
+    document = _redact_document(keys, timed.answer.json())
+    reply = TargetReply(record_fields(document, paths), 0.0, document=document)
+    return _with_timing(reply, timed, timed.first_byte_seconds)
 
 
 def _redact_document(keys: Sequence[Key], document: Any) -> Any:
@@ -326,4 +327,4 @@ def _join_pieces(
         error = timed.answer.error("expected pieces of an answer in the events; there are none")
         raise target_error(error)
     rest = record_fields({**last, "answer": answer}, replace(paths, answer="answer"))
-    return _with_timing(TargetReply(rest, 0.0), timed, timed.seconds_at(place))
+    return _with_timing(TargetReply(rest, 0.0, document=last), timed, timed.seconds_at(place))
