@@ -190,8 +190,8 @@ ResponsePaths(answer='choices.0.message.content'))"
     >>> answer_advice({"status": 3})
     ''
     """
-    found = answer_path(document)
-    return "" if found is None else advice_of_paths({"answer": found})
+    path = answer_path(document)
+    return "" if path is None else advice_of_paths({"answer": path})
 
 
 def advice_of_paths(paths: Mapping[str, str]) -> str:

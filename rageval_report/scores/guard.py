@@ -268,9 +268,10 @@ def _is_suspect(columns: ScoreColumns, constants: Collection[str], name: str, va
     if metric.bounds is None or value not in metric.bounds or metric.group == "performance":
         return False
     is_best = value == metric.bounds[metric.greater_is_better]
-    # That nothing bad happened, such as a wrong refusal, is usual and no sign of a fault; and a
-    # large cutoff finds everything while a small one does not.
-    if is_best and (not metric.greater_is_better or _has_other_cutoff(columns, constants, name)):
+    # That nothing bad happened, such as a wrong refusal, is usual and no sign of a fault; so is a
+    # retrieval that finds everything, or has the first document right for every easy question.
+    is_saturated = metric.group == "retrieval" or _has_other_cutoff(columns, constants, name)
+    if is_best and (not metric.greater_is_better or is_saturated):
         return False
     n = int(columns.scores[name].count())
     return n >= (_FEWEST_AT_BEST if is_best else _FEWEST) and bool(

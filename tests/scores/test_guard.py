@@ -64,6 +64,7 @@ def test_of_a_metric_for_which_less_is_better_the_upper_bound_is_doubted():
         {"recall@5": [0.0] * N, "faithfulness": VARYING},  # a neighbour of another group
         {"recall@5": [0.0] * N, "latency_ms": VARYING},
         {"recall@5": VARYING, "recall@100": [1.0] * N, "mrr": VARYING},  # a large cutoff
+        {"mrr": [1.0] * N, "recall@5": VARYING},  # the first document is right for all
         {"latency_ms": [0.0] * N, "cost_usd": VARYING},
         {"recall@5": [0.0] * (N - 1) + [1.0], "mrr": VARYING},
         {"recall@5": [np.nan] * N, "mrr": VARYING},
