@@ -79,7 +79,7 @@ class SampledReply:
     retrieved: tuple[str, ...] = ()
 
 
-class _Reply(Protocol):
+class _ReadReply(Protocol):
     """A reply of a target."""
 
     @property
@@ -91,7 +91,7 @@ class _Reply(Protocol):
         """The whole reply."""
 
 
-def sampled_reply(query: Query, reply: _Reply) -> SampledReply:
+def sampled_reply(query: Query, reply: _ReadReply) -> SampledReply:
     """A reply with the gold of its query."""
     name = first_named(list(query.other_fields), ("relevant", *FIELDS["relevant"]))
     cell = None if name is None else query.other_fields[name]
