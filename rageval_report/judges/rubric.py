@@ -78,6 +78,9 @@ class Rubric:
         The system prompt.
     source : str
         Where the idea comes from.
+    optional : tuple of str
+        Paragraphs of the prompt with fields that a record may lack: each follows the prompt if the
+        record has all fields that it names.
 
     Raises
     ------
@@ -109,6 +112,7 @@ class Rubric:
     greater_is_better: bool = True
     system: str = field(default=SYSTEM, repr=False)
     source: str = ""
+    optional: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for attribute in ("name", "question", "prompt", "version"):
@@ -119,6 +123,7 @@ class Rubric:
         check_choice("kind", self.kind, RUBRIC_KINDS)
         check_choice("combine", self.combine, get_args(Combination))
         object.__setattr__(self, "scale", _parse_scale(self.scale))
+        object.__setattr__(self, "optional", _parse_optional(self.optional))
         object.__setattr__(self, "needs", _parse_needs(self.needs) or self._fields_in_prompts())
         self._check_prompts()
 
@@ -173,7 +178,8 @@ class Rubric:
 
     def message(self, record: JudgedRecord) -> Message:
         """The request for the verdict on a record."""
-        return self._fill(self.prompt, self.form, record)
+        paragraphs = [text for text in self.optional if _has_fields(record, text)]
+        return self._fill("\n".join((self.prompt.strip(), *paragraphs)), self.form, record)
 
     def extraction(self, record: JudgedRecord) -> Message:
         """The request for the claims of a record."""
@@ -211,6 +217,27 @@ def _parse_needs(needs: str | Iterable[str] | None) -> tuple[str, ...]:
     if not all(isinstance(name, str) for name in fields):
         raise DataError(f"needs must be names of fields; got {named(fields)}")
     return fields
+
+
+def _parse_optional(paragraphs: object) -> tuple[str, ...]:
+    texts = (paragraphs,) if isinstance(paragraphs, str) else tuple(paragraphs or ())  # type: ignore[call-overload]
+    for text in texts:
+        if not isinstance(text, str) or not _FIELD.search(text):
+            raise DataError(
+                "optional must be texts, each with a field in braces, e.g. "
+                f"{{negative_reference}}; got {text!r}"
+            )
+    return texts
+
+
+def _has_fields(record: JudgedRecord, text: str) -> bool:
+    return all(_is_filled(record.get(name)) for name in _FIELD.findall(text))
+
+
+def _is_filled(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return any(str(item).strip() for item in value)
+    return not is_missing(value) and bool(str(value).strip())
 
 
 def _show_value(name: str, value: object) -> str:

@@ -6,6 +6,11 @@ from rageval_report.judges.rubric import Rubric
 
 # -- answers
 
+# For the rubrics of correct answers, if a record says which answers would be wrong.
+_KNOWN_WRONG = """These answers are known to be wrong:
+{negative_reference}
+An answer that says the same as one of them is wrong, however near it is to the reference."""
+
 FAITHFULNESS = Rubric(
     "faithfulness",
     "Which share of the answer's claims do the contexts support?",
@@ -40,6 +45,7 @@ not matter; facts do.
 3: partly right: an important part is missing, or a minor one wrong
 2: mostly wrong, with something right in it
 1: wrong, about something else, or no answer""",
+    optional=(_KNOWN_WRONG,),
 )
 
 ANSWER_CORRECT = Rubric(
@@ -54,6 +60,7 @@ who trusts the answer would know what the reference says, in whatever words; els
 that says that it does not know is false, unless the reference says so too.""",
     kind="yes_no",
     source="ADR-013 of nextcloud-mcp-server",
+    optional=(_KNOWN_WRONG,),
 )
 
 IS_MATCHING = Rubric(
@@ -68,6 +75,7 @@ verdict is true if both give the same response to the question, though one may b
 in other words; false if they differ in a fact that the question asks for.""",
     kind="yes_no",
     source="the evaluation guide of datapizza-ai",
+    optional=(_KNOWN_WRONG,),
 )
 
 ANSWER_RELEVANCY = Rubric(

@@ -140,7 +140,7 @@ def _compile(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
         raise DataError(f"pattern must be a regular expression; got {pattern!r}: {exc}") from exc
 
 
-_OF_UNANSWERABLE = ("hallucinated_answer", "unanswerable_accuracy")
+_OF_UNANSWERABLE = ("hallucinated_answer", "abstention_recall")
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +229,7 @@ def refusals_between(
     return Refusals(np.array(refused, dtype=np.float64), np.array(has_answer, dtype=np.float64))
 
 
-def unanswerable_accuracy(view: Refusals, k: int | None = None) -> FloatArray:
+def abstention_recall(view: Refusals, k: int | None = None) -> FloatArray:
     """Whether a question without an answer was refused.
 
     Returns
@@ -241,12 +241,11 @@ def unanswerable_accuracy(view: Refusals, k: int | None = None) -> FloatArray:
     Examples
     --------
     >>> view = refusals_between(["I don't know", "Oslo", "Bonn"], [False, False, True])
-    >>> unanswerable_accuracy(view)
+    >>> abstention_recall(view)
     array([ 1.,  0., nan])
     """
-    refuse_cutoff("unanswerable_accuracy", k)
-    # Only of the questions that it is about: ragbench divides by all of them, which dilutes the
-    # rate.
+    refuse_cutoff("abstention_recall", k)
+    # ragbench's unanswerable_accuracy counts right answers too: see abstention_accuracy.
     return np.where(view.is_unanswerable, view.refused, np.nan)
 
 
@@ -256,7 +255,7 @@ def hallucinated_answer(view: Refusals, k: int | None = None) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_queries,)
-        0 or 1; NaN as for `unanswerable_accuracy`.
+        0 or 1; NaN as for `abstention_recall`.
 
     Examples
     --------
@@ -288,6 +287,8 @@ def false_refusal(view: Refusals, k: int | None = None) -> FloatArray:
 
 def abstention_accuracy(view: Refusals, k: int | None = None) -> FloatArray:
     """Whether an answerable question was answered, or any other question refused.
+
+    The ``unanswerable_accuracy`` of ragbench: right answers and right refusals, of all questions.
 
     Returns
     -------

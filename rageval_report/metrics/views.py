@@ -20,12 +20,13 @@ from rageval_report.metrics.cosines import (
     answer_similarities,
     similarities_of_texts,
 )
+from rageval_report.metrics.negative_references import NegativeReferences
 from rageval_report.metrics.performance import Performance, Prices, performance_of
 from rageval_report.metrics.refusal import (
     RefusalRule,
     Refusals,
+    abstention_recall,
     refusals_of,
-    unanswerable_accuracy,
 )
 from rageval_report.rankings.hits import Hits
 from rageval_report.rankings.inputs import DuplicateDocs
@@ -98,8 +99,19 @@ def answers_view(records: pd.DataFrame, tools: Tools) -> Answers:
     answers = [None if answer is None else str(answer) for answer in records["answer"]]
     refusals = None
     if "answerable" in records:
-        refusals = unanswerable_accuracy(refusals_of(records, tools.refusals)).tolist()
+        refusals = abstention_recall(refusals_of(records, tools.refusals)).tolist()
     return Answers(answers, _lists(records["reference"]), refusals)
+
+
+def negatives_view(records: pd.DataFrame, tools: Tools) -> NegativeReferences:  # noqa: ARG001
+    """The answers beside the texts that they must not contain."""
+    count = len(records)
+    rows = zip(records["answer"], records.get("error", [None] * count), strict=True)
+    # An empty answer of a pipeline that failed says nothing, so it is not free of wrong answers.
+    answers = [None if answer is None or (error and not answer) else str(answer)
+               for answer, error in rows]  # fmt: skip
+    references = _lists(records["reference"]) if "reference" in records else [[]] * count
+    return NegativeReferences(answers, _lists(records["negative_reference"]), references)
 
 
 def citations_view(records: pd.DataFrame, tools: Tools) -> Citations:  # noqa: ARG001
@@ -147,6 +159,7 @@ VIEWS: Registry[View] = Registry(
         "answer_similarities": View(answer_similarities_view, ("answer", "reference")),
         "answers": View(answers_view, ("answer", "reference")),
         "citations": View(citations_view, ("citations",)),
+        "negatives": View(negatives_view, ("answer", "negative_reference")),
         "performance": View(performance_view),
         "rankings": View(rankings_view, ("retrieved", "relevant")),
         "refusals": View(refusals_view, ("answer", "answerable")),

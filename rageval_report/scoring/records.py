@@ -300,12 +300,12 @@ def join_scores(
     settings = {} if scored is None else scored.facts.settings(scored.tools)
     if match_ids:
         settings = {**settings, "match_ids": [str(change) for change in parse_changes(match_ids)]}
-    retrieval_notes = () if scored is None else scored.facts.notes(scored.tools)
+    scoring_notes = () if scored is None else _notes_of(scored)
     evaluation = build_evaluation(
         name,
         pd.concat([part.scores for part in parts], axis=1),
         _join_details(parts[0].records, [part.states for part in parts], scored, judged),
-        (*notes, *retrieval_notes, *(() if judged is None else judged.notes)),
+        (*notes, *scoring_notes, *(() if judged is None else judged.notes)),
         known=None if judged is None else judged.metrics,
         config={
             **(config or {}),
@@ -319,6 +319,21 @@ def join_scores(
         allow=allow,
     )
     return JudgedEvaluation(evaluation, judged)
+
+
+# The name once meant what is now abstention_recall.
+_RAGBENCH_ACCURACY = "unanswerable_accuracy"
+_NOTE_ON_ACCURACY = (
+    f"{_RAGBENCH_ACCURACY} counts right refusals and right answers, of all questions, as ragbench "
+    "does (it is abstention_accuracy); abstention_recall is the share of the questions without an "
+    "answer that were refused"
+)
+
+
+def _notes_of(scored: ScoredRecords) -> tuple[str, ...]:
+    """Notes on the level, on repeats, on questions without gold, and on a name."""
+    notes = scored.facts.notes(scored.tools)
+    return (*notes, _NOTE_ON_ACCURACY) if _RAGBENCH_ACCURACY in scored.metrics else notes
 
 
 def split_metrics(

@@ -66,6 +66,24 @@ def test_json_in_a_prompt_needs_no_escape():
     assert '{"score": 1}' in rubric.message(RECORD).user
 
 
+@pytest.mark.parametrize("name", ["answer_correctness", "answer_correct", "is_matching"])
+def test_judges_of_right_answers_are_shown_the_wrong_ones_if_there_are_any(name):
+    wrong = {**RECORD, "negative_reference": ["Bergen.", "Rome."]}
+    shown = JUDGES[name].message(wrong).user
+    assert "<negative_reference>\n[1] Bergen.\n[2] Rome.\n</negative_reference>" in shown
+    for nothing in (None, [], [" "], ""):
+        plain = JUDGES[name].message({**RECORD, "negative_reference": nothing})
+        assert plain == JUDGES[name].message(RECORD)
+        assert "negative_reference" not in plain.user
+    assert "negative_reference" not in JUDGES[name].needs
+
+
+@pytest.mark.parametrize("optional", ["no field", ("{answer}", 3)])
+def test_an_optional_paragraph_has_a_field(optional):
+    with pytest.raises(DataError, match="optional must be texts, each with a field in braces"):
+        Rubric("x", "?", "{answer}", optional=optional)
+
+
 def test_any_column_of_the_records_may_be_shown():
     assert Rubric("x", "?", "{tone_wanted} {answer}").needs == ("tone_wanted", "answer")
 

@@ -10,22 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_report import score
 from rageval_report.errors import DataError
 from rageval_report.metrics.refusal import (
     PHRASES,
     RefusalRule,
     Refusals,
     abstention_accuracy,
+    abstention_recall,
     false_refusal,
     hallucinated_answer,
     refusals_between,
     refusals_of,
-    unanswerable_accuracy,
 )
 from rageval_report.records import record_table
 from rageval_report.scores.states import states_of
 
-ALL = [unanswerable_accuracy, hallucinated_answer, false_refusal, abstention_accuracy]
+ALL = [abstention_recall, hallucinated_answer, false_refusal, abstention_accuracy]
 
 
 # -- what is a refusal
@@ -133,8 +134,24 @@ def test_each_rate_is_over_the_questions_that_it_is_about():
     # of three answerables one was refused: 1/3, where dividing by all five would say 0.2
     assert np.nanmean(false_refusal(FIVE)) == pytest.approx(1 / 3)
     assert np.nanmean(hallucinated_answer(FIVE)) == 1 / 2
-    assert np.nanmean(unanswerable_accuracy(FIVE)) == 1 / 2
+    assert np.nanmean(abstention_recall(FIVE)) == 1 / 2
     assert np.nanmean(abstention_accuracy(FIVE)) == 3 / 5
+
+
+def test_the_accuracy_of_ragbench_counts_right_refusals_and_right_answers():
+    answers = ["Paris", "I don't know", "Rome", "I don't know", "Oslo"]
+    flags = [True, True, True, False, False]
+    rows = [
+        {"query_id": n, "answer": answer, "answerable": flag}
+        for n, (answer, flag) in enumerate(zip(answers, flags, strict=True))
+    ]
+    evaluation = score(rows, ["unanswerable_accuracy", "abstention_recall"])
+    # ragbench: (1 right refusal + 2 right answers) / 5; ours: 1 of the 2 without an answer
+    assert evaluation.get_aggregated_scores("unanswerable_accuracy") == 3 / 5
+    assert evaluation.get_aggregated_scores("abstention_recall") == 1 / 2
+    notes = [note for note in evaluation.notes if "abstention_recall is the share" in note]
+    assert len(notes) == 1
+    assert not any("abstention_recall" in note for note in score(rows, "false_refusal").notes)
 
 
 def test_outside_the_questions_that_it_is_about_a_score_is_not_applicable():
@@ -162,8 +179,8 @@ def test_there_is_nothing_to_cut_off(metric):
 def test_accuracy_and_hallucination_are_complements(rows):
     refused, answerable = np.array(rows, dtype=float).reshape(-1, 2).T
     view = Refusals(refused, answerable)
-    np.testing.assert_array_equal(unanswerable_accuracy(view), 1 - hallucinated_answer(view))
-    either = np.where(answerable == 1, 1 - false_refusal(view), unanswerable_accuracy(view))
+    np.testing.assert_array_equal(abstention_recall(view), 1 - hallucinated_answer(view))
+    either = np.where(answerable == 1, 1 - false_refusal(view), abstention_recall(view))
     np.testing.assert_array_equal(abstention_accuracy(view), either)
 
 
@@ -175,7 +192,7 @@ def test_records_without_the_columns_are_unscored():
 def test_an_empty_answer_with_an_error_is_a_failure_and_no_refusal():
     rows = {"query_id": ["a", "b"], "answer": ["", ""], "error": ["time out", None]}
     view = refusals_of(record_table({**rows, "answerable": [False, False]}))
-    np.testing.assert_array_equal(unanswerable_accuracy(view), [math.nan, 1.0])
+    np.testing.assert_array_equal(abstention_recall(view), [math.nan, 1.0])
 
 
 # -- real answers
@@ -192,6 +209,6 @@ def test_the_gold_answers_of_clapnq_are_told_from_its_empty_ones(real_data):
     view = refusals_of(record_table(rows))
     # the people who wrote the gold answered all 150 of the one and left all 150 of the other empty
     assert np.nansum(false_refusal(view)) == 0
-    assert np.nanmean(unanswerable_accuracy(view)) == 1
+    assert np.nanmean(abstention_recall(view)) == 1
     assert np.isfinite(false_refusal(view)).sum() == 150
     assert np.isfinite(hallucinated_answer(view)).sum() == 150

@@ -55,12 +55,12 @@ def test_columns_are_named_as_asked_in_the_order_asked():
 
 
 def test_answers_citations_and_refusals_are_scored():
-    table = scores(["exact_match", "token_f1", "citation_hit", "unanswerable_accuracy"])
+    table = scores(["exact_match", "token_f1", "citation_hit", "abstention_recall"])
     assert table["exact_match"].tolist() == [1.0, 1.0]  # the second is a right refusal
     assert table["token_f1"].tolist() == [1.0, 1.0]
     assert table["citation_hit"].iloc[0] == 1.0
-    assert np.isnan(table["unanswerable_accuracy"].iloc[0])
-    assert table["unanswerable_accuracy"].iloc[1] == 1.0
+    assert np.isnan(table["abstention_recall"].iloc[0])
+    assert table["abstention_recall"].iloc[1] == 1.0
 
 
 def test_nothing_retrieved_is_zero_and_an_unknown_ranking_or_gold_is_unscored():

@@ -99,9 +99,9 @@ def test_what_a_metric_is_not_about_is_not_applicable_and_what_ended_in_an_error
         {"query_id": "b", "answer": "I don't know.", "answerable": False},
         {"query_id": "c", "answer": None, "answerable": True, "error": "time-out"},
     ]
-    evaluation = score(rows, ["false_refusal", "unanswerable_accuracy"])
+    evaluation = score(rows, ["false_refusal", "abstention_recall"])
     assert evaluation.states["false_refusal"].tolist() == ["scored", "not applicable", "failed"]
-    assert evaluation.states["unanswerable_accuracy"].tolist() == [
+    assert evaluation.states["abstention_recall"].tolist() == [
         *("not applicable", "scored", "not applicable")
     ]
     assert any("'time-out' 1" in note for note in evaluation.evaluation_report().notes)

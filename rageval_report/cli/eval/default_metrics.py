@@ -13,6 +13,7 @@ Names = tuple[str, ...]
 _DEFAULTS: tuple[tuple[Fields, Names], ...] = (
     (("relevant", "retrieved"), ("recall@5", "ndcg@10", "reciprocal_rank")),
     (("reference", "answer"), ("exact_match", "token_f1")),
+    (("negative_reference", "answer"), ("negative_reference_hit",)),
     (("relevant", "citations"), ("citation_f1",)),
     (("answerable", "answer"), ("false_refusal", "hallucinated_answer")),
     (("latency_ms",), ("latency_ms",)),
@@ -63,6 +64,7 @@ class MetricGroups:
                 (*recalls, *precisions, "reciprocal_rank", "ndcg@10"),
             ),
             (self.generation, ("reference", "answer"), ("exact_match", "token_f1")),
+            (self.generation, ("negative_reference", "answer"), ("negative_reference_hit",)),
             (self.citation, ("relevant", "citations"), ("citation_precision", "citation_recall")),
             (
                 self.abstention,

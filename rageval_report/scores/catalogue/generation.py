@@ -95,6 +95,15 @@ GENERATION: tuple[Metric, ...] = (
         needs="answers",
     ),
     binary(
+        "negative_reference_hit",
+        "generation",
+        "Whether the answer contains a negative reference, a text that would be wrong.",
+        "the evaluation guide of datapizza-ai (negative references)",
+        compute="rageval_report.metrics.negative_references:negative_reference_hit",
+        needs="negatives",
+        greater_is_better=False,
+    ),
+    binary(
         "answered_precision",
         "generation",
         "Whether the answer contains a gold claim and cites gold; of the answered questions.",
