@@ -219,8 +219,8 @@ def _parse_needs(needs: str | Iterable[str] | None) -> tuple[str, ...]:
     return fields
 
 
-def _parse_optional(paragraphs: object) -> tuple[str, ...]:
-    texts = (paragraphs,) if isinstance(paragraphs, str) else tuple(paragraphs or ())  # type: ignore[call-overload]
+def _parse_optional(paragraphs: str | Iterable[str] | None) -> tuple[str, ...]:
+    texts = (paragraphs,) if isinstance(paragraphs, str) else tuple(paragraphs or ())
     for text in texts:
         if not isinstance(text, str) or not _FIELD.search(text):
             raise DataError(
