@@ -11,7 +11,16 @@ from rageval_report.errors import ReaderError, named
 T = TypeVar("T")
 
 # The files of results in the run folders of frameworks, each with one row per query.
-RESULT_FILES = ("eval_results.jsonl", "evaluation_results.json")  # Azure
+AZURE_RESULTS = ("eval_results.jsonl", "evaluation_results.json")
+PER_INSTANCE_STATS, INTERMEDIATE_DATA = "per_instance_stats.json", "intermediate_data.json"
+METRICS_RESULTS, ROLLOUTS = "metrics_results.json", "results.jsonl"
+RESULT_FILES = (
+    *AZURE_RESULTS,
+    PER_INSTANCE_STATS,  # HELM
+    INTERMEDIATE_DATA,  # FlashRAG
+    METRICS_RESULTS,  # Giskard
+    ROLLOUTS,  # verifiers
+)
 
 
 def results_file(value: T) -> T | Path:

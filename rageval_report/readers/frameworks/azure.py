@@ -25,7 +25,7 @@ from rageval_report.readers.frameworks.judgements import (
     rename_clashes,
 )
 from rageval_report.readers.record_columns import columns_of, frame_of
-from rageval_report.readers.run_folders import RESULT_FILES
+from rageval_report.readers.run_folders import AZURE_RESULTS
 from rageval_report.scores.cells import plain_number
 from rageval_report.scores.metric import Override, normalise_name
 from rageval_report.types import JsonObject
@@ -61,7 +61,7 @@ _NO_REASON = "Azure's evaluator gave no score; the file does not say why"
 _SECONDS = 1000.0  # latency, in milliseconds
 
 # The files of a run folder, and those beside them that hold its settings.
-_GENERIC_STEMS = frozenset(name.partition(".")[0] for name in RESULT_FILES)
+_GENERIC_STEMS = frozenset(name.partition(".")[0] for name in AZURE_RESULTS)
 _PARAMETERS, _TIMESTAMP = "evaluate_parameters.json", "evaluation_timestamp"
 _MOST_BYTES = 1 << 20
 

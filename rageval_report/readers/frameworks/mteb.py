@@ -1,0 +1,139 @@
+"""MTEB: the predictions of a retrieval task are scored; its results hold means and are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rageval_report.errors import ReaderError
+from rageval_report.files.source import Source
+from rageval_report.rankings.inputs import DuplicateDocs
+from rageval_report.rankings.joined import Ties
+from rageval_report.rankings.ranking_options import Judgments
+from rageval_report.rankings.score_tables import NoRelevant
+from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.cell_values import text_or_none
+from rageval_report.readers.json_shapes import ShapeError, check_object
+from rageval_report.readers.ranking_files import Values
+from rageval_report.readers.rankings import RANKINGS, read_rankings
+from rageval_report.types import JsonObject
+
+_META, _NAME = "mteb_model_meta", "model_name"
+# Versions before 1.11 wrote their results under other names.
+_RESULTS = (
+    frozenset(("task_name", "mteb_version", "scores")),
+    frozenset(("mteb_dataset_name", "mteb_version")),
+)
+_REFUSED = (
+    "these are MTEB's means over all queries, without scores of queries. Evaluate with "
+    'prediction_folder="predictions", and pass predictions/<task>_predictions.json with the '
+    "judgments of the task: qrels="
+)
+_HOW = (
+    "these are the rankings of an MTEB task, without scores of queries. Pass the judgments of the "
+    'task: read_scores(path, qrels="qrels.tsv", metrics=["ndcg@10"]), or on the command line '
+    "--qrels QRELS --metric ndcg@10"
+)
+
+
+def _recognise(source: Source) -> float:
+    document = source.document_or_none()
+    if not isinstance(document, dict):
+        return 0.0
+    return 0.95 if _META in document or _are_results(document) else 0.0
+
+
+def _are_results(document: JsonObject) -> bool:
+    return any(document.keys() >= names for names in _RESULTS)
+
+
+def read_mteb(
+    source: Source,
+    *,
+    qrels: Judgments | None = None,
+    metrics: object = None,
+    duplicates: DuplicateDocs = "error",
+    values: Values | None = None,
+    ties: Ties | None = None,
+    relevance_level: float | str | None = None,
+    no_relevant: NoRelevant | None = None,
+    drop_self: bool | str | None = None,
+) -> list[ScoreFile]:
+    """Score ``<task>_predictions.json`` of MTEB against the judgments of the task.
+
+    One pipeline per subset and split, named after the model. MTEB computes the scores of queries,
+    but writes only their means: such results are refused.
+
+    Parameters
+    ----------
+    source : Source
+        The predictions.
+    qrels : mapping, DataFrame, or path
+        The judgments of the task.
+    metrics, duplicates, values, ties, relevance_level, no_relevant, drop_self
+        As for rankings in other files.
+
+    Raises
+    ------
+    ReaderError
+        If the file holds means, or there are no judgments: what to do.
+    ShapeError
+        If the predictions are not rankings.
+    """
+    document = source.document
+    if not isinstance(document, dict) or _META not in document:
+        raise source.error(_REFUSED)
+    parts = list(_rankings(document))
+    if not parts:
+        raise source.error("the file holds no predictions")
+    if qrels is None:
+        raise source.error(_HOW)
+    model = check_object(document[_META], _META)
+    name = text_or_none(model.get(_NAME)) or source.stem
+    files = []
+    for subset, split, ranking in parts:
+        label = f"{name}, {subset}, {split}" if len(parts) > 1 else name
+        inner = Source(json.dumps(ranking).encode())
+        try:
+            [file] = read_rankings(
+                inner,
+                qrels=qrels,
+                metrics=metrics,
+                duplicates=duplicates,
+                values=values,
+                ties=ties,
+                relevance_level=relevance_level,
+                no_relevant=no_relevant,
+                drop_self=drop_self,
+            )
+        except ReaderError as exc:
+            raise source.error(f"{subset}, {split}: {exc}") from exc
+        config = {**model, "subset": subset, "split": split}
+        files.append(replace(file, pipeline=label, config=config, is_one_pipeline=True))
+    return files
+
+
+def _rankings(document: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
+    """The subset, the split and the ranking: ``{query: {document: score}}``."""
+    for subset, splits in document.items():
+        if subset == _META:
+            continue
+        for split, ranking in check_object(splits, f"the subset {subset!r}").items():
+            # Other tasks predict labels or numbers, in lists.
+            if not isinstance(ranking, dict):
+                raise ShapeError(
+                    f"the predictions of {subset!r}, {split!r} are not rankings; only those of "
+                    "retrieval tasks can be scored by query"
+                )
+            yield str(subset), str(split), ranking
+
+
+MTEB = Reader(
+    "mteb",
+    "MTEB: <task>_predictions.json of retrieval tasks, scored against qrels=",
+    _recognise,
+    read_mteb,
+    RANKINGS.options,
+    example="SciFact_predictions.json",
+)
