@@ -64,7 +64,7 @@ def read_autonuggetizer(source: Source) -> list[ScoreFile]:
         If a row has no topic or no score.
     """
     rows = read_rows(source)
-    pipelines: dict[str, list[_Scored]] = {}
+    pipelines: dict[str, list[_ScoredTopic]] = {}
     totals: dict[str, JsonObject] = {}
     for position, row in enumerate(rows, 1):
         name = text_or_none(row.get(_RUN)) or source.stem
@@ -80,7 +80,7 @@ def read_autonuggetizer(source: Source) -> list[ScoreFile]:
 # -- rows
 
 
-class _Scored(NamedTuple):
+class _ScoredTopic(NamedTuple):
     """The topic of a row, its scores and its other fields."""
 
     query_id: str
@@ -88,7 +88,7 @@ class _Scored(NamedTuple):
     details: dict[str, Any]
 
 
-def _score(row: JsonObject, position: int) -> _Scored:
+def _score(row: JsonObject, position: int) -> _ScoredTopic:
     if not isinstance(row.get("qid"), str | int):
         raise ShapeError(f"row {position} has no qid; expected a topic with its scores")
     details = {ours: row[theirs] for theirs, ours in _TEXTS.items() if theirs in row}
@@ -96,9 +96,9 @@ def _score(row: JsonObject, position: int) -> _Scored:
     nuggets = row.get(_NUGGETS)
     if nuggets is not None and not _has_scores(row):
         details |= _counts(nuggets)
-        return _Scored(str(row["qid"]), _computed(nuggets, position), details)
+        return _ScoredTopic(str(row["qid"]), _computed(nuggets, position), details)
     judgements = {name: _written(row, name) for name in _SCORES}
-    return _Scored(str(row["qid"]), judgements, details)
+    return _ScoredTopic(str(row["qid"]), judgements, details)
 
 
 def _written(row: Mapping[str, Any], name: str) -> Judgement:
@@ -144,7 +144,7 @@ def _counts(nuggets: object) -> dict[str, Any]:
 # -- a pipeline
 
 
-def _score_file(name: str, scored: Sequence[_Scored], total: JsonObject | None) -> ScoreFile:
+def _score_file(name: str, scored: Sequence[_ScoredTopic], total: JsonObject | None) -> ScoreFile:
     judged = judgement_columns(row.judgements for row in scored)
     details = drop_empty(columns_of(row.details for row in scored), ())
     frame = frame_of(

@@ -17,6 +17,7 @@ from rageval_report.readers.cell_values import text_or_none
 from rageval_report.readers.json_shapes import ShapeError, check_object
 from rageval_report.readers.ranking_files import Values
 from rageval_report.readers.rankings import RANKINGS, read_rankings
+from rageval_report.records.id_changes import MatchIds
 from rageval_report.types import JsonObject
 
 _META, _NAME = "mteb_model_meta", "model_name"
@@ -59,6 +60,7 @@ def read_mteb(
     relevance_level: float | str | None = None,
     no_relevant: NoRelevant | None = None,
     drop_self: bool | str | None = None,
+    match_ids: MatchIds = (),
 ) -> list[ScoreFile]:
     """Score ``<task>_predictions.json`` of MTEB against the judgments of the task.
 
@@ -71,7 +73,7 @@ def read_mteb(
         The predictions.
     qrels : mapping, DataFrame, or path
         The judgments of the task.
-    metrics, duplicates, values, ties, relevance_level, no_relevant, drop_self
+    metrics, duplicates, values, ties, relevance_level, no_relevant, drop_self, match_ids
         As for rankings in other files.
 
     Raises
@@ -106,6 +108,7 @@ def read_mteb(
                 relevance_level=relevance_level,
                 no_relevant=no_relevant,
                 drop_self=drop_self,
+                match_ids=match_ids,
             )
         except ReaderError as exc:
             raise source.error(f"{subset}, {split}: {exc}") from exc
