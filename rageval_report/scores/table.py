@@ -199,7 +199,7 @@ def score_table(
         bounds=stated_bounds(described, metrics),
         roles=stated,
         pipeline_columns=pipeline_columns,
-        by_caller=metrics is not None,
+        by_caller=not isinstance(metrics, Mapping | None),
         unreadable=unreadable,
     )
     attach_states(columns)
@@ -347,6 +347,10 @@ def _describe_metrics(
         column = resolver(known)(name)
         known[column] = override_metric(known[column], change)
         overridden.add(column)
+    for name in columns.listed_by_caller | {
+        resolver(known)(name) for name, change in by_caller.items() if not _says_family(change)
+    }:
+        known[name] = replace(known[name], in_family=True)
     notes = [
         f"{name!r} is not a known metric; because of its name, lower is taken as better"
         for name, metric in columns.known.items()
@@ -369,6 +373,11 @@ def _describe_metrics(
                 "proportion"
             )
     return with_distinct_titles(known), notes
+
+
+def _says_family(change: Override) -> bool:
+    """Whether a description says itself if the metric counts in a correction."""
+    return isinstance(change, Metric) or (isinstance(change, Mapping) and "in_family" in change)
 
 
 def _infer_metrics(columns: ColumnRoles, block: np.ndarray) -> dict[str, Metric]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, history, rank
 from rageval_report.analysis.family import CorrectionFamily
-from rageval_report.scores import Metric
+from rageval_report.scores import Metric, score_table
 
 RNG = np.random.default_rng(11)
 N = 60
@@ -111,3 +112,29 @@ def test_token_counts_are_known_and_do_not_count_unless_requested():
     assert not RAGPipelineEvaluation("a", data).metrics["total_tokens"].in_family
     named = RAGPipelineEvaluation("a", data, metrics=["recall", "total_tokens"])
     assert named.metrics["total_tokens"].in_family
+
+
+def test_what_a_format_lists_counts_only_if_it_is_no_bookkeeping():
+    data = {"query_id": list("abc"), "recall": [1.0, 0.5, 0.2], "prompt_tokens": [10, 20, 30]}
+    read = score_table(pd.DataFrame(data), only=["recall", "prompt_tokens"])
+    assert [name for name, metric in read.metrics.items() if metric.in_family] == ["recall"]
+    asked = score_table(
+        pd.DataFrame(data), only=["recall", "prompt_tokens"], metrics=["prompt_tokens"]
+    )
+    assert asked.metrics["prompt_tokens"].in_family
+
+
+@pytest.mark.parametrize("metrics", [["recall", "total"], {"total": "lower"}])
+def test_what_the_caller_names_counts_although_the_file_leaves_it_out(metrics):
+    data = {"query_id": list("abc"), "recall": [1.0, 0.5, 0.2], "total": [0.1, 0.2, 0.3]}
+    known = {"total": {"in_family": False}}
+    assert not score_table(pd.DataFrame(data), known=known).metrics["total"].in_family
+    assert score_table(pd.DataFrame(data), known=known, metrics=metrics).metrics["total"].in_family
+
+
+def test_a_description_of_the_caller_may_leave_a_metric_out():
+    data = {"query_id": list("abc"), "recall": [1.0, 0.5, 0.2], "mine": [0.1, 0.2, 0.3]}
+    table = score_table(
+        pd.DataFrame(data), metrics={"mine": {"in_family": False, "bounds": (0, 1)}}
+    )
+    assert not table.metrics["mine"].in_family

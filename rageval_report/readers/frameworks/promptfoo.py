@@ -11,7 +11,7 @@ from rageval_report.readers.cell_values import number_or_none
 from rageval_report.readers.frameworks.json_rows import first_fields, read_rows
 from rageval_report.readers.frameworks.judgements import rename_clashes
 from rageval_report.readers.frameworks.promptfoo_csv import (
-    PASSED,
+    described_metrics,
     is_promptfoo_csv,
     pipeline_names,
     read_promptfoo_csv,
@@ -152,7 +152,7 @@ def _score_file(name: str, rows: list[JsonObject]) -> ScoreFile:
     return ScoreFile(
         frame_of(details | columns),
         name,
-        metrics={"passed": PASSED} if "passed" in scores else {},
+        metrics=described_metrics(scores),
         metric_columns=tuple(scores),
         notes=(note,) if n_errors else (),
     )

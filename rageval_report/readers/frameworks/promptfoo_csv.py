@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -37,11 +37,37 @@ _ESCAPED = re.compile(r"'(?=[\s\u200b\u200c\u200d]*[=@+-])")
 
 # The reasons of promptfoo's graders without a verdict; the CSV then has a score of 0.
 _NO_VERDICT = re.compile(r"Could not extract JSON|No output|.*API error", re.DOTALL)
-PASSED: Override = {
+PASSED: dict[str, Any] = {
     "kind": "binary",
     "description": "Whether all assertions held.",
     "source": "promptfoo",
 }
+# What promptfoo counts and sums up beside the metrics of a test.
+_SUMS = frozenset(("score", "passed"))
+_SPENT = frozenset(("latency_ms", "cost_usd", "prompt_tokens", "completion_tokens", "total_tokens"))
+
+
+def described_metrics(columns: Collection[str]) -> dict[str, Override]:
+    """What is known of promptfoo's own columns: its sums stay out of corrections beside metrics.
+
+    Parameters
+    ----------
+    columns : collection of str
+        The metrics of the file, ``score`` and ``passed`` among them.
+
+    Examples
+    --------
+    >>> described_metrics(["score", "recall"])
+    {'score': {'in_family': False}}
+    >>> described_metrics(["score", "latency_ms"])
+    {}
+    """
+    is_beside_metrics = any(name not in _SUMS | _SPENT for name in columns)
+    outside: dict[str, Any] = {"in_family": False} if is_beside_metrics else {}
+    described: dict[str, Override] = {"passed": {**PASSED, **outside}}
+    if outside:
+        described["score"] = outside
+    return {name: change for name, change in described.items() if name in columns}
 
 
 class _ProviderColumns(NamedTuple):
@@ -227,7 +253,7 @@ def _score_file(
     return ScoreFile(
         frame_of(details | judged.columns),
         name,
-        metrics={"passed": PASSED} if "passed" in judged.metrics else {},
+        metrics=described_metrics(judged.metrics),
         metric_columns=judged.metrics,
         notes=(rounded, *(notes if n_errors else []), *judged.notes),
     )

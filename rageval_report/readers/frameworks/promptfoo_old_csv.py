@@ -19,7 +19,7 @@ from rageval_report.readers.frameworks.judgements import (
     rename_clashes,
 )
 from rageval_report.readers.frameworks.promptfoo_csv import (
-    PASSED,
+    described_metrics,
     parse_csv,
     pipeline_names,
     provider_and_prompt,
@@ -168,7 +168,7 @@ def _score_file(name: str, shared: CellsByColumn, cells: Sequence[_OutputCell]) 
     return ScoreFile(
         frame_of(details | judged.columns),
         name,
-        metrics={"passed": PASSED} if "passed" in judged.metrics else {},
+        metrics=described_metrics(judged.metrics),
         metric_columns=judged.metrics,
         notes=(*_notes(errors), *judged.notes),
     )

@@ -114,18 +114,31 @@ class ColumnRoles:
         self.decided.append(_metric_role(label, known, why))
 
     def is_in_family(self, name: str) -> bool:
-        """Whether the tests of a metric count in a correction: if it is known, or requested."""
+        """Whether the tests of a metric count in a correction: if it is known, or requested.
+
+        Tokens and the like count only if the caller names them, whatever the format of the file
+        lists.
+        """
         known = self.known[name]
-        is_listed = name in self.listed
-        return is_listed or (known is not None and known.in_family)
+        if known is not None and not known.in_family:
+            return name in self.listed_by_caller
+        return known is not None or name in self.listed
+
+    @property
+    def listed_by_caller(self) -> set[str]:
+        """The metrics that the caller names, by normalised name."""
+        return self._metrics_because(STATED, NAMED)
 
     @property
     def listed(self) -> set[str]:
         """The metrics that the caller or the format names, by normalised name."""
+        return self._metrics_because(*_LISTED)
+
+    def _metrics_because(self, *reasons: str) -> set[str]:
         return {
             normalise_name(role.column)
             for role in self.decided
-            if role.role == "metric" and role.why in _LISTED
+            if role.role == "metric" and role.why in reasons
         }
 
 

@@ -368,3 +368,14 @@ def test_a_cell_without_a_result_in_the_older_csv_is_named(write):
 
 def test_answers_that_look_like_results_in_other_tables_are_left_alone(write):
     assert recognise(Source(write("query_id,f1,log\na,1,test [PASS] (1.00) ok\n"))) == "csv"
+
+
+def test_sums_beside_their_metrics_do_not_count_in_corrections(write):
+    named = [row(query, named={"Recall": 0.5}) for query in "ab"]
+    plain = [row(query) for query in "ab"]
+    for rows, outside in ((named, {"score", "passed"}), (plain, set())):
+        path = write(json.dumps({"evalId": "e", "results": {"version": 3, "results": rows}}))
+        [run] = read_scores(path).values()
+        assert {one.name for one in run.metrics.values() if not one.in_family} == outside
+        [run] = read_scores(path, metrics=["score", "latency_ms"]).values()
+        assert run.metrics["score"].in_family
