@@ -21,12 +21,14 @@ from rageval_report.scores.roles.column_role import ColumnRole, Roles, check_rol
 from rageval_report.scores.roles.pipelines import PipelineDoubtError
 from rageval_report.scores.table import Duplicates, MetricsArgument
 
+_METRIC_COLUMNS = ("scale", "metric", "kind", "better", "low", "high", "n_scored", "in_family")
+
 # The example rows, and the characters of a cell that are shown.
 _N_EXAMPLES, _LONGEST_CELL = 3, 24
 # Formats that another reader nearly recognises as well are worth a sentence.
 _NEAR = 0.5
 
-_HEADLINE = ("column", "role", "confidence", "why", "examples")
+_HEADLINE = ("column", "role", "confidence", "why", "scale", "examples")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,8 +75,9 @@ def inspect(
     -------
     Inspection
         One row per column: ``column``, ``role`` ("id", "pipeline", "metric", "detail", "state",
-        "reason", "weight"), ``confidence``, ``why``; for metrics ``metric`` (the title), ``kind``,
-        ``better`` ("higher" or "lower"), ``low``, ``high``, ``n_scored`` and ``in_family``
+        "reason", "weight"), ``confidence``, ``why``; for metrics ``scale`` (the bounds and the
+        direction in words), ``metric`` (the title), ``kind``, ``better`` ("higher" or "lower"),
+        ``low``, ``high``, ``n_scored`` and ``in_family``
         (whether it counts in the correction of p-values); ``examples``, the cells of the first
         rows. The notes hold the format and why it was recognised, the rows and pipelines, and what
         was changed; doubts come first. A file that can be recognised but not read has a doubt that
@@ -206,16 +209,13 @@ def _metric_columns(
         for run in evaluations
         if metric is not None and metric.name in run.scores
     )
-    low, high = (None, None) if metric is None or metric.bounds is None else metric.bounds
-    return {
-        "metric": None if metric is None else metric.title,
-        "kind": None if metric is None else metric.kind,
-        "better": None if metric is None else "higher" if metric.greater_is_better else "lower",
-        "low": low,
-        "high": high,
-        "n_scored": None if metric is None else n_scored,
-        "in_family": None if metric is None else metric.in_family,
-    }
+    if metric is None:
+        return dict.fromkeys(_METRIC_COLUMNS, None)
+    low, high = metric.bounds or (None, None)
+    better = "higher" if metric.greater_is_better else "lower"
+    bounds = "no bounds" if low is None else f"{low:g} to {high:g}"
+    values = (f"{bounds}, {better}", metric.title, metric.kind, better, low, high, n_scored)
+    return dict(zip(_METRIC_COLUMNS, (*values, metric.in_family), strict=True))
 
 
 def _examples(frame: pd.DataFrame, label: str) -> str:
@@ -244,8 +244,10 @@ def _notes(
     evaluations: Mapping[str, RAGPipelineEvaluation],
 ) -> Iterator[str]:
     yield _format_note(reading, reader)
+    queries = ", ".join(f"{run.n_queries}" for run in list(evaluations.values())[:5])
     if len(files) == 1:
-        yield f"{len(files[0].frame)} rows of one pipeline, {files[0].pipeline!r}"
+        scored = f", {queries} queries" if queries else ""
+        yield f"{len(files[0].frame)} rows of one pipeline, {files[0].pipeline!r}{scored}"
     else:
         counts = ", ".join(f"{file.pipeline!r} ({len(file.frame)})" for file in files[:5])
         more = f" and {len(files) - 5} more" if len(files) > 5 else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TypedDict
 
@@ -35,6 +35,7 @@ from rageval_report.reports.report import Report
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.guard import doubts_of
+from rageval_report.scores.roles.column_role import ColumnRole, count_roles
 from rageval_report.scores.run_file import query_set_hash
 from rageval_report.stats.means.column_description import QUARTILES
 
@@ -417,7 +418,16 @@ def _notes(runs: tuple[Scored, ...], *, has_rule: bool, longest: int | None) -> 
         for run in runs
     )
     cut = () if longest is None else (f"texts of queries are cut after {longest} characters",)
-    return (*own_notes, *(() if has_rule else (_NO_RULE,)), *cut)
+    return (*own_notes, *(() if has_rule else (_NO_RULE,)), *cut, *_role_counts(runs))
+
+
+def _role_counts(runs: tuple[Scored, ...]) -> Iterator[str]:
+    """How many columns of each file became what; runs that were computed have no such columns."""
+    for run in runs:
+        frame = getattr(run, "roles", None)
+        if frame is not None and len(frame):
+            counted = count_roles(ColumnRole(*row) for row in frame.to_numpy().tolist())
+            yield counted if len(runs) == 1 else f"{run.name}: {counted}"
 
 
 def _check_longest(longest: int | None) -> None:
