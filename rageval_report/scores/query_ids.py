@@ -172,6 +172,9 @@ def _numbers_repeats(frame: pd.DataFrame, ids: pd.Series) -> bool:
 
 def _ids_of_questions(questions: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
     """One stable id per question, and a note if a question has several rows."""
+    # Bytes, which Parquet may hold, would be decoded, and may be of any encoding.
+    if pd.api.types.infer_dtype(questions, skipna=True) in ("bytes", "mixed"):
+        questions = questions.map(lambda cell: str(cell) if isinstance(cell, bytes) else cell)
     missing = questions.isna() | (questions.astype(str).str.strip() == "")
     rows = np.flatnonzero(missing.to_numpy(dtype=bool))
     if rows.size:

@@ -29,7 +29,6 @@ import json
 import math
 import os
 import random
-import re
 import resource
 import shutil
 import signal
@@ -56,6 +55,7 @@ from rageval_report import golden, judges, metrics
 from rageval_report.errors import RagevalError, RagevalWarning
 from rageval_report.judges import ScriptedChat
 from rageval_report.readers import READERS
+from rageval_report.scores.metric import normalise_name
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 LARGEST_SEED = 60_000
@@ -1108,8 +1108,8 @@ def is_same_id(own: str, cell: Any) -> bool:
 
 
 def plain_name(name: Any) -> str:
-    """A name without what the names of metrics do not keep: case, blanks and signs."""
-    return re.sub(r"[^\w#/:-]+", "_", str(name).casefold().strip()).strip("_")
+    """A name as that of a metric is written; a name of blanks only is none."""
+    return normalise_name(str(name).strip()) if str(name).strip() else ""
 
 
 def difference(evaluations: dict[str, Any], rows: list[dict[str, Any]]) -> str | None:
