@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile
-from rageval_report.readers.cell_values import number_or_none, text_or_none
+from rageval_report.readers.cell_values import json_text, number_or_none, text_or_none
 from rageval_report.readers.frameworks.json_rows import first_fields, first_row, read_rows
 from rageval_report.readers.frameworks.judgements import (
     Judgement,
@@ -124,7 +124,7 @@ def _computed(nuggets: object, position: int) -> dict[str, Judgement]:
 def _share(nuggets: Sequence[JsonObject], kind: str, *, is_strict: bool) -> Judgement:
     if not nuggets:
         return Judgement("n/a", f"the topic has no {kind}")
-    labels = [nugget.get("assignment") for nugget in nuggets]
+    labels = [json_text(nugget.get("assignment")) for nugget in nuggets]
     unknown = [label for label in labels if label not in _SUPPORT]
     if unknown:
         return Judgement(

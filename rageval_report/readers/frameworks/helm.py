@@ -286,7 +286,7 @@ def _details(trial: _Trial, texts: _Texts, is_logprob_scored: bool) -> dict[str,
 
 
 def _notes(splits: Iterable[object]) -> Iterator[str]:
-    present = [str(split) for split in dict.fromkeys(splits) if split is not None]
+    present = [str(split) for split in dict.fromkeys(map(json_text, splits)) if split]
     if len(present) > 1:
         yield (
             f"the queries are of the splits {named(present)}, which HELM reports one by one; "

@@ -13,7 +13,7 @@ from rageval_report.rankings.joined import Ties
 from rageval_report.rankings.ranking_options import Judgments
 from rageval_report.rankings.score_tables import NoRelevant
 from rageval_report.readers.base import Reader, ScoreFile
-from rageval_report.readers.cell_values import text_or_none
+from rageval_report.readers.cell_values import number_or_none, text_or_none
 from rageval_report.readers.json_shapes import ShapeError, check_object
 from rageval_report.readers.ranking_files import Values
 from rageval_report.readers.rankings import RANKINGS, read_rankings
@@ -129,6 +129,13 @@ def _rankings(document: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
                     f"the predictions of {subset!r}, {split!r} are not rankings; only those of "
                     "retrieval tasks can be scored by query"
                 )
+            for query_id, documents in ranking.items():
+                scores = documents.values() if isinstance(documents, dict) else [None]
+                if any(number_or_none(score) is None for score in scores):
+                    raise ShapeError(
+                        f"the documents of the query {query_id!r} in {subset!r}, {split!r} must "
+                        "have scores that are numbers"
+                    )
             yield str(subset), str(split), ranking
 
 

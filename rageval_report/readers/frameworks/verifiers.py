@@ -69,7 +69,7 @@ def read_verifiers(source: Source) -> list[ScoreFile]:
     names = _metric_names(rollouts)
     rows = [_judgements(row, names, position) for position, row in enumerate(rollouts, 1)]
     judged = judgement_columns(rows)
-    key = next(name for name in _IDS if name in rollouts[0])
+    key = next((name for name in _IDS if name in rollouts[0]), _IDS[0])
     details = drop_empty(columns_of(_details(row, names) for row in rollouts))
     columns = {
         QUERY_ID: [_id(row, key, position) for position, row in enumerate(rollouts, 1)],
