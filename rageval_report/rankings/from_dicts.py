@@ -239,7 +239,7 @@ def _columns(
             grades[judgments] = _numbers(map(_VALUES, theirs), judgments)
             looked_up = map(map, map(_GET, mine), theirs, repeat(repeat(_NAN)))
             judged_score[judgments] = _numbers(looked_up, judgments)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         _refuse_non_numbers(query_ids, runs, judged)
         raise
     if np.isnan(scores).any() or not np.isfinite(grades).all():
@@ -277,7 +277,7 @@ def _refuse_non_numbers(
 def _is_number(value: object, most: float) -> bool:
     try:
         return abs(float(value)) <= most  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
 
 

@@ -268,7 +268,10 @@ def _few_whole_numbers(content: object) -> list[int]:
         values = content.value
     elif isinstance(content, Mapping):
         docs = [docs for docs in content.values() if isinstance(docs, Mapping)]
-        values = np.array([value for row in docs for value in row.values()], np.float64)
+        try:
+            values = np.array([value for row in docs for value in row.values()], np.float64)
+        except OverflowError:  # a score that no float holds is not a grade
+            return []
     else:
         return []
     distinct = np.unique(values)

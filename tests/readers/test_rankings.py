@@ -510,3 +510,9 @@ def test_the_official_test_of_trec_eval_has_its_printed_values(real_data):
     ours = evaluation.scores.loc[theirs.index, theirs.columns]
     # trec_eval prints four decimals.
     assert np.abs(ours.to_numpy() - theirs.to_numpy()).max() <= 0.5e-4 + 1e-12
+
+
+def test_a_score_that_no_float_holds_is_refused_with_its_document(write):
+    run = {"q1": {"d1": 10**400, "d2": 1}, "q2": {"d3": 1}}
+    with pytest.raises(ReaderError, match="score of document 'd1' for query 'q1' must be a numb"):
+        read_scores(write(json.dumps(run)), qrels={"q1": {"d2": 1}}, metrics=["mrr"])

@@ -101,3 +101,8 @@ def test_a_cut_file_is_refused_with_its_line(write):
     with pytest.raises(ReaderError) as caught:
         read(write("\n".join([*lines[:2], lines[2][:40]])), reader="autonuggetizer")
     assert caught.value.line == 3
+
+
+def test_an_assignment_that_is_no_label_is_not_a_0(read_lines):
+    [file] = read_lines(assigned(("vital", ["support"])), assigned(("vital", "support"), qid="t2"))
+    assert file.frame["vital_score_state"].tolist() == ["failed", "scored"]

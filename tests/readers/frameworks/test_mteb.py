@@ -71,3 +71,10 @@ def test_a_cut_file_is_refused_with_its_line(write):
     with pytest.raises(ReaderError) as caught:
         read(write(text[:-60]), reader="mteb")
     assert caught.value.line == 1
+
+
+@pytest.mark.parametrize("score", ["high", None, 10**400])
+def test_a_document_whose_score_is_no_number_is_named_with_its_query(write, score):
+    document = {"mteb_model_meta": META, "default": {"test": {"q1": {"d1": score}}}}
+    with pytest.raises(ReaderError, match="the documents of the query 'q1' in 'default', 'test'"):
+        read(write(json.dumps(document)), qrels={"q1": {"d1": 1}})

@@ -91,3 +91,10 @@ def test_a_cut_file_is_refused_with_its_line(write):
     with pytest.raises(ReaderError) as caught:
         read(write("\n".join([*lines[:4], lines[4][:100]])), reader="verifiers")
     assert caught.value.line == 5
+
+
+def test_a_first_rollout_without_an_example_is_named(write):
+    first = {key: value for key, value in rollout().items() if key != "example_id"}
+    path = write("\n".join(map(json.dumps, (first, rollout()))) + "\n")
+    with pytest.raises(ReaderError, match="rollout 1 has no example_id"):
+        read(path, reader="verifiers")
