@@ -21,6 +21,7 @@ from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import check_options
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, correctness
+from rageval_report.scores.dialects import dialect_settings, percentile_method
 from rageval_report.scores.metric import GROUPS
 from rageval_report.scores.states import (
     FAILED,
@@ -86,7 +87,8 @@ def summarise(
     checked = check_percentiles(percentiles)
     known = sorted(choose_metrics(evaluation, metrics), key=lambda m: GROUPS.index(m.group))
     columns = [scores_of(evaluation, metric) for metric in known]
-    described = describe(columns, percentiles=checked)
+    method = percentile_method(evaluation)
+    described = describe(columns, percentiles=checked, method=method)
     intervals = [
         described_interval(
             column,
@@ -107,7 +109,8 @@ def summarise(
         "interval": interval,
         "confidence_level": confidence_level,
         "percentiles": checked,
-        "percentile_method": "linear",
+        "percentile_method": method,
+        **dialect_settings([evaluation]),
         **_resampling_settings(intervals, n_resamples, seed),
     }
     notes = _interval_notes(known, intervals)

@@ -16,6 +16,7 @@ from rageval_report.analysis.arguments import (
 )
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, join_details, normalise_name
+from rageval_report.scores.dialects import dialect_settings, percentile_method
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
 from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
 from rageval_report.types import BoolArray, FloatArray
@@ -27,7 +28,7 @@ def find_thresholds(
     evaluation: Scored,
     metrics: str | Iterable[str] | None = None,
     percentiles: Sequence[float] = (25, 50, 75),
-    method: PercentileMethod = "linear",
+    method: PercentileMethod | None = None,
 ) -> Result:
     """The percentiles and the mean of each metric.
 
@@ -39,8 +40,9 @@ def find_thresholds(
         The metrics; all of them if omitted.
     percentiles : sequence of float
         0 to 100.
-    method : {"linear", "exclusive"}
-        As in NumPy, or as in the ``statistics`` module's default.
+    method : {"linear", "exclusive", "upper"}, optional
+        As in NumPy, as in the ``statistics`` module's default, or the score at the place n * p, as
+        in ragbench. If omitted, that of the dialect of the evaluation, or "linear".
 
     Returns
     -------
@@ -54,11 +56,16 @@ def find_thresholds(
         If a percentile lies outside 0 to 100, or the method is not known.
     """
     checked = check_percentiles(percentiles)
+    method = method or percentile_method(evaluation)
     rows = [
         _threshold_row(metric, scores_of(evaluation, metric), checked, method)
         for metric in choose_metrics(evaluation, metrics)
     ]
-    settings = {"percentiles": checked, "percentile_method": method}
+    settings = {
+        "percentiles": checked,
+        "percentile_method": method,
+        **dialect_settings([evaluation]),
+    }
     return Result(f"Thresholds of {evaluation.name}", pd.DataFrame(rows), settings)
 
 

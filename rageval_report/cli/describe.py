@@ -86,11 +86,11 @@ class ThresholdsArguments(
     """Find the percentiles and the mean of each metric."""
 
     file: str = argument(metavar="FILE")
-    method: Literal["linear", "exclusive"] = option(
+    method: Literal["linear", "exclusive", "upper"] | None = option(
         "--method",
-        type=click.Choice(["linear", "exclusive"]),
-        default="linear",
-        help="Method of the percentiles: as in NumPy, or as in Python's statistics module.",
+        type=click.Choice(["linear", "exclusive", "upper"]),
+        help="Method of the percentiles: as in NumPy (if omitted), as in Python's statistics "
+        "module, or as in ragbench.",
     )
 
 

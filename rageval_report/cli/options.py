@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rageval_report.rankings.inputs import DuplicateDocs
     from rageval_report.rankings.score_tables import NoRelevant
     from rageval_report.records.levels import LevelOption
+    from rageval_report.scores.dialects import DialectName
     from rageval_report.scores.query_rows import Totals
     from rageval_report.scores.table import Duplicates
 
@@ -158,6 +159,12 @@ class LoadingOptions(MatchingOptions):
 
 class RetrievalOptions(Options):
     """How retrieved passages are compared with the gold."""
+
+    dialect: DialectName | None = option(
+        "--dialect",
+        type=click.Choice(["datapizza", "haystack", "ragbench", "wfgy"]),
+        help="Names, denominators and rules of another system, so that its numbers come out.",
+    )
 
     level: LevelOption | None = option(
         "--level",

@@ -75,18 +75,16 @@ class ScoreArguments(RetrievalOptions, MatchingOptions, OutputOptions):
         metavar="FILE",
         help="Records with answers: .jsonl, .csv, .parquet; NAME=FILE names them; may be repeated.",
     )
-    ties: Ties = option(
+    ties: Ties | None = option(
         "--ties",
         type=click.Choice(["docid", "input", "error"]),
-        default="docid",
-        help="How documents of equal score are ordered: as in trec_eval, as in the file, or not at "
-        "all.",
+        help="How documents of equal score are ordered: as in trec_eval (if omitted), as in the "
+        "file, or not at all.",
     )
-    relevance_level: float = option(
+    relevance_level: float | None = option(
         "--relevance-level",
-        default=1,
         metavar="GRADE",
-        help="Lowest grade that counts as relevant.",
+        help="Lowest grade that counts as relevant; 1 if omitted.",
     )
     drop_self: bool = option(
         "--drop-self", help="Leave out documents whose id is that of their query, as BEIR does."

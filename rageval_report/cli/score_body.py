@@ -39,8 +39,7 @@ _KINDS = {
     "rankings": ScoredKind(
         (
             *("runs", "qrels", "metrics", "ties", "relevance_level", "no_relevant", "drop_self"),
-            "duplicates",
-            "match_ids",
+            *("duplicates", "dialect", "match_ids"),
         ),
         ("runs", "qrels", "metrics"),
     ),
@@ -48,7 +47,11 @@ _KINDS = {
         ("gold", "trace", "k", "gates", "missing", "report_path"), ("gold", "trace")
     ),
     "records": ScoredKind(
-        ("records", "metrics", "level", "duplicates", "no_relevant", "match_ids"), ("records",)
+        (
+            *("records", "metrics", "level", "duplicates", "no_relevant", "dialect"),
+            "match_ids",
+        ),
+        ("records",),
     ),
 }
 
@@ -163,9 +166,10 @@ def _score_rankings(source: PipelineSource, options: ScoreArguments) -> RAGPipel
         name=source.name,
         ties=options.ties,
         relevance_level=options.relevance_level,
-        no_relevant=options.no_relevant or "skip",
+        no_relevant=options.no_relevant,
         drop_self=options.drop_self,
-        duplicates=options.duplicates or "error",
+        duplicates=options.duplicates,
+        dialect=options.dialect,
         match_ids=options.match_ids,
         strict=options.strict,
         allow=options.allow,
@@ -175,7 +179,7 @@ def _score_rankings(source: PipelineSource, options: ScoreArguments) -> RAGPipel
 def _score_records(source: PipelineSource, options: ScoreArguments) -> RAGPipelineEvaluation:
     """The metrics that are named, or else those that the fields of the records allow."""
     table = read_records(source.path, unretrieved_citations="keep")
-    metrics = list(options.metrics) or allowed_metrics(table)
+    metrics = list(options.metrics) or allowed_metrics(table, dialect=options.dialect)
     if not metrics:
         raise DataError(
             f"{source.path}: nothing can be computed: expected retrieved and relevant, or answer "
@@ -186,9 +190,10 @@ def _score_records(source: PipelineSource, options: ScoreArguments) -> RAGPipeli
         table,
         metrics,
         name=source.name or source.stem,
-        level=options.level or "auto",
+        level=options.level,
         duplicates=options.duplicates,
-        no_relevant=options.no_relevant or "skip",
+        no_relevant=options.no_relevant,
+        dialect=options.dialect,
         match_ids=options.match_ids,
         strict=options.strict,
         allow=options.allow,

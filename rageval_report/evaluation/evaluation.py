@@ -566,7 +566,7 @@ class RAGPipelineEvaluation:
         self,
         metrics: str | Iterable[str] | None = None,
         percentiles: Sequence[float] = (25, 50, 75),
-        method: PercentileMethod = "linear",
+        method: PercentileMethod | None = None,
     ) -> Result:
         """The percentiles and the mean of each metric: columns ``p25``, ``p50``, ``p75``, ``mean``.
 
@@ -576,8 +576,9 @@ class RAGPipelineEvaluation:
             The metrics, by any of their names; if omitted, all.
         percentiles : sequence of float
             Between 0 and 100.
-        method : {"linear", "exclusive"}
-            The method of NumPy, or the default of the ``statistics`` module.
+        method : {"linear", "exclusive", "upper"}, optional
+            The method of NumPy, the default of the ``statistics`` module, or that of ragbench; if
+            omitted, that of the evaluation's dialect, or "linear".
         """
         return find_thresholds(self, metrics, percentiles, method)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -20,6 +21,12 @@ from rageval_report.metrics.cosines import (
     answer_similarities,
     similarities_of_texts,
 )
+from rageval_report.metrics.dialect_metrics import (
+    GoldAndTraces,
+    ListedHits,
+    LiteralRefusals,
+    gold_and_traces,
+)
 from rageval_report.metrics.negative_references import NegativeReferences
 from rageval_report.metrics.performance import Performance, Prices, performance_of
 from rageval_report.metrics.refusal import (
@@ -32,6 +39,7 @@ from rageval_report.rankings.hits import Hits
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.score_tables import NoRelevant, hits_of
 from rageval_report.records.levels import LevelOption
+from rageval_report.scores.dialects import Dialect, DialectName, dialect_of_name
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,8 @@ class Tools:
         `rageval_report.records.levels.choose_level`.
     no_relevant : {"skip", "zero"}
         The retrieval score of a question without relevant documents: NaN, not applicable, or 0.
+    dialect : Dialect, optional
+        The system whose names and rules hold; `tools_in_dialect` makes the others agree with it.
     """
 
     embed: Embed | None = None
@@ -64,6 +74,65 @@ class Tools:
     duplicates: DuplicateDocs | None = None
     level: LevelOption = "auto"
     no_relevant: NoRelevant = "skip"
+    dialect: Dialect | None = None
+
+    @property
+    def relevance_level(self) -> float:
+        """The lowest grade that is relevant."""
+        return 1.0 if self.dialect is None else self.dialect.relevance_level
+
+    @property
+    def judges_unanswerable(self) -> bool:
+        """Whether the gold of a question that has no answer counts all the same."""
+        return self.dialect is not None and self.dialect.judges_unanswerable
+
+
+def tools_in_dialect(
+    dialect: DialectName | None,
+    *,
+    embed: Embed | None = None,
+    prices: Prices | None = None,
+    refusals: RefusalRule | None = None,
+    duplicates: DuplicateDocs | None = None,
+    level: LevelOption | None = None,
+    no_relevant: NoRelevant | None = None,
+) -> Tools:
+    """The tools with the rules of a dialect, or with the usual ones for what is None.
+
+    Raises
+    ------
+    UnknownNameError
+        If no dialect has that name.
+    DataError
+        If an option contradicts the dialect.
+
+    Examples
+    --------
+    >>> tools_in_dialect("haystack").no_relevant, tools_in_dialect(None).no_relevant
+    ('zero', 'skip')
+    """
+    rules = dialect_of_name(dialect)
+    if rules is None:
+        return Tools(embed, prices, refusals, duplicates, level or "auto", no_relevant or "skip")
+    if rules.name == "wfgy" and refusals is not None:
+        raise DataError(
+            'refusals contradicts dialect="wfgy", in which only "not in context" is a refusal; '
+            "leave out one of the two"
+        )
+    settled: dict[str, Any] = rules.settle(
+        duplicates=duplicates, level=level, no_relevant=no_relevant
+    )
+    if rules.name == "ragbench" and refusals is None:
+        refusals = LiteralRefusals()
+    return Tools(
+        embed,
+        prices,
+        refusals,
+        settled["duplicates"],
+        settled["level"] or "auto",
+        settled["no_relevant"] or "skip",
+        rules,
+    )
 
 
 @dataclass(frozen=True)
@@ -86,19 +155,22 @@ def rankings_view(records: pd.DataFrame, tools: Tools) -> Hits:
     """The hit table of the retrieved ids and the gold; without gold nothing is relevant."""
     retrieved = [[] if ids is None else ids for ids in records["retrieved"]]
     relevant = [{} if gold is None else gold for gold in records["relevant"]]
-    return hits_of(
+    hits = hits_of(
         retrieved,
         relevant,
+        relevance_level=tools.relevance_level,
         query_ids=list(map(str, records.index)),
         duplicates=tools.duplicates or "error",
     )
+    # The rules of some systems count repeats, which the hit table has left out.
+    return hits if tools.dialect is None else ListedHits.of(hits, retrieved, relevant)
 
 
 def answers_view(records: pd.DataFrame, tools: Tools) -> Answers:
     """The answers beside their references, and which of them are right refusals."""
     answers = [None if answer is None else str(answer) for answer in records["answer"]]
     refusals = None
-    if "answerable" in records:
+    if "answerable" in records and (tools.dialect is None or tools.dialect.rewards_refusals):
         refusals = abstention_recall(refusals_of(records, tools.refusals)).tolist()
     return Answers(answers, _lists(records["reference"]), refusals)
 
@@ -122,6 +194,11 @@ def citations_view(records: pd.DataFrame, tools: Tools) -> Citations:  # noqa: A
 def refusals_view(records: pd.DataFrame, tools: Tools) -> Refusals:
     """Which answers refuse, and which questions can be answered."""
     return refusals_of(records, tools.refusals)
+
+
+def gold_and_traces_view(records: pd.DataFrame, tools: Tools) -> GoldAndTraces:  # noqa: ARG001
+    """The records as a gold set and traces."""
+    return gold_and_traces(records)
 
 
 def performance_view(records: pd.DataFrame, tools: Tools) -> Performance:
@@ -159,6 +236,7 @@ VIEWS: Registry[View] = Registry(
         "answer_similarities": View(answer_similarities_view, ("answer", "reference")),
         "answers": View(answers_view, ("answer", "reference")),
         "citations": View(citations_view, ("citations",)),
+        "gold_and_traces": View(gold_and_traces_view, ("answer", "answerable")),
         "negatives": View(negatives_view, ("answer", "negative_reference")),
         "performance": View(performance_view),
         "rankings": View(rankings_view, ("retrieved", "relevant")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from rageval_report.errors import (
 from rageval_report.files.source import Source
 from rageval_report.rankings.ranking_options import RankingOptions
 from rageval_report.scores.correct import Correct
+from rageval_report.scores.dialects import DIALECT, DialectName, dialect_of_name
 from rageval_report.scores.metric import Override, normalise_name
 from rageval_report.scores.query_rows import Totals, position_of_row
 from rageval_report.scores.table import id_column_of, question_text
@@ -48,6 +49,9 @@ class ReaderOptions(RankingOptions, total=False):
         The columns to read besides the ids.
     decimal : {".", ","}, optional
         The decimal sign of a table of delimited text.
+    dialect : {"haystack", "ragbench"}, optional
+        The names and the percentiles of the system that wrote the file; see
+        `rageval_report.scores.dialects`.
     delimiter : str, optional
         The character that separates the fields of a table of delimited text.
     encoding : str, optional
@@ -63,6 +67,7 @@ class ReaderOptions(RankingOptions, total=False):
 
     columns: Iterable[str] | None
     decimal: Literal[".", ","] | None
+    dialect: DialectName | None
     delimiter: str | None
     encoding: str | None
     repeats: RepeatedValues
@@ -166,6 +171,42 @@ class Reader:
     header: Callable[[Source], list[str]] | None = None
     example: str = ""
     fault: Callable[[Source], ReaderError | None] | None = None
+
+
+def in_dialect(file: ScoreFile, dialect: DialectName | None, system: DialectName) -> ScoreFile:
+    """A file whose metrics are described as in the dialect of its system; the file for None.
+
+    Parameters
+    ----------
+    file : ScoreFile
+        The rows of one pipeline.
+    dialect : str, optional
+        The dialect that the caller chose.
+    system : str
+        The dialect of the system that wrote the file, the only one that fits.
+
+    Raises
+    ------
+    UnknownNameError
+        If no dialect has that name.
+    DataError
+        If it is that of another system.
+    """
+    rules = dialect_of_name(dialect)
+    if rules is None:
+        return file
+    if rules.name != system:
+        raise DataError(
+            f'dialect must be "{system}", because {system} wrote the file; got "{rules.name}"'
+        )
+    described = {str(name): rules.find(str(name)) for name in file.frame}
+    known = {name: metric for name, metric in described.items() if metric is not None}
+    return replace(
+        file,
+        metrics={**file.metrics, **known},
+        notes=(*file.notes, f"dialect: names and percentiles of {rules.system}"),
+        config={**file.config, DIALECT: rules.name},
+    )
 
 
 def check_options(name: str, reader: Reader, options: Mapping[str, object]) -> dict[str, object]:

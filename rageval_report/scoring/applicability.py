@@ -163,15 +163,23 @@ def prepare_records(
     """
     views = {view: passages for view, passages in PASSAGE_VIEWS.items()
              if view in needs and {passages, "relevant"} <= set(records)}  # fmt: skip
-    judged = records if not views else records.assign(relevant=_answerable_gold(records))
-    if "relevant_sections" in judged and views:
+    judged = records
+    has_answers = bool(views) and not tools.judges_unanswerable
+    if has_answers:
+        judged = records.assign(relevant=_answerable_gold(records))
+    if "relevant_sections" in judged and has_answers:
         judged = judged.assign(relevant_sections=_answerable_gold(records, "relevant_sections"))
     counts = {view: count_levels(judged, passages) for view, passages in views.items()}
     facts = RetrievalFacts(len(records), levels=counts)
     chosen = facts.choices(tools) if choices is None else choices
     tables = {view: records_at_level(judged, chosen[view].level) for view in views}
     if views:
-        without = tuple(map(str, records.index[~has_relevant(next(iter(tables.values())))]))
+        without = tuple(
+            map(
+                str,
+                records.index[~has_relevant(next(iter(tables.values())), tools.relevance_level)],
+            )
+        )
         facts = replace(facts, without_gold=without)
     if "rankings" in tables:
         rule = duplicates_rule(tools.duplicates, chosen["rankings"])

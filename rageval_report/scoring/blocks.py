@@ -97,11 +97,11 @@ def score_blocks(
     [200, 200]
     """
     tools = check_tools(tools)
-    computed, rubrics = check_metrics(metrics, chat)
+    computed, rubrics = check_metrics(metrics, chat, tools.dialect)
     if match_ids:
         blocks, match_note = _matched_blocks(blocks, match_ids)
         notes = (match_note, *notes)
-    needed = needed_fields(computed, rubrics)
+    needed = needed_fields(computed, rubrics, tools.dialect)
     doubts = doubts_about_records(_first_records(blocks()), needed, tools)
     notes_with_doubts(notes, doubts, strict=strict, allow=allow)
     scored = _score_tables(blocks, computed, tools) if computed else None

@@ -18,6 +18,7 @@ from rageval_report.metrics.views import VIEWS, Tools
 from rageval_report.records import record_table
 from rageval_report.records.levels import LevelChoice
 from rageval_report.scores import METRICS, Catalogue, Metric, normalise_name
+from rageval_report.scores.dialects import Dialect
 from rageval_report.scores.states import ERROR, NOT_APPLICABLE, state_columns, states_of
 from rageval_report.scoring.applicability import (
     PreparedRecords,
@@ -119,8 +120,9 @@ def score_records(
     """
     check_choice("lacking", lacking, _LACKING)
     table = record_table(records, unretrieved_citations="keep")
-    requested = computable([metrics] if isinstance(metrics, str) else metrics)
-    without_fields = {} if lacking == "error" else lacking_fields(table, requested)
+    rules = (tools or Tools()).dialect
+    requested = computable([metrics] if isinstance(metrics, str) else metrics, rules)
+    without_fields = {} if lacking == "error" else lacking_fields(table, requested, rules)
     computed = {name: metric for name, metric in requested.items() if name not in without_fields}
     needs = {metric.needs for metric in computed.values()}
     prepared = prepare_records(table, needs, tools or Tools(), choices)
@@ -129,7 +131,11 @@ def score_records(
         need: _build_view(prepared.tables.get(need, table), need, computed, prepared.tools)
         for need in sorted(needs)
     }
-    jobs = [(metric, views[metric.needs], cutoff_of(name)) for name, metric in computed.items()]
+    jobs = [
+        # Names such as precision_at_5_exact have their cutoff within.
+        (metric, views[metric.needs], cutoff_of(name if rules is None else metric.known_as))
+        for name, metric in computed.items()
+    ]
     results = (map or _map_with_bar)(_compute_metric, jobs)
     columns = dict.fromkeys(requested, np.full(len(table), np.nan))
     columns.update(zip(computed, results, strict=True))
@@ -152,12 +158,14 @@ def _unscore_rankings(
     table = prepared.tables["rankings"]
     unscored = table[["retrieved", "relevant"]].isna().any(axis=1).to_numpy()
     if prepared.tools.no_relevant == "skip":
-        unscored = unscored | ~has_relevant(table)
+        unscored = unscored | ~has_relevant(table, prepared.tools.relevance_level)
     ranked = [name for name, metric in metrics.items() if metric.needs == "rankings"]
     scores.loc[unscored, ranked] = np.nan
 
 
-def lacking_fields(records: pd.DataFrame, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def lacking_fields(
+    records: pd.DataFrame, names: Iterable[str], dialect: Dialect | None = None
+) -> dict[str, tuple[str, ...]]:
     """The metrics that cannot be computed from records, and the fields that are missing.
 
     Parameters
@@ -166,6 +174,8 @@ def lacking_fields(records: pd.DataFrame, names: Iterable[str]) -> dict[str, tup
         As `rageval_report.records.record_table` returns them.
     names : iterable of str
         Metrics that are computed from records.
+    dialect : Dialect, optional
+        The system whose names they are.
 
     Examples
     --------
@@ -175,7 +185,7 @@ def lacking_fields(records: pd.DataFrame, names: Iterable[str]) -> dict[str, tup
     """
     missing = {
         name: tuple(field for field in VIEWS[metric.needs].fields if field not in records)
-        for name, metric in computable(names).items()
+        for name, metric in computable(names, dialect).items()
     }
     return {name: fields for name, fields in missing.items() if fields}
 
@@ -189,16 +199,21 @@ def _states_without(missing: dict[str, tuple[str, ...]], index: pd.Index) -> pd.
     return pd.DataFrame(columns, index=index)
 
 
-def computable(names: Iterable[str]) -> dict[str, Metric]:
+def computable(names: Iterable[str], dialect: Dialect | None = None) -> dict[str, Metric]:
     """The metrics of those names, if each can be computed from records.
+
+    With a dialect they have its names and definitions.
 
     Raises
     ------
     UnknownNameError
         If a metric is not known; the message names the nearest one.
     DataError
-        If a metric is known, but comes from a judge or from another framework.
+        If a metric is known, but comes from a judge or from another framework, or the dialect has
+        no such metric.
     """
+    if dialect is not None:
+        return _in_dialect(list(names), dialect)
     catalogue = Catalogue()
     known: dict[str, Metric] = {}
     for name in names:
@@ -212,6 +227,21 @@ def computable(names: Iterable[str]) -> dict[str, Metric]:
                 f"{', '.join(computed_names())}"
             )
         known[normalise_name(name)] = metric
+    if not known:
+        raise DataError("metrics must name at least one metric; got none")
+    return known
+
+
+def _in_dialect(names: list[str], dialect: Dialect) -> dict[str, Metric]:
+    known: dict[str, Metric] = {}
+    for name in names:
+        metric = dialect.find(name)
+        if metric is None:
+            raise DataError(
+                f'metrics: dialect="{dialect.name}" has no metric {name!r}; it has: '
+                f"{', '.join(dialect.names())}. Score {name!r} without the dialect"
+            )
+        known[metric.name] = metric
     if not known:
         raise DataError("metrics must name at least one metric; got none")
     return known
@@ -275,9 +305,9 @@ def _has_gold(prepared: PreparedRecords, view: str) -> BoolArray:
     if view == "citations":
         # A citation of any relevant grade is right; rankings count grades from 1 on.
         return has_relevant(table, least=np.nextafter(0.0, 1.0))
-    return (
-        has_relevant(table) if prepared.tools.no_relevant == "skip" else np.ones(len(table), bool)
-    )
+    if prepared.tools.no_relevant == "skip":
+        return has_relevant(table, prepared.tools.relevance_level)
+    return np.ones(len(table), bool)
 
 
 def _compute_metric(job: tuple[Metric, object, int | None]) -> FloatArray:

@@ -14,6 +14,7 @@ from rageval_report.metrics.views import VIEWS, Tools
 from rageval_report.records.id_doubts import doubts_about_ids
 from rageval_report.records.id_search import QueryIds
 from rageval_report.records.levels import sections_in
+from rageval_report.scores.dialects import Dialect
 from rageval_report.scores.guard import Doubt
 from rageval_report.scores.states import ERROR
 from rageval_report.scoring.applicability import prepare_records
@@ -29,7 +30,9 @@ _FEWEST_ALIKE = 10
 _LONGEST = 60
 
 
-def needed_fields(metrics: Iterable[str], rubrics: Iterable[Rubric] = ()) -> frozenset[str]:
+def needed_fields(
+    metrics: Iterable[str], rubrics: Iterable[Rubric] = (), dialect: Dialect | None = None
+) -> frozenset[str]:
     """The fields of the records that metrics and rubrics are computed from.
 
     Examples
@@ -38,7 +41,7 @@ def needed_fields(metrics: Iterable[str], rubrics: Iterable[Rubric] = ()) -> fro
     ['relevant', 'retrieved']
     """
     names = list(metrics)
-    needs = {metric.needs for metric in computable(names).values()} if names else set()
+    needs = {metric.needs for metric in computable(names, dialect).values()} if names else set()
     fields = (VIEWS[need].fields for need in needs)
     return frozenset(chain(*fields, *(rubric.needs for rubric in rubrics)))
 

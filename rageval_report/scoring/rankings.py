@@ -9,14 +9,14 @@ from typing import Any, TypeGuard
 
 import pandas as pd
 
-from rageval_report.errors import explain_keywords
+from rageval_report.errors import DataError, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.inputs import STANDARD_INPUT, FileInput, is_file, is_file_input
 from rageval_report.files.source import Source
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.joined import Ties
 from rageval_report.rankings.ranking_ids import doubts_about_rankings, match_ranking_ids
-from rageval_report.rankings.score_tables import NoRelevant, score_table_of_rankings
+from rageval_report.rankings.score_tables import VIEW, NoRelevant, score_table_of_rankings
 from rageval_report.readers.ranking_files import (
     RankingFile,
     judgments_file,
@@ -24,7 +24,14 @@ from rageval_report.readers.ranking_files import (
     run_file,
 )
 from rageval_report.records.id_changes import MatchIds, parse_changes
+from rageval_report.scores import Metric
+from rageval_report.scores.dialects import DIALECT, Dialect, DialectName, dialect_of_name
+from rageval_report.scores.states import REASON, STATE
+from rageval_report.scoring.compute import computable
 from rageval_report.scoring.evaluations import build_evaluation
+
+# The dialects whose metrics of rankings need no more than the first place of each document.
+_OF_RANKINGS = ("datapizza", "haystack")
 
 # Dicts by query id, a tidy frame, or a TREC or BEIR file: its path, its bytes, or opened.
 RankingSource = Mapping[Any, object] | pd.DataFrame | FileInput
@@ -37,11 +44,12 @@ def score_rankings(
     metrics: str | Iterable[str],
     *,
     name: str | None = None,
-    ties: Ties = "docid",
-    relevance_level: float = 1,
-    no_relevant: NoRelevant = "skip",
+    ties: Ties | None = None,
+    relevance_level: float | None = None,
+    no_relevant: NoRelevant | None = None,
     drop_self: bool = False,
-    duplicates: DuplicateDocs = "error",
+    duplicates: DuplicateDocs | None = None,
+    dialect: DialectName | None = None,
     match_ids: MatchIds = (),
     strict: bool = False,
     allow: str | Iterable[str] = (),
@@ -57,21 +65,24 @@ def score_rankings(
         Names such as "ndcg@10", "recall@5", "mrr".
     name : str, optional
         The name of the pipeline; if omitted, the name of the ranking file.
-    ties : {"docid", "input", "error"}
-        The order of documents with equal scores.
-    relevance_level : float
-        The lowest grade that counts as relevant.
-    no_relevant : {"skip", "zero"}
+    ties : {"docid", "input", "error"}, optional
+        The order of documents with equal scores; "docid" if omitted.
+    relevance_level : float, optional
+        The lowest grade that counts as relevant; 1 if omitted.
+    no_relevant : {"skip", "zero"}, optional
         The score of a query without relevant documents: NaN, because retrieval metrics are not
-        applicable to it, or 0 as in trec_eval. A judged query that is missing from the run scores
-        0 if it has relevant documents.
+        applicable to it (if omitted), or 0 as in trec_eval. A judged query that is missing from
+        the run scores 0 if it has relevant documents.
     drop_self : bool
         Whether a retrieved document that has the id of its query is left out, as BEIR does for
         ArguAna, whose queries are documents of the corpus; a note counts them.
-    duplicates : {"error", "best", "keep"}
-        What to do with a document that was retrieved twice for a query: raise an error; count it
-        once, at its best rank, and close up the ranks below its repeats; or count it once and keep
-        the ranks of its repeats, as Haystack's evaluators and ragbench do.
+    duplicates : {"error", "best", "keep"}, optional
+        What to do with a document that was retrieved twice for a query: raise an error (if
+        omitted); count it once, at its best rank, and close up the ranks below its repeats; or
+        count it once and keep the ranks of its repeats, as Haystack's evaluators and ragbench do.
+    dialect : {"datapizza", "haystack"}, optional
+        The system whose names and rules hold, as in `rageval_report.score`. The metrics of
+        "ragbench" and "wfgy" need records.
     match_ids : str or iterable of str
         Changes of form after which judged ids and retrieved ids are compared, such as "case",
         "extension", "prefix:docs/" or "retrieved:cut:#"; see
@@ -95,7 +106,7 @@ def score_rankings(
     AlignmentError
         If the ranking and the judgments have no query in common.
     DataError
-        If `strict` is true and there is a doubt.
+        If `strict` is true and there is a doubt, or an option contradicts `dialect`.
 
     Examples
     --------
@@ -104,6 +115,18 @@ def score_rankings(
     0.5
     """
     requested = [metrics] if isinstance(metrics, str) else list(metrics)
+    rules = _ranking_dialect(dialect)
+    options: dict[str, Any] = {
+        "ties": ties,
+        "relevance_level": relevance_level,
+        "no_relevant": no_relevant,
+        "duplicates": duplicates,
+    }
+    known: dict[str, Metric] = {}
+    if rules is not None:
+        options = rules.settle(**options)
+        known = _ranked_metrics(requested, rules)
+        requested = list(dict.fromkeys(metric.known_as for metric in known.values()))
     source = Source(run) if _is_file(run) else None
     ranking = RankingFile(run) if source is None else run_file(source)
     judgments = judgments_file(Source(qrels)) if _is_file(qrels) else RankingFile(qrels)
@@ -118,14 +141,15 @@ def score_rankings(
         run_content,
         judged_content,
         requested,
-        ties=ties,
-        relevance_level=relevance_level,
-        no_relevant=no_relevant,
         drop_self=drop_self,
-        duplicates=duplicates,
+        **{option: value for option, value in options.items() if value is not None},
     )
+    scores, details = ranked.scores, ranked.details
+    if rules is not None:
+        scores, details = _in_dialect(scores, details, known)
     pipeline = name or (ranking_name(fspath(run)) if isinstance(run, str | PathLike) else "run")
     notes = (
+        *(() if rules is None else (rules.note,)),
         *match_notes,
         *(source.notes if source else ()),
         *ranking.notes,
@@ -133,17 +157,57 @@ def score_rankings(
         *ranked.notes,
     )
     config: dict[str, Any] = {} if ranking.tag is None else {"tag": ranking.tag}
+    if rules is not None:
+        config[DIALECT] = rules.name
     if match_ids:
         changes = [str(change) for change in parse_changes(match_ids)]
         config["retrieval"] = {"match_ids": changes}
     query_ids = list(ranked.scores.index)
     return build_evaluation(
-        *(pipeline, ranked.scores, ranked.details, notes),
+        *(pipeline, scores, details, notes),
+        known=known or None,
         config=config,
         doubts=doubts_about_rankings(run_content, judged_content, ranked.hits, query_ids),
         strict=strict,
         allow=allow,
     )
+
+
+def _ranking_dialect(name: DialectName | None) -> Dialect | None:
+    """The dialect, if its metrics can be computed from rankings alone."""
+    rules = dialect_of_name(name)
+    if rules is not None and rules.name not in _OF_RANKINGS:
+        raise DataError(
+            f'dialect must be "datapizza" or "haystack" for rankings; got "{rules.name}", whose '
+            "metrics need records: score(records, ..., "
+            f'dialect="{rules.name}")'
+        )
+    return rules
+
+
+def _ranked_metrics(names: Iterable[str], rules: Dialect) -> dict[str, Metric]:
+    """The metrics of rankings under the names of a dialect."""
+    known = computable(names, rules)
+    for name, metric in known.items():
+        if metric.needs != VIEW:
+            raise DataError(f"metrics: {name!r} cannot be computed from rankings; pass records")
+    return known
+
+
+def _in_dialect(
+    scores: pd.DataFrame, details: pd.DataFrame, known: dict[str, Metric]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The scores and their states under the names of a dialect."""
+    renamed = pd.DataFrame({name: scores[metric.known_as] for name, metric in known.items()})
+    endings = [f"{column}{ending}" for column in scores for ending in (STATE, REASON)]
+    kept = details.drop(columns=[column for column in endings if column in details])
+    states = {
+        f"{name}{ending}": details[f"{metric.known_as}{ending}"]
+        for name, metric in known.items()
+        for ending in (STATE, REASON)
+        if f"{metric.known_as}{ending}" in details
+    }
+    return renamed, pd.concat([kept, pd.DataFrame(states, index=kept.index)], axis=1)
 
 
 def _is_file(source: RankingSource) -> TypeGuard[FileInput]:

@@ -16,14 +16,15 @@ from rageval_report.judges.rubrics import JUDGES, judge_of, rubrics_of
 from rageval_report.metrics.cosines import Embed
 from rageval_report.metrics.performance import Prices
 from rageval_report.metrics.refusal import RefusalRule
-from rageval_report.metrics.views import Tools
+from rageval_report.metrics.views import Tools, tools_in_dialect
 from rageval_report.rankings.inputs import DUPLICATE_DOCS, DuplicateDocs
 from rageval_report.rankings.score_tables import NO_RELEVANT, NoRelevant
 from rageval_report.records import record_table
 from rageval_report.records.id_changes import MatchIds, parse_changes
 from rageval_report.records.levels import LEVEL_OPTIONS, LevelOption
 from rageval_report.records.matched_ids import match_record_ids
-from rageval_report.scores import METRICS, Catalogue
+from rageval_report.scores import METRICS, Catalogue, Metric
+from rageval_report.scores.dialects import DIALECT, Dialect, DialectName
 from rageval_report.scores.guard import Doubt, notes_with_doubts
 from rageval_report.scores.states import REASON, STATE
 from rageval_report.scoring.compute import (
@@ -73,9 +74,10 @@ def score(
     embed: Embed | None = None,
     prices: Prices | None = None,
     refusals: RefusalRule | None = None,
-    level: LevelOption = "auto",
+    level: LevelOption | None = None,
     duplicates: DuplicateDocs | None = None,
-    no_relevant: NoRelevant = "skip",
+    no_relevant: NoRelevant | None = None,
+    dialect: DialectName | None = None,
     map: Map | None = None,  # noqa: A002
     chat: object | None = None,
     judging: JudgeOptions | None = None,
@@ -105,19 +107,23 @@ def score(
         US dollars per million tokens by model, for ``cost_usd``; an unknown price is missing.
     refusals : RefusalRule, optional
         The rule that recognises a refusal; if omitted, the shipped phrases.
-    level : {"auto", "chunk", "document"}
+    level : {"auto", "chunk", "document"}, optional
         The level at which retrieved and cited passages are compared with the gold, if they carry
-        the ids of document and chunk. "auto" is the level at which there is gold; a note says which
-        that was.
+        the ids of document and chunk. "auto", which holds if omitted, is the level
+        at which there is gold; a note says which that was.
     duplicates : {"error", "best", "keep"}, optional
         What to do with a passage that was retrieved twice for a query: raise an error; count it
         once, at its best rank, and close up the ranks below its repeats; or count it once and keep
         the ranks of its repeats, as Haystack's evaluators and ragbench do. If omitted, "best" for
         several chunks of one document that are counted at the level of documents, and "error" for
         everything else.
-    no_relevant : {"skip", "zero"}
+    no_relevant : {"skip", "zero"}, optional
         The retrieval score of a question without relevant documents, or without an answer: NaN,
-        because retrieval metrics are not applicable to it, or 0 as in trec_eval.
+        because retrieval metrics are not applicable to it (if omitted), or 0 as in trec_eval.
+    dialect : {"datapizza", "haystack", "ragbench", "wfgy"}, optional
+        The system whose names, denominators and rules for repeats, missing gold and percentiles
+        hold, so that its numbers come out; see `rageval_report.scores.dialects`. Metrics that the
+        system does not have are refused; judges are not affected. The reports name the dialect.
     map : callable, optional
         A replacement of the built-in ``map``, such as that of a pool of processes.
     chat : Chat or callable, optional
@@ -153,7 +159,8 @@ def score(
         If a metric is not known.
     DataError
         If records are not valid, or lack a field that a metric needs, or a metric is judged and
-        `chat` is omitted, or `strict` is true and there is a doubt.
+        `chat` is omitted, or `strict` is true and there is a doubt, or an option contradicts
+        `dialect`.
     JudgeError
         If no request to the chat model succeeds.
 
@@ -167,7 +174,15 @@ def score(
         records,
         metrics,
         name=name,
-        tools=Tools(embed, prices, refusals, duplicates, level, no_relevant),
+        tools=tools_in_dialect(
+            dialect,
+            embed=embed,
+            prices=prices,
+            refusals=refusals,
+            duplicates=duplicates,
+            level=level,
+            no_relevant=no_relevant,
+        ),
         map=map,
         chat=chat,
         judging=judging,
@@ -217,7 +232,7 @@ def score_and_judge(
     (1.0, None)
     """
     tools = check_tools(tools)
-    computed, rubrics = check_metrics(metrics, chat)
+    computed, rubrics = check_metrics(metrics, chat, tools.dialect)
     if match_ids:
         table = record_table(records, unretrieved_citations="keep")
         records, match_note = match_record_ids(table, match_ids)
@@ -229,7 +244,7 @@ def score_and_judge(
     checked = (
         record_table(records, unretrieved_citations="keep") if scored is None else scored.records
     )
-    doubts = doubts_about_records(checked, needed_fields(computed, rubrics), tools)
+    doubts = doubts_about_records(checked, needed_fields(computed, rubrics, tools.dialect), tools)
     notes_with_doubts(notes, doubts, strict=strict, allow=allow)
     judged: Judged | None = None
     if rubrics:
@@ -263,7 +278,9 @@ def check_tools(tools: Tools | None) -> Tools:
 
 
 def check_metrics(
-    metrics: str | Rubric | Iterable[str | Rubric], chat: object | None
+    metrics: str | Rubric | Iterable[str | Rubric],
+    chat: object | None,
+    dialect: Dialect | None = None,
 ) -> tuple[list[str], list[Rubric]]:
     """The result of `split_metrics`, after a check that a judge has a chat model.
 
@@ -272,7 +289,7 @@ def check_metrics(
     DataError
         If a metric is judged and there is no chat model.
     """
-    computed, rubrics = split_metrics(metrics)
+    computed, rubrics = split_metrics(metrics, dialect)
     if rubrics and chat is None:
         names = ", ".join(rubric.name for rubric in rubrics)
         raise DataError(
@@ -306,9 +323,10 @@ def join_scores(
         pd.concat([part.scores for part in parts], axis=1),
         _join_details(parts[0].records, [part.states for part in parts], scored, judged),
         (*notes, *scoring_notes, *(() if judged is None else judged.notes)),
-        known=None if judged is None else judged.metrics,
+        known=_descriptions(scored, judged),
         config={
             **(config or {}),
+            **_dialect_config(scored),
             **({"retrieval": settings} if settings else {}),
             **({} if judged is None else {"judge": judged.settings}),
         },
@@ -333,11 +351,28 @@ _NOTE_ON_ACCURACY = (
 def _notes_of(scored: ScoredRecords) -> tuple[str, ...]:
     """Notes on the level, on repeats, on questions without gold, and on a name."""
     notes = scored.facts.notes(scored.tools)
+    if scored.tools.dialect is not None:
+        return (scored.tools.dialect.note, *notes)
     return (*notes, _NOTE_ON_ACCURACY) if _RAGBENCH_ACCURACY in scored.metrics else notes
 
 
+def _descriptions(scored: ScoredRecords | None, judged: Judged | None) -> dict[str, Metric] | None:
+    """The descriptions of metrics that are not those of the catalogue."""
+    in_dialect = scored is not None and scored.tools.dialect is not None
+    known = {
+        **(scored.metrics if scored is not None and in_dialect else {}),
+        **({} if judged is None else judged.metrics),
+    }
+    return known or None
+
+
+def _dialect_config(scored: ScoredRecords | None) -> dict[str, str]:
+    rules = None if scored is None else scored.tools.dialect
+    return {} if rules is None else {DIALECT: rules.name}
+
+
 def split_metrics(
-    metrics: str | Rubric | Iterable[str | Rubric],
+    metrics: str | Rubric | Iterable[str | Rubric], dialect: Dialect | None = None
 ) -> tuple[list[str], list[Rubric]]:
     """The metrics that are computed from records, and the rubrics of those that are judged.
 
@@ -345,6 +380,8 @@ def split_metrics(
     ----------
     metrics : str, Rubric, or iterable of them
         Rubrics, names of `rageval_report.judges.JUDGES`, and names of metrics.
+    dialect : Dialect, optional
+        The system whose names the metrics may have.
 
     Raises
     ------
@@ -367,14 +404,16 @@ def split_metrics(
     computed = [
         metric
         for metric in requested
-        if isinstance(metric, str) and not _is_judged(metric, catalogue)
+        if isinstance(metric, str) and not _is_judged(metric, catalogue, dialect)
     ]
     judged = [metric for metric in requested if metric not in computed]
     return computed, rubrics_of(judged) if judged else []
 
 
-def _is_judged(name: str, catalogue: Catalogue) -> bool:
+def _is_judged(name: str, catalogue: Catalogue, dialect: Dialect | None) -> bool:
     """Whether a judge has that name, and no function computes the metric."""
+    if dialect is not None and dialect.find(name) is not None:
+        return False
     metric = catalogue.search(name)
     # A function costs nothing and gives the same value each time, so it goes before a judge.
     if metric is not None and metric.compute is not None:

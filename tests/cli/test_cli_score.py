@@ -280,3 +280,47 @@ def test_help_names_the_fields_that_are_read():
     words = set(re.findall(r"[\w_]+", told))
     assert {"qid", "answerable", "gold_claim_substr", "gold_citations"} <= words
     assert {"retrieved_ids", "answer_json", "claim", "citations"} <= words
+
+
+@pytest.fixture
+def answered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"query_id": "a", "retrieved": ["x", "g", "x"], "relevant": ["g"], "answer": "Oslo",
+         "reference": "Oslo", "answerable": True},
+        {"query_id": "b", "retrieved": ["g"], "relevant": ["h"], "answer": "I don't know",
+         "reference": "Bern", "answerable": False},
+    ]  # fmt: skip
+    jsonl(tmp_path / "answered.jsonl", rows)
+    (tmp_path / "bm25.run").write_text("a Q0 x 1 2 t\na Q0 g 2 1 t\n")
+    (tmp_path / "qrels.txt").write_text("a 0 g 1\n")
+
+
+def score_command(*arguments):
+    return CliRunner().invoke(rageval_report, ["score", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "names"),
+    [
+        ("ragbench", ["recall@1", "precision@5", "mrr", "ndcg@10", "unanswerable_accuracy"]),
+        ("haystack", ["document_mrr", "document_map", "exact_match"]),
+        ("datapizza", ["precision_at_5_exact", "hybrid_log_rank_score_exact"]),
+        ("wfgy", ["precision", "chr", "under_refusal", "over_refusal", "recall@5"]),
+    ],
+)
+def test_a_dialect_computes_the_metrics_of_its_system(answered, dialect, names):
+    result = score_command("--records", "answered.jsonl", "--dialect", dialect, "--format", "json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert f"dialect:{dialect}" in report["signature"]
+    assert set(names) <= {row["metric"] for row in report["rows"]}
+
+
+def test_a_ranking_has_the_dialect_of_its_options(answered):
+    ranking = ("--run", "bm25.run", "--qrels", "qrels.txt", "--metric", "document_mrr")
+    result = score_command(*ranking, "--dialect", "haystack", "--format", "json")
+    assert json.loads(result.stdout)["rows"][0]["mean"] == 0.5
+    wrong = score_command(*ranking, "--dialect", "haystack", "--ties", "docid")
+    assert wrong.exit_code == 2
+    assert 'contradicts dialect="haystack"' in " ".join(wrong.stderr.split())

@@ -49,6 +49,7 @@ from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, join_details, resolver
+from rageval_report.scores.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.text_matching import match_queries
 from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pvalues
@@ -386,6 +387,7 @@ def compare(
         "correction": correction,
         "family_size": _count_tests(rows, family),
     }
+    settings |= dialect_settings((baseline, *candidates))
     if clusters is not None:
         # Labels by query would not fit into a signature.
         settings["clusters"] = clusters if isinstance(clusters, str) else "given"
@@ -399,6 +401,7 @@ def compare(
         # Several candidates may have the same note.
         (
             *doubts_of((baseline, *candidates)),
+            *note_on_dialects((baseline, *candidates)),
             *dict.fromkeys(_comparison_notes(pairings, rows, family, correction, plan)),
         ),
         headline=_HEADLINE

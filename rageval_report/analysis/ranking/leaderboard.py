@@ -37,6 +37,7 @@ from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
 from rageval_report.results import Result
 from rageval_report.scores import Scored, resolver
+from rageval_report.scores.dialects import note_on_dialects
 from rageval_report.stats.all_pairs import (
     WESTFALL_YOUNG,
     AllPairs,
@@ -372,7 +373,12 @@ def rank(
         f"Ranking of {_title_names(lineup.names)}",
         pd.DataFrame(rows),
         settings,
-        (*lineup.notes, *ranking_notes(blocks, tests, lineup, settings), *family.notes()),
+        (
+            *note_on_dialects(evaluations),
+            *lineup.notes,
+            *ranking_notes(blocks, tests, lineup, settings),
+            *family.notes(),
+        ),
         headline=_HEADLINE,
         grouped_by="metric" if len(names) > 1 else "",
         lineup=lineup,

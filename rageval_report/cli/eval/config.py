@@ -28,6 +28,7 @@ from rageval_report.records.levels import LevelOption
 from rageval_report.runner import TARGETS, RunConfig, config_from
 from rageval_report.runner.run_config import TargetSections
 from rageval_report.runner.settings import parse_settings, read_yaml
+from rageval_report.scores.dialects import DialectName
 
 _WHOLE = "the configuration"
 
@@ -58,9 +59,10 @@ class _EvalSection:
     allow: tuple[str, ...] | str = ()
     rag_server_url: str | None = None
     samples_per_dataset: int | None = None
-    level: LevelOption = "auto"
-    duplicates: DuplicateDocs = "best"
-    no_relevant: NoRelevant = "skip"
+    level: LevelOption | None = None
+    duplicates: DuplicateDocs | None = None
+    no_relevant: NoRelevant | None = None
+    dialect: DialectName | None = None
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,9 @@ class EvalConfig:
         Whether a weighted score is shown.
     folder : Path, optional
         The folder of the run.
-    level, duplicates, no_relevant : str
-        As for `rageval_report.score`; a passage that a server returns twice does not cost the run.
+    level, duplicates, no_relevant, dialect : str, optional
+        As for `rageval_report.score`, but a passage that a server returns twice does not cost the
+        run: duplicates is "best" if neither it nor a dialect is set.
     match_ids : tuple of str
         Changes of form after which gold ids and retrieved ids are compared.
     strict : bool
@@ -104,9 +107,10 @@ class EvalConfig:
     objectives: dict[str, Any] = field(default_factory=dict)
     is_weighted: bool = False
     folder: Path | None = None
-    level: LevelOption = "auto"
-    duplicates: DuplicateDocs = "best"
-    no_relevant: NoRelevant = "skip"
+    level: LevelOption | None = None
+    duplicates: DuplicateDocs | None = None
+    no_relevant: NoRelevant | None = None
+    dialect: DialectName | None = None
     match_ids: tuple[str, ...] = ()
     strict: bool = False
     allow: tuple[str, ...] = ()
@@ -181,6 +185,7 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
         level=own.level,
         duplicates=own.duplicates,
         no_relevant=own.no_relevant,
+        dialect=own.dialect,
         match_ids=(own.match_ids,) if isinstance(own.match_ids, str) else own.match_ids,
         strict=own.strict,
         allow=(own.allow,) if isinstance(own.allow, str) else own.allow,
@@ -247,6 +252,7 @@ def override_config(config: EvalConfig, options: EvalArguments) -> EvalConfig:
         level=options.level or config.level,
         duplicates=options.duplicates or config.duplicates,
         no_relevant=options.no_relevant or config.no_relevant,
+        dialect=options.dialect or config.dialect,
         match_ids=options.match_ids or config.match_ids,
         strict=options.strict or config.strict,
         allow=options.allow or config.allow,

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from rageval_report.metrics.views import VIEWS
+from rageval_report.scores.dialects import DialectName, dialect_of_name
+from rageval_report.scoring.compute import computable
+
 Fields = tuple[str, ...]
 Names = tuple[str, ...]
 
@@ -77,7 +81,11 @@ class MetricGroups:
         return tuple((fields, names) for is_on, fields, names in groups if is_on)
 
 
-def allowed_metrics(records: pd.DataFrame, groups: MetricGroups | None = None) -> list[str]:
+def allowed_metrics(
+    records: pd.DataFrame,
+    groups: MetricGroups | None = None,
+    dialect: DialectName | None = None,
+) -> list[str]:
     """The metrics whose fields the records have.
 
     Parameters
@@ -86,7 +94,16 @@ def allowed_metrics(records: pd.DataFrame, groups: MetricGroups | None = None) -
         As `rageval_report.records.record_table` gives them.
     groups : MetricGroups, optional
         The groups; if omitted, a few metrics of each.
+    dialect : str, optional
+        The system whose metrics are computed, instead of groups.
     """
+    rules = dialect_of_name(dialect)
+    if rules is not None:
+        return [
+            name
+            for name, metric in computable(rules.default_names(), rules).items()
+            if _has_fields(records, VIEWS[metric.needs].fields or (metric.known_as,))
+        ]
     candidates = _DEFAULTS if groups is None else groups.by_fields()
     return [name for fields, names in candidates if _has_fields(records, fields) for name in names]
 

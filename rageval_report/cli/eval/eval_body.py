@@ -16,7 +16,7 @@ from rageval_report.cli.eval.config import (
 from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.cli.eval.eval_queries import QuerySource, check_gold, query_source
 from rageval_report.cli.eval.rehearsal import rehearse
-from rageval_report.cli.eval.scoring import ScoringPlan, check_answered, score_answers
+from rageval_report.cli.eval.scoring import ScoringPlan, check_answered, score_answers, tools_of
 from rageval_report.cli.group import INTERRUPTED, OK
 from rageval_report.cli.judge.section import JudgeSection
 from rageval_report.cli.judge.setup import JudgeSetup, noise_results
@@ -29,6 +29,7 @@ from rageval_report.judges.judge_options import JudgeOptions
 from rageval_report.reports.parts import Section
 from rageval_report.results import Result
 from rageval_report.runner import FinishedRun, RunConfig, collect_answers, target_from
+from rageval_report.scoring.compute import computable
 from rageval_report.scoring.records import JudgedEvaluation, split_metrics
 
 SCORES, REPORT = "scores.json", "report.html"
@@ -74,10 +75,13 @@ def _scoring_plan(config: EvalConfig, setup: JudgeSetup, *, no_judge: bool) -> S
     """What is computed and judged; checked before the pipeline is asked."""
     is_judged = setup.section.enabled and not no_judge
     names: list[str | Rubric] = [*config.run.metrics, *(setup.rubrics() if is_judged else [])]
+    dialect = tools_of(config).dialect  # a contradiction is reported now
     computed: list[str] = []
     rubrics: list[Rubric] = []
     if names:
-        computed, rubrics = split_metrics(names)
+        computed, rubrics = split_metrics(names, dialect)
+        if computed:
+            computable(computed, dialect)
     if not is_judged and rubrics:
         note(f"not judged: {', '.join(rubric.name for rubric in rubrics)}")
         rubrics = []

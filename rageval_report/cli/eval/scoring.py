@@ -19,9 +19,11 @@ from rageval_report.errors import DataError, JudgeError, PipelineError, is_doubt
 from rageval_report.judges import Rubric
 from rageval_report.judges.chats.base import Chat
 from rageval_report.judges.judge_options import JudgeOptions
-from rageval_report.metrics.views import Tools
+from rageval_report.metrics.views import Tools, tools_in_dialect
+from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.record_files import read_records
 from rageval_report.runner import FinishedRun
+from rageval_report.scores.dialects import Dialect, dialect_of_name
 from rageval_report.scoring.blocks import score_blocks
 from rageval_report.scoring.compute import lacking_fields
 from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
@@ -112,7 +114,7 @@ def score_answers(
     blocks = RecordBlocks(finished) if is_large(finished) else None
     records = _read_answers(finished) if blocks is None else blocks.sketch()
     computed, rubrics = _metrics(records, finished, config, plan)
-    _note_missing_fields(records, computed)
+    _note_missing_fields(records, computed, dialect_of_name(config.dialect))
     generator = config.judge.generator if config.judge is not None else None
     judging: JudgeOptions = {
         **plan.how,
@@ -120,7 +122,7 @@ def score_answers(
     }
     name = config.run.name or folder.absolute().name
     about = {**queries.about, **finished.config}
-    tools = Tools(duplicates=config.duplicates, level=config.level, no_relevant=config.no_relevant)
+    tools = tools_of(config)
     doubts = tuple(filter(is_doubt, finished.notes))
 
     def score(metrics: Sequence[str | Rubric]) -> JudgedEvaluation:
@@ -169,6 +171,24 @@ def score_answers(
     return ScoredRun(scored, None if scored.judged is None else scored.judged.failure)
 
 
+def tools_of(config: EvalConfig) -> Tools:
+    """How passages are compared with the gold.
+
+    Raises
+    ------
+    DataError
+        If a setting contradicts the dialect.
+    """
+    # A passage that a server returns twice does not cost the run.
+    usual: DuplicateDocs | None = "best" if config.dialect is None else None
+    return tools_in_dialect(
+        config.dialect,
+        duplicates=config.duplicates or usual,
+        level=config.level,
+        no_relevant=config.no_relevant,
+    )
+
+
 def _read_answers(finished: FinishedRun) -> pd.DataFrame:
     """The answers; gold that does not fit them is dropped, so that it does not cost the run."""
     return read_records(finished.records, unretrieved_citations="keep", unplaced_gold="drop")
@@ -179,7 +199,9 @@ def _metrics(
 ) -> tuple[list[str], list[str | Rubric]]:
     """The metrics and rubrics that are named, else those that the fields allow."""
     is_named = bool(plan.computed or (config.run.metrics and plan.rubrics))
-    computed = [*plan.computed] if is_named else allowed_metrics(records, config.groups)
+    computed = (
+        [*plan.computed] if is_named else allowed_metrics(records, config.groups, config.dialect)
+    )
     rubrics: list[str | Rubric] = [*plan.rubrics]
     if plan.judges_by_default:
         rubrics = [*allowed_rubrics(records)]
@@ -193,12 +215,14 @@ def _metrics(
     return computed, rubrics
 
 
-def _note_missing_fields(records: pd.DataFrame, computed: list[str]) -> None:
+def _note_missing_fields(
+    records: pd.DataFrame, computed: list[str], dialect: Dialect | None
+) -> None:
     """Note which metrics stay without a score, one sentence for each set of missing fields."""
     if not computed:
         return
     names_by_fields: dict[tuple[str, ...], list[str]] = {}
-    for name, fields in lacking_fields(records, computed).items():
+    for name, fields in lacking_fields(records, computed, dialect).items():
         names_by_fields.setdefault(fields, []).append(name)
     for fields, names in names_by_fields.items():
         note(f"{', '.join(names)}: not applicable, the records have no {' and no '.join(fields)}")

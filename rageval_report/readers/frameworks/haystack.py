@@ -11,7 +11,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError, named
 from rageval_report.files.source import Source
-from rageval_report.readers.base import Reader, ScoreFile, distinct_names, id_columns
+from rageval_report.readers.base import Reader, ScoreFile, distinct_names, id_columns, in_dialect
 from rageval_report.readers.cell_values import parse_list_columns
 from rageval_report.readers.frameworks.blank_scores import mark_blank_scores
 from rageval_report.readers.frameworks.haystack_pairs import (
@@ -28,6 +28,7 @@ from rageval_report.readers.frameworks.haystack_pairs import (
 from rageval_report.readers.json_shapes import ShapeError, check_object, is_records
 from rageval_report.readers.record_columns import frame_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
+from rageval_report.scores.dialects import DialectName
 from rageval_report.types import JsonObject
 
 _TWO = 2
@@ -97,6 +98,7 @@ def read_haystack(
     columns: Iterable[str] | None = None,
     query_id: str | None = None,
     runs: str | Iterable[str] | None = None,
+    dialect: DialectName | None = None,
 ) -> list[ScoreFile]:
     """Read a report of Haystack, or ``EvaluationRunResult`` objects dumped as JSON.
 
@@ -116,6 +118,9 @@ def read_haystack(
     runs : str or iterable of str, optional
         The names of the two runs of a comparative report, or one name for a table of one run. If
         omitted, the prefixes of the columns decide.
+    dialect : {"haystack"}, optional
+        Describe the metrics as Haystack's evaluators do (``single_hit`` is whether any result is
+        relevant, not the first), and compute percentiles as its proposal does.
 
     Raises
     ------
@@ -137,7 +142,16 @@ def read_haystack(
     >>> run.pipeline, list(run.frame)
     ('hyde', ['questions', 'predicted_answers', 'sas'])
     """
-    run_names = _check_runs(runs)
+    files = _read_reports(source, columns, query_id, _check_runs(runs))
+    return [in_dialect(file, dialect, "haystack") for file in files]
+
+
+def _read_reports(
+    source: Source,
+    columns: Iterable[str] | None,
+    query_id: str | None,
+    run_names: tuple[str, ...],
+) -> list[ScoreFile]:
     document = source.document_or_none()
     dumped = _runs(document)
     if dumped:
@@ -304,6 +318,6 @@ HAYSTACK = Reader(
     "Haystack's detailed and comparative reports in any kind of table, and dumped run results",
     _recognise,
     read_haystack,
-    ("columns", "encoding", "query_id", "runs"),
+    ("columns", "dialect", "encoding", "query_id", "runs"),
     example="detailed_report.csv",
 )

@@ -8,9 +8,10 @@ from typing import Any
 from rageval_report.errors import ReaderError, named
 from rageval_report.files.inputs import is_file
 from rageval_report.files.source import Source
-from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.base import Reader, ScoreFile, in_dialect
 from rageval_report.readers.json_shapes import ShapeError, check_object, check_records, is_records
 from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
+from rageval_report.scores.dialects import DialectName
 from rageval_report.scores.metric import Catalogue, Override
 from rageval_report.types import JsonObject
 
@@ -42,11 +43,18 @@ def _is_samples(document: JsonObject) -> bool:
     return all({"question", "response"} <= set(sample) for sample in samples)
 
 
-def read_ragbench(source: Source) -> list[ScoreFile]:
+def read_ragbench(source: Source, *, dialect: DialectName | None = None) -> list[ScoreFile]:
     """Read a run of ragbench with scores of each question, or the samples of a run.
 
     The texts come from the samples, if they are in the same folder. Earlier versions keep scores
     without the questions' ids: the ids are then positions in the run, and pair with no other run.
+
+    Parameters
+    ----------
+    source : Source
+        The run, or its samples.
+    dialect : {"ragbench"}, optional
+        Describe the metrics as ragbench does, and compute percentiles by its rule.
 
     Raises
     ------
@@ -55,10 +63,10 @@ def read_ragbench(source: Source) -> list[ScoreFile]:
     """
     document = check_object(source.document, "the document")
     if _is_samples(document):
-        return [_read_samples(source, document)]
+        return [in_dialect(_read_samples(source, document), dialect, "ragbench")]
     if not _is_run(document):
         raise source.error("expected a run of ragbench: a scorecard with metrics, and its config")
-    return [_read_run(source, document)]
+    return [in_dialect(_read_run(source, document), dialect, "ragbench")]
 
 
 # -- runs
@@ -281,6 +289,6 @@ RAGBENCH = Reader(
     "run files of the ragbench evaluation framework, and their samples",
     _recognise,
     read_ragbench,
-    ("encoding",),
+    ("dialect", "encoding"),
     example="eval_runs/a1b2c3d4_20260717_103000.json",
 )

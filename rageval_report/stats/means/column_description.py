@@ -19,7 +19,7 @@ from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.stats.means.selection import order_statistics
 from rageval_report.types import FloatArray
 
-PercentileMethod: TypeAlias = Literal["linear", "exclusive"]
+PercentileMethod: TypeAlias = Literal["linear", "exclusive", "upper"]
 QUARTILES = (25.0, 50.0, 75.0)
 
 
@@ -57,9 +57,10 @@ def describe(
         Column-major blocks (``block.T`` of a frame's values) are read fastest.
     percentiles : sequence of float
         Which percentiles, each from 0 to 100.
-    method : {"linear", "exclusive"}
+    method : {"linear", "exclusive", "upper"}
         "linear" interpolates as NumPy and pandas do. "exclusive", as in `statistics.quantiles`,
-        treats the scores as a sample of a wider population and may go beyond the extremes.
+        treats the scores as a sample of a wider population and may go beyond the extremes. "upper"
+        takes the score at the place n * p counted from 0, as in ragbench, and interpolates nothing.
 
     Returns
     -------
@@ -182,7 +183,16 @@ def _exclusive(shares: FloatArray, n: int) -> FloatArray:
     return shares * (n + 1) - 1.0
 
 
-_RULES: dict[PercentileMethod, _PercentileRule] = {"exclusive": _exclusive, "linear": _linear}
+def _upper(shares: FloatArray, n: int) -> FloatArray:
+    upper: FloatArray = np.minimum(np.floor(shares * n), n - 1.0)
+    return upper
+
+
+_RULES: dict[PercentileMethod, _PercentileRule] = {
+    "exclusive": _exclusive,
+    "linear": _linear,
+    "upper": _upper,
+}
 
 
 def _choose_rule(method: PercentileMethod) -> _PercentileRule:

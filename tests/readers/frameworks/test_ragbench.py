@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rageval_report.errors import ReaderError
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.errors import DataError, ReaderError
 from rageval_report.readers import Source, read, recognise
 from rageval_report.readers.frameworks.ragbench import RAGBENCH
 from rageval_report.scores import score_table
@@ -177,3 +178,18 @@ def test_a_score_that_is_no_number_failed(read_run):
 
     first = read_run(change).frame.iloc[0]
     assert (first["recall_at_5_state"], first["recall_at_5_reason"]) == ("failed", "{'a': 1}")
+
+
+@pytest.mark.parametrize("name", ["run.json", "run_without_ids.json"])
+def test_in_its_own_dialect_names_and_percentiles_are_those_of_ragbench(name):
+    plain = RAGPipelineEvaluation.load(None, GOLDEN / name)
+    theirs = RAGPipelineEvaluation.load(None, GOLDEN / name, dialect="ragbench")
+    assert theirs.scores.equals(plain.scores)
+    assert "dialect:ragbench" in theirs.evaluation_report().signature
+    assert "dialect" not in plain.evaluation_report().signature
+    assert theirs.find_thresholds().settings["percentile_method"] == "upper"
+
+
+def test_another_dialect_than_its_own_is_refused():
+    with pytest.raises(DataError, match='dialect must be "ragbench", because ragbench wrote'):
+        RAGPipelineEvaluation.load(None, GOLDEN / "run.json", dialect="haystack")

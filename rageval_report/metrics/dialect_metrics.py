@@ -1,0 +1,242 @@
+"""Metrics as other systems define them, where the definition is not ours; see `scores.dialects`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import DataError, named
+from rageval_report.metrics.refusal import RefusalRule
+from rageval_report.metrics.traces import score_gold_and_traces
+from rageval_report.rankings.checks import refuse_cutoff
+from rageval_report.rankings.hits import Hits
+from rageval_report.types import BoolArray, FloatArray
+
+# -- ragbench
+
+# The fragments of its configuration, which it looks for in the answer in lower case.
+_RAGBENCH_PHRASES = (
+    "i don't have enough information",
+    "i do not have enough information",
+    "cannot answer",
+    "can't answer",
+    "unable to answer",
+    "not enough information",
+    "insufficient information",
+    "no information available",
+    "don't know",
+    "do not know",
+    "cannot be determined",
+    "can't be determined",
+    "not mentioned",
+    "not found",
+    "no relevant information",
+)
+
+
+@dataclass(frozen=True)
+class LiteralRefusals(RefusalRule):
+    r"""Refusals as ragbench finds them: an empty answer, or one that contains a fragment as it is.
+
+    Examples
+    --------
+    >>> LiteralRefusals().refuses("I can\u2019t answer"), LiteralRefusals().refuses(" ")
+    (False, False)
+    """
+
+    phrases: Any = _RAGBENCH_PHRASES
+
+    def refuses(self, answer: str) -> bool:
+        """Whether an answer is a refusal."""
+        lowered = answer.lower()
+        return not answer or any(phrase in lowered for phrase in self.phrases)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedHits(Hits):
+    """The hit table with the lists that it was made from, for rules that count repeats.
+
+    Parameters
+    ----------
+    query, rank, grade, judged_query, judged_grade, n_retrieved, relevance_level
+        As in `Hits`.
+    retrieved : sequence of lists of str
+        The retrieved ids of each query.
+    relevant : sequence of mappings of str to float
+        The judged ids of each query with their grades.
+    """
+
+    retrieved: Sequence[Sequence[str]] = ()
+    relevant: Sequence[Mapping[str, float]] = ()
+
+    @classmethod
+    def of(
+        cls,
+        hits: Hits,
+        retrieved: Sequence[Sequence[str]],
+        relevant: Sequence[Mapping[str, float]],
+    ) -> ListedHits:
+        """The hit table with its lists."""
+        columns = {field.name: getattr(hits, field.name) for field in fields(Hits)}
+        return cls(**columns, retrieved=retrieved, relevant=relevant)
+
+
+def precision_of_retrieved(hits: ListedHits, k: int | None = None) -> FloatArray:
+    """The share of the distinct results among the first `k` that is relevant; 0 if there is none.
+
+    Examples
+    --------
+    >>> from rageval_report.rankings.score_tables import hits_of
+    >>> lists, gold = [["a", "a", "b"]], [{"a": 1.0}]
+    >>> hits = hits_of(lists, gold, duplicates="keep")
+    >>> precision_of_retrieved(ListedHits.of(hits, lists, gold), 5)
+    array([0.5])
+    """
+    values = []
+    for docs, gold in zip(hits.retrieved, hits.relevant, strict=True):
+        first = set(docs[:k])
+        right = {doc for doc, grade in gold.items() if grade > 0}
+        values.append(len(first & right) / len(first) if first else 0.0)
+    return np.array(values, dtype=np.float64)
+
+
+def ndcg_with_repeats(hits: ListedHits, k: int | None = None) -> FloatArray:
+    """Discounted cumulative gain in which a repeated document gains again; it may exceed 1.
+
+    Examples
+    --------
+    >>> from rageval_report.rankings.score_tables import hits_of
+    >>> lists, gold = [["a", "a"]], [{"a": 1.0}]
+    >>> hits = hits_of(lists, gold, duplicates="keep")
+    >>> ndcg_with_repeats(ListedHits.of(hits, lists, gold)).round(4)
+    array([1.6309])
+    """
+    values = []
+    for docs, gold in zip(hits.retrieved, hits.relevant, strict=True):
+        grades = {doc: max(grade, 0.0) for doc, grade in gold.items()}
+        ideal = _discounted(sorted(grades.values(), reverse=True)[:k])
+        actual = _discounted([grades.get(doc, 0.0) for doc in docs[:k]])
+        values.append(actual / ideal if ideal > 0 else 0.0)
+    return np.array(values, dtype=np.float64)
+
+
+def _discounted(gains: Sequence[float]) -> float:
+    total = 0.0
+    for place, gain in enumerate(gains):
+        total += gain / math.log2(place + 2)
+    return total
+
+
+# -- the gold and trace scorer
+
+
+@dataclass(frozen=True, eq=False)
+class GoldAndTraces:
+    """The records as the gold set and the traces of which the scorer computes its figures.
+
+    Parameters
+    ----------
+    gold, traces : list of dict
+        The objects of both files.
+    answerable : ndarray of bool
+        Whether each question has an answer.
+    """
+
+    gold: list[dict[str, Any]]
+    traces: list[dict[str, Any]]
+    answerable: BoolArray
+
+    def applies(self, metric: str) -> BoolArray:
+        """Whether a question is one of those that a metric divides by, whatever was answered."""
+        if metric == "hallucinated_answer":
+            return ~self.answerable
+        if metric == "false_refusal" or metric.startswith("full_recall"):
+            return self.answerable
+        scores = self.column("answered_citation_hit")
+        return ~np.isnan(scores)
+
+    def column(self, metric: str, k: int | None = None) -> FloatArray:
+        """The scores of a metric of the scorer, in the order of the records."""
+        scored = score_gold_and_traces(self.gold, self.traces, k=5 if k is None else k)
+        name = metric if k is None else f"{metric}@{k}"
+        return scored.scores[name].to_numpy(dtype=np.float64)
+
+
+def gold_and_traces(records: pd.DataFrame) -> GoldAndTraces:
+    """Checked records as a gold set and traces; references are the substrings of a right claim.
+
+    Raises
+    ------
+    DataError
+        If it is not known whether a question has an answer.
+    """
+
+    def column(name: str) -> list[Any]:
+        return records[name].tolist() if name in records else [None] * len(records)
+
+    flags = column("answerable")
+    unknown = [
+        str(query) for query, flag in zip(records.index, flags, strict=True) if pd.isna(flag)
+    ]
+    if unknown:
+        raise DataError(
+            'dialect="wfgy" needs answerable for every query, true or false; it is missing for '
+            f"{named(unknown)}"
+        )
+    ids = [str(query) for query in records.index]
+    gold = [
+        {
+            "qid": query,
+            "answerable": bool(flag),
+            "gold_claim_substr": None if reference is None else list(reference),
+            "gold_citations": [doc for doc, grade in (relevant or {}).items() if grade > 0],
+        }
+        for query, flag, reference, relevant in zip(
+            ids, flags, column("reference"), column("relevant"), strict=True
+        )
+    ]
+    traces = [
+        {
+            "qid": query,
+            "retrieved_ids": list(retrieved or ()),
+            "answer_json": {"claim": answer or "", "citations": list(citations or ())},
+        }
+        for query, retrieved, answer, citations in zip(
+            ids, column("retrieved"), column("answer"), column("citations"), strict=True
+        )
+    ]
+    return GoldAndTraces(gold, traces, np.array(flags, dtype=bool))
+
+
+def answered_precision(view: GoldAndTraces, k: int | None = None) -> FloatArray:
+    """Whether an answer to an answerable question has a gold text and a hit, of all answers."""
+    refuse_cutoff("precision", k)
+    return view.column("answered_precision")
+
+
+def answered_citation_hit(view: GoldAndTraces, k: int | None = None) -> FloatArray:
+    """Whether an answer to an answerable question cites gold that was retrieved, of all answers."""
+    refuse_cutoff("chr", k)
+    return view.column("answered_citation_hit")
+
+
+def under_refusal(view: GoldAndTraces, k: int | None = None) -> FloatArray:
+    """Whether a question without an answer was answered, of those questions."""
+    refuse_cutoff("under_refusal", k)
+    return view.column("hallucinated_answer")
+
+
+def over_refusal(view: GoldAndTraces, k: int | None = None) -> FloatArray:
+    """Whether an answerable question was refused, of those questions."""
+    refuse_cutoff("over_refusal", k)
+    return view.column("false_refusal")
+
+
+def full_recall(view: GoldAndTraces, k: int | None = None) -> FloatArray:
+    """Whether all gold is among the first `k`, of the answerable questions."""
+    return view.column("full_recall", 5 if k is None else k)
