@@ -21,7 +21,7 @@ from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import check_options
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, correctness
-from rageval_report.scores.dialects import dialect_settings, percentile_method
+from rageval_report.scores.catalogue.dialects import dialect_settings, percentile_method
 from rageval_report.scores.metric import GROUPS
 from rageval_report.scores.states import (
     FAILED,

@@ -16,7 +16,7 @@ from rageval_report.analysis.arguments import (
 )
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, join_details, normalise_name
-from rageval_report.scores.dialects import dialect_settings, percentile_method
+from rageval_report.scores.catalogue.dialects import dialect_settings, percentile_method
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
 from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
 from rageval_report.types import BoolArray, FloatArray

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rageval_report.rankings.inputs import DuplicateDocs
     from rageval_report.rankings.score_tables import NoRelevant
     from rageval_report.records.levels import LevelOption
-    from rageval_report.scores.dialects import DialectName
+    from rageval_report.scores.catalogue.dialects import DialectName
     from rageval_report.scores.query_rows import Totals
     from rageval_report.scores.table import Duplicates
 

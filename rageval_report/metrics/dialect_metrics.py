@@ -1,4 +1,4 @@
-"""Metrics as other systems define them, where the definition is not ours; see `scores.dialects`."""
+"""Metrics as other systems define them, where the definition is not ours; see `scores.catalogue.dialects`."""
 
 from __future__ import annotations
 

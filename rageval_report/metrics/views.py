@@ -39,7 +39,7 @@ from rageval_report.rankings.hits import Hits
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.score_tables import NoRelevant, hits_of
 from rageval_report.records.levels import LevelOption
-from rageval_report.scores.dialects import Dialect, DialectName, dialect_of_name
+from rageval_report.scores.catalogue.dialects import Dialect, DialectName, dialect_of_name
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from rageval_report.errors import (
 )
 from rageval_report.files.source import Source
 from rageval_report.rankings.ranking_options import RankingOptions
+from rageval_report.scores.catalogue.dialects import DIALECT, DialectName, dialect_of_name
 from rageval_report.scores.correct import Correct
-from rageval_report.scores.dialects import DIALECT, DialectName, dialect_of_name
 from rageval_report.scores.metric import Override, normalise_name
 from rageval_report.scores.query_rows import Totals, position_of_row
 from rageval_report.scores.table import id_column_of, question_text
@@ -51,7 +51,7 @@ class ReaderOptions(RankingOptions, total=False):
         The decimal sign of a table of delimited text.
     dialect : {"haystack", "ragbench"}, optional
         The names and the percentiles of the system that wrote the file; see
-        `rageval_report.scores.dialects`.
+        `rageval_report.scores.catalogue.dialects`.
     delimiter : str, optional
         The character that separates the fields of a table of delimited text.
     encoding : str, optional

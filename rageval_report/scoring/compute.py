@@ -18,7 +18,7 @@ from rageval_report.metrics.views import VIEWS, Tools
 from rageval_report.records import record_table
 from rageval_report.records.levels import LevelChoice
 from rageval_report.scores import METRICS, Catalogue, Metric, normalise_name
-from rageval_report.scores.dialects import Dialect
+from rageval_report.scores.catalogue.dialects import Dialect
 from rageval_report.scores.states import ERROR, NOT_APPLICABLE, state_columns, states_of
 from rageval_report.scoring.applicability import (
     PreparedRecords,

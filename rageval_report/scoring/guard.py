@@ -14,7 +14,7 @@ from rageval_report.metrics.views import VIEWS, Tools
 from rageval_report.records.id_doubts import doubts_about_ids
 from rageval_report.records.id_search import QueryIds
 from rageval_report.records.levels import sections_in
-from rageval_report.scores.dialects import Dialect
+from rageval_report.scores.catalogue.dialects import Dialect
 from rageval_report.scores.guard import Doubt
 from rageval_report.scores.states import ERROR
 from rageval_report.scoring.applicability import prepare_records

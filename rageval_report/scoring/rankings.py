@@ -25,7 +25,7 @@ from rageval_report.readers.ranking_files import (
 )
 from rageval_report.records.id_changes import MatchIds, parse_changes
 from rageval_report.scores import Metric
-from rageval_report.scores.dialects import DIALECT, Dialect, DialectName, dialect_of_name
+from rageval_report.scores.catalogue.dialects import DIALECT, Dialect, DialectName, dialect_of_name
 from rageval_report.scores.states import REASON, STATE
 from rageval_report.scoring.compute import computable
 from rageval_report.scoring.evaluations import build_evaluation

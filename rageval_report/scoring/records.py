@@ -24,7 +24,7 @@ from rageval_report.records.id_changes import MatchIds, parse_changes
 from rageval_report.records.levels import LEVEL_OPTIONS, LevelOption
 from rageval_report.records.matched_ids import match_record_ids
 from rageval_report.scores import METRICS, Catalogue, Metric
-from rageval_report.scores.dialects import DIALECT, Dialect, DialectName
+from rageval_report.scores.catalogue.dialects import DIALECT, Dialect, DialectName
 from rageval_report.scores.guard import Doubt, notes_with_doubts
 from rageval_report.scores.states import REASON, STATE
 from rageval_report.scoring.compute import (
@@ -122,7 +122,7 @@ def score(
         because retrieval metrics are not applicable to it (if omitted), or 0 as in trec_eval.
     dialect : {"datapizza", "haystack", "ragbench", "wfgy"}, optional
         The system whose names, denominators and rules for repeats, missing gold and percentiles
-        hold, so that its numbers come out; see `rageval_report.scores.dialects`. Metrics that the
+        hold, so that its numbers come out; see `rageval_report.scores.catalogue.dialects`. Metrics that the
         system does not have are refused; judges are not affected. The reports name the dialect.
     map : callable, optional
         A replacement of the built-in ``map``, such as that of a pool of processes.

@@ -283,7 +283,7 @@ def test_help_names_the_fields_that_are_read():
 
 
 @pytest.fixture
-def answered(tmp_path, monkeypatch):
+def in_dialects(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [
         {"query_id": "a", "retrieved": ["x", "g", "x"], "relevant": ["g"], "answer": "Oslo",
@@ -309,7 +309,7 @@ def score_command(*arguments):
         ("wfgy", ["precision", "chr", "under_refusal", "over_refusal", "recall@5"]),
     ],
 )
-def test_a_dialect_computes_the_metrics_of_its_system(answered, dialect, names):
+def test_a_dialect_computes_the_metrics_of_its_system(in_dialects, dialect, names):
     result = score_command("--records", "answered.jsonl", "--dialect", dialect, "--format", "json")
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
@@ -317,7 +317,7 @@ def test_a_dialect_computes_the_metrics_of_its_system(answered, dialect, names):
     assert set(names) <= {row["metric"] for row in report["rows"]}
 
 
-def test_a_ranking_has_the_dialect_of_its_options(answered):
+def test_a_ranking_has_the_dialect_of_its_options(in_dialects):
     ranking = ("--run", "bm25.run", "--qrels", "qrels.txt", "--metric", "document_mrr")
     result = score_command(*ranking, "--dialect", "haystack", "--format", "json")
     assert json.loads(result.stdout)["rows"][0]["mean"] == 0.5

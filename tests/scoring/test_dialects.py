@@ -15,7 +15,7 @@ import pytest
 
 from rageval_report import compare, rank, score, score_rankings
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.scores.dialects import DIALECT_NAMES, DIALECTS
+from rageval_report.scores.catalogue.dialects import DIALECT_NAMES, DIALECTS
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "dialects"
 

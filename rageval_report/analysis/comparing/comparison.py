@@ -49,7 +49,7 @@ from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, join_details, resolver
-from rageval_report.scores.dialects import dialect_settings, note_on_dialects
+from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.text_matching import match_queries
 from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pvalues

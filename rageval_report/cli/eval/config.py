@@ -28,7 +28,7 @@ from rageval_report.records.levels import LevelOption
 from rageval_report.runner import TARGETS, RunConfig, config_from
 from rageval_report.runner.run_config import TargetSections
 from rageval_report.runner.settings import parse_settings, read_yaml
-from rageval_report.scores.dialects import DialectName
+from rageval_report.scores.catalogue.dialects import DialectName
 
 _WHOLE = "the configuration"
 

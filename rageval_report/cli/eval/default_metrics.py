@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from rageval_report.metrics.views import VIEWS
-from rageval_report.scores.dialects import DialectName, dialect_of_name
+from rageval_report.scores.catalogue.dialects import DialectName, dialect_of_name
 from rageval_report.scoring.compute import computable
 
 Fields = tuple[str, ...]

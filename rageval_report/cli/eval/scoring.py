@@ -23,7 +23,7 @@ from rageval_report.metrics.views import Tools, tools_in_dialect
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.record_files import read_records
 from rageval_report.runner import FinishedRun
-from rageval_report.scores.dialects import Dialect, dialect_of_name
+from rageval_report.scores.catalogue.dialects import Dialect, dialect_of_name
 from rageval_report.scoring.blocks import score_blocks
 from rageval_report.scoring.compute import lacking_fields
 from rageval_report.scoring.records import JudgedEvaluation, score_and_judge

@@ -28,7 +28,7 @@ from rageval_report.readers.frameworks.haystack_pairs import (
 from rageval_report.readers.json_shapes import ShapeError, check_object, is_records
 from rageval_report.readers.record_columns import frame_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
-from rageval_report.scores.dialects import DialectName
+from rageval_report.scores.catalogue.dialects import DialectName
 from rageval_report.types import JsonObject
 
 _TWO = 2

@@ -11,7 +11,7 @@ from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile, in_dialect
 from rageval_report.readers.json_shapes import ShapeError, check_object, check_records, is_records
 from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
-from rageval_report.scores.dialects import DialectName
+from rageval_report.scores.catalogue.dialects import DialectName
 from rageval_report.scores.metric import Catalogue, Override
 from rageval_report.types import JsonObject
 

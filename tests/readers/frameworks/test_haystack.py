@@ -327,29 +327,6 @@ def test_a_damaged_file_is_read_or_refused(tmp_path, content, edits, reader):
 
 def test_in_its_own_dialect_the_hits_are_those_of_version_2(tmp_path):
     path = tmp_path / "run.csv"
-    path.write_text(
-        "questions,predicted_answers,single_hit\nWho?,He,1\nWhere?,There,0\nWhy?,So,1\n"
-    )
-    plain = evaluation(path)
-    theirs = evaluation(path, dialect="haystack")
-    assert plain.metrics["single_hit"].known_as == "single_hit"
-    assert theirs.metrics["single_hit"].known_as == "document_recall_single_hit"
-    assert theirs.scores.equals(plain.scores)
-    assert "dialect:haystack" in theirs.evaluation_report().signature
-    assert theirs.find_thresholds().settings["percentile_method"] == "exclusive"
-    assert any("dialect: names and percentiles" in note for note in theirs.notes)
-
-
-def test_the_dialect_of_another_system_is_refused():
-    with pytest.raises(DataError, match='dialect must be "haystack", because haystack wrote'):
-        evaluation(GOLDEN / "detailed.csv", dialect="ragbench")
-
-
-# -- the names of Haystack's evaluators
-
-
-def test_in_its_own_dialect_the_hits_are_those_of_version_2(tmp_path):
-    path = tmp_path / "run.csv"
     rows = ["questions,predicted_answers,single_hit", "Who?,He,1", "Where?,There,0", "Why?,So,1"]
     path.write_text("\n".join(rows) + "\n")
     plain = evaluation(path)

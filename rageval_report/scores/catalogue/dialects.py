@@ -13,7 +13,6 @@ from typing import Literal, get_args
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError, check_choice
-from rageval_report.scores import catalogue as _catalogue  # noqa: F401  (fills METRICS)
 from rageval_report.scores.metric import METRICS, Catalogue, Metric, normalise_name, title_of
 
 DialectName = Literal["datapizza", "haystack", "ragbench", "wfgy"]
@@ -351,8 +350,8 @@ def recorded_dialect(evaluation: object) -> Dialect | None:
 
 def dialect_settings(evaluations: Iterable[object]) -> dict[str, str]:
     """The setting of a result that the dialects of evaluations are; empty if none has one."""
-    found = [recorded_dialect(evaluation) for evaluation in evaluations]
-    names = ["none" if dialect is None else dialect.name for dialect in found]
+    rules = [recorded_dialect(evaluation) for evaluation in evaluations]
+    names = ["none" if dialect is None else dialect.name for dialect in rules]
     if set(names) <= {"none"}:
         return {}
     return {DIALECT: names[0] if len(set(names)) == 1 else ",".join(names)}
