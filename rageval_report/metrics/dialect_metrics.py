@@ -1,4 +1,7 @@
-"""Metrics as other systems define them, where the definition is not ours; see `scores.catalogue.dialects`."""
+"""Metrics as other systems define them, where the definition is not ours.
+
+The entries of `rageval_report.scores.catalogue.dialects` name these functions.
+"""
 
 from __future__ import annotations
 

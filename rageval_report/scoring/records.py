@@ -122,8 +122,9 @@ def score(
         because retrieval metrics are not applicable to it (if omitted), or 0 as in trec_eval.
     dialect : {"datapizza", "haystack", "ragbench", "wfgy"}, optional
         The system whose names, denominators and rules for repeats, missing gold and percentiles
-        hold, so that its numbers come out; see `rageval_report.scores.catalogue.dialects`. Metrics that the
-        system does not have are refused; judges are not affected. The reports name the dialect.
+        hold, so that its numbers come out; see `rageval_report.scores.catalogue.dialects`. Metrics
+        that the system does not have are refused; judges are not affected. The reports name the
+        dialect.
     map : callable, optional
         A replacement of the built-in ``map``, such as that of a pool of processes.
     chat : Chat or callable, optional
