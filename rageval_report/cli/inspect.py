@@ -7,8 +7,9 @@ from rageval_report.cli.options import LoadingOptions, MetricsOption, OutputOpti
 
 
 class InspectArguments(MetricsOption, LoadingOptions, OutputOptions):
-    """Show how a file is read: its format, and what each column is taken for.
+    """Show how a file is read, column by column.
 
+    The table has the role of each column, and why; the notes have the format and what was changed.
     Nothing is computed. Doubts come first, with the option that settles each; --role COLUMN=ROLE
     says what a column is.
     """
@@ -20,7 +21,7 @@ inspect = Command(
     InspectArguments,
     "rageval_report.cli.inspect_body:inspect",
     examples=(
-        "rageval-report inspect scores.csv",
-        "rageval-report inspect scores.csv --role gold_rank=metric --role model=pipeline",
+        "rageval-report inspect bm25.csv",
+        "rageval-report inspect bm25.csv --role latency_ms=detail",
     ),
 )

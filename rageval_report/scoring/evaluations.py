@@ -76,9 +76,9 @@ def build_evaluation(
     )
     all_doubts = [*doubts, *doubts_about_scores(table.scores, table.metrics, judged=judged)]
     all_notes = notes_with_doubts((*notes, *table.notes), all_doubts, strict=strict, allow=allow)
-    return RAGPipelineEvaluation.from_table(
-        name, replace(table, notes=all_notes), config=config, created=created
-    )
+    # The columns were computed, so there are no roles that anybody decided.
+    content = replace(table, notes=all_notes, roles=())
+    return RAGPipelineEvaluation.from_table(name, content, config=config, created=created)
 
 
 def _free_names(details: pd.DataFrame, scores: pd.DataFrame) -> dict[Any, str]:

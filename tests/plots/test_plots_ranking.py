@@ -43,7 +43,8 @@ def test_letters_and_intervals_are_printed(graded, texts):
     row = graded.of("faithfulness").iloc[0]
     assert f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]" in told
     assert f"\n{row['letters']}\n" in told
-    assert "p ≤ 0.05, holm, 60 pairs" in told.replace("\n", " ")
+    # Ten pairs on each of five metrics; "rating" is a metric by its cells only.
+    assert "p ≤ 0.05, holm, 50 pairs" in told.replace("\n", " ")
 
 
 def test_metrics_of_one_scale_share_the_leaderboard_and_the_others_are_told(graded, texts):

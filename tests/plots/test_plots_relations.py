@@ -118,7 +118,7 @@ def test_the_printed_correlations_are_the_lower_triangle(bm25, texts):
 
 def test_a_correlation_that_rounds_to_zero_has_no_sign(pipeline):
     n = 101
-    flat = {"a": np.arange(n, dtype=float), "b": np.abs(np.arange(n) - 50.0)}
+    flat = {"a": np.arange(n, dtype=float) + 0.5, "b": np.abs(np.arange(n) - 50.0)}
     flat["b"][-1] -= 1e-3
     assert "0.00" in [text.get_text() for text in plot(pipeline("x", flat), "correlation").texts]
 

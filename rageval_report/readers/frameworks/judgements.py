@@ -171,10 +171,10 @@ def average_repeats(
     # Repeats are averaged before any test: as rows of their own they would count one query several
     # times.
     ids = [cell if isinstance(cell, Hashable) else str(cell) for cell in frame[key].tolist()]
+    if len(set(ids)) == len(frame):
+        return frame, ()
     frame = frame.assign(**{key: pd.Series(ids, index=frame.index, dtype=object)})
     groups = frame.groupby(key, sort=False, dropna=False)
-    if groups.ngroups == len(frame):
-        return frame, ()
     averaged = frame.drop_duplicates(key).set_index(key)
     means = groups[list(metrics)].mean()
     averaged = averaged.assign(**{name: means[name] for name in metrics})

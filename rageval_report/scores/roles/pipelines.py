@@ -19,6 +19,7 @@ from rageval_report.scores.fingerprints import all_different
 from rageval_report.scores.metric import Catalogue, normalise_name
 from rageval_report.scores.query_ids import (
     QUERY_ID,
+    SURE_ID_NAMES,
     first_named,
     id_column_of,
     plain_text,
@@ -389,10 +390,14 @@ def _decide(candidates: _Candidates, key: _QueryKey) -> PipelineColumns | None:
         if any(key.is_unique_with(frame, [label, other]) for other in counters if other != label):
             why = "its name says so; the rows that repeat within it are numbered"
             return PipelineColumns((label,), "certain", why, key.row_ids)
+    # "query_id" identifies queries, whatever the questions are; "id" may be the number of the row.
+    are_ids_trusted = key.row_ids is not None and normalise_name(key.row_ids) in SURE_ID_NAMES
     by_cells = [
         label
         for label in candidates.by_cells
-        if _divides_most(frame, label, key) and key.is_unique_with(frame, [label])
+        if not are_ids_trusted
+        and _divides_most(frame, label, key)
+        and key.is_unique_with(frame, [label])
     ]
     if by_cells:
         _check_alike(candidates, by_cells, finding)
