@@ -275,7 +275,7 @@ def _check_complete(table: _DelimitedTable) -> list[str]:
         A note if the last cell may be cut.
     """
     source, physical = table.source, table.physical()
-    swallowed = find_swallowed_rows(physical)
+    swallowed = find_swallowed_rows(physical) if table.row_count.has_quotes else None
     if swallowed is not None:
         lines = swallowed_lines(swallowed, source.line_of)
         raise source.error(

@@ -117,10 +117,11 @@ def cell_text(cell: bytes) -> str:
 
 
 class RowCount(NamedTuple):
-    """The number of records, and their offsets if arrays could find them."""
+    """The number of records, their offsets if arrays could find them, and if one has a quote."""
 
     n_rows: int
     starts: np.ndarray | None = None
+    has_quotes: bool = True
 
 
 def count_rows(
@@ -188,6 +189,7 @@ class _RecordEnds(NamedTuple):
     separators: np.ndarray
     n_separators: int
     is_open: bool
+    has_quotes: bool
 
 
 def _count_with_arrays(
@@ -212,7 +214,7 @@ def _count_with_arrays(
     if wrong:
         row = wrong[0]
         raise FieldCountError(_wrong_count(n_fields, int(widths[row])), int(starts[row]))
-    return RowCount(len(widths) - len(unusual) + len(filled), starts)
+    return RowCount(len(widths) - len(unusual) + len(filled), starts, ends.has_quotes)
 
 
 def _record_ends(
@@ -246,7 +248,11 @@ def _record_ends(
         separators.append(ends - np.arange(len(ends)) + n_separators)
         n_separators += len(marks) - len(ends)
     return _RecordEnds(
-        np.concatenate(places), np.concatenate(separators), n_separators, bool(is_inside)
+        np.concatenate(places),
+        np.concatenate(separators),
+        n_separators,
+        is_open=bool(is_inside),
+        has_quotes=has_quotes,
     )
 
 

@@ -22,8 +22,9 @@ ABSENT = -1
 # pandas is faster below this number of ids, and strings longer than _LONGEST bytes are not ids.
 _FEWEST = 1000
 _LONGEST = 256
-# From this number on the fingerprints are sorted: a hash table of them would not fit the cache.
-_MANY = 1 << 22
+# From this number on the fingerprints are sorted: NumPy sorts integers with vector instructions,
+# and a hash table of so many would not fit the cache.
+_MANY = 1 << 16
 
 # With this number of ids per step every array of the step stays in the cache of one core.
 _BLOCK = 16_384
