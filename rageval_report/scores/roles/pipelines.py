@@ -278,6 +278,8 @@ class _QueryKeys:
 
 def _hashable(cells: pd.Series) -> pd.Series:
     """The cells; as texts if one is a list or an object."""
+    if cells.dtype == np.float16:  # of which pandas makes no index
+        return cells.astype(np.float64)
     if cells.dtype == object and not all(map(pd.api.types.is_hashable, cells.tolist())):
         return cells.astype(str)
     return cells

@@ -159,6 +159,12 @@ def test_ids_and_questions_that_are_lists_are_no_foreign_error(column):
     assert find_pipelines(pd.DataFrame(rows)).columns == ("model",)
 
 
+def test_ids_of_half_precision_are_no_foreign_error():
+    frame = pd.DataFrame({"query_id": [1.0, 2.0, 1.0, 2.0], "model": list("aabb"), "recall": 0.5})
+    frame["query_id"] = frame["query_id"].astype("float16")
+    assert find_pipelines(frame).columns == ("model",)
+
+
 # -- doubt
 
 
