@@ -38,7 +38,8 @@ def _recognise(source: Source) -> float:
         return 0.0
     try:
         return 0.9 if any(name.startswith("xl/") for name in _members(source)) else 0.1
-    except (zipfile.BadZipFile, NotImplementedError):  # the file is cut; the error comes when it is read
+    # Cut, or of a version that Python cannot read; the error comes when it is read.
+    except (zipfile.BadZipFile, NotImplementedError):
         return 0.6 if b"xl/" in source.data or b"[Content_Types].xml" in source.head else 0.1
 
 
