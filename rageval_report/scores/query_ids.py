@@ -130,7 +130,7 @@ def _convert_ids(column: pd.Series) -> pd.Series:
     kind = pd.api.types.infer_dtype(column, skipna=False)
     # An id may be a list among texts ("mixed"), among integers ("mixed-integer") or dates.
     is_plain = kind in ("string", "integer", "floating", "boolean")
-    if kind == "bytes" or not (is_plain or column.map(pd.api.types.is_hashable).all()):
+    if kind == "bytes" or not (is_plain or all(map(pd.api.types.is_hashable, column.tolist()))):
         raise DataError(f"query ids must be texts or integers; got {column.iloc[0]!r}")
     text = _to_valid_text(column)
     if kind != "string" and text.nunique() < column.nunique():

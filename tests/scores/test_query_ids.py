@@ -216,3 +216,9 @@ def test_the_first_of_the_usual_names_is_taken_and_of_two_spellings_the_first_co
 def test_the_question_is_found_under_the_names_of_frameworks():
     assert question_text(pd.DataFrame(columns=["User Input", "answer"])) == "User Input"
     assert question_text(pd.DataFrame(columns=["answer"])) is None
+
+
+def test_ids_of_a_categorical_column_are_texts():
+    cells = pd.Categorical(["a", "b", "a"])
+    ids, column, _ = query_ids(pd.DataFrame({"query_id": cells, "recall": 0.5}), "query_id")
+    assert (ids.tolist(), column) == (["a", "b", "a"], "query_id")
