@@ -6,6 +6,7 @@ import pytest
 
 from rageval_report.errors import DataError
 from rageval_report.scores import score_table
+from rageval_report.scores.query_ids import query_ids
 from rageval_report.scores.table import id_column_of, question_text
 
 arrow_texts = pytest.mark.skipif(
