@@ -343,11 +343,13 @@ def _names(cells: pd.Series) -> bool:
 def _may_name(cells: pd.Series) -> bool:
     """Whether the cells of a column with another name may be names of pipelines, or a setting."""
     sample = cells.iloc[:_SAMPLE]
-    if not 1 < _count_values(sample) <= max(len(sample) // 2, 1):
-        return False
+    is_number = pd.api.types.is_numeric_dtype(sample.dtype)
     # A metric of small whole numbers would tell repeated rows apart by chance; settings have names.
-    is_setting = meaning_of(str(cells.name)) is not None
-    return _are_texts(sample) or (is_setting and pd.api.types.is_numeric_dtype(sample.dtype))
+    if is_number and meaning_of(str(cells.name)) is None:
+        return False
+    if not is_number and not _are_texts(sample):
+        return False
+    return 1 < _count_values(sample) <= max(len(sample) // 2, 1)
 
 
 def _are_texts(cells: pd.Series) -> bool:
