@@ -18,11 +18,10 @@ from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_text
 from rageval_report.cli.score import ScoreArguments
 from rageval_report.cli.sources import PipelineSource, check_unique_names, parse_sources
-from rageval_report.errors import DataError, is_doubt, named
+from rageval_report.errors import DataError, named
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.readers.ranking_files import ranking_name
 from rageval_report.readers.record_files import read_records
-from rageval_report.scores.guard import notes_with_doubts
 from rageval_report.scoring import records as record_scoring
 from rageval_report.scoring.rankings import score_rankings
 from rageval_report.scoring.traces import score_traces
@@ -131,12 +130,12 @@ def _score_traces(options: ScoreArguments, output: Output) -> int:
     queries = None if options.queries is None else Path(options.queries)
     check_files(options.report_path, queries, force=False)
     result = score_traces(
-        str(options.gold), str(options.trace), options.k, options.gates, missing=options.missing
+        *(str(options.gold), str(options.trace), options.k, options.gates),
+        missing=options.missing,
+        strict=options.strict,
+        allow=options.allow,
     )
-    doubts = notes_with_doubts(
-        filter(is_doubt, result.evaluation.notes), strict=options.strict, allow=options.allow
-    )
-    output.write({result.title: result.with_notes(*doubts)})
+    output.write({result.title: result})
     if options.report_path is not None:
         write_text(json.dumps(result.report(), indent=2) + "\n", options.report_path)
     if queries is not None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from rageval_report.errors import DataError, GateError, explain_keywords
+from rageval_report.errors import DataError, GateError, explain_keywords, is_doubt
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.metrics.trace_files import TraceSource
 from rageval_report.metrics.trace_gates import DEFAULT_GATES
@@ -19,8 +19,13 @@ from rageval_report.metrics.traces import (
     UndefinedFigures,
     score_gold_and_traces,
 )
+from rageval_report.records.id_doubts import doubts_about_ids
+from rageval_report.records.id_search import QueryIds
 from rageval_report.results import Result
+from rageval_report.scores.guard import Doubt, notes_with_doubts
 from rageval_report.scoring.evaluations import build_evaluation
+
+_ALIKE = "Write the ids alike in gold_citations and in retrieved_ids"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,6 +99,8 @@ def score_traces(
     undefined: UndefinedFigures = "convention",
     refusal_pattern: str | None = None,
     name: str | None = None,
+    strict: bool = False,
+    allow: str | Iterable[str] = (),
 ) -> TraceResult:
     """Score the traces of a pipeline against a gold set, and evaluate gates.
 
@@ -114,6 +121,11 @@ def score_traces(
         A regular expression that matches a refusal.
     name : str, optional
         The name of the pipeline; if omitted, the name of the trace file.
+    strict : bool
+        Whether a doubt, such as gold ids that never meet retrieved ids, is an error; otherwise it
+        is the first note.
+    allow : str or iterable of str
+        The checks whose doubts are ordinary notes.
 
     Returns
     -------
@@ -125,7 +137,7 @@ def score_traces(
     ReaderError
         If a file is not valid; the message names the line and the field.
     DataError
-        If a setting makes no sense.
+        If a setting makes no sense, or `strict` is true and there are doubts.
 
     Examples
     --------
@@ -144,15 +156,34 @@ def score_traces(
         refusal_pattern=refusal_pattern,
     )
     pipeline = name or (Path(trace).stem if isinstance(trace, str | Path) else "trace")
+    notes = (_count_note(scored), *scored.notes)
+    of_scores = filter(is_doubt, build_evaluation(pipeline, scored.scores, scored.details).notes)
+    notes = notes_with_doubts(
+        (*notes, *of_scores), _doubts_about_traces(scored), strict=strict, allow=allow
+    )
     settings = {"k": scored.k, "missing": missing, "undefined": undefined}
     return TraceResult(
         f"Traces of {pipeline}: {'passed' if scored.passed else 'failed'}",
         _figure_table(scored),
         settings,
-        (_count_note(scored), *scored.notes),
+        notes,
         scored=scored,
         name=pipeline,
     )
+
+
+def _doubts_about_traces(scored: TraceScores) -> list[Doubt]:
+    """The doubts about gold citations and retrieved ids."""
+    details = scored.details
+    with_trace = details[details["has_trace"].astype(bool)]
+    queries = [
+        QueryIds(str(query_id), tuple(map(str, gold)), tuple(map(str, retrieved)))
+        for query_id, gold, retrieved in zip(
+            with_trace.index, with_trace["relevant"], with_trace["retrieved"], strict=True
+        )
+    ]
+    # Traces are compared by equal ids, so the advice on changes of form does not apply.
+    return [replace(doubt, advice=_ALIKE) for doubt in doubts_about_ids(queries)]
 
 
 def _figure_table(scored: TraceScores) -> pd.DataFrame:

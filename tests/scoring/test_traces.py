@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rageval_report import compare
-from rageval_report.errors import GateError
+from rageval_report.errors import DataError, GateError
 from rageval_report.metrics import score_traces
 
 GOLD = [
@@ -55,3 +55,34 @@ def test_two_traces_are_compared_question_by_question():
     bad = score_traces(GOLD, BAD, gates={}, name="bad").evaluation
     frame = compare(bad, good, metrics="hallucinated_answer").frame
     assert (frame["n"].iloc[0], frame["difference"].iloc[0]) == (1, -1.0)
+
+
+def traces_of(n, ending):
+    """Questions whose gold is retrieved under its own name with an ending."""
+    gold = [
+        {"qid": f"a{i}", "answerable": True, "gold_claim_substr": ["Paris"]}
+        | {"gold_citations": [f"doc{i}"]}
+        for i in range(n)
+    ]
+    traces = [
+        {"qid": f"a{i}", "retrieved_ids": [f"doc{i}{ending}"]}
+        | {"answer_json": {"claim": "It is Paris.", "citations": [f"doc{i}{ending}"]}}
+        for i in range(n)
+    ]
+    return gold, traces
+
+
+@pytest.mark.parametrize("ending", [".md", "#2", "_chunk_1"])
+def test_gold_that_is_retrieved_under_another_form_is_the_first_note(ending):
+    result = score_traces(*traces_of(6, ending))
+    assert result.notes[0].startswith("Doubt: 0 of 6 gold ids")
+    assert f"'doc0{ending}'" in result.notes[0]
+    assert "gold_citations" in result.notes[0]
+    with pytest.raises(DataError, match="ids_differ"):
+        score_traces(*traces_of(6, ending), strict=True)
+    allowed = score_traces(*traces_of(6, ending), strict=True, allow="ids_differ")
+    assert not allowed.notes[0].startswith("Doubt")
+
+
+def test_gold_that_is_retrieved_as_it_is_raises_no_doubt():
+    assert not any(note.startswith("Doubt") for note in score_traces(*traces_of(6, "")).notes)
