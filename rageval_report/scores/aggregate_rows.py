@@ -189,7 +189,9 @@ def _statistics(kind: str, scored: np.ndarray, n_rows: int) -> list[tuple[str, f
     quantile = _QUANTILE.fullmatch(kind)
     if quantile:
         return _quantiles(kind, scored, float(quantile[1]))
-    return _OF_KIND[kind](scored, n_rows)
+    # The sum of scores near the largest float is infinite, and matches no row.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _OF_KIND[kind](scored, n_rows)
 
 
 def _quantiles(kind: str, scored: np.ndarray, percent: float) -> list[tuple[str, float]]:

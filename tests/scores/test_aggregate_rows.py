@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rageval_report.errors import DataError
+from rageval_report.scores import score_table
 from rageval_report.scores.aggregate_rows import (
     SPELLINGS,
     NumberColumn,
@@ -111,3 +113,9 @@ def test_the_order_of_the_rows_does_not_matter():
         others = np.arange(30) != row
         [match] = match_columns([NumberColumn("f1", numbers[order])], row, ["mean"], [others])
         assert match.statistic == "mean"
+
+
+def test_scores_near_the_largest_float_raise_no_warning():
+    rows = {"query_id": ["a", "b", "total"], "latency_ms": [1.7e308, 1.7e308, 2.0]}
+    with pytest.raises(DataError, match="total"):
+        score_table(rows)

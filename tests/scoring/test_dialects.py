@@ -382,6 +382,7 @@ def test_pipelines_of_different_dialects_are_compared_with_a_note():
     for result in (compare(ours, theirs), rank(ours, theirs)):
         assert any("not scored by the same rules" in note for note in result.notes)
     assert "dialect:none,ragbench" in compare(ours, theirs).signature
+    assert "dialect:none,ragbench" in rank(ours, theirs).signature
     same = compare(theirs, theirs.with_name("again"))
     assert not any("same rules" in note for note in same.notes)
 

@@ -37,7 +37,7 @@ from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
 from rageval_report.results import Result
 from rageval_report.scores import Scored, resolver
-from rageval_report.scores.catalogue.dialects import note_on_dialects
+from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.stats.all_pairs import (
     WESTFALL_YOUNG,
     AllPairs,
@@ -372,7 +372,7 @@ def rank(
     return Ranking(
         f"Ranking of {_title_names(lineup.names)}",
         pd.DataFrame(rows),
-        settings,
+        {**settings, **dialect_settings(evaluations)},
         (
             *note_on_dialects(evaluations),
             *lineup.notes,

@@ -10,6 +10,7 @@ import pandas as pd
 from rageval_report.errors import named
 from rageval_report.readers.base import CellsByColumn
 from rageval_report.readers.cell_values import json_text
+from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.record_columns import score_columns
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.states import ERROR, FAILED, REASON, SCORED, STATE
@@ -162,12 +163,19 @@ def average_repeats(
     metrics : sequence of str
         The columns of numbers.
 
+    Raises
+    ------
+    ShapeError
+        If a metric has the name of the column of ids.
+
     Examples
     --------
     >>> frame = pd.DataFrame({"query_id": ["a", "a", "b"], "recall": [1.0, 0.0, 0.5]})
     >>> average_repeats(frame, "query_id", ["recall"])[0].to_numpy().tolist()
     [['a', 0.5, 2], ['b', 0.5, 1]]
     """
+    if key in metrics:
+        raise ShapeError(f"a metric is named {key!r}, as the column of ids is; rename the metric")
     # Repeats are averaged before any test: as rows of their own they would count one query several
     # times.
     ids = [cell if isinstance(cell, Hashable) else str(cell) for cell in frame[key].tolist()]

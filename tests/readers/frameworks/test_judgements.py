@@ -13,6 +13,7 @@ from rageval_report.readers.frameworks.judgements import (
     average_repeats,
     judgement_columns,
 )
+from rageval_report.readers.json_shapes import ShapeError
 
 ROWS = st.lists(
     st.tuples(st.sampled_from("abc"), st.none() | st.integers(0, 8).map(lambda n: n / 8)),
@@ -39,6 +40,12 @@ def test_rows_without_repeats_stay_as_they_are():
     found, notes = average_repeats(frame, "query_id", ["f1"])
     assert found is frame
     assert notes == ()
+
+
+def test_a_metric_with_the_name_of_the_ids_is_refused():
+    frame = pd.DataFrame({"query_id": [1.0, 1.0], "f1": [1.0, 0.5]})
+    with pytest.raises(ShapeError, match="'query_id'"):
+        average_repeats(frame, "query_id", ["f1", "query_id"])
 
 
 def test_a_query_is_scored_if_any_repeat_is_and_failed_if_none_is():
