@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pydantic
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
@@ -129,11 +128,6 @@ class Row:
     recall: float
 
 
-class Model(pydantic.BaseModel):
-    query_id: str
-    recall: float
-
-
 IDS = ["q1", "q2", "q3"]
 RECALLS = [0.25, 0.5, 1.0]
 PAIRS = list(zip(IDS, RECALLS, strict=True))
@@ -155,7 +149,6 @@ def rows_of_sqlite():
         deque([{"query_id": query, "recall": recall} for query, recall in PAIRS]),
         {query: {"query_id": query, "recall": recall} for query, recall in PAIRS}.values(),
         [Row(*pair) for pair in PAIRS],
-        iter([Model(query_id=query, recall=recall) for query, recall in PAIRS]),
         [namedtuple("Pair", ["query_id", "recall"])(*pair) for pair in PAIRS],
         rows_of_sqlite(),
         [row for _, row in pd.DataFrame({"query_id": IDS, "recall": RECALLS}).iterrows()],
@@ -172,6 +165,13 @@ def test_every_clear_kind_of_rows_is_read(data):
     assert frame.columns.tolist() == ["query_id", "recall"]
     assert frame["query_id"].tolist() == IDS
     assert frame["recall"].tolist() == RECALLS
+
+
+def test_models_of_pydantic_are_read():
+    pydantic = pytest.importorskip("pydantic")  # it comes with the oracles
+    model = pydantic.create_model("Model", query_id=(str, ...), recall=(float, ...))
+    frame = to_pandas(iter([model(query_id=query, recall=recall) for query, recall in PAIRS]))
+    assert frame.to_dict("list") == {"query_id": IDS, "recall": RECALLS}
 
 
 def test_an_iterator_is_consumed_once():
