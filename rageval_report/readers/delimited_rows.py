@@ -50,8 +50,8 @@ def line_ends(text: bytes, delimiter: str) -> bytes:
     r"""The characters that end lines: "\n" alone, or carriage returns as well.
 
     Python's csv module and pandas do not quote a carriage return inside a cell if they end lines
-    with "\n". So it is part of its cell if the header ends with "\n" and no line with "\r\n". A line
-    that begins with a carriage return has mixed line ends: no program writes an id so.
+    with "\n". So it is part of its cell if the header ends with "\n" and no line with "\r\n". A
+    line that begins with a carriage return has mixed line ends: no program writes an id so.
     """
     if b"\r" not in text or b"\r\n" in text or b"\n\r" in text:
         return _ANY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
@@ -20,6 +21,8 @@ _MOST_EMPTY = 0.5
 _FEWEST_EMPTY = 2
 # Gold ids of which this share was retrieved for other queries are known to the pipeline.
 _KNOWN = 0.5
+# What people write between the ids of a list.
+_JOINTS = re.compile(r"[;|,\n]")
 _LONG = 40  # characters: longer ids with blanks are texts
 
 
@@ -75,6 +78,35 @@ def advice_to_match(changes: Sequence[IdChange]) -> str:
     options = " ".join(f"--match-ids {shlex.quote(name)}" for name in names)
     listed = names[0] if len(names) == 1 else names
     return f"To compare them so: match_ids={listed!r} (on the command line: {options})"
+
+
+def find_joined_ids(queries: Sequence[QueryIds]) -> Iterator[Doubt]:
+    """A doubt if an id is a list of ids in one text, such as "d1;d2", and its parts meet."""
+    joined_by_query = []
+    # A query that meets its gold has lists, and looking at each of its ids takes time.
+    for query in (query for query in _with_both(queries) if not query.n_met()):
+        pairs = ((query.gold, query.retrieved), (query.retrieved, query.gold))
+        joined = [name for names, others in pairs for name in names if _parts(name) & {*others}]
+        if joined:
+            joined_by_query.append((query.query_id, joined[0]))
+    if not joined_by_query:
+        return
+    examples = ", ".join(
+        f"{name!r} at {query_id!r}" for query_id, name in joined_by_query[:_MOST_SHOWN]
+    )
+    yield Doubt(
+        "joined_ids",
+        f"ids of {len(joined_by_query)} of {len(queries)} queries look like lists in one "
+        f"text: {examples}; their parts are among the ids of the other side",
+        'Write a list as JSON, such as ["d1", "d2"], in the cell',
+        tuple(query_id for query_id, _ in joined_by_query[:5]),
+    )
+
+
+def _parts(name: str) -> set[str]:
+    """The ids in a text that joins several; empty for one id."""
+    parts = {part.strip() for part in _JOINTS.split(name)} if _JOINTS.search(name) else set()
+    return parts - {"", name}
 
 
 def find_strange_ids(queries: Sequence[QueryIds]) -> Iterator[Doubt]:
@@ -177,6 +209,7 @@ def find_equal_rankings(queries: Sequence[QueryIds]) -> Iterator[Doubt]:
 
 ID_CHECKS: dict[str, Callable[[Sequence[QueryIds]], Iterator[Doubt]]] = {
     "ids_differ": find_different_ids,
+    "joined_ids": find_joined_ids,
     "ids_never_meet": find_strange_ids,
     "other_rows": find_other_rows,
     "no_retrieved": find_empty_rankings,

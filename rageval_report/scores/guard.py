@@ -20,6 +20,7 @@ from rageval_report.scores.table import Scored
 # have what they need: `SCORE_CHECKS` below, and `rageval_report.scoring.guard.RECORD_CHECKS`.
 CHECK_NAMES: dict[str, str] = {
     "ids_differ": "gold ids are among the retrieved ids only after a change of their form",
+    "joined_ids": "an id is a list of ids in one text",
     "ids_never_meet": "no gold id, text or place is among what was retrieved",
     "other_rows": "gold ids are among the documents that were retrieved for other queries",
     "no_retrieved": "no document was retrieved for most queries",

@@ -106,3 +106,9 @@ def test_any_delimiter_splits(delimiter):
 )
 def test_a_carriage_return_is_part_of_a_cell_only_where_all_lines_end_otherwise(text, ends):
     assert delimited_rows.line_ends(text, ",") == ends
+
+
+def test_a_line_that_begins_with_a_carriage_return_has_mixed_ends():
+    text = b"query_id,recall\nq1,0.5\n\rq2,1\nq3,0\n"
+    found = [row.cells for row in rows(text, ",", ends=delimited_rows.line_ends(text, ","))]
+    assert [cells[0] for cells in found] == [b"query_id", b"q1", b"q2", b"q3"]

@@ -210,6 +210,21 @@ def test_ids_that_never_meet_are_doubted_with_both_sides():
     assert "--path retrieved=" in doubt.advice
 
 
+@pytest.mark.parametrize("joint", [";", "; ", "|", ", ", "\n"])
+@pytest.mark.parametrize("is_gold", [True, False])
+def test_lists_in_one_text_are_doubted(joint, is_gold):
+    one = [f"d{i}" for i in range(3)]
+    joined = [f"x{i}{joint}d{i}" for i in range(3)]
+    gold, retrieved = (joined, one) if is_gold else (one, joined)
+    queries = [QueryIds(f"q{i}", (gold[i],), (retrieved[i],)) for i in range(3)]
+    assert "joined_ids" in [doubt.check for doubt in doubts_about_ids(queries)]
+
+
+def test_ids_with_commas_that_meet_are_ids():
+    queries = [QueryIds(f"q{i}", (f"a,{i}",), (f"a,{i}", f"{i}")) for i in range(3)]
+    assert doubts_about_ids(queries) == []
+
+
 def test_few_queries_may_find_nothing():
     assert checks_of(queries_of(str, lambda i: str(i + 100), n=4)) == []
     assert checks_of(queries_of(str, lambda i: str(i + 100), n=5)) == ["ids_never_meet"]
