@@ -93,7 +93,7 @@ def _read_node(source: Source) -> list[ScoreFile]:
     """All modules of a node, from their files in the folder of its summary."""
     folder = source.plain_path.parent if source.plain_path else None
     frame = read_table(source).frame
-    files = frame["filename"].astype(str).tolist()
+    files = [str(cell) for cell in frame["filename"].tolist()]  # astype(str) would keep blanks
     present = [name for name in files if folder and _is_in_folder(folder, name)]
     if folder is None or not present:
         raise source.error(
@@ -101,7 +101,8 @@ def _read_node(source: Source) -> list[ScoreFile]:
             "missing from this folder. Pass one of them, or put them into the folder"
         )
     # A node may try one module with several parameters.
-    names = dict(zip(files, distinct_names(frame["module_name"].astype(str)), strict=True))
+    modules_of_rows = distinct_names(map(str, frame["module_name"].tolist()))
+    names = dict(zip(files, modules_of_rows, strict=True))
     modules: list[ScoreFile] = []
     notes: list[str] = []
     for name in present:

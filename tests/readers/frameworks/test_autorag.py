@@ -120,6 +120,15 @@ def test_without_a_summary_a_module_is_named_after_its_folder(alone):
     assert read_one(alone(NODE / "best_1.parquet")).pipeline == "alone/best_1"
 
 
+def test_a_blank_name_of_a_file_is_no_file(tmp_path):
+    node = tmp_path / "node"
+    shutil.copytree(NODE, node)
+    summary = pd.read_csv(node / "summary.csv")
+    summary.loc[0, ["filename", "module_name"]] = None
+    summary.to_csv(node / "summary.csv", index=False)
+    assert [file.pipeline for file in read(node / "summary.csv", reader=AUTORAG)] == ["BM25"]
+
+
 def test_a_summary_alone_names_the_files_with_the_queries(alone):
     with pytest.raises(
         ReaderError, match=r"means over all queries; the queries are in '0\.parquet', '1\.parquet'"
