@@ -96,6 +96,17 @@ class Output:
             for message in dict.fromkeys(notes):
                 if not is_doubt(message):
                     note(message)
+        self.write_file(results, what)
+
+    def write_file(self, results: Mapping[str, Result], what: str = "pipeline") -> None:
+        """As `write`, for a second copy of results: without their doubts on standard error.
+
+        Parameters
+        ----------
+        results, what
+            As for `write`.
+        """
+        results = {name: _with_advice(result) for name, result in results.items()}
         text = joined_text(results, self.renderer, what, width=self._width)
         write_text(text if text.endswith("\n") else f"{text}\n", self.path)
 

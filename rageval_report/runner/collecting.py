@@ -258,7 +258,7 @@ class _StartedRun:
         failures = self._failures(journal)
         doubts = [doubt.note for doubt in doubts_about_replies(samples, journal.names)]
         if not samples:  # nothing was asked now, so what was seen earlier still holds
-            doubts = [note for note in _earlier_notes(folder) if is_doubt(note)]
+            doubts = [note for note in notes_of_run(folder) if is_doubt(note)]
         notes = (*doubts, *self._notes(journal, failures))
         finished = FinishedRun(
             folder,
@@ -329,7 +329,7 @@ def _refusal(journal: RunJournal, kind: str) -> str:
     return f" ({str(first.get('error')).removeprefix(f'{kind}: ')})"
 
 
-def _earlier_notes(folder: Path) -> list[str]:
+def notes_of_run(folder: Path) -> list[str]:
     """The notes of an earlier part of the run."""
     notes = _earlier_document(folder).get("notes", [])
     return [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []

@@ -99,6 +99,7 @@ def evaluate_judged_set(
     config: Mapping[str, Any] | None = None,
     created: datetime | date | str | None = None,
     match_ids: MatchIds = (),
+    notes: Iterable[str] = (),
     strict: bool = False,
     allow: str | Iterable[str] = (),
 ) -> JudgedSetEvaluation:
@@ -131,6 +132,9 @@ def evaluate_judged_set(
         document without one stays expected although it cannot be found, and a note says so.
     name, judging, config, created, match_ids, strict, allow
         As in `rageval_report.score`.
+    notes : iterable of str
+        What is known about the answers, such as the notes of the run that collected them; doubts
+        among them are checked as those about the records are.
 
     Returns
     -------
@@ -168,8 +172,7 @@ def evaluate_judged_set(
         )
     relevant = highly_relevant(checked[~is_unanswerable(checked)], grade=grade)
     choice, at_level = _at_level(relevant, level, mapping)
-    notes, counted = _cut_rankings(at_level, len(checked), k, duplicates, mapping)
-    notes = (*filter(None, [choice.note]), *notes)
+    cut_notes, counted = _cut_rankings(at_level, len(checked), k, duplicates, mapping)
     metrics = [f"recall@{k}", f"reachable_recall@{k}", "precision@1"]
     if generation in metrics:
         raise DataError(
@@ -184,7 +187,7 @@ def evaluate_judged_set(
         judging=judging,
         config=config,
         created=created,
-        notes=(match_note,) if match_ids else (),
+        notes=(*([match_note] if match_ids else []), *notes),
         strict=strict,
         allow=allow,
     )
@@ -199,9 +202,10 @@ def evaluate_judged_set(
         "generation": str(scores.columns[-1]),
     }
     doubts = filter(is_doubt, scored.evaluation.notes)
+    table_notes = (*filter(None, [choice.note]), *cut_notes)
     return JudgedSetEvaluation(
         scored.evaluation,
-        Result("Retrieval by generation", _cross_table(table), settings, (*doubts, *notes)),
+        Result("Retrieval by generation", _cross_table(table), settings, (*doubts, *table_notes)),
         Result("Queries", table, settings, headline=_HEADLINE),
         scored.judged,
     )

@@ -107,3 +107,27 @@ def test_planning_has_a_row_a_number_of_repeats(demo_folder, run):
     assert [row["repeats"] for row in told] == [1, 2, 3, 5, 10]
     errors = [row["standard_error"] for row in told]
     assert errors == sorted(errors, reverse=True)
+
+
+@pytest.mark.parametrize("metrics", [("recall@5", "mrr"), ("hit@3", "ndcg@10")])
+def test_the_doubts_of_the_runs_are_shown_in_every_format(tmp_path, monkeypatch, run, metrics):
+    """One metric is 0 for all of 20 queries, while the other varies."""
+    monkeypatch.chdir(tmp_path)
+    zero, varying = metrics
+    for name, scores in (("monday", [0] * 20), ("tuesday", [0, 1] * 10)):
+        lines = [f"query_id,{zero},{varying}"]
+        lines += [f"q{i},{score},{i % 2}" for i, score in enumerate(scores)]
+        Path(f"{name}.csv").write_text("\n".join(lines) + "\n")
+        Path("runs").mkdir(exist_ok=True)
+        assert run(f"export {name}.csv -o runs/{name}.json").exit_code == 0
+    doubt = f"monday: {zero} is 0 for all 20 scored queries, while {varying} varies"
+    for source in ("runs", "monday.csv tuesday.csv"):
+        for kind in ("table", "markdown", "html", "json"):
+            result = run(f"history {source} --format {kind} --quiet")
+            assert result.exit_code == 0, result.stderr
+            told = " ".join(result.stdout.replace("\\_", "_").split())
+            assert told.count(doubt) == 1, (kind, told)
+            assert result.stderr.count(doubt) == 1
+            assert "tuesday: " + zero not in told
+        assert doubt in " ".join(run(f"history {source} --changes").stdout.split())
+    assert run("history runs --strict").exit_code == 2

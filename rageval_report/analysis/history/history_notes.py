@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rageval_report.analysis.history.changes import DatedRun, config_change_text, fields_of
 from rageval_report.analysis.history.steps import HistorySteps
+from rageval_report.errors import doubts_about, is_doubt
 from rageval_report.scores import Metric
 
 _MOST_NOTED = 5
@@ -47,6 +48,27 @@ def history_notes(
             yield f"{metric.name}: no difference from the baseline {baseline.name}, which lacks it"
     if int(str(settings["family_size"])) > 1:
         yield _family_note(settings)
+
+
+def doubts_of_runs(runs: Iterable[DatedRun]) -> tuple[str, ...]:
+    """The doubts about the scores of runs, each once, with the names of the runs that have it.
+
+    Parameters
+    ----------
+    runs : iterable of DatedRun
+        The runs of a history.
+    """
+    names_by_doubt: dict[str, list[str]] = {}
+    for run in runs:
+        # Older evaluations, and those of other libraries, may have no notes.
+        for doubt in filter(is_doubt, getattr(run.evaluation, "notes", ())):
+            names = names_by_doubt.setdefault(doubt, [])
+            names += [] if run.name in names else [run.name]
+    return tuple(
+        note
+        for doubt, names in names_by_doubt.items()
+        for note in doubts_about(_list_first(names), [doubt])
+    )
 
 
 def _family_note(settings: Mapping[str, object]) -> str:

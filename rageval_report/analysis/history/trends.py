@@ -11,7 +11,7 @@ import pandas as pd
 
 from rageval_report.analysis.comparing.metric_comparison import DEFAULT_PLAN, ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun, fields_of, is_of_measurement, run_row
-from rageval_report.analysis.history.history_notes import history_notes
+from rageval_report.analysis.history.history_notes import doubts_of_runs, history_notes
 from rageval_report.analysis.history.steps import (
     BETTER,
     WORSE,
@@ -68,7 +68,8 @@ class History(Result):
         fields = fields_of(self.runs)
         before = (None, *self.runs[:-1])
         rows = [run_row(old, new, fields) for old, new in zip(before, self.runs, strict=True)]
-        return Result("What changed from run to run", pd.DataFrame(rows), {}, self.origin)
+        notes = (*doubts_of_runs(self.runs), *self.origin)
+        return Result("What changed from run to run", pd.DataFrame(rows), {}, notes)
 
     def plot(
         self,
@@ -160,6 +161,7 @@ def trends(
         for metric in chosen
         for row in _history_rows(metric, runs, baseline_run, tests.steps, summaries)
     ]
+    doubts = doubts_of_runs(runs)
     settings = {
         "baseline": baseline_run.name,
         "fixed": tuple(fixed_fields),
@@ -172,7 +174,7 @@ def trends(
         _title(runs, baseline_run),
         pd.DataFrame(rows),
         settings,
-        tuple(history_notes(runs, baseline_run, chosen, tests.steps, settings)),
+        (*doubts, *history_notes(runs, baseline_run, chosen, tests.steps, settings)),
         headline=_HEADLINE,
         grouped_by="metric",
         runs=tuple(runs),

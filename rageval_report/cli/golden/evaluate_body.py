@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from rageval_report.cli.group import FAILED, INTERRUPTED, OK
 from rageval_report.cli.judge.setup import JudgeSetup, noise_results
 from rageval_report.cli.notes import note, warn_of_doubts
 from rageval_report.cli.output import Output
-from rageval_report.errors import DataError, is_doubt
+from rageval_report.errors import DataError, RagevalError, is_doubt
 from rageval_report.files.archives import is_archive
 from rageval_report.files.source import Source
 from rageval_report.golden import golden_records, ground_truth, highly_relevant, read_golden
@@ -27,6 +27,7 @@ from rageval_report.judges.chats.base import Chat
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.runner import RunConfig, collect_answers, read_config, target_from
+from rageval_report.runner.collecting import notes_of_run
 from rageval_report.scores.guard import notes_with_doubts
 from rageval_report.scoring.judged_sets import JudgedSetEvaluation, evaluate_judged_set
 
@@ -37,10 +38,11 @@ _DEFAULT_JUDGE = ("answer_correct",)
 
 @dataclass(frozen=True, eq=False)
 class AnsweredSet:
-    """The records with the pipeline's answers, and the configuration it reports."""
+    """The records with the pipeline's answers, its configuration, and doubts about its replies."""
 
     records: pd.DataFrame
     config: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def evaluate(options: EvaluateArguments) -> int:
@@ -50,7 +52,19 @@ def evaluate(options: EvaluateArguments) -> int:
     setup = JudgeSetup(options)
     chat = as_chat(chat_function(options.chat) if options.chat is not None else setup.chat())
     answered = _answer(options, chat)
-    evaluation = evaluate_judged_set(
+    try:
+        return _write(_evaluate(answered, setup, chat, options), options)
+    except RagevalError:
+        # Without results these are their only place, and they may name the cause.
+        warn_of_doubts(answered.notes)
+        raise
+
+
+def _evaluate(
+    answered: AnsweredSet, setup: JudgeSetup, chat: Chat, options: EvaluateArguments
+) -> JudgedSetEvaluation:
+    """The scores and tables of the answers."""
+    return evaluate_judged_set(
         answered.records,
         chat=chat,
         generation=setup.rubrics(_DEFAULT_JUDGE)[0],
@@ -64,10 +78,10 @@ def evaluate(options: EvaluateArguments) -> int:
         judging=setup.judge_options(chat.model),
         config=answered.config,
         match_ids=options.match_ids,
+        notes=answered.notes,
         strict=options.strict,
         allow=options.allow,
     )
-    return _write(evaluation, options)
 
 
 # -- the answers
@@ -77,7 +91,8 @@ def _answer(options: EvaluateArguments, chat: Chat) -> AnsweredSet:
     """The answers of an earlier run, or those that the pipeline gives now."""
     records = _records_of_run(Path(options.place))
     if records is not None:
-        return AnsweredSet(read_records(records, unretrieved_citations="keep"))
+        answers = read_records(records, unretrieved_citations="keep")
+        return AnsweredSet(answers, notes=_doubts_among(notes_of_run(records.parent)))
     config = _run_config(options)  # checked before a model is paid to write references
     questions = _questions(options, chat)
     highly_relevant(questions, grade=options.grade)  # raises before the pipeline is asked
@@ -87,13 +102,17 @@ def _answer(options: EvaluateArguments, chat: Chat) -> AnsweredSet:
         finished = collect_answers(
             questions, target, folder, config, resume=resume, retry_failed=False
         )
-    warn_of_doubts(finished.notes)
+    # Raised before a judge is asked; otherwise they stand in the results.
     notes_with_doubts(finished.notes, strict=options.strict, allow=options.allow)
     for message in finished.notes:
         if not is_doubt(message):
             note(message)
     answers = read_records(finished.records, unretrieved_citations="keep")
-    return AnsweredSet(answers, finished.config)
+    return AnsweredSet(answers, finished.config, _doubts_among(finished.notes))
+
+
+def _doubts_among(notes: Iterable[str]) -> tuple[str, ...]:
+    return tuple(filter(is_doubt, notes))
 
 
 def _records_of_run(folder: Path) -> Path | None:
@@ -189,7 +208,7 @@ def _write(judged_set: JudgedSetEvaluation, options: EvaluateArguments) -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     scores, report = options.folder / SCORES, options.folder / REPORT
     evaluation.save(scores)
-    Output.to(report, None, force=True).write(results)
+    Output.to(report, None, force=True).write_file(results)
     output = Output.to_standard_output(options.format_name)
     output.write({**results, "queries": output.limit_rows(judged_set.queries, None)})
     note(f"wrote {scores} and {report}")

@@ -340,3 +340,18 @@ def test_no_run_and_two_of_one_name_are_refused(week):
         quick([])
     with pytest.raises(DataError, match="two runs are named 'mon'"):
         quick([week[0], week[0]])
+
+
+def test_a_doubt_of_several_runs_is_noted_once_with_their_names():
+    doubt = "Doubt: no answer has a text. Look [no_answer]"
+    ids = [f"q{i}" for i in range(8)]
+
+    def night(name, *notes):
+        evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ids, "exact_match": [1] * 8})
+        return DatedRun.of(evaluation.with_notes(*notes), name=name)
+
+    runs = [night("monday", doubt), night("tuesday", "2 rows left out"), night("friday", doubt)]
+    history = trends(runs)
+    assert history.notes[0] == "Doubt: monday, friday: no answer has a text. Look [no_answer]"
+    assert sum(note.startswith("Doubt") for note in history.notes) == 1
+    assert history.changes().notes[0] == history.notes[0]

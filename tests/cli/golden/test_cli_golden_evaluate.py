@@ -153,3 +153,46 @@ def test_a_mapping_of_something_else_is_refused(words, refused):
 def test_two_judges_are_refused(words, refused):
     told = refused(f"{words} --judge answer_correct --judge is_matching")
     assert "Give one judge" in told
+
+
+ELSEWHERE = """\
+def answer(question):
+    part = question.split()[-1].rstrip("?")
+    return {"answer": "It is.", "retrieved": ["row-7"], "%s": [{"%s": f"MED-{part}"}]}
+"""
+
+
+@pytest.mark.parametrize(("where", "key"), [("sources", "node_id"), ("passages", "docid")])
+def test_doubts_about_replies_are_saved_with_the_run(words, run, where, key):
+    """The gold ids are in the replies, but not where the retrieved ids were read."""
+    Path("my_pipeline.py").write_text(ELSEWHERE % (where, key))
+    result = run(words)
+    assert result.exit_code == 0, result.output
+    advice = f"--path retrieved={where}.*.{key}"
+    assert result.stderr.count(advice) == 1  # also with --quiet, and once
+    assert advice in Path("found/report.html").read_text()
+    assert advice in run("report found/scores.json").stdout
+    # The folder of the run keeps them, for an evaluation without the pipeline.
+    again = words.replace("nfcorpus.zip --callable my_pipeline:answer", "found/run")
+    again = again.replace("-o found", "-o again")
+    assert run(again).exit_code == 0
+    assert advice in run("report again/scores.json").stdout
+    strict = run(f"{again.replace('-o again', '-o strict')} --strict")
+    assert strict.exit_code == 2
+    assert "unread_keys" in strict.stderr
+
+
+def test_doubts_that_are_allowed_are_saved_as_ordinary_notes(words, run):
+    Path("my_pipeline.py").write_text(ELSEWHERE % ("sources", "node_id"))
+    result = run(f"{words} --strict --allow unread_keys")
+    assert result.exit_code == 0, result.output
+    assert "allowed by unread_keys" in Path("found/scores.json").read_text()
+
+
+def test_doubts_are_written_where_an_error_leaves_no_results(words, run):
+    """Nothing was read as retrieved, which the evaluation needs; the doubt says where it is."""
+    pipeline = (ELSEWHERE % ("sources", "node_id")).replace('"retrieved": ["row-7"], ', "")
+    Path("my_pipeline.py").write_text(pipeline)
+    result = run(words)
+    assert result.exit_code == 2
+    assert "--path retrieved=sources.*.node_id" in result.stderr
