@@ -191,7 +191,7 @@ def _own_class(name: str | None) -> type | None:
 
 
 def _kinds_of_object(annotation: Any, names: Mapping[str, Any]) -> _Kinds | None:
-    """The kinds of an annotation that is no text: a class, or an alias of a union."""
+    """The kinds of an annotation that is a class, or an alias of a union."""
     if annotation is type(None):
         return [_BY_NAME["None"]]
     origin = typing.get_origin(annotation)

@@ -97,7 +97,7 @@ def parse_sources(texts: Sequence[str]) -> list[PipelineSource]:
     unnamed = [source for source in sources if source.name is None]
     stems = Counter(source.stem for source in unnamed)
     long_stems = Counter(source.long_stem for source in unnamed)
-    # Runs are often told apart by what looks like a suffix: input.bm25 and input.dense.
+    # The names of runs often differ only in what looks like a suffix: input.bm25, input.dense.
     return [
         source
         if source.name is not None or stems[source.stem] == 1

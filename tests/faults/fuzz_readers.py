@@ -49,6 +49,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from damage import places_in
 
 import rageval_report as rr
 from rageval_report import golden, judges, metrics
@@ -340,18 +341,9 @@ VALUES: tuple[Any, ...] = (
 KEYS = ("", "query_id", "id", "score", "metric", "value", "name", "results", "metrics", "data", "x")
 
 
-def places_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    places = [path]
-    if isinstance(value, dict | list):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, child in items:
-            places += places_in(child, (*path, key))
-    return places
-
-
 def mutate_value(random_: random.Random, document: Any) -> Any:
     """A document with a value replaced, a key renamed, or a part left out."""
-    places = places_in(document)
+    places = list(places_in(document))
     path = random_.choice(places)
     if not path:
         return copy.deepcopy(random_.choice(VALUES))

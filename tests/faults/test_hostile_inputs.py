@@ -65,7 +65,7 @@ def test_texts_in_parquet_that_are_not_utf8_are_refused(kind, column):
     ],
 )
 def test_integers_that_no_float_holds_are_refused(content):
-    refused(content.encode())
+    assert refused(content.encode()).startswith("<bytes>")
 
 
 @pytest.mark.parametrize(

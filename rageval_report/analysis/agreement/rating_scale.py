@@ -170,7 +170,7 @@ def _scale_of_categories(
         raise DataError("a continuous scale has no categories; omit them")
     kind: ScaleKind = "nominal" if scale == "nominal" else "ordinal"
     others = _values_outside(ratings.table, known)
-    # The judge's scores are moved to the nearest step; between names there is no nearest one.
+    # The judge's scores are moved to the nearest step; names have no order, so none is nearest.
     if kind == "nominal":
         others = np.union1d(others, _values_outside(ratings.judge, known))
     if others.size:

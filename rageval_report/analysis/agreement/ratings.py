@@ -239,7 +239,7 @@ def _ids(index: pd.Index, known: pd.Index) -> pd.Index:
     unguarded = [text.removeprefix(_GUARD) for text in texts]
     known_ids = set(known)
     ids = [
-        # The id as it stands goes first: it may begin with an apostrophe itself.
+        # The unchanged id is tried first: it may begin with an apostrophe itself.
         short if short in known_ids and text not in known_ids else text
         for text, short in zip(texts, unguarded, strict=True)
     ]

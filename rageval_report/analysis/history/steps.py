@@ -243,7 +243,7 @@ def _adjust_steps(
     sizes = family.sizes(names, pvalues)
     adjusted_steps = {}
     for (key, step), pvalue, size in zip(steps.items(), corrected.tolist(), sizes, strict=True):
-        # A history has no margin, so there is no test of equivalence.
+        # A history has no margin, so equivalence is not tested.
         adjusted = AdjustedPvalues(pvalue, float("nan"), correction, size)
         finding = None if step.row is None else step.row.finding(adjusted, plan)
         adjusted_steps[key] = replace(step, finding=finding)

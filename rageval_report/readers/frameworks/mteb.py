@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Unpack
 
 from rageval_report.errors import ReaderError
 from rageval_report.files.source import Source
 from rageval_report.rankings.inputs import DuplicateDocs
-from rageval_report.rankings.joined import Ties
-from rageval_report.rankings.ranking_options import Judgments
-from rageval_report.rankings.score_tables import NoRelevant
+from rageval_report.rankings.ranking_options import RankingOptions
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.cell_values import number_or_none, text_or_none
 from rageval_report.readers.json_shapes import ShapeError, check_object
-from rageval_report.readers.ranking_files import Values
 from rageval_report.readers.rankings import RANKINGS, read_rankings
-from rageval_report.records.id_changes import MatchIds
 from rageval_report.types import JsonObject
 
 _META, _NAME = "mteb_model_meta", "model_name"
@@ -52,15 +49,9 @@ def _are_results(document: JsonObject) -> bool:
 def read_mteb(
     source: Source,
     *,
-    qrels: Judgments | None = None,
     metrics: object = None,
     duplicates: DuplicateDocs = "error",
-    values: Values | None = None,
-    ties: Ties | None = None,
-    relevance_level: float | str | None = None,
-    no_relevant: NoRelevant | None = None,
-    drop_self: bool | str | None = None,
-    match_ids: MatchIds = (),
+    **options: Unpack[RankingOptions],
 ) -> list[ScoreFile]:
     """Score ``<task>_predictions.json`` of MTEB against the judgments of the task.
 
@@ -71,10 +62,11 @@ def read_mteb(
     ----------
     source : Source
         The predictions.
-    qrels : mapping, DataFrame, or path
-        The judgments of the task.
-    metrics, duplicates, values, ties, relevance_level, no_relevant, drop_self, match_ids
+    metrics, duplicates
         As for rankings in other files.
+    **options
+        The judgments of the task, ``qrels=``, and how rankings are scored; `RankingOptions` has
+        them all.
 
     Raises
     ------
@@ -89,7 +81,7 @@ def read_mteb(
     parts = list(_rankings(document))
     if not parts:
         raise source.error("the file holds no predictions")
-    if qrels is None:
+    if options.get("qrels") is None:
         raise source.error(_HOW)
     model = check_object(document[_META], _META)
     name = text_or_none(model.get(_NAME)) or source.stem
@@ -98,18 +90,7 @@ def read_mteb(
         label = f"{name}, {subset}, {split}" if len(parts) > 1 else name
         inner = Source(json.dumps(ranking).encode())
         try:
-            [file] = read_rankings(
-                inner,
-                qrels=qrels,
-                metrics=metrics,
-                duplicates=duplicates,
-                values=values,
-                ties=ties,
-                relevance_level=relevance_level,
-                no_relevant=no_relevant,
-                drop_self=drop_self,
-                match_ids=match_ids,
-            )
+            [file] = read_rankings(inner, metrics=metrics, duplicates=duplicates, **options)
         except ReaderError as exc:
             raise source.error(f"{subset}, {split}: {exc}") from exc
         config = {**model, "subset": subset, "split": split}

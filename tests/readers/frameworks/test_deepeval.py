@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from damage import EDITS, VALUES, damage_settings, edited, is_read_or_refused, places_in, with_part
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.errors import RagevalError, ReaderError
+from rageval_report.errors import ReaderError
 from rageval_report.readers import READERS, Source, read, recognise
 from rageval_report.readers.frameworks.deepeval import DEEPEVAL
 from rageval_report.scores import score_table
@@ -319,49 +320,15 @@ def test_scores_of_deepeval_that_others_keep_nested_are_a_plain_table(real_data,
 
 DOCUMENTS = [json.loads((GOLDEN / name).read_text(encoding="utf-8")) for name in RUNS[1:]]
 FILES = [(GOLDEN / name).read_bytes() for name in (*RUNS, "deepeval-cache.json")]
-PIECES = st.binary(max_size=3) | st.sampled_from([b'"', b",", b"{", b"]", b"null", b"[1]", b"1e9"])
-EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 20), PIECES), min_size=1, max_size=4)
-VALUES = st.sampled_from(
-    [None, 0, 1.5, "x", True, [], {}, [1], [[1]], [{}], [None], {"a": 1}, {"score": [1]}]
-)
-FAST = settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-
-
-def is_read_or_refused(path, reader):
-    try:
-        for one in read(path, reader=reader):
-            assert len(one.frame)
-            score_table(one.frame, known=one.metrics, only=one.metric_columns, unreadable="failed")
-    except RagevalError:
-        pass
+FAST = damage_settings(80)
 
 
 @FAST
 @given(st.sampled_from(FILES), EDITS, st.sampled_from([None, DEEPEVAL]))
 def test_a_damaged_file_is_read_or_refused(tmp_path, content, edits, reader):
-    for place, n_lost, piece in edits:
-        start = int(place * len(content))
-        content = content[:start] + piece + content[start + n_lost :]
     path = tmp_path / "run"
-    path.write_bytes(content)
-    is_read_or_refused(path, reader)
-
-
-def places_in(value, path=()):
-    yield path
-    if isinstance(value, dict | list):
-        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from places_in(child, (*path, key))
-
-
-def with_part(value, path, part):
-    if not path:
-        return part
-    copy = dict(value) if isinstance(value, dict) else list(value)
-    copy[path[0]] = with_part(value[path[0]], path[1:], part)
-    return copy
+    path.write_bytes(edited(content, edits))
+    assert is_read_or_refused(path, reader)
 
 
 PLACES = [list(places_in(document)) for document in DOCUMENTS]
@@ -373,4 +340,4 @@ def test_a_document_with_a_changed_part_is_read_or_refused(tmp_path, number, dat
     place = data.draw(st.sampled_from(PLACES[number]))
     path = tmp_path / "run"
     path.write_text(json.dumps(with_part(DOCUMENTS[number], place, part)))
-    is_read_or_refused(path, DEEPEVAL)
+    assert is_read_or_refused(path, DEEPEVAL)

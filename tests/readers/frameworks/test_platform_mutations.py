@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from damage import EDITS, VALUES, damage_settings, edited, is_read_or_refused, places_in, with_part
+from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report import read_scores
-from rageval_report.errors import RagevalError
-from rageval_report.readers import READERS, Source, read, recognise
+from rageval_report.readers import Source, recognise
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 NAMES = (
@@ -43,48 +41,7 @@ DOCUMENTS = {
     for path in WRITTEN_BY
     if path.suffix != ".csv"
 }
-PIECES = st.binary(max_size=3) | st.sampled_from(
-    [b'"', b"'", b",", b"\n", b"{", b"]", b"NaN", b"nan", b"1e999", b"null", b"\xef\xbb\xbf"]
-)
-EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 20), PIECES), min_size=1, max_size=4)
-VALUES = st.sampled_from(
-    [
-        None,
-        0,
-        1.5,
-        math.nan,
-        "x",
-        "",
-        True,
-        [],
-        {},
-        [1],
-        [[1]],
-        [{}],
-        [None],
-        {"a": 1},
-        {"score": [1]},
-    ]
-)
-FAST = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-
-
-def is_read_or_refused(path, reader):
-    try:
-        assert 0 <= READERS[reader].recognise(Source(path)) <= 1
-        found = read(path, reader=reader)
-    except RagevalError:
-        return
-    for one in found:
-        assert len(one.frame)
-        assert one.frame.columns.is_unique
-        assert set(one.metric_columns or ()) <= set(one.frame)
-    try:
-        read_scores(path, reader=reader)
-    except RagevalError:
-        return
+FAST = damage_settings(150)
 
 
 @pytest.mark.parametrize(
@@ -97,27 +54,8 @@ def test_each_file_is_recognised_by_its_content(path):
 @FAST
 @given(st.sampled_from(list(WRITTEN_BY)), EDITS)
 def test_a_file_with_changed_bytes_is_read_or_refused(tmp_path, path, edits):
-    content = path.read_bytes()
-    for place, n_lost, piece in edits:
-        start = int(place * len(content))
-        content = content[:start] + piece + content[start + n_lost :]
-    (tmp_path / "run").write_bytes(content)
-    is_read_or_refused(tmp_path / "run", WRITTEN_BY[path])
-
-
-def places_in(value, path=()):
-    yield path
-    if isinstance(value, dict | list):
-        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from places_in(child, (*path, key))
-
-
-def with_part(value, path, part):
-    if not path:
-        return part
-    copy = dict(value) if isinstance(value, dict) else list(value)
-    copy[path[0]] = with_part(value[path[0]], path[1:], part)
-    return copy
+    (tmp_path / "run").write_bytes(edited(path.read_bytes(), edits))
+    assert is_read_or_refused(tmp_path / "run", WRITTEN_BY[path])
 
 
 @FAST
@@ -126,7 +64,7 @@ def test_a_document_with_a_changed_part_is_read_or_refused(tmp_path, path, data,
     document = DOCUMENTS[path]
     place = data.draw(st.sampled_from(list(places_in(document))))
     (tmp_path / "run").write_text(json.dumps(with_part(document, place, part)))
-    is_read_or_refused(tmp_path / "run", WRITTEN_BY[path])
+    assert is_read_or_refused(tmp_path / "run", WRITTEN_BY[path])
 
 
 @pytest.mark.parametrize("reader", NAMES)
@@ -134,4 +72,4 @@ def test_a_document_with_a_changed_part_is_read_or_refused(tmp_path, path, data,
     "content", ["{}", "[]", "[1]", '{"a": 1}\n', "a,b\n1,2\n", "plain", "[{}]"]
 )
 def test_another_file_is_refused_or_read_by_each_reader(write, reader, content):
-    is_read_or_refused(write(content), reader)
+    assert is_read_or_refused(write(content), reader)

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from damage import EDITS, VALUES, damage_settings, edited, is_read_or_refused
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.errors import RagevalError, ReaderError
+from rageval_report.errors import ReaderError
 from rageval_report.readers import READERS, Source, read, recognise
 from rageval_report.readers.frameworks.trulens import TRULENS
 from rageval_report.readers.frameworks.trulens_results import judge_explanation
@@ -235,32 +236,15 @@ def test_judges_on_pairs_have_the_means_given_with_them(real_data):
 # -- damaged files
 
 FILES = [(GOLDEN / name).read_bytes() for name in FRAMES]
-PIECES = st.binary(max_size=3) | st.sampled_from([b'"', b",", b"\n", b"'", b"]", b"{", b"nan"])
-EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 20), PIECES), min_size=1, max_size=4)
-VALUES = st.sampled_from([None, 0, -1, 1.5, "x", True, [], {}, [1], [{}], {"a": 1}, {"score": 1}])
-FAST = settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-
-
-def is_read_or_refused(path, reader):
-    try:
-        for one in read(path, reader=reader):
-            assert len(one.frame)
-            score_table(one.frame, known=one.metrics, only=one.metric_columns, unreadable="failed")
-    except RagevalError:
-        pass
+FAST = damage_settings(80)
 
 
 @FAST
 @given(st.sampled_from(FILES), EDITS, st.sampled_from([None, TRULENS]))
 def test_a_damaged_file_is_read_or_refused(tmp_path, content, edits, reader):
-    for place, n_lost, piece in edits:
-        start = int(place * len(content))
-        content = content[:start] + piece + content[start + n_lost :]
     path = tmp_path / "run"
-    path.write_bytes(content)
-    is_read_or_refused(path, reader)
+    path.write_bytes(edited(content, edits))
+    assert is_read_or_refused(path, reader)
 
 
 RECORDS = json.loads((GOLDEN / "records.json").read_text(encoding="utf-8"))
@@ -273,4 +257,4 @@ def test_records_with_a_changed_cell_are_read_or_refused(tmp_path, row, name, va
     records[row][name] = value
     path = tmp_path / "run"
     path.write_text(json.dumps(records))
-    is_read_or_refused(path, TRULENS)
+    assert is_read_or_refused(path, TRULENS)
