@@ -11,7 +11,7 @@ import numpy as np
 
 from rageval_report.errors import DataError
 from rageval_report.scores import Correct, Metric, Scored, resolver
-from rageval_report.stats.means.column_description import percentiles_of
+from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
 from rageval_report.types import FloatArray
 
 
@@ -104,8 +104,41 @@ def percentile_column(percentile: float) -> str:
     return f"p{percentile:g}"
 
 
-def threshold_value(metric: Metric, values: FloatArray, threshold: float | str) -> float:
+def is_percentile(threshold: float | str) -> bool:
+    """Whether a threshold is a percentile or the median of the scores.
+
+    Examples
+    --------
+    >>> is_percentile("P25 "), is_percentile("median"), is_percentile("mean"), is_percentile(0.5)
+    (True, True, False, False)
+    """
+    return isinstance(threshold, str) and _percentile_in(threshold) is not None
+
+
+def _percentile_in(threshold: str) -> float | None:
+    spelled = threshold.strip().lower()
+    match = _PERCENTILE.match("p50" if spelled == "median" else spelled)
+    return None if match is None else float(match[1])
+
+
+def threshold_value(
+    metric: Metric,
+    values: FloatArray,
+    threshold: float | str,
+    method: PercentileMethod = "linear",
+) -> float:
     """A threshold as a number: itself, or a percentile, the median or the mean of the scores.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric, whose bounds a number must not exceed.
+    values : ndarray
+        Its scores; NaN is unscored.
+    threshold : float or str
+        A number, "mean", "median", or a percentile such as "p25".
+    method : {"linear", "exclusive", "upper"}
+        The rule of percentiles, also of the median.
 
     Raises
     ------
@@ -118,7 +151,7 @@ def threshold_value(metric: Metric, values: FloatArray, threshold: float | str) 
     0.25
     """
     if isinstance(threshold, str):
-        return _threshold_in_scores(values, threshold.strip().lower())
+        return _threshold_in_scores(values, threshold.strip().lower(), method)
     if isinstance(threshold, bool) or not math.isfinite(threshold):
         raise DataError(f"threshold must be a finite number; got {threshold!r}")
     _check_within(metric, threshold)
@@ -139,15 +172,17 @@ def _check_within(metric: Metric, threshold: float) -> None:
     )
 
 
-def _threshold_in_scores(values: FloatArray, threshold: str) -> float:
-    percentile = _PERCENTILE.match("p50" if threshold == "median" else threshold)
+def _threshold_in_scores(values: FloatArray, threshold: str, method: PercentileMethod) -> float:
+    percentile = _percentile_in(threshold)
     if threshold != "mean" and percentile is None:
         raise DataError(
             f'threshold must be a number, "mean", "median" or a percentile such as "p25"; '
             f"got {threshold!r}"
         )
-    percentiles = check_percentiles([float(percentile[1])]) if percentile else ()
+    percentiles = () if percentile is None else check_percentiles([percentile])
     scored = values[~np.isnan(values)]
     if not scored.size:
         raise DataError(f"the threshold {threshold!r} cannot be computed: nothing is scored")
-    return float(percentiles_of(scored, percentiles)[0]) if percentiles else float(scored.mean())
+    if not percentiles:
+        return float(scored.mean())
+    return float(percentiles_of(scored, percentiles, method=method)[0])

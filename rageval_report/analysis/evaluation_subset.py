@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -17,3 +19,5 @@ class EvaluationSubset:
     scores: pd.DataFrame
     details: pd.DataFrame
     metrics: dict[str, Metric]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """That of the evaluation, whose dialect holds for a part too."""

@@ -231,6 +231,7 @@ def _subset(evaluation: Scored, rows: IntArray) -> EvaluationSubset:
         evaluation.scores.iloc[rows],
         evaluation.details.iloc[rows],
         dict(evaluation.metrics),
+        getattr(evaluation, "config", None) or {},
     )
 
 

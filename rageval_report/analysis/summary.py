@@ -32,7 +32,13 @@ from rageval_report.scores.states import (
     unscored_reasons,
 )
 from rageval_report.stats.base import Interval
-from rageval_report.stats.means.column_description import QUARTILES, ColumnDescription, describe
+from rageval_report.stats.means.column_description import (
+    QUARTILES,
+    ColumnDescription,
+    PercentileMethod,
+    describe,
+    percentiles_of,
+)
 from rageval_report.stats.means.intervals import described_interval
 from rageval_report.stats.means.quantiles import quantile_interval
 from rageval_report.types import FloatArray
@@ -307,8 +313,9 @@ def _typical_notes(evaluation: Scored, summary: Result) -> tuple[str, ...]:
     """The typical and the bad case of latency and cost: a mean says little about a long tail."""
     rows_of_cost = summary.frame[summary.frame["group"] == "performance"]
     level = float(str(summary.settings["confidence_level"]))
+    method = percentile_method(evaluation)
     return tuple(
-        _typical_note(name, scores_of(evaluation, evaluation.metrics[name]), level)
+        _typical_note(name, scores_of(evaluation, evaluation.metrics[name]), level, method)
         + _dominance_part(row)
         for name, (_, row) in zip(rows_of_cost["metric"], rows_of_cost.iterrows(), strict=True)
     )
@@ -327,15 +334,13 @@ def _dominance_part(row: pd.Series) -> str:
     )
 
 
-def _typical_note(name: str, values: FloatArray, level: float) -> str:
-    quantiles = [
-        f"{word} {number(interval.estimate)}{_limits(interval)}"
-        for word, interval in (
-            ("median", quantile_interval(values, 0.5, confidence_level=level)),
-            ("p95", quantile_interval(values, 0.95, confidence_level=level)),
-        )
-    ]
-    return f"{name}: {', '.join(quantiles)}"
+def _typical_note(name: str, values: FloatArray, level: float, method: PercentileMethod) -> str:
+    parts = []
+    estimates = percentiles_of(values, (50.0, 95.0), method=method).tolist()
+    for word, share, estimate in zip(("median", "p95"), (0.5, 0.95), estimates, strict=True):
+        interval = quantile_interval(values, share, confidence_level=level)
+        parts.append(f"{word} {number(estimate)}{_limits(interval)}")
+    return f"{name}: {', '.join(parts)}"
 
 
 def _limits(interval: Interval) -> str:

@@ -10,13 +10,18 @@ import pandas as pd
 from rageval_report.analysis.arguments import (
     check_percentiles,
     choose_metrics,
+    is_percentile,
     percentile_column,
     scores_of,
     threshold_value,
 )
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, join_details, normalise_name
-from rageval_report.scores.catalogue.dialects import dialect_settings, percentile_method
+from rageval_report.scores.catalogue.dialects import (
+    dialect_settings,
+    note_on_percentiles,
+    percentile_method,
+)
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
 from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
 from rageval_report.types import BoolArray, FloatArray
@@ -66,7 +71,8 @@ def find_thresholds(
         "percentile_method": method,
         **dialect_settings([evaluation]),
     }
-    return Result(f"Thresholds of {evaluation.name}", pd.DataFrame(rows), settings)
+    notes = note_on_percentiles(evaluation, method)
+    return Result(f"Thresholds of {evaluation.name}", pd.DataFrame(rows), settings, notes)
 
 
 def _threshold_row(
@@ -84,7 +90,12 @@ def _threshold_row(
     }
 
 
-def below_threshold(evaluation: Scored, metric: str, threshold: float | str) -> pd.DataFrame:
+def below_threshold(
+    evaluation: Scored,
+    metric: str,
+    threshold: float | str,
+    method: PercentileMethod | None = None,
+) -> pd.DataFrame:
     """The queries that score strictly below a threshold, worst first.
 
     Parameters
@@ -95,6 +106,8 @@ def below_threshold(evaluation: Scored, metric: str, threshold: float | str) -> 
         By any of its names.
     threshold : float, or "p25" and the like, "median", "mean"
         A number, or one computed from the scores.
+    method : {"linear", "exclusive", "upper"}, optional
+        The rule of percentiles, as in `find_thresholds`.
 
     Returns
     -------
@@ -108,8 +121,9 @@ def below_threshold(evaluation: Scored, metric: str, threshold: float | str) -> 
     """
     known = choose_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
+    cut = threshold_value(known, values, threshold, method or percentile_method(evaluation))
     # NaN is not below anything, so unscored queries are left out here and in `failures`.
-    return _query_rows(evaluation, known, values < threshold_value(known, values, threshold))
+    return _query_rows(evaluation, known, values < cut)
 
 
 def _query_rows(evaluation: Scored, metric: Metric, is_selected: BoolArray) -> pd.DataFrame:
@@ -121,7 +135,11 @@ def _query_rows(evaluation: Scored, metric: Metric, is_selected: BoolArray) -> p
 
 
 def failures(
-    evaluation: Scored, metric: str, threshold: float | str, only: pd.Series | None = None
+    evaluation: Scored,
+    metric: str,
+    threshold: float | str,
+    only: pd.Series | None = None,
+    method: PercentileMethod | None = None,
 ) -> Result:
     """The queries on the wrong side of a threshold, worst first, with texts and reasons.
 
@@ -135,6 +153,8 @@ def failures(
         The threshold; a score equal to it is on the right side.
     only : Series of bool, index query_id, optional
         The queries to look at; the threshold is computed from all.
+    method : {"linear", "exclusive", "upper"}, optional
+        The rule of percentiles, as in `find_thresholds`.
 
     Returns
     -------
@@ -149,7 +169,8 @@ def failures(
     """
     known = choose_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
-    cut = threshold_value(known, values, threshold)
+    rule = method or percentile_method(evaluation)
+    cut = threshold_value(known, values, threshold, rule)
     is_wrong = values < cut if known.greater_is_better else values > cut
     if only is not None:
         is_wrong &= only.to_numpy(dtype=bool)
@@ -161,10 +182,19 @@ def failures(
     n_scored = values.size - n_unscored
     note = f"{len(ordered)} of {n_scored} scored queries lie {side} {cut:.4g} on {known.name}"
     notes = (note,) if not n_unscored else (note, _unscored_note(n_unscored, known))
+    settings: dict[str, object] = {
+        "metric": known.name,
+        "threshold": cut,
+        "threshold_rule": str(threshold),
+        "side": side,
+    }
+    if is_percentile(threshold):
+        notes = (*notes, *note_on_percentiles(evaluation, rule))
+        settings["percentile_method"] = rule
     return Result(
         f"Failures of {evaluation.name} on {known.title}",
         ordered,
-        {"metric": known.name, "threshold": cut, "threshold_rule": str(threshold), "side": side},
+        {**settings, **dialect_settings([evaluation])},
         notes,
         headline=(known.name, *texts),
     )

@@ -27,6 +27,17 @@ class NameOption(Options):
     )
 
 
+class PercentileMethodOption(Options):
+    """The rule of percentiles."""
+
+    method: Literal["linear", "exclusive", "upper"] | None = option(
+        "--method",
+        type=click.Choice(["linear", "exclusive", "upper"]),
+        help="Method of the percentiles: as in NumPy, as in Python's statistics module, or as in "
+        "ragbench; if omitted, that of the dialect of the file, or linear.",
+    )
+
+
 class PercentilesOption(Options):
     """Which percentiles."""
 
@@ -81,20 +92,21 @@ class ReportArguments(
 
 
 class ThresholdsArguments(
-    NameOption, MetricsOption, PercentilesOption, LoadingOptions, OutputOptions
+    NameOption,
+    MetricsOption,
+    PercentilesOption,
+    PercentileMethodOption,
+    LoadingOptions,
+    OutputOptions,
 ):
     """Find the percentiles and the mean of each metric."""
 
     file: str = argument(metavar="FILE")
-    method: Literal["linear", "exclusive", "upper"] | None = option(
-        "--method",
-        type=click.Choice(["linear", "exclusive", "upper"]),
-        help="Method of the percentiles: as in NumPy (if omitted), as in Python's statistics "
-        "module, or as in ragbench.",
-    )
 
 
-class FailuresArguments(NameOption, LimitOption, LoadingOptions, OutputOptions):
+class FailuresArguments(
+    NameOption, PercentileMethodOption, LimitOption, LoadingOptions, OutputOptions
+):
     """List the queries beyond a threshold, worst first.
 
     The list has texts and reasons; the direction of the metric decides which side is wrong.

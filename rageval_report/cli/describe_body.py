@@ -99,5 +99,6 @@ def failures(options: FailuresArguments) -> None:
     output = Output.of(options)
     loading = Loading.of(options, [options.metric])
     [evaluation] = loading.load_all([options.file], name=options.name)
-    queries = evaluation.failures(options.metric, options.threshold).with_notes(*evaluation.notes)
+    listed = evaluation.failures(options.metric, options.threshold, method=options.method)
+    queries = listed.with_notes(*evaluation.notes)
     output.write({evaluation.name: output.limit_rows(queries, options.limit)})

@@ -582,7 +582,9 @@ class RAGPipelineEvaluation:
         """
         return find_thresholds(self, metrics, percentiles, method)
 
-    def get_scores_below_threshold(self, metric: str, threshold: float | str) -> pd.DataFrame:
+    def get_scores_below_threshold(
+        self, metric: str, threshold: float | str, *, method: PercentileMethod | None = None
+    ) -> pd.DataFrame:
         """The queries strictly below a threshold, worst first; unscored queries are never below.
 
         Parameters
@@ -591,11 +593,19 @@ class RAGPipelineEvaluation:
             A metric, by any of its names.
         threshold : float, or a text such as "p25", "median" or "mean"
             A number, or a statistic of the scores.
+        method : {"linear", "exclusive", "upper"}, optional
+            The rule of percentiles, as in `find_thresholds`.
         """
-        return below_threshold(self, metric, threshold)
+        return below_threshold(self, metric, threshold, method)
 
     def failures(
-        self, metric: str, threshold: float | str, *, cause: str | None = None, k: int = 5
+        self,
+        metric: str,
+        threshold: float | str,
+        *,
+        cause: str | None = None,
+        k: int = 5,
+        method: PercentileMethod | None = None,
     ) -> Result:
         """The queries on the wrong side of a threshold, by the metric's direction, worst first.
 
@@ -609,6 +619,8 @@ class RAGPipelineEvaluation:
             Only the queries that fail for this cause; see `breakdown`.
         k : int
             The number of results that the answer was made from, if `cause` is set.
+        method : {"linear", "exclusive", "upper"}, optional
+            The rule of percentiles, as in `find_thresholds`.
 
         Returns
         -------
@@ -616,9 +628,10 @@ class RAGPipelineEvaluation:
             With question, answer and reasons if the details have them; texts are cut in print only.
         """
         if cause is None:
-            return failures(self, metric, threshold)
+            return failures(self, metric, threshold, method=method)
         has_cause = failure_causes(self, k=k, correct=self._correct) == check_cause(cause)
-        return failures(self, metric, threshold, has_cause).with_notes(f"only failures of {cause}")
+        listed = failures(self, metric, threshold, has_cause, method)
+        return listed.with_notes(f"only failures of {cause}")
 
     def breakdown(self, *, k: int = 5, confidence_level: float = 0.95) -> Result:
         """The number of queries that fail because of retrieval, ranking, generation, and so on.

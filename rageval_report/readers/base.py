@@ -204,7 +204,11 @@ def in_dialect(file: ScoreFile, dialect: DialectName | None, system: DialectName
     return replace(
         file,
         metrics={**file.metrics, **known},
-        notes=(*file.notes, f"dialect: names and percentiles of {rules.system}"),
+        notes=(
+            *file.notes,
+            f"dialect: names and percentiles of {rules.system}: "
+            f"percentiles={rules.percentile_method}",
+        ),
         config={**file.config, DIALECT: rules.name},
     )
 

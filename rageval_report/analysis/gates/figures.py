@@ -25,10 +25,11 @@ from rageval_report._registry import Registry
 from rageval_report.analysis.arguments import check_percentiles, mean_limits
 from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.scores import Correct, Metric, Scored, correctness
+from rageval_report.scores.catalogue.dialects import percentile_method
 from rageval_report.scores.states import NOT_APPLICABLE, states_frame
 from rageval_report.stats import mean_interval, quantile_interval
 from rageval_report.stats.base import Interval
-from rageval_report.stats.means.column_description import percentiles_of
+from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
 from rageval_report.stats.means.intervals import described_interval
 from rageval_report.stats.means.moments import moments
 from rageval_report.types import BoolArray, FloatArray
@@ -100,6 +101,8 @@ class ScoreColumn:
         Queries that are scored; that should be and are not; to which the metric does not apply.
     settings : GateSettings
         The settings of the gate.
+    percentile_method : {"linear", "exclusive", "upper"}
+        The rule of percentiles, that of the dialect of the pipeline's scores.
     """
 
     metric: Metric
@@ -108,6 +111,7 @@ class ScoreColumn:
     n_unscored: int
     n_not_applicable: int
     settings: GateSettings
+    percentile_method: PercentileMethod = "linear"
 
     def measurement(
         self, value: float, low: float = math.nan, high: float = math.nan
@@ -149,7 +153,10 @@ class GatedRun:
         if self.settings.missing == "worst" and n_unscored:
             worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
             scored = np.concatenate([scored, np.full(n_unscored, worst)])
-        return ScoreColumn(metric, scored, n, n_unscored, int(does_not_apply.sum()), self.settings)
+        return ScoreColumn(
+            *(metric, scored, n, n_unscored, int(does_not_apply.sum()), self.settings),
+            percentile_method(self.evaluation),
+        )
 
     def _is_not_applicable(self, metric: Metric) -> BoolArray:
         states = states_frame(self.evaluation.scores[[metric.name]], self.evaluation.details)
@@ -294,7 +301,8 @@ def _share_correct(run: GatedRun) -> Measurement:
 
 def _percentile(percentile: float) -> Callable[[ScoreColumn], Measurement]:
     def measure(column: ScoreColumn) -> Measurement:
-        value = float(percentiles_of(column.values, (percentile,))[0])
+        method = column.percentile_method
+        value = float(percentiles_of(column.values, (percentile,), method=method)[0])
         # No sample limits the smallest and the largest score that it did not draw.
         if not 0 < percentile < 100:
             return column.measurement(value)

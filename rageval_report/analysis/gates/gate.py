@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from rageval_report.analysis.arguments import is_percentile
 from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
 from rageval_report.analysis.gates.figures import (
     GATE_MISSING,
@@ -22,6 +23,11 @@ from rageval_report.analysis.gates.rule_outcomes import Outcome
 from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject, resolve_rule
 from rageval_report.errors import DataError, check_choice
 from rageval_report.scores import Correct, Scored
+from rageval_report.scores.catalogue.dialects import (
+    dialect_settings,
+    note_on_percentiles,
+    percentile_method,
+)
 from rageval_report.scores.guard import doubts_of
 from rageval_report.stats import adjust_pvalues
 from rageval_report.stats.base import check_level, check_resamples, check_seed
@@ -220,6 +226,7 @@ def _gate_result(
 ) -> GateResult:
     frame = pd.DataFrame([gate_row(outcome) for outcome in outcomes], columns=list(COLUMNS))
     several = len({outcome.subject.name for outcome in outcomes}) > 1
+    runs = {id(run): run for run in (outcome.subject.run.evaluation for outcome in outcomes)}
     return GateResult(
         title,
         frame,
@@ -228,6 +235,7 @@ def _gate_result(
             "confidence_level": settings.confidence_level,
             "n_resamples": settings.n_resamples,
             "seed": settings.seed,
+            **dialect_settings(runs.values()),
         },
         (*doubts, *dict.fromkeys(_notes(outcomes))),
         headline=HEADLINE,
@@ -243,6 +251,7 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for outcome in outcomes:
         yield from _missing_notes(outcome)
         yield from _limit_notes(outcome)
+        yield from _percentile_notes(outcome)
         yield from outcome.notes()
 
 
@@ -252,6 +261,12 @@ def _missing_notes(outcome: Outcome) -> Iterator[str]:
     if fills_missing and n and not request.figure.counts_missing and request.figure.of != "pair":
         what = request.name if request.metric is None else request.metric.name
         yield f"{what}: {n} unscored {'query counts' if n == 1 else 'queries count'} as the worst"
+
+
+def _percentile_notes(outcome: Outcome) -> Iterator[str]:
+    if is_percentile(outcome.request.name):
+        evaluation = outcome.subject.run.evaluation
+        yield from note_on_percentiles(evaluation, percentile_method(evaluation))
 
 
 def _limit_notes(outcome: Outcome) -> Iterator[str]:

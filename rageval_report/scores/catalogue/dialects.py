@@ -16,6 +16,7 @@ from rageval_report.errors import DataError, check_choice
 from rageval_report.scores.metric import METRICS, Catalogue, Metric, normalise_name, title_of
 
 DialectName = Literal["datapizza", "haystack", "ragbench", "wfgy"]
+DialectPercentiles = Literal["linear", "exclusive", "upper"]
 DIALECT_NAMES: tuple[DialectName, ...] = get_args(DialectName)
 DIALECT = "dialect"
 """The key of an evaluation's configuration, and of the settings of its reports."""
@@ -123,7 +124,7 @@ class Dialect:
     level: Literal["auto", "chunk", "document"] | None = None
     ties: Literal["docid", "input", "error"] | None = "input"
     relevance_level: float = ANY_GRADE
-    percentile_method: Literal["linear", "exclusive", "upper"] = "linear"
+    percentile_method: DialectPercentiles = "linear"
     judges_unanswerable: bool = True
     rewards_refusals: bool = False
     denominators: str = ""
@@ -357,10 +358,39 @@ def dialect_settings(evaluations: Iterable[object]) -> dict[str, str]:
     return {DIALECT: names[0] if len(set(names)) == 1 else ",".join(names)}
 
 
-def percentile_method(evaluation: object) -> Literal["linear", "exclusive", "upper"]:
+def percentile_method(evaluation: object) -> DialectPercentiles:
     """The rule of percentiles of an evaluation: that of its dialect, or "linear"."""
     dialect = recorded_dialect(evaluation)
     return "linear" if dialect is None else dialect.percentile_method
+
+
+_RULES_IN_WORDS: dict[DialectPercentiles, str] = {
+    "linear": "linear, as in NumPy",
+    "exclusive": "exclusive, as in statistics.quantiles",
+    "upper": "upper, the score at place n * p of the sorted scores, from 0",
+}
+
+
+def note_on_percentiles(evaluation: object, method: DialectPercentiles) -> tuple[str, ...]:
+    """A note on the rule of percentiles, unless it is the usual one of an evaluation of ours.
+
+    Examples
+    --------
+    >>> note_on_percentiles(None, "linear")
+    ()
+    >>> note_on_percentiles(None, "exclusive")
+    ('percentiles: exclusive, as in statistics.quantiles',)
+    """
+    dialect = recorded_dialect(evaluation)
+    words = _RULES_IN_WORDS[method]
+    if dialect is None:
+        return () if method == "linear" else (f"percentiles: {words}",)
+    if dialect.percentile_method == method:
+        return (f'percentiles: {words}; the rule of dialect="{dialect.name}"',)
+    return (
+        f"percentiles: {words}, as this call says; the rule of "
+        f'dialect="{dialect.name}" is {dialect.percentile_method}',
+    )
 
 
 def note_on_dialects(evaluations: Iterable[object]) -> tuple[str, ...]:
