@@ -287,6 +287,7 @@ class RAGPipelineEvaluation:
                     column: role for column, role in (roles or {}).items() if column in file.frame
                 },
                 pipeline_columns=file.pipeline_columns,
+                pipeline_confidence=file.pipeline_confidence,
                 is_one_pipeline=True,
                 unreadable="failed",
                 strict=strict,

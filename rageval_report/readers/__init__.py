@@ -366,6 +366,7 @@ def divide_pipelines(
                 notes=notes,
                 line_of_row=_lines_of(file, np.flatnonzero(labels == name)),
                 pipeline_columns=pipelines.columns,
+                pipeline_confidence=pipelines.confidence,
             )
             for name, rows in parts.items()
         ]

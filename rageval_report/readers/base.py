@@ -23,6 +23,7 @@ from rageval_report.scores.catalogue.dialects import DIALECT, DialectName, diale
 from rageval_report.scores.correct import Correct
 from rageval_report.scores.metric import Override, normalise_name
 from rageval_report.scores.query_rows import Totals, position_of_row
+from rageval_report.scores.roles.column_role import Confidence
 from rageval_report.scores.table import id_column_of, question_text
 from rageval_report.scores.texts import TEXTS
 
@@ -103,6 +104,8 @@ class ScoreFile:
         The program that wrote the file and its version, if the file says so.
     pipeline_columns : tuple of str
         The columns that named the pipelines of the file.
+    pipeline_confidence : {"certain", "likely", "doubtful"}
+        How sure it is that these columns name pipelines.
     is_one_pipeline : bool
         Whether the format itself says that all rows belong to one pipeline; otherwise a column such
         as "model" may divide them.
@@ -124,6 +127,7 @@ class ScoreFile:
     detail_names: Mapping[str, str] = field(default_factory=dict)
     written_by: str = ""
     pipeline_columns: tuple[str, ...] = ()
+    pipeline_confidence: Confidence = "certain"
     is_one_pipeline: bool = False
     totals: Totals = "auto"
     line_of_row: Callable[[int], int] | None = None

@@ -175,7 +175,7 @@ def _is_filled(row: list[Any]) -> bool:
 
 
 def _header_text(cell: object, position: int) -> str:
-    return f"Unnamed: {position}" if cell is None else str(cell).strip()
+    return ("" if cell is None else str(cell).strip()) or f"Unnamed: {position}"
 
 
 def _blank_errors(cells: list[Any]) -> list[Any]:

@@ -30,6 +30,7 @@ from rageval_report.scores.query_ids import question_text as question_text
 from rageval_report.scores.query_rows import PlaceOfRow, Totals, position_of_row, query_rows
 from rageval_report.scores.roles.column_role import (
     ColumnRole,
+    Confidence,
     Roles,
     check_roles,
     columns_with_role,
@@ -120,6 +121,7 @@ def score_table(
     only: Iterable[str] | None = None,
     roles: Roles | None = None,
     pipeline_columns: Collection[str] = (),
+    pipeline_confidence: Confidence = "certain",
     is_one_pipeline: bool = False,
     unreadable: Unreadable = "raise",
     strict: bool = False,
@@ -148,6 +150,8 @@ def score_table(
         "metric", "detail", "state", "reason" or "weight".
     pipeline_columns : collection of str
         The columns that named the pipelines of the file that the rows come from.
+    pipeline_confidence : {"certain", "likely", "doubtful"}
+        How sure it is that these columns name pipelines.
     is_one_pipeline : bool
         Whether the rows are known to be those of one pipeline; otherwise it is checked.
     unreadable : {"raise", "failed"}
@@ -199,6 +203,7 @@ def score_table(
         bounds=stated_bounds(described, metrics),
         roles=stated,
         pipeline_columns=pipeline_columns,
+        pipeline_confidence=pipeline_confidence,
         by_caller=not isinstance(metrics, Mapping | None),
         unreadable=unreadable,
     )

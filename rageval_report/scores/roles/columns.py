@@ -25,8 +25,10 @@ from rageval_report.scores.dates import date_in_numbers, is_date
 from rageval_report.scores.metric import Catalogue, Metric, normalise_name
 from rageval_report.scores.numerals import names_a_time
 from rageval_report.scores.roles.column_role import ColumnRole, Confidence, Role, Roles
+from rageval_report.scores.roles.similar_names import similar_names_notes
 from rageval_report.scores.roles.usual_names import (
     TEXT_MEANING,
+    is_blank_name,
     is_counter_name,
     is_weight_name,
     meaning_of,
@@ -101,9 +103,14 @@ class ColumnRoles:
         Raises
         ------
         DataError
-            If another column has the same normalised name.
+            If its name is blank, or another column has the same normalised name.
         """
         name = normalise_name(label)
+        if not name:
+            raise DataError(
+                f"column {label!r} has no name that a metric can have; rename it, or leave it a "
+                "detail"
+            )
         if name in self.sources:
             raise DataError(
                 f"columns {self.sources[name].name!r} and {label!r} are both the metric {name!r}; "
@@ -160,6 +167,7 @@ def assign_roles(
     bounds: Mapping[str, ScoreRange] | None = None,
     roles: Roles | None = None,
     pipeline_columns: Collection[str] = (),
+    pipeline_confidence: Confidence = "certain",
     unreadable: Unreadable = "raise",
     by_caller: bool = True,
 ) -> ColumnRoles:
@@ -183,6 +191,8 @@ def assign_roles(
         The roles that the caller states, by column; they win over everything else.
     pipeline_columns : collection of str
         The columns that named the pipelines of the file.
+    pipeline_confidence : {"certain", "likely", "doubtful"}
+        How sure it is that these columns name pipelines.
     unreadable : {"raise", "failed"}
         What becomes of a metric's cell that holds neither a score nor a word for "unscored": an
         error, or a failed score.
@@ -192,7 +202,8 @@ def assign_roles(
     Raises
     ------
     DataError
-        If no column is a metric, more than a thousand are, or a cell of a metric holds text.
+        If no column is a metric, more than a thousand are, a cell of a metric holds text, or two
+        columns whose names differ only in case or white space may both hold the ids.
     UnknownNameError
         If `only` or `also` names a column that does not exist.
     """
@@ -206,7 +217,8 @@ def assign_roles(
     sorter = _ColumnSorter(columns, catalogue, ids, unreadable, bounds or {})
     for label in labels:
         if label in pipeline_columns:
-            columns.add_detail(label, "it names the pipeline of each row", role="pipeline")
+            why = "it names the pipeline of each row"
+            columns.add_detail(label, why, role="pipeline", confidence=pipeline_confidence)
         elif label in stated:
             sorter.add_stated(frame[label], stated[label])
         elif label in listed:
@@ -221,6 +233,7 @@ def assign_roles(
             columns.add_detail(label, "it is not in the list of metrics")
     if not columns.sources:
         raise DataError(_no_metric_message(frame[labels]))
+    columns.notes += similar_names_notes(frame, id_column, {*stated, *listed})
     return columns
 
 
@@ -362,6 +375,9 @@ class _ColumnSorter:
         """Add a column as a metric or as a detail, depending on its name and its cells."""
         label = str(cells.name)
         add_detail = self.columns.add_detail
+        if is_blank_name(label):
+            self._add_nameless(cells)
+            return
         is_number = _has_numeric_type(cells)
         meaning = meaning_of(label)
         if meaning == TEXT_MEANING:
@@ -383,6 +399,16 @@ class _ColumnSorter:
                     f"column {label!r} has the name of a metric, but holds dates, lists or "
                     f"objects such as {_example(cells)[9:-1]}, and becomes a detail"
                 )
+
+    def _add_nameless(self, cells: pd.Series) -> None:
+        label = str(cells.name)
+        self.columns.add_detail(
+            label, "it has no name, as the index of a table", confidence="likely"
+        )
+        self.columns.notes.append(
+            f"column {label!r} {_example(cells)} has no name, so it is taken for an index and is a "
+            "detail; if it is a metric, give it a name"
+        )
 
     def _add_numbers(self, cells: pd.Series) -> None:
         label = str(cells.name)

@@ -34,6 +34,9 @@ _COUNTER = re.compile(
     r"(_(no|nr|number|idx|index|id))?$"
 )
 
+# What pandas, pyarrow and this library call a column whose name is blank.
+_UNNAMED = re.compile(r"(?i)unnamed:? ?\d+(_level_\d+)?|__index_level_\d+__")
+
 _WEIGHTS = frozenset(("weight", "weights", "sample_weight", "query_weight", "case_weight"))
 
 # Words of names, and what a column with such a name holds; none of them scores an answer.
@@ -110,6 +113,19 @@ def is_counter_name(column: str) -> bool:
     [True, True, False]
     """
     return bool(_COUNTER.search(normalise_name(column)))
+
+
+def is_blank_name(column: str) -> bool:
+    """Whether a name is blank, consists of dashes only, or stands for a blank one.
+
+    pandas calls such columns "Unnamed: 0"; mostly they are the index of a table that was saved.
+
+    Examples
+    --------
+    >>> [is_blank_name(name) for name in ("", " ", "Unnamed: 0", "unnamed_quality", "recall")]
+    [True, True, True, False, False]
+    """
+    return not normalise_name(column) or bool(_UNNAMED.fullmatch(column.strip()))
 
 
 def is_pipeline_name(column: str) -> bool:
