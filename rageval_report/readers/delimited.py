@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from io import BytesIO
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +44,7 @@ from rageval_report.readers.foreign_lines import (
     with_bars,
     without_outer_bars,
 )
+from rageval_report.readers.headers import check_no_data_in_header
 from rageval_report.readers.swallowed_rows import (
     DelimitedText,
     find_cut_cell,
@@ -59,8 +59,6 @@ DELIMITERS = (",", ";", "\t", "|")
 # The rows, and the bytes, that are looked at to find the delimiter.
 _SAMPLE, _HEAD = 50, 1 << 16
 _LONGEST_ROW = 80
-_DECIMAL = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
-_WHOLE = re.compile(r"[-+]?\d+")
 
 # The types of details that are parsed as numbers, because no cell of them is blank or special.
 _NUMBERS = ("bool", "float64", "int64")
@@ -334,13 +332,7 @@ def _header(source: Source, text: bytes, delimiter: str, ends: bytes) -> tuple[l
     if names[0].startswith("#") and len(names[0]) > 1 and len(names) > 1:
         names[0] = names[0].lstrip("# ") or names[0]
     unique_names = [name or f"Unnamed: {position}" for position, name in enumerate(names)]
-    # Otherwise the first query would silently become the header.
-    if _looks_like_data(names):
-        raise source.error(
-            f"expected names of columns; found numbers, such as {_first_number(names)!r}. Add a "
-            "header.",
-            line=line,
-        )
+    check_no_data_in_header(source, names, line)
     check_unique_names(source, unique_names, line)
     return unique_names, first_rows[1].offset if len(first_rows) > 1 else len(text)
 
@@ -353,21 +345,6 @@ def header_names(source: Source) -> list[str]:
     delimiter = _find_delimiter(source)
     text = _without_box(source.sample, delimiter)
     return _header(source, text, delimiter, line_ends(text, delimiter))[0]
-
-
-def _looks_like_data(names: list[str]) -> bool:
-    """Whether a first line is a row: it has a score, or integers that do not count up."""
-    if any(_DECIMAL.fullmatch(name) for name in names):
-        return True
-    # As floats, because Python reads no integer of more than 4,300 digits.
-    whole = [float(name) for name in names if _WHOLE.fullmatch(name)]
-    # Columns named 0, 1, 2 are what pandas writes for a frame without names.
-    counts_up = all(number < following for number, following in pairwise(whole))
-    return len(whole) > 1 and 2 * len(whole) >= len(names) - 1 and not counts_up
-
-
-def _first_number(names: list[str]) -> str:
-    return next(name for name in names if _DECIMAL.fullmatch(name) or _WHOLE.fullmatch(name))
 
 
 class _DelimitedTable(NamedTuple):

@@ -22,6 +22,7 @@ from rageval_report.readers.base import (
     single_pipeline,
 )
 from rageval_report.readers.decimal_commas import use_decimal_sign
+from rageval_report.readers.headers import check_no_data_in_header
 from rageval_report.readers.record_columns import frame_of
 
 _ZIP = b"PK\x03\x04"
@@ -31,6 +32,11 @@ _CELL_ERRORS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!
 # zip bomb.
 _LARGEST_RATIO = 300
 _HARMLESS = 1 << 28
+_MOST_ROWS = 1 << 20  # of a sheet, in Excel
+
+
+class _ImpossibleRowError(Exception):
+    """A row has a number that no sheet has."""
 
 
 def _recognise(source: Source) -> float:
@@ -100,6 +106,8 @@ def read_excel(
             name = _sheet_name(book.sheetnames, sheet)
             rows = _rows_of(book[name])
         book.close()
+    except _ImpossibleRowError as exc:
+        raise source.error(str(exc)) from exc
     except (DataError, UnknownNameError):
         raise
     except faults as exc:
@@ -122,7 +130,16 @@ def _rows_of(sheet: Any) -> list[list[Any]]:
     # The sheet states how many rows and columns it has, and rows would be filled up to that: a
     # workbook of a few kilobytes can state 17 billion cells.
     sheet.reset_dimensions()
-    return [list(row) for row in sheet.iter_rows(values_only=True)]
+    rows: list[list[Any]] = []
+    for row in sheet.iter_rows(values_only=True):
+        # Rows are filled up to the number of the next one, which may be damaged.
+        if len(rows) == _MOST_ROWS:
+            raise _ImpossibleRowError(
+                f"the sheet {sheet.title!r} has a row with a number over {_MOST_ROWS:,}, the most "
+                "that Excel has; save the workbook again with Excel, or save the sheet as CSV"
+            )
+        rows.append(list(row))
+    return rows
 
 
 def _check_archive(source: Source) -> None:
@@ -166,6 +183,7 @@ def _split_header(
         if any(cell is not None for cell in cells)
     ]
     header = [name for name, _ in named_columns]
+    check_no_data_in_header(source, header)
     check_unique_names(source, header)
     return header, [cells for _, cells in named_columns]
 

@@ -465,13 +465,13 @@ def _scale_shares(
     column: Column,
 ) -> ScaledNumbers:
     top = column.bounds[1] if column.bounds is not None else None
+    notes = _note_on_fractions(fractions, beside, column)
     if top is not None:
         # The stated bounds say where the plain numbers are; the shares follow.
         whole = Decimal(100 if percents and not fractions and top == 100 else 1)
         whole = Decimal(repr(top)) if top > 1 else whole
         numbers = _shares(percents, fractions, spelled, beside.numbers, whole)
-        return ScaledNumbers(numbers, [], None, top <= 1)
-    notes = []
+        return ScaledNumbers(numbers, notes, None, top <= 1)
     if percents:
         notes += _percent_beside_plain(percents, fractions, beside, column)
     elif fractions:
@@ -542,6 +542,15 @@ def _as_written(beside: _Plain) -> _Written:
     return _Written(
         row, Numeral("number", "", ""), _shown(beside.texts.get(row), beside.numbers, row)
     )
+
+
+def _note_on_fractions(fractions: list[_Written], beside: _Plain, column: Column) -> list[str]:
+    if not fractions or not (beside.values() != 0).any():
+        return []
+    return [
+        f"fractions stand beside plain numbers of {column.name!r} and are read as shares: "
+        f"{_list_cells(fractions, column)}"
+    ]
 
 
 def _check_plain_beside_fractions(

@@ -988,6 +988,8 @@ def argument_input(random_: random.Random, opened: dict[str, Callable[[Any], Any
 
 
 def decoded(content: bytes) -> str:
+    if content.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return content.decode("utf-32")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16")
     return content.decode("utf-8-sig")

@@ -160,3 +160,31 @@ def test_a_missing_openpyxl_names_the_extra(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingDependencyError, match=r'pip install "rageval-report\[excel\]"'):
         read(path)
+
+
+@pytest.mark.parametrize("name", [0.5, "0.25", "-.5"])
+def test_a_first_row_of_data_is_no_header(write, name):
+    content = workbook_bytes(one=[["q1", "Paris", name], ["q2", "Rome", 1]])
+    with pytest.raises(ReaderError, match=f"expected names of columns; found .*'{name}'"):
+        read(write(content))
+
+
+def test_columns_that_count_up_are_names(write):
+    [run] = read(write(workbook_bytes(one=[["query_id", 1, 2], ["q1", 0.5, 1], ["q2", 1, 0]])))
+    assert run.frame["2"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "99999999"])
+def test_a_row_with_an_impossible_number_is_refused(write, number):
+    content = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(workbook_bytes(one=ROWS))) as book,
+        zipfile.ZipFile(content, "w") as damaged,
+    ):
+        for name in book.namelist():
+            data = book.read(name)
+            if name.endswith("sheet1.xml"):
+                data = data.replace(b'<row r="3"', f'<row r="{number}"'.encode())
+            damaged.writestr(name, data)
+    with pytest.raises(ReaderError, match="'one' has a row with a number over 1,048,576"):
+        read(write(content.getvalue()))

@@ -139,6 +139,17 @@ def test_larger_numbers_beside_percent_are_percent_with_a_note():
     )
 
 
+@pytest.mark.parametrize("bounds", [None, (0, 1)])
+@pytest.mark.parametrize("cells", [["0/5", "1.0", "0.25"], ["0 of 5", 1, 0.25]])
+def test_fractions_beside_shares_are_shares_with_a_note(cells, bounds):
+    table = table_of(cells, metrics=None if bounds is None else {"my_metric": {"bounds": bounds}})
+    assert table.scores["my_metric"].tolist() == [0, 1, 0.25]
+    assert table.notes == (
+        "fractions stand beside plain numbers of 'my_metric' and are read as shares: "
+        f"{cells[0]!r} at 'q0'",
+    )
+
+
 @pytest.mark.parametrize("cells", [["3/5", "4"], ["4 out of 5", 4], ["3/5", "0.5", "4"]])
 def test_fractions_beside_whole_numbers_are_an_error(cells):
     message = r"holds fractions beside plain numbers: .* may be 4 or 4/5\. .*'bounds': \(0, 5\)"
