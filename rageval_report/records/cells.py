@@ -5,30 +5,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
 from rageval_report.records.levels import GoldSection, Section
+from rageval_report.records.passage_ids import NO_PLACES, IdPlaces, passage_ids, passage_text
 from rageval_report.records.spans import Span
 
-# A result that names both is a chunk of that document.
-_CHUNK_KEYS = (
-    *("chunk_id", "node_id", "passage_id", "section_id", "section"),
-    *("chunkId", "nodeId", "passageId"),
-)
-_DOC_KEYS = (
-    *("doc_id", "document_id", "docid", "ref_doc_id", "parent_document_id"),
-    *("docId", "documentId"),
-)
-# An id of no certain level: beside the id of a document it is that of a chunk.
-_ID_KEYS = ("id", "_id")
 _GRADE_KEYS = ("relevance", "relevance_score", "grade", "score")
-_TEXT_KEYS = ("text", "content", "page_content")
 _FILE_KEYS = ("filename", "file", "path")
 _LONGEST_REPR = 60
 _ID_LIMIT = 10**1000  # Python refuses to write integers of more than 4,300 digits
@@ -45,7 +34,8 @@ T = TypeVar("T")
 class RankingCell:
     """A ranking: ids in order, with scores, texts, spans and sections (empty if there are none).
 
-    The score of a result is None if only others have one; a text is then empty.
+    The score of a result is None if only others have one; a text is then empty. The places are
+    those of ids that stand within the passages.
     """
 
     ids: list[str]
@@ -53,6 +43,7 @@ class RankingCell:
     texts: list[str]
     spans: list[Span | None]
     sections: list[Section]
+    places: list[IdPlaces] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -62,6 +53,7 @@ class GoldCell:
     grades: dict[str, float]
     spans: list[tuple[Span, float]]
     sections: list[GoldSection]
+    places: list[IdPlaces] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -70,6 +62,15 @@ class CitationCell:
 
     ids: list[str]
     sections: list[Section]
+    places: list[IdPlaces] = field(default_factory=list)
+
+
+class _SectionIn(NamedTuple):
+    """The document and the own id of a passage, and where they stand within it."""
+
+    section: Section
+    places: IdPlaces | None
+    is_certain: bool
 
 
 def optional(convert: Callable[[Any], T]) -> Callable[[Any], T | None]:
@@ -169,10 +170,15 @@ def _number(cell: object) -> float | None:
 # -- lists
 
 
-def _items(cell: object) -> list[Any]:
-    """The items of a cell: a list, an array, a list written as JSON, or one item alone."""
-    if isinstance(cell, str):
-        cell = _decode_json(cell)
+def items_in(cell: object) -> list[Any]:
+    """The items of a cell: a list, an array, a list written as JSON, or one item alone.
+
+    Examples
+    --------
+    >>> items_in("d1"), items_in(["d1", "d2"])
+    (['d1'], ['d1', 'd2'])
+    """
+    cell = decoded(cell)
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     if isinstance(cell, set | frozenset):
@@ -180,9 +186,15 @@ def _items(cell: object) -> list[Any]:
     return list(cell) if isinstance(cell, list | tuple) else [cell]
 
 
-def _decode_json(cell: str) -> Any:
-    """A list or object that a CSV file had to write as text; any other text is unchanged."""
-    if cell[:1] not in ("[", "{"):
+def decoded(cell: object) -> Any:
+    """A list or object that a CSV file had to write as text; any other cell is unchanged.
+
+    Examples
+    --------
+    >>> decoded('{"d1": 2}'), decoded("d1")
+    ({'d1': 2}, 'd1')
+    """
+    if not isinstance(cell, str) or cell[:1] not in ("[", "{"):
         return cell
     try:
         return json.loads(cell)
@@ -198,7 +210,7 @@ def texts(cell: object) -> list[str]:
     >>> texts("Paris"), texts('["Paris", "Lutetia"]')
     (['Paris'], ['Paris', 'Lutetia'])
     """
-    return [text(item) for item in _items(cell)]
+    return [text(item) for item in items_in(cell)]
 
 
 def graded_texts(cell: object) -> dict[str, float]:
@@ -209,26 +221,33 @@ def graded_texts(cell: object) -> dict[str, float]:
 # -- rankings, gold, citations
 
 
-def ranking(cell: object) -> RankingCell:
+def ranking(cell: object, preferred: IdPlaces = NO_PLACES) -> RankingCell:
     """A ranking: ids, pairs of id and score, mappings, or one mapping of ids to scores.
+
+    Parameters
+    ----------
+    cell : object
+        The cell.
+    preferred : IdPlaces
+        The paths within a passage whose ids go before others; see `passage_ids.passage_ids`.
 
     Examples
     --------
     >>> ranking({"d1": 0.5, "d2": 0.75}).ids
     ['d2', 'd1']
     """
-    whole = _decode_json(cell) if isinstance(cell, str) else cell
+    whole = decoded(cell)
     if isinstance(whole, Mapping) and _has_only_numbers(whole):
         # By score, then id, both descending: trec_eval's order, because a mapping has none.
         pairs = [(doc_id(key), grade(value)) for key, value in whole.items()]
         whole = sorted(pairs, key=lambda pair: (pair[1], pair[0]), reverse=True)
-    items = _items(whole)
+    items = items_in(whole)
     if all(
         type(item) is str and item.strip() for item in items
     ):  # the usual case, and the fastest path
         return RankingCell(items, [], [], [], [])
-    parts = [_ranked_item(item) for item in items]
-    sections, scores, chunks, spans = (list(part) for part in zip(*parts, strict=True))
+    parts = [_ranked_item(item, preferred) for item in items]
+    sections, scores, chunks, spans, places = (list(part) for part in zip(*parts, strict=True))
     has_texts = any(chunk is not None for chunk in chunks)
     return RankingCell(
         [name for _, name in sections],
@@ -237,6 +256,7 @@ def ranking(cell: object) -> RankingCell:
         ["" if chunk is None else chunk for chunk in chunks] if has_texts else [],
         spans if any(spans) else [],
         sections if _name_documents(sections) else [],
+        [place for place in places if place is not None],
     )
 
 
@@ -244,29 +264,50 @@ def _name_documents(sections: Sequence[Section]) -> bool:
     return any(document is not None for document, _ in sections)
 
 
-def _ranked_item(item: Any) -> tuple[Section, float | None, str | None, Span | None]:
+_RankedItem = tuple[Section, float | None, str | None, Span | None, IdPlaces | None]
+
+
+def _ranked_item(item: Any, preferred: IdPlaces) -> _RankedItem:
     if isinstance(item, Mapping):
-        span = _span_in(item)
-        section = _section_in(item) or (span and (None, span.name))
-        if section is None:
+        span, named_section = _span_in(item), _section_in(item, preferred)
+        if span is not None and (named_section is None or not named_section.is_certain):
+            named_section = _SectionIn((None, span.name), None, True)
+        if named_section is None:
             raise CellError(f"expected a result with an id or a span; got {short_repr(item)}")
-        return section, _first_score(item), _first_text(item), span
+        return (
+            named_section.section,
+            _first_score(item),
+            _first_text(item),
+            span,
+            named_section.places,
+        )
     if isinstance(item, list | tuple) and len(item) == 2:
         score = None if item[1] is None else _score(item[1])
-        return (None, doc_id(item[0])), score, None, None
+        if isinstance(item[0], Mapping):  # a passage and its score
+            section, own_score, chunk, span, places = _ranked_item(item[0], preferred)
+            return section, own_score if score is None else score, chunk, span, places
+        return (None, doc_id(item[0])), score, None, None, None
     if isinstance(item, list | tuple) and len(item) == 3:
         span = _span(*item)
-        return (None, span.name), None, None, span
-    return (None, doc_id(item)), None, None, None
+        return (None, span.name), None, None, span, None
+    return (None, doc_id(item)), None, None, None, None
 
 
-def _section_in(item: Mapping[str, Any]) -> Section | None:
+def _section_in(item: Mapping[str, Any], preferred: IdPlaces = NO_PLACES) -> _SectionIn | None:
     """The document and the own id of a passage; a document alone is its own id."""
-    document = _first_id(item, _DOC_KEYS)
-    chunk = _first_id(item, _CHUNK_KEYS) or _first_id(item, _ID_KEYS)
-    if chunk is None:
-        return None if document is None else (None, document)
-    return document, chunk
+    candidates = passage_ids(item)
+    document, chunk = candidates.choose(preferred)
+    first = chunk or document
+    if first is None:
+        return None
+    section = (
+        (None, doc_id(first.value))
+        if chunk is None or document is None
+        else (doc_id(document.value), doc_id(chunk.value))
+    )
+    places = IdPlaces(document.place if document else "", chunk.place if chunk else "")
+    is_beside = candidates.is_certain and not any("." in place for place in places)
+    return _SectionIn(section, None if is_beside else places, candidates.is_certain)
 
 
 def _first_score(item: Mapping[str, Any]) -> float | None:
@@ -275,8 +316,8 @@ def _first_score(item: Mapping[str, Any]) -> float | None:
 
 
 def _first_text(item: Mapping[str, Any]) -> str | None:
-    values = (item.get(key) for key in _TEXT_KEYS)
-    return next((text(value) for value in values if value is not None), None)
+    value = passage_text(item)
+    return None if value is None else text(value)
 
 
 def _score(cell: object) -> float:
@@ -286,8 +327,19 @@ def _score(cell: object) -> float:
     raise CellError(f"retrieval scores must be finite numbers; got {short_repr(cell)}")
 
 
-def gold(cell: object, as_id: Callable[[object], str] = doc_id) -> GoldCell:
+def gold(
+    cell: object, as_id: Callable[[object], str] = doc_id, preferred: IdPlaces = NO_PLACES
+) -> GoldCell:
     """What is relevant: ids with or without grades, or (filename, start, end) spans.
+
+    Parameters
+    ----------
+    cell : object
+        The cell.
+    as_id : callable
+        Checks a gold item that is neither a list nor a mapping.
+    preferred : IdPlaces
+        As for `ranking`.
 
     Examples
     --------
@@ -296,7 +348,7 @@ def gold(cell: object, as_id: Callable[[object], str] = doc_id) -> GoldCell:
     >>> gold([("guide.md", 10, 90)]).spans
     [(Span(filename='guide.md', start=10, end=90), 1.0)]
     """
-    whole = _decode_json(cell) if isinstance(cell, str) else cell
+    whole = decoded(cell)
     if isinstance(whole, Mapping) and _has_only_numbers(whole):
         whole = list(whole.items())
     if isinstance(whole, set | frozenset):
@@ -305,17 +357,19 @@ def gold(cell: object, as_id: Callable[[object], str] = doc_id) -> GoldCell:
     if isinstance(whole, tuple) and [type(part) for part in whole] == [str, int, int]:
         whole = [whole]  # one span alone
     collected = GoldCell({}, [], [])
-    for item in _items(whole):
-        _add_gold(collected, item, as_id)
+    for item in items_in(whole):
+        _add_gold(collected, item, as_id, preferred)
     # Ids and places cannot be counted together: both may mean the same passage.
     if collected.grades and collected.spans:
         raise CellError("expected ids or spans; got both")
     return collected
 
 
-def _add_gold(collected: GoldCell, item: Any, as_id: Callable[[object], str]) -> None:
+def _add_gold(
+    collected: GoldCell, item: Any, as_id: Callable[[object], str], preferred: IdPlaces
+) -> None:
     if isinstance(item, Mapping):
-        _add_gold_mapping(collected, item)
+        _add_gold_mapping(collected, item, preferred)
     elif isinstance(item, list | tuple) and len(item) in (3, 4):
         collected.spans.append((_span(*item[:3]), grade(item[3]) if len(item) == 4 else 1.0))
     elif isinstance(item, list | tuple) and len(item) == 2:
@@ -324,20 +378,23 @@ def _add_gold(collected: GoldCell, item: Any, as_id: Callable[[object], str]) ->
         _add_grade(collected, as_id(item), 1.0)
 
 
-def _add_gold_mapping(collected: GoldCell, item: Mapping[str, Any]) -> None:
+def _add_gold_mapping(collected: GoldCell, item: Mapping[str, Any], preferred: IdPlaces) -> None:
     value = next((grade(item[key]) for key in _GRADE_KEYS if not is_missing(item.get(key))), 1.0)
-    section, span = _section_in(item), _span_in(item)
-    if section is not None and section[0] is not None:
+    named_section, span = _section_in(item, preferred), _span_in(item)
+    if span is not None and (named_section is None or not named_section.is_certain):
+        collected.spans.append((span, value))
+        return
+    if named_section is None:
+        raise CellError(f"expected gold with an id or a span; got {short_repr(item)}")
+    document, chunk = named_section.section
+    if document is None:
+        _add_grade(collected, chunk, value)
+    else:
         # Documents may number their chunks alike, so a second grade of an id is no contradiction.
-        document, chunk = section
         collected.grades[chunk] = max(value, collected.grades.get(chunk, value))
         collected.sections.append((document, chunk, value))
-    elif section is not None:
-        _add_grade(collected, section[1], value)
-    elif span is not None:
-        collected.spans.append((span, value))
-    else:
-        raise CellError(f"expected gold with an id or a span; got {short_repr(item)}")
+    if named_section.places is not None:
+        collected.places.append(named_section.places)
 
 
 def _add_grade(collected: GoldCell, name: str, value: float) -> None:
@@ -345,29 +402,47 @@ def _add_grade(collected: GoldCell, name: str, value: float) -> None:
         raise CellError(f"{name!r} has two grades, {collected.grades[name]:g} and {value:g}")
 
 
-def citations(cell: object, ranked: Sequence[Section]) -> CitationCell:
+def citations(
+    cell: object, ranked: Sequence[Section], preferred: IdPlaces = NO_PLACES
+) -> CitationCell:
     """What is cited: ids, or mappings with ids or a `source_index` (counted from 1).
+
+    Parameters
+    ----------
+    cell : object
+        The cell.
+    ranked : sequence of Section
+        The retrieved passages of the query.
+    preferred : IdPlaces
+        As for `ranking`.
 
     Examples
     --------
     >>> citations([{"source_index": 2}, "d9"], ranked=[(None, "d1"), (None, "d2")]).ids
     ['d2', 'd9']
     """
-    parts = [_citation(item, ranked) for item in _items(cell)]
-    return CitationCell([name for _, name in parts], parts if _name_documents(parts) else [])
+    parts = [_citation(item, ranked, preferred) for item in items_in(cell)]
+    sections = [section for section, _ in parts]
+    return CitationCell(
+        [name for _, name in sections],
+        sections if _name_documents(sections) else [],
+        [places for _, places in parts if places is not None],
+    )
 
 
-def _citation(item: Any, ranked: Sequence[Section]) -> Section:
+def _citation(
+    item: Any, ranked: Sequence[Section], preferred: IdPlaces
+) -> tuple[Section, IdPlaces | None]:
     if not isinstance(item, Mapping):
-        return None, doc_id(item)
-    section = _section_in(item)
-    if section is not None:
-        return section
-    place = item.get("source_index")
+        return (None, doc_id(item)), None
+    named_section, place = _section_in(item, preferred), item.get("source_index")
+    if named_section is not None and (named_section.is_certain or place is None):
+        return named_section.section, named_section.places
     if not isinstance(place, int) or isinstance(place, bool):
         raise CellError(f"expected a citation with an id or a source_index; got {short_repr(item)}")
     # A number beyond the ranking is an invented source; under a name of its own it counts as wrong.
-    return ranked[place - 1] if 0 < place <= len(ranked) else (None, f"source {place}")
+    is_ranked = 0 < place <= len(ranked)
+    return ranked[place - 1] if is_ranked else (None, f"source {place}"), None
 
 
 def with_documents(
@@ -393,17 +468,17 @@ def with_documents(
     [[{'chunk_id': 'c1', 'doc_id': 'guide'}]]
     """
     return [
-        _pair_items(row, *cells, names)
+        _pairitems_in(row, *cells, names)
         for row, cells in enumerate(zip(ids, documents, strict=True))
     ]
 
 
-def _pair_items(row: int, cell: object, documents: object, names: tuple[Any, Any]) -> object:
+def _pairitems_in(row: int, cell: object, documents: object, names: tuple[Any, Any]) -> object:
     if is_missing(cell) or is_missing(documents):
         return cell
-    whole = _decode_json(cell) if isinstance(cell, str) else cell
+    whole = decoded(cell)
     grades = whole if isinstance(whole, Mapping) and _has_only_numbers(whole) else None
-    items, owners = list(grades or _items(cell)), _items(documents)
+    items, owners = list(grades or items_in(cell)), items_in(documents)
     if any(isinstance(item, Mapping) for item in items):
         return cell  # each item names its document itself
     if len(items) != len(owners):
@@ -425,10 +500,6 @@ def _has_only_numbers(cell: Mapping[Any, Any]) -> bool:
     return all(isinstance(value, Real | np.bool_) for value in cell.values())
 
 
-def _first_id(item: Mapping[str, Any], keys: Sequence[str]) -> str | None:
-    return next((doc_id(item[key]) for key in keys if not is_missing(item.get(key))), None)
-
-
 def _span_in(item: Mapping[str, Any]) -> Span | None:
     file = next((item[key] for key in _FILE_KEYS if key in item), None)
     if file is None or "start" not in item or "end" not in item:
@@ -448,12 +519,12 @@ def _span(file: object, start: object, end: object) -> Span:
 
 def spans(cell: object) -> list[Span | None]:
     """The place of each retrieved chunk; None where it is unknown."""
-    return [None if is_missing(item) else _span(*item) for item in _items(cell)]
+    return [None if is_missing(item) else _span(*item) for item in items_in(cell)]
 
 
 def sections(cell: object) -> list[Section]:
     """Pairs of document and chunk; the document may be unknown."""
-    pairs = [tuple(item) if isinstance(item, list | tuple) else () for item in _items(cell)]
+    pairs = [tuple(item) if isinstance(item, list | tuple) else () for item in items_in(cell)]
     if any(len(pair) != 2 for pair in pairs):
         raise CellError(f"expected pairs of document and chunk; got {short_repr(cell)}")
     return [(None if is_missing(doc) else doc_id(doc), doc_id(chunk)) for doc, chunk in pairs]
@@ -467,7 +538,7 @@ def graded_sections(cell: object) -> list[tuple[str | None, str, float | None]]:
     >>> graded_sections([("guide", "c1"), (None, "c2", 2)])
     [('guide', 'c1', None), (None, 'c2', 2.0)]
     """
-    items = [tuple(item) if isinstance(item, list | tuple) else () for item in _items(cell)]
+    items = [tuple(item) if isinstance(item, list | tuple) else () for item in items_in(cell)]
     pairs = sections([list(item[:2]) for item in items])
     if any(len(item) > 3 for item in items):
         raise CellError(f"expected document, chunk and grade; got {short_repr(cell)}")
@@ -477,7 +548,7 @@ def graded_sections(cell: object) -> list[tuple[str | None, str, float | None]]:
 
 def numbers(cell: object) -> list[float | None]:
     """One finite number per result, or None."""
-    items = _items(cell)
+    items = items_in(cell)
     if all(type(item) is float and math.isfinite(item) for item in items):
         return items
     # Parquet gives back a null among numbers as NaN.

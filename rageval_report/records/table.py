@@ -12,7 +12,9 @@ import pandas as pd
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning, check_choice, named
 from rageval_report.records import cells
 from rageval_report.records.gold_texts import first_text_holders
+from rageval_report.records.id_places import preferred_places, with_note
 from rageval_report.records.levels import GoldSection
+from rageval_report.records.passage_ids import NO_PLACES, IdPlaces
 from rageval_report.records.spans import Span, first_holders, map_gold_to_chunks
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.query_ids import QUERY_ID, first_named, query_ids
@@ -153,7 +155,8 @@ def record_table(
     records.convert(overlap, drop_unplaced=unplaced_gold == "drop")
     records.drop_unplaced_gold()
     records.check_citations(unretrieved_citations)
-    return _build_table(frame, ids, records.columns, {*source_columns, id_column})
+    table = _build_table(frame, ids, records.columns, {*source_columns, id_column})
+    return with_note(table, records.places, earlier=frame)
 
 
 def _unique_ids(frame: pd.DataFrame, query_id: str) -> tuple[list[str], str | None]:
@@ -212,6 +215,8 @@ class _RecordColumns:
         self.columns = columns
         self.problems: list[_CellProblem] = []
         self.unplaced: list[_CellProblem] = []
+        self.places: dict[str, list[IdPlaces]] = {}
+        self.preferred = NO_PLACES
 
     def convert(self, overlap: float, *, drop_unplaced: bool) -> None:
         """Convert field by field; problems are collected, and raised together."""
@@ -329,19 +334,40 @@ class _RecordColumns:
     def _convert_rankings(self) -> None:
         if "retrieved" not in self.columns:
             return
+        raw = self.columns["retrieved"]
         rankings = self._convert_column("retrieved", cells.optional(cells.ranking))
+        if any(ranking is not None and ranking.places for ranking in rankings):
+            self.preferred = preferred_places(raw, self._column("relevant"))
+        if self.preferred != NO_PLACES and not self.problems:
+            prefer: Callable[[Any], cells.RankingCell] = partial(
+                cells.ranking, preferred=self.preferred
+            )
+            rankings = [
+                self._convert_cell(row, "retrieved", cells.optional(prefer), cell)
+                for row, cell in enumerate(raw)
+            ]
+        self._note_places("retrieved", rankings)
         self.columns["retrieved"] = [ranking and ranking.ids for ranking in rankings]
         self._fill_missing("retrieved_scores", [r and (r.scores or None) for r in rankings])
         self._fill_missing("retrieved_spans", [r and (r.spans or None) for r in rankings])
         self._fill_missing("retrieved_sections", [r and (r.sections or None) for r in rankings])
         self._fill_missing("contexts", [r and (r.texts or None) for r in rankings])
 
+    def _note_places(
+        self,
+        field: str,
+        converted: Sequence[cells.RankingCell | cells.GoldCell | cells.CitationCell | None],
+    ) -> None:
+        self.places[field] = [place for cell in converted if cell for place in cell.places]
+
     def _convert_gold(self) -> None:
         self._convert(("relevant_texts",), cells.optional(cells.graded_texts))
         for field in ("relevant", "relevant_spans"):
             if field not in self.columns:
                 continue
-            gold = self._convert_column(field, cells.optional(cells.gold))
+            convert = partial(cells.gold, preferred=self.preferred)
+            gold = self._convert_column(field, cells.optional(convert))
+            self._note_places(field, gold)
             spans = [item and _graded_spans(item.spans) for item in gold]
             if field == "relevant":
                 self.columns[field] = [item and item.grades for item in gold]
@@ -361,11 +387,15 @@ class _RecordColumns:
             return
         rows = zip(self._column("retrieved"), self._column("retrieved_sections"), strict=True)
         rankings = [sections or [(None, name) for name in ids or ()] for ids, sections in rows]
-        converters = [cells.optional(partial(cells.citations, ranked=names)) for names in rankings]
+        converters = [
+            cells.optional(partial(cells.citations, ranked=names, preferred=self.preferred))
+            for names in rankings
+        ]
         cited = [
             self._convert_cell(row, "citations", convert, self.columns["citations"][row])
             for row, convert in enumerate(converters)
         ]
+        self._note_places("citations", cited)
         self.columns["citations"] = [cell and cell.ids for cell in cited]
         self._fill_missing("cited_sections", [cell and (cell.sections or None) for cell in cited])
 

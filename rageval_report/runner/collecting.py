@@ -21,7 +21,11 @@ from rageval_report.files.writing import write_atomically
 from rageval_report.records.table import UnplacedGold
 from rageval_report.runner.query_source import Queries, Query, queries_of, sample_mask
 from rageval_report.runner.record_files import table_kind, write_records
-from rageval_report.runner.reply_keys import SampledReply, doubts_about_replies
+from rageval_report.runner.reply_keys import (
+    SampledReply,
+    doubts_about_replies,
+    notes_on_id_places,
+)
 from rageval_report.runner.run_blocks import record_blocks
 from rageval_report.runner.run_config import RunConfig
 from rageval_report.runner.run_journal import RunJournal
@@ -259,7 +263,8 @@ class _StartedRun:
         doubts = [doubt.note for doubt in doubts_about_replies(samples, journal.names)]
         if not samples:  # nothing was asked now, so what was seen earlier still holds
             doubts = [note for note in notes_of_run(folder) if is_doubt(note)]
-        notes = (*doubts, *self._notes(journal, failures))
+        places = notes_on_id_places(samples) if samples else _earlier_notes_on_places(folder)
+        notes = (*doubts, *places, *self._notes(journal, failures))
         finished = FinishedRun(
             folder,
             records,
@@ -327,6 +332,11 @@ def _refusal(journal: RunJournal, kind: str) -> str:
     entries = (journal.entry(row) or {} for row in np.flatnonzero(journal.failures).tolist())
     first = next(entry for entry in entries if entry.get("error_kind") == kind)
     return f" ({str(first.get('error')).removeprefix(f'{kind}: ')})"
+
+
+def _earlier_notes_on_places(folder: Path) -> list[str]:
+    """The notes of an earlier part of the run on where ids were read."""
+    return [note for note in notes_of_run(folder) if note.startswith("ids: ")]
 
 
 def notes_of_run(folder: Path) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from rageval_report.errors import named
 from rageval_report.records import FIELDS, cells
+from rageval_report.records.passage_ids import IdPlaces, note_on_places
 from rageval_report.runner.paths import value_at
 from rageval_report.runner.query_source import Query
 from rageval_report.scores.guard import Doubt
@@ -72,11 +73,24 @@ _MOST_BLANKS = 12  # a title of a document has fewer, a passage more
 
 @dataclass(frozen=True)
 class SampledReply:
-    """A reply as it came, with the relevant ids of its query and the ids that were read."""
+    """A reply as it came, with the relevant ids of its query and the ids that were read.
+
+    Parameters
+    ----------
+    document : object
+        The whole reply.
+    gold : frozenset of str
+        The ids of relevant documents and chunks.
+    retrieved : tuple of str
+        The ids of the retrieved passages, in order.
+    documents : frozenset of str
+        The ids of their documents, where the passages have both.
+    """
 
     document: object
     gold: frozenset[str] = frozenset()
     retrieved: tuple[str, ...] = ()
+    documents: frozenset[str] = frozenset()
 
 
 class _ReadReply(Protocol):
@@ -96,11 +110,18 @@ def sampled_reply(query: Query, reply: _ReadReply) -> SampledReply:
     name = first_named(list(query.other_fields), ("relevant", *FIELDS["relevant"]))
     cell = None if name is None else query.other_fields[name]
     try:
-        grades = {} if cells.is_missing(cell) else cells.gold(cell).grades
+        relevant = cells.GoldCell({}, [], []) if cells.is_missing(cell) else cells.gold(cell)
     except cells.CellError:  # the records say what is wrong with it
-        grades = {}
-    gold = frozenset(doc for doc, grade in grades.items() if grade > 0)
-    return SampledReply(reply.document, gold, tuple(reply.fields.get("retrieved") or ()))
+        relevant = cells.GoldCell({}, [], [])
+    gold = {doc for doc, grade in relevant.grades.items() if grade > 0}
+    gold |= {document for document, _, grade in relevant.sections if document and grade > 0}
+    sections = reply.fields.get("retrieved_sections") or ()
+    return SampledReply(
+        reply.document,
+        frozenset(gold),
+        tuple(reply.fields.get("retrieved") or ()),
+        frozenset(document for document, _ in sections if document is not None),
+    )
 
 
 def doubts_about_replies(replies: Sequence[SampledReply], present: Collection[str]) -> list[Doubt]:
@@ -142,7 +163,8 @@ ResponsePaths(retrieved='sources.*.node_id', contexts='sources.*.text'))
     if "retrieved" not in has:
         path = id_path(replies)
         if path is not None:
-            paths["retrieved"] = path
+            passages = _list_with_both_ids(replies, path)
+            paths["retrieved"] = passages or path
     # Contexts alone may be missing on purpose; beside the ids they are usually forgotten too.
     if paths and "contexts" not in has:
         path = text_path(replies, paths.get("retrieved"))
@@ -159,6 +181,19 @@ ResponsePaths(retrieved='sources.*.node_id', contexts='sources.*.text'))
         )
 
 
+def _list_with_both_ids(replies: Sequence[SampledReply], path: str) -> str | None:
+    """The path of the list itself, if its passages carry the ids of their chunk and document."""
+    if _EACH not in path:
+        return None
+    lists = [value_at(reply.document, _list_of(path)) for reply in replies]
+    try:
+        rankings = [cells.ranking(passages) for passages in lists if passages]
+    except cells.CellError:
+        return None
+    has_both = rankings and all(ranking.sections for ranking in rankings)
+    return _list_of(path) if has_both else None
+
+
 def find_unread_ids(replies: Sequence[SampledReply]) -> Iterator[Doubt]:
     """A doubt if the gold ids are in the replies, but not where the retrieved ids were read.
 
@@ -167,7 +202,7 @@ def find_unread_ids(replies: Sequence[SampledReply]) -> Iterator[Doubt]:
     replies : sequence of SampledReply
         Some replies of one pipeline.
     """
-    if any(not reply.gold.isdisjoint(reply.retrieved) for reply in replies):
+    if any(not reply.gold.isdisjoint((*reply.retrieved, *reply.documents)) for reply in replies):
         return
     path = id_path(replies, only_gold=True)
     if path is not None:
@@ -177,6 +212,56 @@ def find_unread_ids(replies: Sequence[SampledReply]) -> Iterator[Doubt]:
             f"for example {_example(replies, path)}",
             advice_of_paths({"retrieved": path}),
         )
+
+
+def notes_on_id_places(replies: Sequence[SampledReply]) -> list[str]:
+    """The note that says where within the retrieved passages their ids were read, if it is one.
+
+    Parameters
+    ----------
+    replies : sequence of SampledReply
+        Some replies of one pipeline.
+
+    Examples
+    --------
+    >>> passage = {"text": "Oslo.", "metadata": {"id": "c7", "source": "no.md"}}
+    >>> [note] = notes_on_id_places([SampledReply({"hits": [passage]}, retrieved=("c7",))])
+    >>> print(note)
+    ids: of retrieved passages, metadata.source is taken for the id of the document and \
+metadata.id for that of the chunk; to take others, name their path, such as \
+--path retrieved=hits.*.metadata.source
+    """
+    places: list[IdPlaces] = []
+    paths: dict[str, None] = {}
+    for reply in replies:
+        for path, ranking in _rankings_in(reply.document, ()):
+            if tuple(ranking.ids) == reply.retrieved and ranking.places:
+                places += ranking.places
+                first = ranking.places[0]
+                paths[".".join((*path, _EACH, first.document or first.chunk))] = None
+                break
+    note = note_on_places({"retrieved": places})
+    if not note:
+        return []
+    return [
+        f"{note}; to take others, name their path, such as --path retrieved={next(iter(paths))}"
+    ]
+
+
+def _rankings_in(
+    value: object, steps: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], cells.RankingCell]]:
+    """The lists of passages in a reply, with their paths."""
+    if len(steps) > _DEEPEST:
+        return
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _rankings_in(item, (*steps, str(key)))
+    elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
+        try:
+            yield steps, cells.ranking(value)
+        except cells.CellError:  # a list of something else
+            return
 
 
 def answer_advice(document: object) -> str:

@@ -18,6 +18,7 @@ from rageval_report.rankings.score_tables import (
     NO_RELEVANT_REASON,
     note_on_no_relevant,
 )
+from rageval_report.records.id_places import note_of_table
 from rageval_report.records.levels import (
     LevelChoice,
     LevelCounts,
@@ -48,12 +49,15 @@ class RetrievalFacts:
         How many passages were retrieved again for the same query.
     levels : dict of str to LevelCounts
         By view, at which levels gold and passages have ids.
+    id_notes : tuple of str
+        Where within the passages their ids were read.
     """
 
     n: int = 0
     without_gold: tuple[str, ...] = ()
     n_repeats: int = 0
     levels: Mapping[str, LevelCounts] = field(default_factory=dict)
+    id_notes: tuple[str, ...] = ()
 
     def __add__(self, other: RetrievalFacts) -> RetrievalFacts:
         views = {**self.levels, **other.levels}
@@ -65,6 +69,7 @@ class RetrievalFacts:
                 view: self.levels.get(view, LevelCounts()) + other.levels.get(view, LevelCounts())
                 for view in views
             },
+            tuple(dict.fromkeys((*self.id_notes, *other.id_notes))),
         )
 
     def choices(self, tools: Tools) -> dict[str, LevelChoice]:
@@ -87,9 +92,9 @@ class RetrievalFacts:
         return settings
 
     def notes(self, tools: Tools) -> tuple[str, ...]:
-        """Notes on the level, on repeats and on questions without gold."""
+        """Notes on ids, on the level, on repeats and on questions without gold."""
         choices = self.choices(tools)
-        notes = [choice.note for choice in choices.values()]
+        notes = [*self.id_notes, *(choice.note for choice in choices.values())]
         if self.n_repeats:
             rule = duplicates_rule(tools.duplicates, choices["rankings"])
             notes.append(_note_on_repeats(self.n_repeats, rule, choices["rankings"]))
@@ -180,7 +185,8 @@ def prepare_records(
                 records.index[~has_relevant(next(iter(tables.values())), tools.relevance_level)],
             )
         )
-        facts = replace(facts, without_gold=without)
+        id_note = note_of_table(records)
+        facts = replace(facts, without_gold=without, id_notes=(id_note,) if id_note else ())
     if "rankings" in tables:
         rule = duplicates_rule(tools.duplicates, chosen["rankings"])
         rankings = tables["rankings"]["retrieved"]

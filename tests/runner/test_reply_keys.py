@@ -4,14 +4,17 @@ import json
 
 import pytest
 
+from rageval_report import score
 from rageval_report.errors import PipelineError, is_doubt
 from rageval_report.runner import collect_answers
 from rageval_report.runner.paths import value_at
+from rageval_report.runner.replies import ResponsePaths, record_fields
 from rageval_report.runner.reply_keys import (
     SampledReply,
     answer_path,
     doubts_about_replies,
     id_path,
+    notes_on_id_places,
 )
 
 TEXT = "Oslo is the capital of Norway, and its largest city."
@@ -101,3 +104,58 @@ def test_a_missing_answer_is_an_error_that_names_its_path(says, target, queries,
     says.body = json.dumps({"choices": [{"message": {"content": TEXT}}]}).encode()
     with pytest.raises(PipelineError, match=r"--path answer=choices\.0\.message\.content"):
         collect_answers(queries(30), target(says.url), tmp_path / "run")
+
+
+# -- ids within the passages
+
+NODES = [{"node": {"id_": "n1", "metadata": {"file_name": "a.md"}, "text": TEXT}, "score": 0.5}]
+HITS = [{"id": "n1", "payload": {"content": TEXT, "metadata": {"document_id": "a.md"}}}]
+
+
+@pytest.mark.parametrize("passages", [NODES, HITS])
+@pytest.mark.parametrize("gold", [["a.md"], ["n1"]])
+def test_a_live_reply_keeps_both_ids_of_its_passages(tmp_path, passages, gold):
+    rows = [{"query_id": "q", "question": "Where?", "relevant": gold}]
+    answer = {"answer": "Oslo.", "retrieved": passages}
+    finished = collect_answers(rows, lambda _: answer, tmp_path / "run")
+    [table] = finished.blocks()
+    assert table.loc["q", "retrieved_sections"] == [("a.md", "n1")]
+    assert score(table, "recall@5").get_aggregated_scores("recall@5") == 1.0
+    assert [is_doubt(note) for note in finished.notes] == [False]
+    [note] = finished.notes
+    place = "node.metadata.file_name" if passages is NODES else "payload.metadata.document_id"
+    assert f"{place} is taken for the id of the document" in note
+    assert f"--path retrieved=retrieved.*.{place}" in note
+    again = collect_answers(rows, lambda _: answer, tmp_path / "run", resume=True)
+    assert again.notes == finished.notes
+
+
+def test_a_path_overrules_where_the_ids_are_read(tmp_path):
+    path = "retrieved.*.node.metadata.file_name"
+    fields = record_fields({"answer": "Oslo.", "retrieved": NODES}, ResponsePaths(retrieved=path))
+    assert fields["retrieved"] == ["a.md"]
+    assert "retrieved_sections" not in fields
+    reply = SampledReply({"retrieved": NODES}, retrieved=("a.md",))
+    assert notes_on_id_places([reply]) == []
+
+
+@pytest.mark.parametrize("passages", [NODES, HITS])
+def test_the_list_itself_is_named_if_its_passages_carry_both_ids(passages):
+    reply = SampledReply({"answer": "Oslo.", "data": {"sources": passages}})
+    [doubt] = doubts_about_replies([reply], ["answer"])
+    assert "--path retrieved=data.sources " in doubt.advice
+    fields = record_fields(reply.document, ResponsePaths(retrieved="data.sources"))
+    assert fields["retrieved_sections"] == [("a.md", "n1")]
+    assert fields["contexts"] == [TEXT]
+
+
+def test_gold_that_meets_the_documents_is_no_doubt():
+    reply = SampledReply(
+        {"retrieved": NODES}, frozenset(["a.md"]), ("n1",), documents=frozenset(["a.md"])
+    )
+    assert doubts_about_replies([reply], ["answer", "retrieved"]) == []
+
+
+def test_ids_beside_the_text_need_no_note():
+    reply = SampledReply({"hits": [{"doc_id": "a", "chunk_id": "n1"}]}, retrieved=("n1",))
+    assert notes_on_id_places([reply]) == []
