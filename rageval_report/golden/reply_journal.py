@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rageval_report.errors import DataError, MissingDependencyError, ReaderError
+from rageval_report.files.writing import open_private
 from rageval_report.judges.chats import Chat, Message
 from rageval_report.judges.chats.base import Ask
 
@@ -124,7 +125,7 @@ class ReplyJournal:
             yield None
             return
         try:
-            file = self.path.open("ab", buffering=0)
+            file = os.fdopen(open_private(self.path), "ab", buffering=0)
         except OSError as exc:
             raise DataError(f"{self.path}: the journal cannot be written: {exc.strerror}") from exc
         with file:

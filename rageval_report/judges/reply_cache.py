@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from rageval_report.errors import DataError, RagevalWarning
+from rageval_report.files.writing import OWNER_ONLY
 from rageval_report.judges.chats.base import Message, Reply
 
 T = TypeVar("T")
@@ -241,6 +242,11 @@ class Cache:
             raise DataError(
                 f"the cache {self.path}: its folder cannot be created: {exc.strerror}"
             ) from exc
+        # Before SQLite makes the file, because it holds questions and answers: it is its owner's
+        # alone, and so are the files that SQLite keeps next to it. Never a file that exists: to
+        # close it would end the locks that SQLite has on it in this process.
+        with suppress(OSError):
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWNER_ONLY))
         seen = _identity(self.path)
         try:
             return self._open_checked()

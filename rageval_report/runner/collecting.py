@@ -278,7 +278,8 @@ class _StartedRun:
         document = self._document(finished, journal)
         # Written last, so that it never counts records that are not there yet.
         text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
-        write_atomically(folder / RUN, text + "\n")
+        # Private, because it holds the address of the pipeline and its configuration.
+        write_atomically(folder / RUN, text + "\n", private=True)
         return finished
 
     def _failures(self, journal: RunJournal) -> dict[str, int]:

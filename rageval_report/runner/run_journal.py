@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import threading
 from array import array
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ import numpy as np
 
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.files.strict_json import replace_lone_surrogates
+from rageval_report.files.writing import open_private
 
 try:
     import fcntl
@@ -240,7 +242,7 @@ def _open_for_append(path: Path) -> BinaryIO:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Unbuffered: an entry is with the system when append returns, so a killed process loses
         # only what is in flight.
-        return path.open("a+b", buffering=0)
+        return os.fdopen(open_private(path), "a+b", buffering=0)
     except OSError as exc:
         raise DataError(f"{path} cannot be written: {exc.strerror or exc}") from exc
 

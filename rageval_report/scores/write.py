@@ -16,7 +16,12 @@ import pandas as pd
 from rageval_report._registry import import_parquet, import_pyarrow
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.files.writing import check_free, write_atomically, write_with
+from rageval_report.files.writing import (
+    check_free,
+    locked_folder,
+    write_atomically,
+    write_with,
+)
 from rageval_report.scores.correct import Correct
 from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.query_ids import QUERY_ID
@@ -134,9 +139,10 @@ def save_scores(
     companion = companion_of(path)
     _check_companion(companion, force=force)
     text, document = _delimited_table(*content.describe_table(evaluation, "text"), suffix, path)
-    # First, so that a table never stands beside a description that is not known to be its own.
-    write_atomically(companion, json.dumps(document, **_INDENTED) + "\n")
-    return write_atomically(path, text)
+    with locked_folder(companion.parent):  # two writers would mix their tables and descriptions
+        # First, so that a table never stands beside a description that is not known to be its own.
+        write_atomically(companion, json.dumps(document, **_INDENTED) + "\n")
+        return write_atomically(path, text)
 
 
 def companion_of(path: str | Path) -> Path:

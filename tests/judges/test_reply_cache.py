@@ -1,6 +1,7 @@
 """The cache: what it keeps, and what becomes of it when the disk or another process errs."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -263,3 +264,21 @@ def test_several_processes_share_one_cache_from_its_first_moment(path):
     with Cache(path) as cache:
         assert cache.status().n_replies == 100 + 3 * 100
         assert all(cache.get(i.to_bytes(16, "big")).text == f"{i}" for i in range(1, 200, 2))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_cache_is_its_owners_alone(path):
+    with Cache(path) as cache:
+        cache.put(b"k", Reply("x"), judge="j", model="m")
+        modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+    assert modes == dict.fromkeys(
+        ("judges.sqlite", "judges.sqlite-wal", "judges.sqlite-shm"), 0o600
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_cache_that_others_may_read_stays_so(path):
+    Cache(path).close()
+    path.chmod(0o640)
+    Cache(path).close()
+    assert path.stat().st_mode & 0o777 == 0o640

@@ -61,10 +61,10 @@ def test_a_full_disk_leaves_nothing_half_written(report, tmp_path, monkeypatch):
 
 
 def test_a_folder_that_may_not_be_written_to_is_told(report, tmp_path, monkeypatch):
-    def refuse(**_):
+    def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr("rageval_report.files.writing.os.open", refuse)
     with pytest.raises(DataError, match=r"report\.html cannot be written: Permission denied"):
         report.save(tmp_path / "report.html")
 
