@@ -132,7 +132,8 @@ class UnknownOptionError(UnknownNameError, TypeError):
     def _message(self) -> str:
         listed = ", ".join(self.known) or "none"
         hint = did_you_mean(self.name, self.known)
-        return f"{self.what} has no option {self.name!r}.{hint} Its options: {listed}."
+        where = where_option_belongs(self.name)
+        return f"{self.what} has no option {self.name!r}.{hint} Its options: {listed}.{where}"
 
 
 class UnknownValueError(UnknownNameError, ValueError):
@@ -392,6 +393,27 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
         if near:
             return f" Did you mean {near[0]!r}?"
     return ""
+
+
+# Options that people try in more places than those that know them.
+_WHERE = {
+    "dialect": "dialect is an option of score, score_rankings and score_traces, of read_scores for "
+    "rankings and for files of Haystack and ragbench, and of the commands score and eval"
+}
+
+
+def where_option_belongs(name: object) -> str:
+    """Where an option belongs that was given elsewhere, as a sentence; nothing if it is unknown.
+
+    Examples
+    --------
+    >>> where_option_belongs("dialect")[:44]
+    ' Note: dialect is an option of score, score_'
+    >>> where_option_belongs("speed")
+    ''
+    """
+    where = _WHERE.get(str(name))
+    return "" if where is None else f" Note: {where}."
 
 
 def named(things: Iterable[object], most: int = MOST_NAMED) -> str:

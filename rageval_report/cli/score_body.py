@@ -43,7 +43,7 @@ _KINDS = {
         ("runs", "qrels", "metrics"),
     ),
     "traces": ScoredKind(
-        ("gold", "trace", "k", "gates", "missing", "report_path"), ("gold", "trace")
+        ("gold", "trace", "k", "gates", "missing", "dialect", "report_path"), ("gold", "trace")
     ),
     "records": ScoredKind(
         (
@@ -132,6 +132,7 @@ def _score_traces(options: ScoreArguments, output: Output) -> int:
     result = score_traces(
         *(str(options.gold), str(options.trace), options.k, options.gates),
         missing=options.missing,
+        dialect=options.dialect,
         strict=options.strict,
         allow=options.allow,
     )

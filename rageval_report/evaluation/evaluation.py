@@ -53,6 +53,7 @@ from rageval_report.readers.base import Reader, ReaderOptions
 from rageval_report.readers.table_inputs import ScoreInput
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
+from rageval_report.scores.catalogue.dialects import recorded_dialect
 from rageval_report.scores.frame_export import FrameLibrary, frame_for
 from rageval_report.scores.guard import doubts_about_scores, notes_with_doubts
 from rageval_report.scores.query_ids import QUERY_ID
@@ -278,7 +279,7 @@ class RAGPipelineEvaluation:
             table = score_table(
                 file.frame,
                 query_id=query_id or QUERY_ID,
-                metrics=metrics,
+                metrics=_names_in_dialect(metrics, file),
                 duplicates=duplicates,
                 known=file.metrics,
                 only=file.metric_columns,
@@ -1102,6 +1103,23 @@ def read_scores(
         )
         for file in files
     }
+
+
+def _names_in_dialect(metrics: MetricsArgument, file: ScoreFile) -> MetricsArgument:
+    """The metrics that the caller named, by the names that the dialect of the file gives them."""
+    dialect = recorded_dialect(file)
+    if dialect is None or metrics is None:
+        return metrics
+
+    def rename(name: str) -> str:
+        metric = dialect.find(name)
+        return name if metric is None or metric.name not in file.frame else metric.name
+
+    if isinstance(metrics, str):
+        return rename(metrics)
+    if isinstance(metrics, Mapping):
+        return {rename(str(name)): override for name, override in metrics.items()}
+    return [rename(name) for name in metrics]
 
 
 def rule_of_rows(duplicates: Duplicates | DuplicateDocs) -> Duplicates:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from rageval_report.errors import did_you_mean
+from rageval_report.errors import did_you_mean, where_option_belongs
 
 if TYPE_CHECKING:
     from rageval_report.judges.reply_cache import Cache
@@ -82,4 +82,7 @@ def check_options(function: str, options: Mapping[str, object], known: Iterable[
     names = sorted(known)
     for name in options:
         if name not in names:
-            raise TypeError(f"{function}() has no parameter {name!r}.{did_you_mean(name, names)}")
+            raise TypeError(
+                f"{function}() has no parameter {name!r}.{did_you_mean(name, names)}"
+                f"{where_option_belongs(name)}"
+            )

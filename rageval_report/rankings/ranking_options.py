@@ -11,6 +11,7 @@ from rageval_report.files.inputs import FileInput
 from rageval_report.rankings.joined import Ties
 from rageval_report.rankings.score_tables import NoRelevant
 from rageval_report.records.id_changes import MatchIds
+from rageval_report.scores.catalogue.dialects import DialectName
 
 # Dicts by query id, a tidy frame, or a file: its path, its contents, or an open file.
 Judgments = Mapping[Any, object] | pd.DataFrame | FileInput
@@ -36,6 +37,10 @@ class RankingOptions(TypedDict, total=False):
         `rageval_report.score_rankings`.
     qrels : mapping, DataFrame, or path
         The judgments; without them, a ranking cannot be read as scores.
+    dialect : {"datapizza", "haystack", "ragbench"}, optional
+        The names and rules of another system: for a ranking those of datapizza or Haystack, for a
+        file of Haystack or ragbench those of the system that wrote it; see
+        `rageval_report.scores.catalogue.dialects`.
     """
 
     ties: Ties
@@ -45,3 +50,4 @@ class RankingOptions(TypedDict, total=False):
     values: Literal["scores", "ranks"] | None
     match_ids: MatchIds
     qrels: Judgments | None
+    dialect: DialectName | None

@@ -16,6 +16,7 @@ from rageval_report.errors import (
     UnknownNameError,
     did_you_mean,
     named,
+    where_option_belongs,
 )
 from rageval_report.files.source import Source
 from rageval_report.rankings.ranking_options import RankingOptions
@@ -50,9 +51,6 @@ class ReaderOptions(RankingOptions, total=False):
         The columns to read besides the ids.
     decimal : {".", ","}, optional
         The decimal sign of a table of delimited text.
-    dialect : {"haystack", "ragbench"}, optional
-        The names and the percentiles of the system that wrote the file; see
-        `rageval_report.scores.catalogue.dialects`.
     delimiter : str, optional
         The character that separates the fields of a table of delimited text.
     encoding : str, optional
@@ -68,7 +66,6 @@ class ReaderOptions(RankingOptions, total=False):
 
     columns: Iterable[str] | None
     decimal: Literal[".", ","] | None
-    dialect: DialectName | None
     delimiter: str | None
     encoding: str | None
     repeats: RepeatedValues
@@ -229,7 +226,10 @@ def check_options(name: str, reader: Reader, options: Mapping[str, object]) -> d
         if option not in reader.options:
             hint = did_you_mean(option, reader.options)
             known = ", ".join(reader.options) or "none"
-            raise DataError(f"the {name} reader has no option {option!r}.{hint} Options: {known}.")
+            raise DataError(
+                f"the {name} reader has no option {option!r}.{hint} Options: {known}."
+                f"{where_option_belongs(option)}"
+            )
     return {option: value for option, value in options.items() if option != "encoding"}
 
 

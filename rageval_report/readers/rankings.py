@@ -6,7 +6,7 @@ BEIR's means over all queries are recognised too, only so that the error can say
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,12 @@ import pandas as pd
 from rageval_report.errors import AlignmentError, DataError, ReaderError, check_choice
 from rageval_report.files.inputs import STANDARD_INPUT, is_file_input
 from rageval_report.files.source import Source
+from rageval_report.rankings.dialects import (
+    default_ranking_metrics,
+    ranked_metrics,
+    ranking_dialect,
+    tables_in_dialect,
+)
 from rageval_report.rankings.from_rows import IdRows
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.joined import Ties
@@ -43,6 +49,8 @@ from rageval_report.readers.ranking_kinds import (
     sure_kind,
 )
 from rageval_report.records.id_changes import MatchIds
+from rageval_report.scores.catalogue.dialects import DIALECT, Dialect, DialectName
+from rageval_report.scores.metric import Metric
 
 # What a ranking is scored on if nobody says it: the head, the whole list, the first hit.
 DEFAULT_METRICS = ("ndcg@10", "recall@100", "map", "mrr")
@@ -82,6 +90,7 @@ def read_rankings(
     no_relevant: NoRelevant | None = None,
     drop_self: bool | str | None = None,
     match_ids: MatchIds = (),
+    dialect: DialectName | None = None,
 ) -> list[ScoreFile]:
     r"""Score the ranking in a file against judgments.
 
@@ -94,7 +103,8 @@ def read_rankings(
     metrics : str, iterable of str, or mapping, optional
         Names such as "ndcg@10"; of a mapping, its keys. If omitted, `DEFAULT_METRICS`.
     duplicates : {"error", "best", "keep"}
-        What to do with a document that was retrieved twice for a query.
+        What to do with a document that was retrieved twice for a query; "error" leaves it to the
+        dialect if there is one.
     values : {"scores", "ranks"}, optional
         What the numbers of a ranking without column names are; if omitted, numbers that count
         1, 2, 3 in every query are ranks.
@@ -103,9 +113,13 @@ def read_rankings(
         the value; its own values if omitted.
     match_ids : str or iterable of str
         Changes of form after which ids are compared, as in `rageval_report.score_rankings`.
+    dialect : {"datapizza", "haystack"}, optional
+        The system whose names and rules hold, as in `rageval_report.score_rankings`.
 
     Raises
     ------
+    DataError
+        If an option contradicts the dialect, or it has no metrics of rankings.
     ReaderError
         If there are no judgments, or a file cannot be read: the file, the line, what to do.
 
@@ -121,13 +135,13 @@ def read_rankings(
     """
     if qrels is None:
         raise _without_judgments(source)
-    rules = {
+    options = {
         "ties": ties,
         "relevance_level": _number(relevance_level),
         "no_relevant": no_relevant,
         "drop_self": _truth(drop_self),
     }
-    changed = {name: value for name, value in rules.items() if value is not None}
+    plan = _RankingPlan.of(_names(metrics), duplicates, options, dialect)
     if values is not None:
         check_choice("values", values, VALUES)
     run = run_file(source, values)
@@ -137,22 +151,94 @@ def read_rankings(
         run_table, judged_table, note = match_ranking_ids(run.content, judgments.content, match_ids)
         run, judgments = replace(run, content=run_table), replace(judgments, content=judged_table)
         match_notes = [note]
-    names = _names(metrics)
-    ranked = _score(source, run, judgments, names or DEFAULT_METRICS, duplicates, changed)
+    ranked = plan.rename(_score(source, run, judgments, plan))
     notes = (
+        *(() if plan.system is None else (plan.system.note,)),
         *match_notes,
         *run.notes,
         *(f"qrels: {note}" for note in judgments.notes),
-        *([] if names else [_default_note()]),
-        *_settings_note(changed),
+        *([_default_note(ranked.scores)] if plan.is_default else []),
+        *_settings_note(plan.own_options),
         *_doubts(run, judgments, ranked),
         *ranked.notes,
     )
     frame = pd.concat([ranked.details, ranked.scores], axis=1).reset_index()
     config = {} if run.tag is None else {"tag": run.tag}
+    if plan.system is not None:
+        config[DIALECT] = plan.system.name
     columns = tuple(map(str, ranked.scores))
     name = source.stem if source.folder is None else ranking_name(source.name)
-    return [ScoreFile(frame, name, metric_columns=columns, notes=notes, config=config)]
+    return [
+        ScoreFile(
+            frame, name, metrics=plan.known, metric_columns=columns, notes=notes, config=config
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class _RankingPlan:
+    """The metrics and the options with which a ranking is scored, and their dialect.
+
+    Parameters
+    ----------
+    names : list of str
+        The metrics, by the names of the catalogue.
+    duplicates : {"error", "best", "keep"}
+        What to do with a document that was retrieved twice.
+    options : dict
+        The other options that are not the usual ones.
+    is_default : bool
+        Whether nobody named the metrics.
+    system : Dialect, optional
+        The dialect.
+    known : dict of str to Metric
+        The metrics by their names in the dialect.
+    """
+
+    names: list[str]
+    duplicates: DuplicateDocs
+    options: dict[str, Any]
+    is_default: bool
+    system: Dialect | None = None
+    known: dict[str, Metric] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        names: list[str],
+        duplicates: DuplicateDocs,
+        options: Mapping[str, object],
+        dialect: DialectName | None,
+    ) -> _RankingPlan:
+        system = ranking_dialect(dialect)
+        settled: dict[str, Any] = dict(options)
+        known: dict[str, Metric] = {}
+        if system is not None:
+            # Files of every kind are read with duplicates="error" unless somebody says otherwise.
+            own = {"duplicates": None if duplicates == "error" else duplicates, **options}
+            drop_self = own.pop("drop_self")
+            settled = {**system.settle(**own), "drop_self": drop_self}
+            duplicates = settled.pop("duplicates") or "error"
+            known = ranked_metrics(names or default_ranking_metrics(system), system)
+        named_metrics = list(dict.fromkeys(metric.known_as for metric in known.values())) or names
+        changed = {name: value for name, value in settled.items() if value is not None}
+        return cls(
+            named_metrics or list(DEFAULT_METRICS), duplicates, changed, not names, system, known
+        )
+
+    @property
+    def own_options(self) -> dict[str, Any]:
+        """The options that are not rules of the dialect, whose own note has these."""
+        if self.system is None:
+            return self.options
+        return {name: value for name, value in self.options.items() if name == "drop_self"}
+
+    def rename(self, ranked: RankedScores) -> RankedScores:
+        """The scores under the names of the dialect."""
+        if self.system is None:
+            return ranked
+        scores, details = tables_in_dialect(ranked.scores, ranked.details, self.known)
+        return replace(ranked, scores=scores, details=details)
 
 
 def _without_judgments(source: Source) -> ReaderError:
@@ -168,17 +254,15 @@ def _score(
     source: Source,
     run: RankingFile,
     judgments: RankingFile,
-    names: Iterable[str],
-    duplicates: DuplicateDocs,
-    rules: dict[str, Any],
+    plan: _RankingPlan,
 ) -> RankedScores:
     try:
         return score_table_of_rankings(
             run.content,
             judgments.content,
-            list(names),
-            duplicates=duplicates,
-            **rules,
+            plan.names,
+            duplicates=plan.duplicates,
+            **plan.options,
         )
     except (ReaderError, AlignmentError):
         raise
@@ -207,8 +291,8 @@ def _names(metrics: object) -> list[str]:
     return [str(name) for name in metrics] if isinstance(metrics, Iterable) else []
 
 
-def _default_note() -> str:
-    listed = ", ".join(DEFAULT_METRICS)
+def _default_note(scores: pd.DataFrame) -> str:
+    listed = ", ".join(map(str, scores))
     return f"no metrics were named; computed: {listed}. Name others with metrics=[...]"
 
 
@@ -302,7 +386,7 @@ RANKINGS = Reader(
     read_rankings,
     (
         *("qrels", "metrics", "duplicates", "ties", "relevance_level", "no_relevant"),
-        *("drop_self", "match_ids", "values", "encoding"),
+        *("drop_self", "match_ids", "values", "dialect", "encoding"),
     ),
     example="bm25.run",
 )

@@ -113,6 +113,7 @@ def score_blocks(
     cut_note = f"texts are cut at {_LONGEST} characters here, and lists of texts are left out"
     return join_scores(
         *(name, scored, judged),
+        rules=tools.dialect,
         notes=(*notes, cut_note),
         config=config,
         created=created,

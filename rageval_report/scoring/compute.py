@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.metrics.views import VIEWS, Tools
+from rageval_report.rankings.dialects import metrics_in_dialect
 from rageval_report.records import record_table
 from rageval_report.records.levels import LevelChoice
 from rageval_report.scores import METRICS, Catalogue, Metric, normalise_name
@@ -213,7 +214,7 @@ def computable(names: Iterable[str], dialect: Dialect | None = None) -> dict[str
         no such metric.
     """
     if dialect is not None:
-        return _in_dialect(list(names), dialect)
+        return metrics_in_dialect(names, dialect)
     catalogue = Catalogue()
     known: dict[str, Metric] = {}
     for name in names:
@@ -227,21 +228,6 @@ def computable(names: Iterable[str], dialect: Dialect | None = None) -> dict[str
                 f"{', '.join(computed_names())}"
             )
         known[normalise_name(name)] = metric
-    if not known:
-        raise DataError("metrics must name at least one metric; got none")
-    return known
-
-
-def _in_dialect(names: list[str], dialect: Dialect) -> dict[str, Metric]:
-    known: dict[str, Metric] = {}
-    for name in names:
-        metric = dialect.find(name)
-        if metric is None:
-            raise DataError(
-                f'metrics: dialect="{dialect.name}" has no metric {name!r}; it has: '
-                f"{', '.join(dialect.names())}. Score {name!r} without the dialect"
-            )
-        known[metric.name] = metric
     if not known:
         raise DataError("metrics must name at least one metric; got none")
     return known

@@ -9,14 +9,15 @@ from typing import Any, TypeGuard
 
 import pandas as pd
 
-from rageval_report.errors import DataError, explain_keywords
+from rageval_report.errors import explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.inputs import STANDARD_INPUT, FileInput, is_file, is_file_input
 from rageval_report.files.source import Source
+from rageval_report.rankings.dialects import ranked_metrics, ranking_dialect, tables_in_dialect
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.joined import Ties
 from rageval_report.rankings.ranking_ids import doubts_about_rankings, match_ranking_ids
-from rageval_report.rankings.score_tables import VIEW, NoRelevant, score_table_of_rankings
+from rageval_report.rankings.score_tables import NoRelevant, score_table_of_rankings
 from rageval_report.readers.ranking_files import (
     RankingFile,
     judgments_file,
@@ -25,13 +26,8 @@ from rageval_report.readers.ranking_files import (
 )
 from rageval_report.records.id_changes import MatchIds, parse_changes
 from rageval_report.scores import Metric
-from rageval_report.scores.catalogue.dialects import DIALECT, Dialect, DialectName, dialect_of_name
-from rageval_report.scores.states import REASON, STATE
-from rageval_report.scoring.compute import computable
+from rageval_report.scores.catalogue.dialects import DIALECT, DialectName
 from rageval_report.scoring.evaluations import build_evaluation
-
-# The dialects whose metrics of rankings need no more than the first place of each document.
-_OF_RANKINGS = ("datapizza", "haystack")
 
 # Dicts by query id, a tidy frame, or a TREC or BEIR file: its path, its bytes, or opened.
 RankingSource = Mapping[Any, object] | pd.DataFrame | FileInput
@@ -115,7 +111,7 @@ def score_rankings(
     0.5
     """
     requested = [metrics] if isinstance(metrics, str) else list(metrics)
-    rules = _ranking_dialect(dialect)
+    rules = ranking_dialect(dialect)
     options: dict[str, Any] = {
         "ties": ties,
         "relevance_level": relevance_level,
@@ -125,7 +121,7 @@ def score_rankings(
     known: dict[str, Metric] = {}
     if rules is not None:
         options = rules.settle(**options)
-        known = _ranked_metrics(requested, rules)
+        known = ranked_metrics(requested, rules)
         requested = list(dict.fromkeys(metric.known_as for metric in known.values()))
     source = Source(run) if _is_file(run) else None
     ranking = RankingFile(run) if source is None else run_file(source)
@@ -146,7 +142,7 @@ def score_rankings(
     )
     scores, details = ranked.scores, ranked.details
     if rules is not None:
-        scores, details = _in_dialect(scores, details, known)
+        scores, details = tables_in_dialect(scores, details, known)
     pipeline = name or (ranking_name(fspath(run)) if isinstance(run, str | PathLike) else "run")
     notes = (
         *(() if rules is None else (rules.note,)),
@@ -171,43 +167,6 @@ def score_rankings(
         strict=strict,
         allow=allow,
     )
-
-
-def _ranking_dialect(name: DialectName | None) -> Dialect | None:
-    """The dialect, if its metrics can be computed from rankings alone."""
-    rules = dialect_of_name(name)
-    if rules is not None and rules.name not in _OF_RANKINGS:
-        raise DataError(
-            f'dialect must be "datapizza" or "haystack" for rankings; got "{rules.name}", whose '
-            "metrics need records: score(records, ..., "
-            f'dialect="{rules.name}")'
-        )
-    return rules
-
-
-def _ranked_metrics(names: Iterable[str], rules: Dialect) -> dict[str, Metric]:
-    """The metrics of rankings under the names of a dialect."""
-    known = computable(names, rules)
-    for name, metric in known.items():
-        if metric.needs != VIEW:
-            raise DataError(f"metrics: {name!r} cannot be computed from rankings; pass records")
-    return known
-
-
-def _in_dialect(
-    scores: pd.DataFrame, details: pd.DataFrame, known: dict[str, Metric]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The scores and their states under the names of a dialect."""
-    renamed = pd.DataFrame({name: scores[metric.known_as] for name, metric in known.items()})
-    endings = [f"{column}{ending}" for column in scores for ending in (STATE, REASON)]
-    kept = details.drop(columns=[column for column in endings if column in details])
-    states = {
-        f"{name}{ending}": details[f"{metric.known_as}{ending}"]
-        for name, metric in known.items()
-        for ending in (STATE, REASON)
-        if f"{metric.known_as}{ending}" in details
-    }
-    return renamed, pd.concat([kept, pd.DataFrame(states, index=kept.index)], axis=1)
 
 
 def _is_file(source: RankingSource) -> TypeGuard[FileInput]:

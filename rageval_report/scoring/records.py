@@ -252,6 +252,7 @@ def score_and_judge(
         judged = judges.judge(records, rubrics, chat, **(judging or {}))
     return join_scores(
         *(name, scored, judged),
+        rules=tools.dialect,
         notes=notes,
         config=config,
         created=created,
@@ -305,6 +306,7 @@ def join_scores(
     scored: ScoredRecords | None,
     judged: Judged | None,
     *,
+    rules: Dialect | None = None,
     notes: tuple[str, ...] = (),
     config: Mapping[str, Any] | None = None,
     created: datetime | date | str | None = None,
@@ -318,16 +320,17 @@ def join_scores(
     settings = {} if scored is None else scored.facts.settings(scored.tools)
     if match_ids:
         settings = {**settings, "match_ids": [str(change) for change in parse_changes(match_ids)]}
+    judged_notes = () if judged is None else (*_notes_on_judged(rules), *judged.notes)
     scoring_notes = () if scored is None else _notes_of(scored)
     evaluation = build_evaluation(
         name,
         pd.concat([part.scores for part in parts], axis=1),
         _join_details(parts[0].records, [part.states for part in parts], scored, judged),
-        (*notes, *scoring_notes, *(() if judged is None else judged.notes)),
+        (*notes, *scoring_notes, *judged_notes),
         known=_descriptions(scored, judged),
         config={
             **(config or {}),
-            **_dialect_config(scored),
+            **({} if rules is None else {DIALECT: rules.name}),
             **({"retrieval": settings} if settings else {}),
             **({} if judged is None else {"judge": judged.settings}),
         },
@@ -367,9 +370,14 @@ def _descriptions(scored: ScoredRecords | None, judged: Judged | None) -> dict[s
     return known or None
 
 
-def _dialect_config(scored: ScoredRecords | None) -> dict[str, str]:
-    rules = None if scored is None else scored.tools.dialect
-    return {} if rules is None else {DIALECT: rules.name}
+def _notes_on_judged(rules: Dialect | None) -> tuple[str, ...]:
+    """A note on what a dialect says about judged metrics: their percentiles, and nothing else."""
+    if rules is None:
+        return ()
+    return (
+        f'dialect: the metrics of the judge are our own; dialect="{rules.name}" decides only their '
+        f"percentiles ({rules.percentile_method})",
+    )
 
 
 def split_metrics(

@@ -19,9 +19,18 @@ from rageval_report.metrics.traces import (
     UndefinedFigures,
     score_gold_and_traces,
 )
+from rageval_report.rankings.dialects import metrics_in_dialect, tables_in_dialect
 from rageval_report.records.id_doubts import doubts_about_ids
 from rageval_report.records.id_search import QueryIds
 from rageval_report.results import Result
+from rageval_report.scores import Metric
+from rageval_report.scores.catalogue.dialects import (
+    DIALECT,
+    WFGY,
+    Dialect,
+    DialectName,
+    dialect_of_name,
+)
 from rageval_report.scores.guard import Doubt, notes_with_doubts
 from rageval_report.scoring.evaluations import build_evaluation
 
@@ -53,7 +62,14 @@ class TraceResult(Result):
     @property
     def evaluation(self) -> RAGPipelineEvaluation:
         """The questions as an evaluation, for reports and comparisons."""
-        return build_evaluation(self.name, self._scored.scores, self._scored.details, self.notes)
+        scored, known = self._scored, None
+        scores, details = scored.scores, scored.details
+        dialect = self.settings.get(DIALECT)
+        if dialect is not None:
+            known = _names_of_scorer(scored.k)
+            scores, details = tables_in_dialect(scores, details, known)
+        config = {} if dialect is None else {DIALECT: dialect}
+        return build_evaluation(self.name, scores, details, self.notes, known=known, config=config)
 
     @property
     def _scored(self) -> TraceScores:
@@ -99,6 +115,7 @@ def score_traces(
     undefined: UndefinedFigures = "convention",
     refusal_pattern: str | None = None,
     name: str | None = None,
+    dialect: DialectName | None = None,
     strict: bool = False,
     allow: str | Iterable[str] = (),
 ) -> TraceResult:
@@ -121,6 +138,9 @@ def score_traces(
         A regular expression that matches a refusal.
     name : str, optional
         The name of the pipeline; if omitted, the name of the trace file.
+    dialect : {"wfgy"}, optional
+        The system whose names the evaluation has, that of this scorer; its rules are the defaults
+        of `missing`, `undefined` and `refusal_pattern`, and no others are allowed beside it.
     strict : bool
         Whether a doubt, such as gold ids that never meet retrieved ids, is an error; otherwise it
         is the first note.
@@ -137,7 +157,8 @@ def score_traces(
     ReaderError
         If a file is not valid; the message names the line and the field.
     DataError
-        If a setting makes no sense, or `strict` is true and there are doubts.
+        If a setting makes no sense or contradicts `dialect`, or `strict` is true and there are
+        doubts.
 
     Examples
     --------
@@ -146,6 +167,9 @@ def score_traces(
     >>> score_traces(gold, trace, gates={"precision": 0.8}).passed
     True
     """
+    rules = _trace_dialect(dialect)
+    if rules is not None:
+        _check_rules(rules, missing, undefined, refusal_pattern)
     scored = score_gold_and_traces(
         gold,
         trace,
@@ -156,12 +180,14 @@ def score_traces(
         refusal_pattern=refusal_pattern,
     )
     pipeline = name or (Path(trace).stem if isinstance(trace, str | Path) else "trace")
-    notes = (_count_note(scored), *scored.notes)
+    notes = (*(() if rules is None else (rules.note,)), _count_note(scored), *scored.notes)
     of_scores = filter(is_doubt, build_evaluation(pipeline, scored.scores, scored.details).notes)
     notes = notes_with_doubts(
         (*notes, *of_scores), _doubts_about_traces(scored), strict=strict, allow=allow
     )
-    settings = {"k": scored.k, "missing": missing, "undefined": undefined}
+    settings: dict[str, object] = {"k": scored.k, "missing": missing, "undefined": undefined}
+    if rules is not None:
+        settings[DIALECT] = rules.name
     return TraceResult(
         f"Traces of {pipeline}: {'passed' if scored.passed else 'failed'}",
         _figure_table(scored),
@@ -170,6 +196,35 @@ def score_traces(
         scored=scored,
         name=pipeline,
     )
+
+
+def _trace_dialect(name: DialectName | None) -> Dialect | None:
+    """The dialect of the scorer of traces; None for None."""
+    rules = dialect_of_name(name)
+    if rules is not None and rules.name != WFGY.name:
+        raise DataError(
+            f'dialect must be "{WFGY.name}" for traces, whose scorer this is; got "{rules.name}", '
+            f'whose metrics need records: score(records, ..., dialect="{rules.name}")'
+        )
+    return rules
+
+
+def _check_rules(rules: Dialect, missing: str, undefined: str, refusal_pattern: str | None) -> None:
+    options = {"missing": (missing, "answered"), "undefined": (undefined, "convention"),
+               "refusal_pattern": (refusal_pattern, None)}  # fmt: skip
+    for option, (value, rule) in options.items():
+        if value != rule:
+            usual = 'a claim "not in context"' if rule is None else f'{option}="{rule}"'
+            raise DataError(
+                f'{option}="{value}" contradicts dialect="{rules.name}", which has {usual}; leave '
+                "out one of the two"
+            )
+
+
+def _names_of_scorer(k: int) -> dict[str, Metric]:
+    """The metrics of the scorer under its own names."""
+    names = [name.replace("{k}", str(k)) for name in WFGY.names()]
+    return metrics_in_dialect(names, WFGY)
 
 
 def _doubts_about_traces(scored: TraceScores) -> list[Doubt]:

@@ -324,3 +324,17 @@ def test_a_ranking_has_the_dialect_of_its_options(in_dialects):
     wrong = score_command(*ranking, "--dialect", "haystack", "--ties", "docid")
     assert wrong.exit_code == 2
     assert 'contradicts dialect="haystack"' in " ".join(wrong.stderr.split())
+
+
+def test_traces_have_the_dialect_of_their_scorer(in_dialects):
+    gold = {"qid": "a", "answerable": True, "gold_claim_substr": ["Paris"]}
+    trace = {"qid": "a", "answer_json": {"claim": "It is Paris.", "citations": []}}
+    Path("gold.jsonl").write_text(json.dumps(gold), encoding="utf-8")
+    Path("trace.jsonl").write_text(json.dumps(trace), encoding="utf-8")
+    files = ("--gold", "gold.jsonl", "--trace", "trace.jsonl")
+    result = score_command(*files, "--dialect", "wfgy", "--format", "json")
+    assert result.exit_code in (0, 1)
+    assert "dialect:wfgy" in result.stdout
+    wrong = score_command(*files, "--dialect", "haystack")
+    assert wrong.exit_code == 2
+    assert 'dialect must be "wfgy" for traces' in " ".join(wrong.stderr.split())
