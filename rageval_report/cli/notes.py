@@ -59,6 +59,8 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"choose one with pipeline=\.\.\.", "choose one with --pipeline NAME"),
     (r"pick one with pipeline=, or read all with read_scores", "pick one as FILE::PIPELINE"),
     (r"prices=\{.+?: \(sent, received\)\}", "--price SENT:RECEIVED"),
+    (r"retry_unusable=True", "--retry-unusable"),
+    (r'max_cost_over="run"', "--max-cost-over run"),
     (r"model=\.\.\.", "--model NAME"),
     (r"replace it with force=True", "replace it with --force"),
     (

@@ -6,10 +6,10 @@ import json
 import math
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx2
 
@@ -21,6 +21,8 @@ from rageval_report.http.request_errors import Failure, RequestError
 from rageval_report.http.retries import make_retrier, retry_after_seconds
 from rageval_report.http.server_messages import quote_beginning, redact_keys, server_message
 from rageval_report.types import Sleep
+
+T = TypeVar("T")
 
 Headers = Mapping[str, str | Key]
 
@@ -235,8 +237,27 @@ class Client:
             attempts += 1
             return self._send_once(request, attempts)
 
-        response: HttpResponse = self._retrier(send)
-        return response
+        return self.retry(send)
+
+    def send(
+        self, method: str, url: str, *, json: object = None, headers: Headers | None = None
+    ) -> HttpResponse:
+        """Send a request once, for a caller that counts the attempts; see `retry`.
+
+        Parameters, result and errors are those of `request`.
+        """
+        return self._send_once(_build_request(method, url, json, headers or {}), 1)
+
+    def retry(self, attempt: Callable[[], T]) -> T:
+        """Call a function again while it raises a temporary `RequestError`, within the limits.
+
+        Parameters
+        ----------
+        attempt : callable
+            Sends a request once, e.g. by `send`.
+        """
+        outcome: T = self._retrier(attempt)
+        return outcome
 
     def _should_retry(self, failure: RequestError) -> bool:
         # A server that never answered is most likely not running; one that did may be restarting.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +12,7 @@ import pandas as pd
 
 from rageval_report.errors import explain_keywords
 from rageval_report.judges.applying import check_fields, verdict_without_judging
+from rageval_report.judges.attempts import max_reply_tokens, max_request_tokens
 from rageval_report.judges.chats.base import Chat, as_chat
 from rageval_report.judges.judging import as_rows, jobs_of
 from rageval_report.judges.preferences import (
@@ -23,13 +24,8 @@ from rageval_report.judges.procedures import PROCEDURES
 from rageval_report.judges.reply_cache import Cache
 from rageval_report.judges.rubric import JudgedRecord, Rubric
 from rageval_report.judges.rubrics import rubrics_of
-from rageval_report.judges.sessions import JudgeStep, cached_answer
-from rageval_report.judges.spending import (
-    cost_of,
-    estimate_message_tokens,
-    max_message_tokens,
-    price_of,
-)
+from rageval_report.judges.spending import cost_of, estimate_message_tokens, price_of
+from rageval_report.judges.steps import CachedReplies, JudgeStep, NoVerdictError
 from rageval_report.metrics.performance import Prices
 from rageval_report.records import record_table
 
@@ -49,6 +45,7 @@ class _Rehearsal:
     chat: Chat
     cache: Cache | None
     rubric: Rubric
+    retry_unusable: bool = False
     repeat: int = 0
     n_calls: int = 0
     n_cached: int = 0
@@ -59,13 +56,14 @@ class _Rehearsal:
 
     def __call__(self, step: JudgeStep[T]) -> T:
         if self.cache is not None:
-            cached = cached_answer(self.cache, self.chat, self.rubric, step, self.repeat)
-            if cached is not None:
+            replies = CachedReplies(self.cache, self.chat, self.rubric, self.repeat)
+            cached = replies.answer(step)
+            if cached is not None and (cached.is_usable or not self.retry_unusable):
                 self.n_cached += 1
-                return cached.value
+                return cached.result()
         self.n_calls += 1
         self.sent += estimate_message_tokens(step.message)
-        self.max_sent += max_message_tokens(step.message)
+        self.max_sent += max_request_tokens(self.chat, step.message)
         # A list of verdicts is as long as the list of claims or contexts.
         n_verdicts = len(step.stand_in) if isinstance(step.stand_in, list) else 1
         self.received += min(_TOKENS_PER_VERDICT * n_verdicts, self.chat.max_tokens)
@@ -82,12 +80,13 @@ def estimate(
     n_repeats: int = 1,
     cache: Cache | str | Path | None = None,
     prices: Prices | None = None,
+    retry_unusable: bool = False,
 ) -> pd.DataFrame:
     """The calls that `judge` would make, and their approximate cost; nothing is asked.
 
     Parameters
     ----------
-    records, judges, chat, n_repeats, cache, prices
+    records, judges, chat, n_repeats, cache, prices, retry_unusable
         As for `rageval_report.judges.judge`.
 
     Returns
@@ -113,7 +112,8 @@ def estimate(
     for rubric in rubrics:
         check_fields(rubric, table)
     with _existing_cache(cache) as opened:
-        rehearsals = _rehearse(as_rows(table), rubrics, model, opened, n_repeats)
+        rehearsals = [_Rehearsal(model, opened, rubric, retry_unusable) for rubric in rubrics]
+        _rehearse(as_rows(table), rehearsals, n_repeats)
     rows = [_estimate_row(rehearsal, len(table), n_repeats, prices) for rehearsal in rehearsals]
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
@@ -127,12 +127,13 @@ def estimate_preference(
     rubric: str | Rubric = "preference",
     cache: Cache | str | Path | None = None,
     prices: Prices | None = None,
+    retry_unusable: bool = False,
 ) -> pd.DataFrame:
     """The calls that `prefer` would make in both orders, and their cost; nothing is asked.
 
     Parameters
     ----------
-    baseline, candidate, chat, rubric, cache, prices
+    baseline, candidate, chat, rubric, cache, prices, retry_unusable
         As for `rageval_report.judges.prefer`.
 
     Returns
@@ -152,13 +153,14 @@ def estimate_preference(
     model = as_chat(chat)
     comparing, paired = pair_records(baseline, candidate, rubric)
     with _existing_cache(cache) as opened:
-        rehearsal = _Rehearsal(model, opened, comparing)
+        rehearsal = _Rehearsal(model, opened, comparing, retry_unusable)
         for old, new in paired.rows:
             if verdict_without_comparing(comparing, old, new) is not None:
                 continue
             rehearsal.n_judged += 1
             for step in comparison_steps(comparing, old, new).values():
-                rehearsal(step)
+                with suppress(NoVerdictError):
+                    rehearsal(step)
     row = _estimate_row(rehearsal, len(paired.rows), 1, prices)
     return pd.DataFrame([row], columns=list(_COLUMNS))
 
@@ -177,28 +179,27 @@ def _existing_cache(cache: Cache | str | Path | None) -> Iterator[Cache | None]:
 
 
 def _rehearse(
-    rows: Sequence[JudgedRecord],
-    rubrics: Sequence[Rubric],
-    chat: Chat,
-    cache: Cache | None,
-    n_repeats: int,
-) -> list[_Rehearsal]:
-    rehearsals = {rubric.name: _Rehearsal(chat, cache, rubric) for rubric in rubrics}
+    rows: Sequence[JudgedRecord], rehearsals: Sequence[_Rehearsal], n_repeats: int
+) -> None:
+    by_name = {rehearsal.rubric.name: rehearsal for rehearsal in rehearsals}
+    rubrics = [rehearsal.rubric for rehearsal in rehearsals]
     for row, judge, repeat in jobs_of(len(rows), rubrics, n_repeats):
-        rehearsal = rehearsals[judge]
+        rehearsal = by_name[judge]
         rubric = rehearsal.rubric
         if verdict_without_judging(rubric, rows[row]) is None:
             rehearsal.repeat = repeat
             rehearsal.n_judged += 1
-            PROCEDURES[rubric.kind](rubric, rows[row], rehearsal)
-    return list(rehearsals.values())
+            # An unusable answer in the cache ends the judging of this record.
+            with suppress(NoVerdictError):
+                PROCEDURES[rubric.kind](rubric, rows[row], rehearsal)
 
 
 def _estimate_row(
     rehearsal: _Rehearsal, n_queries: int, n_repeats: int, prices: Prices | None
 ) -> tuple[object, ...]:
     price = price_of(rehearsal.chat, prices)
-    max_received = float(rehearsal.chat.max_tokens * rehearsal.n_calls)
+    per_reply = max_reply_tokens(rehearsal.chat)
+    max_received = None if per_reply is None else float(per_reply * rehearsal.n_calls)
     return (
         *(rehearsal.rubric.name, n_queries, n_queries - rehearsal.n_judged // n_repeats),
         *(rehearsal.n_calls, rehearsal.n_cached),

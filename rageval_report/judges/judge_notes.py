@@ -11,6 +11,7 @@ from rageval_report.errors import JudgeError
 from rageval_report.judges.chats.base import Chat
 from rageval_report.judges.chats.families import family_of
 from rageval_report.judges.judge_jobs import INTERRUPTED
+from rageval_report.judges.ledger import MICROS_PER_USD
 from rageval_report.judges.sessions import JudgeSession
 from rageval_report.judges.spending import Usage
 
@@ -100,6 +101,42 @@ def judge_settings(chat: Chat, *, was_refused: bool) -> dict[str, object]:
     """The model that judged and its settings, as they were in the end."""
     refused = {"structured": False} if was_refused else {}
     return {"judge_model": chat.model, **chat.settings, **refused}
+
+
+def spending_notes(session: JudgeSession) -> tuple[str, ...]:
+    """Notes on what was not paid twice, what may have been billed, and what of the budget is spent.
+
+    Examples
+    --------
+    >>> from rageval_report.judges.sessions import open_session
+    >>> with open_session(len, prices={"len": (1, 1)}, max_cost=0.05) as session:
+    ...     spending_notes(session)
+    ('at most 0 of the budget of 0.05 USD is spent',)
+    """
+    meter, ledger = session.meter, session.ledger
+    notes = []
+    if n := meter.n_unusable_cached:
+        notes.append(
+            f"{n} answer{'s' if n > 1 else ''} in the cache without a verdict cost nothing again; "
+            "retry_unusable=True asks again"
+        )
+    usages = list(meter.by_judge.values())
+    n_unknown = sum(usage.n_unknown for usage in usages)
+    if n_unknown and meter.price is not None:
+        most = sum(usage.max_unknown_usd or 0.0 for usage in usages)
+        notes.append(
+            f"{n_unknown} attempts were not answered, e.g. because of a time-out, and may have "
+            f"been billed: {most:.4g} USD at most"
+        )
+    if ledger.max_cost is not None:
+        earlier = ""
+        if ledger.earlier:
+            earlier = f", {ledger.earlier / MICROS_PER_USD:.4g} of it by other runs with the cache"
+        notes.append(
+            f"at most {(ledger.earlier + ledger.spent) / MICROS_PER_USD:.4g} of the budget of "
+            f"{ledger.max_cost:g} USD is spent{earlier}"
+        )
+    return tuple(notes)
 
 
 def usage_notes(usage: Mapping[str, Usage], *, has_price: bool, model: str) -> tuple[str, ...]:

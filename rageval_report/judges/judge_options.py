@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 from rageval_report.errors import did_you_mean, where_option_belongs
 
 if TYPE_CHECKING:
+    from rageval_report.judges.ledger import MaxCostOver
     from rageval_report.judges.reply_cache import Cache
     from rageval_report.metrics.performance import Prices
 
@@ -28,9 +29,18 @@ class CallOptions(TypedDict, total=False):
         By model, US dollars per million tokens sent and received, as ``{"gpt-5": (1.25, 10)}``.
         The cost of a model without a price is unknown; a free one costs ``(0, 0)``.
     max_cost : float, optional
-        The budget in US dollars: no call starts that could exceed it. It needs the model's price.
+        The budget in US dollars: no request is sent that could exceed it. It needs the model's
+        price. A request reserves one token per byte of it and `max_tokens` tokens of the answer; a
+        retry is another request. What it did not use is free again as soon as it is answered; if
+        it is not, e.g. after a time-out, the reservation counts as spent.
+    max_cost_over : {"cache", "run"}, default "cache"
+        What `max_cost` limits: the sum over all runs with the same cache, or this run. What they
+        spend is kept in a file next to the cache, ``<cache>.spending``, if the price is known.
     give_up_after : int, default 10
         The number of consecutive calls that may fail before the remaining ones are cancelled.
+    retry_unusable : bool, default False
+        Whether to ask again where the cache has an answer without a verdict: one that was refused,
+        cut off, or cannot be read.
     progress : bool, default True
         Whether to show a progress bar if standard error is a terminal.
     tell : callable, optional
@@ -43,7 +53,9 @@ class CallOptions(TypedDict, total=False):
     per_minute: float | None
     prices: Prices | None
     max_cost: float | None
+    max_cost_over: MaxCostOver
     give_up_after: int
+    retry_unusable: bool
     progress: bool
     tell: Callable[[str], object] | None
 

@@ -23,6 +23,7 @@ from rageval_report.judges.judge_notes import (
     family_note,
     judge_settings,
     schema_note,
+    spending_notes,
     stopped_note,
     total_failure,
     usage_notes,
@@ -32,13 +33,9 @@ from rageval_report.judges.noise import noise_frame
 from rageval_report.judges.procedures import PROCEDURES, Verdict
 from rageval_report.judges.rubric import JudgedRecord, Rubric
 from rageval_report.judges.rubrics import rubrics_of
-from rageval_report.judges.sessions import (
-    JudgeSession,
-    NotAskedError,
-    NoVerdictError,
-    open_session,
-)
+from rageval_report.judges.sessions import JudgeSession, open_session
 from rageval_report.judges.spending import Usage, usage_rows
+from rageval_report.judges.steps import NotAskedError, NoVerdictError
 from rageval_report.records import record_table
 from rageval_report.records.cells import is_missing
 from rageval_report.scores import Metric
@@ -77,7 +74,8 @@ class Judged:
         The metric of each rubric.
     usage : DataFrame
         One row per rubric: ``judge``, ``n_calls``, ``n_cached``, ``n_failed``, ``prompt_tokens``,
-        ``completion_tokens``, ``cost_usd``; NaN if unknown.
+        ``completion_tokens``, ``cost_usd``; NaN if unknown. ``n_unknown`` attempts were not
+        answered and may have been billed: ``max_unknown_usd`` at most.
     noise : DataFrame
         With repeats, one row per rubric: see `rageval_report.judges.noise.noise_frame`.
     notes : tuple of str
@@ -157,8 +155,8 @@ def judge(
         belongs to the same model family.
     **options
         How the model is called: ``cache``, ``concurrency``, ``per_minute``, ``prices``,
-        ``max_cost``, ``give_up_after``, ``progress`` and ``tell``, as described in
-        `rageval_report.judges.judge_options.CallOptions`.
+        ``max_cost``, ``max_cost_over``, ``give_up_after``, ``retry_unusable``, ``progress`` and
+        ``tell``, as described in `rageval_report.judges.judge_options.CallOptions`.
 
     Returns
     -------
@@ -372,6 +370,7 @@ def _build_judged(
             *schema_note(chat, was_refused=was_refused),
             *family_note(chat.model, table, generator),
             *usage_notes(usage, has_price=session.meter.price is not None, model=chat.model),
+            *spending_notes(session),
         ),
         {
             **judge_settings(chat, was_refused=was_refused),

@@ -16,6 +16,7 @@ from rageval_report.judges.judge_notes import (
     family_note,
     judge_settings,
     schema_note,
+    spending_notes,
     stopped_note,
     total_failure,
     usage_notes,
@@ -27,14 +28,9 @@ from rageval_report.judges.parsing.choices import Choice
 from rageval_report.judges.procedures import Verdict
 from rageval_report.judges.rubric import JudgedRecord, Rubric
 from rageval_report.judges.rubrics import JUDGES
-from rageval_report.judges.sessions import (
-    JudgeSession,
-    JudgeStep,
-    NotAskedError,
-    NoVerdictError,
-    open_session,
-)
+from rageval_report.judges.sessions import JudgeSession, open_session
 from rageval_report.judges.spending import usage_rows
+from rageval_report.judges.steps import JudgeStep, NotAskedError, NoVerdictError
 from rageval_report.records import record_table
 from rageval_report.scores.states import FAILED, MISSING, SCORED
 
@@ -334,6 +330,7 @@ def _build_preferences(
             *_family_notes(chat.model, paired),
             *_position_note(position, len(scored)),
             *usage_notes(usage, has_price=session.meter.price is not None, model=chat.model),
+            *spending_notes(session),
         ),
         settings={
             **judge_settings(chat, was_refused=was_refused),

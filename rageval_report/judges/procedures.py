@@ -14,7 +14,7 @@ from functools import partial
 
 from rageval_report.judges.parsing import read_claims, read_grade, read_truth, read_verdicts
 from rageval_report.judges.rubric import Combination, JudgedRecord, Rubric, RubricKind
-from rageval_report.judges.sessions import AskStep, JudgeStep
+from rageval_report.judges.steps import AskStep, JudgeStep
 from rageval_report.scores.states import NOT_APPLICABLE, SCORED
 
 Grade = tuple[float, str | None]

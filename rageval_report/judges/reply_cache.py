@@ -22,7 +22,8 @@ from rageval_report.judges.chats.base import Message, Reply
 
 T = TypeVar("T")
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_WITHOUT_ENDINGS = 1  # the version whose replies were all complete
 _APPLICATION_ID = 0x52414745  # "RAGE", in the field by which SQLite marks whose file it is
 _BUSY_SECONDS = 30.0  # how long one process waits for another that writes
 _TABLE = """
@@ -33,10 +34,11 @@ CREATE TABLE IF NOT EXISTS replies (
     text TEXT NOT NULL,
     prompt_tokens INTEGER,
     completion_tokens INTEGER,
-    kept REAL NOT NULL
+    kept REAL NOT NULL,
+    ending TEXT NOT NULL DEFAULT 'end'
 ) WITHOUT ROWID
 """
-_COLUMNS = "key judge model text prompt_tokens completion_tokens kept".split()
+_COLUMNS = "key judge model text prompt_tokens completion_tokens kept ending".split()
 _COMPANIONS = ("-wal", "-shm")  # endings of the files that SQLite keeps next to its own
 _STACK_LEVEL = 4  # warnings point to the caller of the method
 
@@ -112,8 +114,9 @@ class CacheStatus:
 class Cache:
     """A file of replies; several threads and processes may use it at the same time.
 
-    A file that is damaged, has an older version or is not a cache is renamed, with a warning; a
-    file of a newer version is refused. If the disk is full, the work continues, with a warning that
+    Every answer of the model is kept, also one without a verdict, so that it is not paid for twice.
+    A file that is damaged or is not a cache is renamed, with a warning; a file of a newer version
+    is refused. If the disk is full, the work continues, with a warning that
     nothing more is kept. Use a local disk: SQLite cannot lock files on most network drives.
 
     Parameters
@@ -162,20 +165,20 @@ class Cache:
         """The reply with a key; None if there is none."""
 
         def read(database: sqlite3.Connection) -> Reply | None:
-            query = "SELECT text, prompt_tokens, completion_tokens, model FROM replies"
+            query = "SELECT text, prompt_tokens, completion_tokens, ending, model FROM replies"
             row = database.execute(f"{query} WHERE key = ?", (key,)).fetchone()
-            return None if row is None else Reply(row[0], row[1], row[2], model=row[3])
+            return None if row is None else Reply(*row)
 
         return self._use(read)
 
     def put(self, key: bytes, reply: Reply, *, judge: str, model: str) -> None:
         """Keep a reply; it replaces an earlier one with the same key."""
         counts = (reply.prompt_tokens, reply.completion_tokens)
-        row = (key, judge, model, reply.text, *counts, time.time())
+        row = (key, judge, model, reply.text, *counts, time.time(), reply.ending)
 
         def write(database: sqlite3.Connection) -> None:
             with database:
-                database.execute("INSERT OR REPLACE INTO replies VALUES (?,?,?,?,?,?,?)", row)
+                database.execute("INSERT OR REPLACE INTO replies VALUES (?,?,?,?,?,?,?,?)", row)
 
         if self._is_writable:
             self._use(write)
@@ -297,6 +300,7 @@ def _prepare(database: sqlite3.Connection) -> None:
         n_tables = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
         if n_tables:
             _check_version(application, version)
+            _upgrade(database, version)
         else:
             database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
@@ -306,10 +310,17 @@ def _prepare(database: sqlite3.Connection) -> None:
         raise _UnfitError(f"its table has other columns: {', '.join(columns) or 'none'}")
 
 
+def _upgrade(database: sqlite3.Connection, version: int) -> None:
+    """Bring a file of an earlier version up to date: its replies are paid for."""
+    if version == _WITHOUT_ENDINGS:
+        database.execute("ALTER TABLE replies ADD COLUMN ending TEXT NOT NULL DEFAULT 'end'")
+        database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+
+
 def _check_version(application: int, version: int) -> None:
     if application != _APPLICATION_ID:
         raise _UnfitError("it is a database of another program")
-    if version < FORMAT_VERSION:
+    if version < _WITHOUT_ENDINGS:
         raise _UnfitError(f"it has an older version, {version}; this one is {FORMAT_VERSION}")
     # A newer file is left alone: moving it aside would cost the newer program its replies.
     if version > FORMAT_VERSION:

@@ -1,4 +1,4 @@
-"""A judging session: one chat model with the cache, the budget and the limits of its calls.
+"""A judging session: one chat model with the cache, the ledger and the limits of its calls.
 
 A reply comes from the cache if it is there, else from the model, as soon as the budget and the
 pace allow the call.
@@ -9,23 +9,39 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import TypeVar
 
 from rageval_report.errors import DataError, RagevalError
-from rageval_report.judges.chats.base import Ask, Chat, Message, Reply, as_chat
-from rageval_report.judges.parsing.objects import UnreadableError
-from rageval_report.judges.reply_cache import Cache, reply_key
+from rageval_report.judges.attempts import (
+    AskInAttempts,
+    max_reply_tokens,
+    max_request_tokens,
+    open_attempts,
+    was_not_billed,
+)
+from rageval_report.judges.chats.base import Chat, Message, Reply, as_chat
+from rageval_report.judges.ledger import (
+    MICROS_PER_USD,
+    Ledger,
+    MaxCostOver,
+    cost_in_micros,
+    open_ledger,
+)
+from rageval_report.judges.reply_cache import Cache
 from rageval_report.judges.rubric import Rubric
-from rageval_report.judges.spending import (
-    Budget,
-    Meter,
-    cost_of,
-    max_message_tokens,
-    open_budget,
-    price_of,
+from rageval_report.judges.schema_support import SchemaSupport
+from rageval_report.judges.spending import Meter, price_of
+from rageval_report.judges.steps import (
+    AskStep,
+    CachedReplies,
+    JudgeStep,
+    NotAskedError,
+    NoVerdictError,
+    ask_step,
 )
 from rageval_report.metrics.performance import Prices
 
@@ -36,45 +52,6 @@ _SECONDS_PER_MINUTE = 60.0
 _HOPELESS_STATUSES = (401, 403, 404)
 # What servers answer to a field that they do not know, such as the one that holds the schema.
 _REFUSED_BODY_STATUSES = (400, 422)
-# One repair is enough for the fences and words that models put around JSON now and then.
-_ASK_AGAIN = (
-    "\n\nAn answer of yours to this could not be read: {why}. Give the JSON object alone, without "
-    "a word before or after it."
-)
-
-
-class NoVerdictError(Exception):
-    """There is no verdict: the call failed, or the model refused or gave an unreadable reply."""
-
-
-class NotAskedError(Exception):
-    """The model was not asked, because the session had stopped before."""
-
-
-@dataclass(frozen=True)
-class JudgeStep(Generic[T]):
-    """One request of a judge, and how its reply is read.
-
-    Parameters
-    ----------
-    message : Message
-        What the model is asked.
-    read : callable
-        Parses the text of the reply; raises `UnreadableError`.
-    stand_in : T
-        A possible result, used to estimate the cost without asking.
-    """
-
-    message: Message
-    read: Callable[[str], T]
-    stand_in: T
-
-
-class AskStep(Protocol):
-    """The callable through which a procedure asks its steps."""
-
-    def __call__(self, step: JudgeStep[T]) -> T:
-        """The parsed reply to a step; raises `NoVerdictError` or `NotAskedError`."""
 
 
 class Brake:
@@ -84,13 +61,16 @@ class Brake:
     ----------
     give_up_after : int
         The number of consecutive calls that may fail.
+    on_stop : callable
+        Called when the session has stopped, e.g. to wake calls that wait for the budget.
     """
 
-    def __init__(self, give_up_after: int):
+    def __init__(self, give_up_after: int, on_stop: Callable[[], object] = lambda: None):
         self.reason: str | None = None
         self.is_failure = False
         self.has_succeeded = False
         self._give_up_after = give_up_after
+        self._on_stop = on_stop
         self._n_in_a_row = 0
         self._lock = threading.Lock()
 
@@ -99,6 +79,7 @@ class Brake:
         with self._lock:
             if self.reason is None:
                 self.reason, self.is_failure = reason, is_failure
+        self._on_stop()
 
     def check(self) -> None:
         """Raise `NotAskedError` if the session has stopped."""
@@ -177,30 +158,6 @@ class Pace:
             self._sleep(turn - now)
 
 
-class SchemaSupport:
-    """Whether the server accepts JSON schemas: assumed until it has refused one.
-
-    Parameters
-    ----------
-    chat : Chat
-        The chat model; one whose setting "structured" is not true is never sent a schema.
-    """
-
-    def __init__(self, chat: Chat):
-        # A chat from outside that does not mention schemas is not asked again without one.
-        self.are_sent = chat.settings.get("structured") is True
-        self.were_refused = False
-
-    def record_refusal(self) -> None:
-        """Note that the server answers only without a schema, and send none any more."""
-        self.are_sent, self.were_refused = False, True
-
-    def without_schema(self, message: Message) -> Message | None:
-        """The message without its schema; None if it is sent without one anyway."""
-        has_schema = message.schema is not None and (self.are_sent or self.were_refused)
-        return replace(message, schema=None) if has_schema else None
-
-
 @dataclass(frozen=True)
 class JudgeSession:
     """Everything that calls to one chat model share; it is used by several threads.
@@ -210,10 +167,10 @@ class JudgeSession:
     chat : Chat
         The chat model that judges.
     ask : callable
-        The opened chat: takes a message and returns the reply.
+        The opened chat: takes a message and a function that runs one attempt; returns the reply.
     cache : Cache, optional
         Where replies are kept.
-    meter, budget, pace, brake
+    meter, ledger, pace, brake
         What is counted, and what limits the calls.
     schemas : SchemaSupport
         Whether the server accepts JSON schemas.
@@ -223,23 +180,29 @@ class JudgeSession:
         Whether to show a progress bar.
     tell : callable, optional
         Called with each note that should be known before the first request.
+    retry_unusable : bool
+        Whether to ask again where the cache has an answer without a verdict.
     """
 
     chat: Chat
-    ask: Ask
+    ask: AskInAttempts
     cache: Cache | None
     meter: Meter
-    budget: Budget
+    ledger: Ledger
     pace: Pace
     brake: Brake
     schemas: SchemaSupport
     concurrency: int = 8
     progress: bool = True
     tell: Callable[[str], object] | None = None
+    retry_unusable: bool = False
 
     def asker(self, rubric: Rubric, repeat: int = 0) -> AskStep:
         """The callable that asks the steps of one rubric."""
-        return _Asker(self, rubric, repeat)
+        cached = None
+        if self.cache is not None:
+            cached = CachedReplies(self.cache, self.chat, rubric, repeat)
+        return _Asker(self, rubric.name, cached)
 
     def announce(self, notes: tuple[str, ...]) -> tuple[str, ...]:
         """Call `tell` with each note; returns the same notes."""
@@ -258,7 +221,9 @@ def open_session(
     per_minute: float | None = None,
     prices: Prices | None = None,
     max_cost: float | None = None,
+    max_cost_over: MaxCostOver = "cache",
     give_up_after: int = 10,
+    retry_unusable: bool = False,
     progress: bool = True,
     tell: Callable[[str], object] | None = None,
 ) -> Iterator[JudgeSession]:
@@ -268,9 +233,11 @@ def open_session(
     ----------
     chat : Chat or callable
         The chat model that judges.
-    cache, concurrency, per_minute, prices, max_cost, give_up_after, progress, tell
+    cache, concurrency, per_minute, prices, max_cost, max_cost_over, give_up_after, retry_unusable
         As in `rageval_report.judges.judge_options.CallOptions`. A `Cache` stays open; the cache of
         a path is closed with the session.
+    progress, tell
+        As there.
 
     Raises
     ------
@@ -281,27 +248,32 @@ def open_session(
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
         raise DataError(f"concurrency must be an integer >= 1; got {concurrency!r}")
     price = price_of(model, prices)
-    budget = open_budget(max_cost, price, model.model)
+    if max_cost is not None and max_reply_tokens(model) is None:
+        raise DataError(
+            f"max_cost needs a limit of the answers of {model.model}, but extra_body removes the "
+            "field for max_tokens from the request"
+        )
     pace = Pace(per_minute)
-    own_cache = Cache(cache) if isinstance(cache, str | Path) else None
-    try:
-        with model.open() as ask:
-            yield JudgeSession(
-                model,
-                ask,
-                cache if isinstance(cache, Cache) else own_cache,
-                Meter(price),
-                budget,
-                pace,
-                Brake(give_up_after),
-                SchemaSupport(model),
-                concurrency,
-                progress,
-                tell,
-            )
-    finally:
-        if own_cache is not None:
-            own_cache.close()
+    path = cache.path if isinstance(cache, Cache) else None if cache is None else Path(cache)
+    with ExitStack() as stack:
+        ledger = open_ledger(max_cost, price, model.model, cache=path, over=max_cost_over)
+        stack.callback(ledger.close)
+        if isinstance(cache, str | Path):
+            cache = stack.enter_context(Cache(cache))
+        yield JudgeSession(
+            model,
+            stack.enter_context(open_attempts(model)),
+            cache,
+            Meter(price),
+            ledger,
+            pace,
+            Brake(give_up_after, on_stop=ledger.wake),
+            SchemaSupport(model),
+            concurrency,
+            progress,
+            tell,
+            retry_unusable,
+        )
 
 
 @dataclass(frozen=True)
@@ -309,164 +281,135 @@ class _Asker:
     """Asks the steps of one rubric: the cache first, then the model."""
 
     session: JudgeSession
-    rubric: Rubric
-    repeat: int
+    judge: str
+    cached: CachedReplies | None
 
     def __call__(self, step: JudgeStep[T]) -> T:
-        cached = self._look_up(step)
-        if cached is not None:
-            return cached.value
-        session, judge = self.session, self.rubric.name
+        meter = self.session.meter
         try:
-            reply = self._call(step.message)
-            value, reply = self._read_reply(step, reply)
+            answer = None if self.cached is None else self.cached.answer(step)
+            if answer is None or (self.session.retry_unusable and not answer.is_usable):
+                return ask_step(step, self._reply_to, self.session.chat.max_tokens)
+            # The server refused schemas in an earlier run: this one does not try again.
+            if answer.is_without_schema:
+                self.session.schemas.record_refusal()
+            meter.count_cached(self.judge, is_usable=answer.is_usable)
+            return answer.result()
         except NoVerdictError as exc:
-            session.meter.count_failure(judge, str(exc))
+            meter.count_failure(self.judge, str(exc))
             raise
-        if session.cache is not None:
-            # Kept under the message as it was sent: without a schema if the server refused it.
-            key = _cache_key(session.chat, self.rubric, self._as_sent(step.message), self.repeat)
-            session.cache.put(key, reply, judge=judge, model=session.chat.model)
-        return value
 
-    def _look_up(self, step: JudgeStep[T]) -> CachedAnswer[T] | None:
-        session = self.session
-        if session.cache is None:
-            return None
-        cached = cached_answer(session.cache, session.chat, self.rubric, step, self.repeat)
-        if cached is None:
-            return None
-        # The server refused schemas in an earlier run: this one does not try again.
-        if cached.is_without_schema:
-            session.schemas.record_refusal()
-        session.meter.count_cached(self.rubric.name)
-        return cached
-
-    def _as_sent(self, message: Message) -> Message:
-        schemas = self.session.schemas
-        return (schemas.were_refused and schemas.without_schema(message)) or message
-
-    def _read_reply(self, step: JudgeStep[T], reply: Reply) -> tuple[T, Reply]:
-        """The parsed reply; an unreadable one is asked for once more."""
-        self._check_ending(reply)
-        try:
-            return step.read(reply.text), reply
-        except UnreadableError as exc:
-            nudge = _ASK_AGAIN.format(why=exc)
-        again = self._call(replace(step.message, user=step.message.user + nudge))
-        self._check_ending(again)
-        try:
-            return step.read(again.text), again
-        except UnreadableError as exc:
-            raise NoVerdictError(f"{exc} (asked twice)") from exc
-
-    def _check_ending(self, reply: Reply) -> None:
-        if reply.ending == "refusal":
-            text = reply.text.strip()
-            raise NoVerdictError("the judge refused" + (f": {text[:80]!r}" if text else ""))
-        if reply.ending == "length":
-            limit = self.session.chat.max_tokens
-            raise NoVerdictError(
-                f"the judge's answer was cut off at max_tokens={limit}; increase max_tokens"
-            )
+    def _reply_to(self, message: Message) -> Reply:
+        """The reply of the model, or the one that it gave before the session was interrupted."""
+        if self.cached is not None and not self.session.retry_unusable:
+            earlier = self.cached.find(message)
+            if earlier is not None:
+                return earlier.reply
+        reply = self._call(message)
+        # Every answer was paid for, also one without a verdict.
+        if self.cached is not None:
+            self.cached.put(self.session.schemas.as_sent(message), reply)
+        return reply
 
     def _call(self, message: Message) -> Reply:
-        """Call the model within the budget and the pace, and count what it took."""
-        session = self.session
-        session.brake.check()
-        max_cost = _max_cost(session, message)
-        # The highest cost is reserved before the call, because threads that each saw room left
-        # could exceed the budget together.
-        if not session.budget.reserve(max_cost):
-            session.brake.stop(
-                f"the budget of {session.budget.limit:g} USD is too small for another call"
-            )
-            session.brake.check()
-        cost: float | None = 0.0  # of a call that failed
+        brake = self.session.brake
         try:
-            session.pace.wait()
-            session.brake.check()
-            reply = self._request(message)
-            cost = session.meter.count_answer(self.rubric.name, reply)
-        finally:
-            session.budget.settle(max_cost, cost)
-        return reply
-
-    def _request(self, message: Message) -> Reply:
-        try:
-            reply = self._request_with_or_without_schema(self._as_sent(message))
+            reply = self._call_with_or_without_schema(self.session.schemas.as_sent(message))
+        except NotAskedError:
+            raise
         except RagevalError as exc:
-            self.session.brake.record_failure(exc)
+            brake.record_failure(exc)
             raise NoVerdictError(f"the judge could not be asked: {exc}") from exc
         except Exception as exc:  # a callable of the user may raise anything
-            self.session.brake.record_failure(exc)
+            brake.record_failure(exc)
             raise NoVerdictError(f"the chat client failed: {exc!r}") from exc
-        self.session.brake.record_success()
+        brake.record_success()
         return reply
 
-    def _request_with_or_without_schema(self, message: Message) -> Reply:
+    def _call_with_or_without_schema(self, message: Message) -> Reply:
         """If a request is refused, whether it succeeds without its schema shows the reason."""
         session = self.session
         try:
-            return session.ask(message)
+            return session.ask(message, partial(self._attempt, message))
         except RagevalError as exc:
             plain = session.schemas.without_schema(message)
             if plain is None or getattr(exc, "status", None) not in _REFUSED_BODY_STATUSES:
                 raise
-        session.pace.wait()
-        reply = session.ask(plain)
+        reply = session.ask(plain, partial(self._attempt, plain))
         session.schemas.record_refusal()
         return reply
 
-
-def _max_cost(session: JudgeSession, message: Message) -> float:
-    """What a call can hardly exceed; 0 if the price is unknown."""
-    sent, received = max_message_tokens(message), float(session.chat.max_tokens)
-    return cost_of(session.meter.price, sent, received) or 0.0
-
-
-# -- what is in the cache
-
-
-@dataclass(frozen=True)
-class CachedAnswer(Generic[T]):
-    """A reply from the cache, parsed.
-
-    Parameters
-    ----------
-    value : T
-        What the reply says.
-    is_without_schema : bool
-        Whether it was given without the schema that the request would have now.
-    """
-
-    value: T
-    is_without_schema: bool
-
-
-def cached_answer(
-    cache: Cache, chat: Chat, rubric: Rubric, step: JudgeStep[T], repeat: int = 0
-) -> CachedAnswer[T] | None:
-    """The cached reply to a step; also one of a server that had refused the schema."""
-    plain = SchemaSupport(chat).without_schema(step.message)
-    messages = [step.message] if plain is None else [step.message, plain]
-    for message in messages:
-        reply = cache.get(_cache_key(chat, rubric, message, repeat))
-        if reply is None:
-            continue
+    def _attempt(self, message: Message, send: Callable[[], Reply]) -> Reply:
+        """Send a request once, within the budget and the pace, and count what it took."""
+        session, meter = self.session, self.session.meter
+        session.brake.check()
+        max_cost = self._max_cost(message)
+        # Reserved before it is sent, because threads that each saw room left could exceed the
+        # budget together.
+        if not session.ledger.reserve(max_cost, session.brake.check):
+            session.brake.stop(_too_small(session.ledger, max_cost))
+            session.brake.check()
+        cost = 0  # of a request that was not sent
         try:
-            return CachedAnswer(step.read(reply.text), message is plain)
-        except UnreadableError:  # kept by a version that parsed it differently: ask again
-            continue
-    return None
+            session.pace.wait()
+            session.brake.check()
+            cost = max_cost  # until more is known
+            try:
+                reply = send()
+            except Exception as exc:
+                if was_not_billed(exc):
+                    cost = 0
+                else:
+                    meter.count_unknown(self.judge, max_cost / MICROS_PER_USD)
+                raise
+            meter.count_answer(self.judge, reply)
+            cost = self._cost(reply, max_cost)
+            return reply
+        finally:
+            session.ledger.settle(max_cost, cost)
+
+    def _max_cost(self, message: Message) -> int:
+        """What one attempt may cost at most, in millionths of a US dollar."""
+        session = self.session
+        if session.meter.price is None:
+            return 0
+        sent = max_request_tokens(session.chat, message)
+        received = max_reply_tokens(session.chat) or session.chat.max_tokens
+        return cost_in_micros(session.meter.price, sent, received)
+
+    def _cost(self, reply: Reply, max_cost: int) -> int:
+        """What a reply has cost; the most that it may have cost if the server does not say."""
+        session, price = self.session, self.session.meter.price
+        sent, received = reply.prompt_tokens, reply.completion_tokens
+        if price is None or sent is None or received is None:
+            return max_cost
+        cost = cost_in_micros(price, sent, received)
+        # The server does not keep to the limits that it was sent, so that no budget can hold.
+        if cost > max_cost and session.ledger.limit is not None:
+            session.brake.stop(
+                f"{session.chat.model} reported {sent:,} and {received:,} tokens for a request "
+                f"that may cost {_usd(max_cost)} at most, which is {_usd(cost)}: its server does "
+                "not keep to max_tokens, so that the budget cannot be kept either"
+            )
+        return cost
 
 
-def _cache_key(chat: Chat, rubric: Rubric, message: Message, repeat: int) -> bytes:
-    return reply_key(
-        model=chat.model,
-        settings=chat.settings,
-        message=message,
-        judge=rubric.name,
-        version=rubric.version,
-        repeat=repeat,
+def _too_small(ledger: Ledger, max_cost: int) -> str:
+    """Why a call does not start."""
+    spent = ""
+    if ledger.spent or ledger.earlier:
+        earlier = ""
+        if ledger.earlier:
+            earlier = (
+                f", {_usd(ledger.earlier)} of it by other runs with the same cache, which "
+                'max_cost_over="run" leaves out'
+            )
+        spent = f" (at most {_usd(ledger.spent + ledger.earlier)} is spent{earlier})"
+    return (
+        f"the budget of {ledger.max_cost:g} USD is too small for another call, which may "
+        f"cost {_usd(max_cost)}{spent}"
     )
+
+
+def _usd(micros: int) -> str:
+    return f"{micros / MICROS_PER_USD:.4g} USD"

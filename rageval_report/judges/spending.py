@@ -1,14 +1,13 @@
-"""Tokens and money: what the judges took, and the budget that limits it."""
+"""Tokens and money: what the judges took."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
-from rageval_report.errors import DataError
 from rageval_report.judges.chats.base import Chat, Message, Reply
 from rageval_report.metrics.performance import Price, Prices, check_prices
 
@@ -17,8 +16,6 @@ Number = TypeVar("Number", int, float)
 _TOKENS_PER_PRICE = 1_000_000
 # English prose has about four bytes per token; other scripts take more bytes and more tokens alike.
 _BYTES_PER_TOKEN = 4.0
-# Numbers, code and rare words have fewer: for what a call costs at most.
-_MIN_BYTES_PER_TOKEN = 2.0
 _OVERHEAD_TOKENS = 20  # roles and separators around a message
 
 
@@ -51,11 +48,6 @@ def estimate_message_tokens(message: Message) -> float:
     return message.size / _BYTES_PER_TOKEN + _OVERHEAD_TOKENS
 
 
-def max_message_tokens(message: Message) -> float:
-    """The number of tokens that a message hardly exceeds."""
-    return message.size / _MIN_BYTES_PER_TOKEN + _OVERHEAD_TOKENS
-
-
 @dataclass
 class Usage:
     """What one judge took.
@@ -69,7 +61,12 @@ class Usage:
     n_failed : int
         How often the call failed, the model refused, or its reply contained no verdict.
     prompt_tokens, completion_tokens, cost_usd : float, optional
-        None as soon as the value of one call is unknown.
+        Of the answered calls; None as soon as the value of one call is unknown.
+    n_unknown : int
+        The number of attempts that were not answered and may have been billed, e.g. after a
+        time-out.
+    max_unknown_usd : float, optional
+        What those may have cost at most; None if the price is unknown.
     """
 
     n_calls: int = 0
@@ -78,6 +75,8 @@ class Usage:
     prompt_tokens: int | None = 0
     completion_tokens: int | None = 0
     cost_usd: float | None = 0.0
+    n_unknown: int = 0
+    max_unknown_usd: float | None = 0.0
 
 
 class Meter:
@@ -93,6 +92,7 @@ class Meter:
         self.price = price
         self.by_judge: dict[str, Usage] = {}
         self.failures: Counter[str] = Counter()  # reasons for a missing verdict
+        self.n_unusable_cached = 0  # answers without a verdict that were not asked again
         self._lock = threading.Lock()
 
     def count_answer(self, judge: str, reply: Reply) -> float | None:
@@ -106,10 +106,19 @@ class Meter:
             usage.cost_usd = _add(usage.cost_usd, cost)
         return cost
 
-    def count_cached(self, judge: str) -> None:
-        """Count a reply from the cache."""
+    def count_unknown(self, judge: str, max_cost_usd: float) -> None:
+        """Count an attempt that was not answered and may have been billed."""
+        with self._lock:
+            usage = self._usage_of(judge)
+            usage.n_unknown += 1
+            most = None if self.price is None else max_cost_usd
+            usage.max_unknown_usd = _add(usage.max_unknown_usd, most)
+
+    def count_cached(self, judge: str, *, is_usable: bool = True) -> None:
+        """Count a reply from the cache, which may be one without a verdict."""
         with self._lock:
             self._usage_of(judge).n_cached += 1
+            self.n_unusable_cached += not is_usable
 
     def count_failure(self, judge: str, reason: str) -> None:
         """Count a missing verdict."""
@@ -134,66 +143,6 @@ class Meter:
 
 def _add(total: Number | None, more: Number | None) -> Number | None:
     return None if total is None or more is None else total + more
-
-
-@dataclass
-class Budget:
-    """Lets a call start only if the budget covers the highest cost that the call can have.
-
-    Parameters
-    ----------
-    limit : float, optional
-        US dollars; unlimited if None.
-    """
-
-    limit: float | None = None
-    spent: float = 0.0
-    reserved: float = 0.0
-    _changed: threading.Condition = field(default_factory=threading.Condition, repr=False)
-
-    def reserve(self, max_cost: float) -> bool:
-        """Reserve what a call may cost at most; False if the budget is too small for it.
-
-        It waits for running calls, which usually cost less than was reserved for them.
-        """
-        if self.limit is None:
-            return True
-        with self._changed:
-            while self.spent + self.reserved + max_cost > self.limit:
-                if self.reserved <= 0.0:  # nothing is running that could free a part of the budget
-                    return False
-                self._changed.wait()
-            self.reserved += max_cost
-        return True
-
-    def settle(self, max_cost: float, cost: float | None) -> None:
-        """Replace a finished call's reservation by its cost; an unknown cost counts in full."""
-        if self.limit is None:
-            return
-        with self._changed:
-            self.reserved = max(0.0, self.reserved - max_cost)
-            self.spent += max_cost if cost is None else cost
-            self._changed.notify_all()
-
-
-def open_budget(max_cost: float | None, price: Price | None, model: str) -> Budget:
-    """The budget of a session; unlimited if `max_cost` is None.
-
-    Raises
-    ------
-    DataError
-        If `max_cost` is not positive, or the price of the model is unknown.
-    """
-    if max_cost is None:
-        return Budget()
-    if not max_cost > 0.0:
-        raise DataError(f"max_cost must be > 0, in US dollars; got {max_cost!r}")
-    if price is None:
-        raise DataError(
-            f"max_cost needs the price of {model!r}: prices={{{model!r}: (sent, received)}}, in US "
-            "dollars per million tokens"
-        )
-    return Budget(max_cost)
 
 
 def usage_rows(by_judge: Mapping[str, Usage]) -> list[dict[str, object]]:

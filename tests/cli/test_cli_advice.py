@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -23,8 +24,10 @@ from rageval_report.cli.notes import ADVICE, complain, for_command_line
 from rageval_report.errors import DataError, RagevalError
 from rageval_report.files.writing import check_free
 from rageval_report.judges.chats.environment import chat_from_environment
+from rageval_report.judges.judging import judge
+from rageval_report.judges.ledger import open_ledger
 from rageval_report.judges.rubrics import rubrics_of
-from rageval_report.judges.spending import open_budget
+from rageval_report.metrics.performance import Price
 from rageval_report.plots import plot
 from rageval_report.readers import READERS, Reader, ScoreFile, Source, read, recognise
 from rageval_report.scores import correctness
@@ -164,6 +167,7 @@ def failures(folder):
     pd.DataFrame().to_excel(workbook, index=False)
     for split in ("train", "test"):
         file(f"{split}-00000-of-00001.jsonl", "{}\n")
+    not_a_ledger = file("judges.sqlite.spending", "not a ledger" * 999)
     return [
         lambda: evaluation("a", recall=[0.5, 3.0]),
         lambda: evaluation("a", accuracy=["85 %", "0.9"]),
@@ -199,7 +203,8 @@ def failures(folder):
         lambda: RAGPipelineEvaluation.load(
             None, file("two.csv", long.replace("recall,0", "mrr,0").replace("q2,a", "q2,b"))
         ),
-        lambda: open_budget(1.0, None, "m"),
+        lambda: open_ledger(1.0, None, "m"),
+        lambda: open_ledger(1.0, Price(1.0, 1.0), "m", cache=Path(not_a_ledger).with_suffix("")),
         lambda: chat_from_environment("ollama"),
         lambda: check_free(file("there.csv", "")),
         lambda: score(pd.DataFrame({"query_id": ["q"], "answer": ["a"]}), ["faithfulness"]),
@@ -222,7 +227,9 @@ def results(folder):
     passages = [{"doc_id": "a", "chunk_id": chunk} for chunk in ("a1", "a2")]
     row = {"query_id": "q", "retrieved": passages, "relevant": passages}
     scored = [score([row], "mrr"), score([row], "mrr", level="document")]
-    return [stability(runs), history(several), ranked, *scored]
+    hm = {"query_id": "q", "question": "Where?", "answer": "There."}
+    judgings = [judge([hm], "coherence", lambda text: "hm", cache=folder / "c") for _ in range(2)]
+    return [stability(runs), history(several), ranked, *scored, *judgings]
 
 
 @pytest.fixture

@@ -134,7 +134,8 @@ def test_one_verdict_is_no_failure_of_the_whole(provider, chat_of, rows):
 def test_a_budget_without_room_for_a_call_is_a_failure_of_the_whole(provider, chat_of, rows):
     judged = judge(rows, TONE, chat_of(), prices={"toy": (1, 1)}, max_cost=1e-9)
     told = "nothing was judged: the budget of 1e-09 USD is too small for another call"
-    assert (judged.failure, provider.asked) == (told, [])
+    assert judged.failure.startswith(f"{told}, which may cost 0.00")
+    assert provider.asked == []
 
 
 def test_a_certificate_that_nobody_signed_ends_the_run_at_once(chat_of, tls_url, rows):

@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from rageval_report.errors import DataError, RagevalWarning
-from rageval_report.judges import Cache, Message, Reply, Rubric, ScriptedChat, default_cache, judge
+from rageval_report.judges import (
+    Cache,
+    Message,
+    Reply,
+    Rubric,
+    ScriptedChat,
+    default_cache,
+    estimate,
+    judge,
+)
 from rageval_report.judges.reply_cache import reply_key
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
@@ -69,9 +78,70 @@ def test_repeats_are_asked_each(rows, path):
     assert len(asked.asked) == 9
 
 
-def test_what_could_not_be_read_is_asked_again_the_next_time(rows, path):
-    judge(rows[:1], TONE, ScriptedChat(lambda message: "hm"), cache=path)
-    assert judge(rows[:1], TONE, chat(), cache=path).scores["tone"].item() == 1.0
+UNUSABLE = {
+    "unreadable": (["hm", "hm again"], "(asked twice)"),
+    "refused": ([Reply("I cannot.", 9, 9, "refusal")], "the judge refused: 'I cannot.'"),
+    "cut off": ([Reply('{"reaso', 9, 9, "length")], "cut off at max_tokens"),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_an_answer_without_a_verdict_is_paid_for_once(rows, path, kind):
+    answers, reason = UNUSABLE[kind]
+    first = judge(rows[:1], TONE, ScriptedChat(answers), cache=path)
+    silent = ScriptedChat([])
+    again = judge(rows[:1], TONE, silent, cache=path)
+    assert silent.asked == []
+    assert reason in again.states["tone_reason"].item()
+    assert again.states.equals(first.states)
+    assert again.usage[["n_calls", "n_cached", "n_failed"]].iloc[0].tolist() == [0, 1, 1]
+    noted = "1 answer in the cache without a verdict cost nothing again; retry_unusable=True"
+    assert any(note.startswith(noted) for note in again.notes)
+    assert not any("without a verdict cost nothing" in note for note in first.notes)
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_an_answer_without_a_verdict_is_asked_for_again_on_request(rows, path, kind):
+    judge(rows[:1], TONE, ScriptedChat(UNUSABLE[kind][0]), cache=path)
+    table = estimate(rows[:1], TONE, chat(), cache=path)
+    assert table[["n_calls", "n_cached"]].iloc[0].tolist() == [0, 1]
+    table = estimate(rows[:1], TONE, chat(), cache=path, retry_unusable=True)
+    assert table[["n_calls", "n_cached"]].iloc[0].tolist() == [1, 0]
+    judged = judge(rows[:1], TONE, chat(), cache=path, retry_unusable=True)
+    assert judged.scores["tone"].item() == 1.0
+    # From then on the cache has a verdict, also for those who do not ask again.
+    assert judge(rows[:1], TONE, ScriptedChat([]), cache=path).scores["tone"].item() == 1.0
+
+
+def test_a_verdict_is_not_asked_for_again_with_the_unusable_ones(rows, path):
+    judge(rows, TONE, chat(), cache=path)
+    silent = ScriptedChat([])
+    assert judge(rows, TONE, silent, cache=path, retry_unusable=True).scores["tone"].notna().all()
+    assert silent.asked == []
+
+
+def test_an_interrupted_repair_goes_on_where_it_stopped(rows, path):
+    judge(rows[:1], TONE, ScriptedChat(["hm", KeyboardInterrupt()]), cache=path, concurrency=1)
+    repairing = chat()
+    judged = judge(rows[:1], TONE, repairing, cache=path)
+    assert judged.scores["tone"].item() == 1.0
+    [asked] = repairing.asked
+    assert "could not be read" in asked.user
+    assert judge(rows[:1], TONE, ScriptedChat([]), cache=path).scores["tone"].item() == 1.0
+
+
+def test_a_cache_of_the_version_before_is_brought_up_to_date(rows, path):
+    judge(rows, TONE, chat(), cache=path)
+    database = sqlite3.connect(path)
+    database.execute("ALTER TABLE replies DROP COLUMN ending")
+    database.execute("PRAGMA user_version = 1")
+    database.close()
+    silent = ScriptedChat([])
+    assert judge(rows, TONE, silent, cache=path).scores["tone"].tolist() == [1.0] * 3
+    assert silent.asked == []
+    with Cache(path) as cache:
+        cache.put(b"k", Reply("no", ending="refusal"), judge="j", model="m")
+        assert cache.get(b"k").ending == "refusal"
 
 
 def test_only_what_failed_is_asked_again(rows, path):

@@ -1,13 +1,14 @@
+"""What judging costs, and the budget that bounds it."""
+
 import json
-import threading
 
+import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from rageval_report.errors import DataError
-from rageval_report.judges import Reply, Rubric, ScriptedChat, judge
-from rageval_report.judges.spending import Budget, open_budget
+from rageval_report.errors import DataError, JudgeError
+from rageval_report.judges import Message, Reply, Rubric, ScriptedChat, estimate, judge
+from rageval_report.judges.attempts import max_reply_tokens, max_request_tokens
+from rageval_report.judges.ledger import Ledger, cost_in_micros, ledger_path
 from rageval_report.metrics.performance import Price
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
@@ -42,32 +43,218 @@ def test_what_is_in_the_cache_costs_nothing_when_the_budget_is_spent(tmp_path):
 
 def test_a_budget_needs_a_price():
     with pytest.raises(DataError, match="max_cost needs the price of 'm'"):
-        open_budget(1.0, None, "m")
+        judge(records(1), TONE, ScriptedChat([FIVE], model="m"), max_cost=1.0)
     with pytest.raises(DataError, match="the price of 'm' must be two numbers"):
         judge(records(1), TONE, ScriptedChat([FIVE], model="m"), prices={"m": (-1, 0)})
 
 
-def test_tokens_that_nobody_counted_spend_what_was_set_aside():
-    budget = open_budget(1.0, Price(1, 1), "m")
-    assert budget.reserve(0.6)
-    budget.settle(0.6, None)
-    assert budget.spent == 0.6
-    assert not budget.reserve(0.6)
+@pytest.mark.parametrize("max_cost", [0, -1.0, float("nan"), float("inf"), True, "1"])
+def test_a_budget_is_a_positive_number(max_cost):
+    chat = ScriptedChat([FIVE], model="m")
+    with pytest.raises(DataError, match="max_cost must be a finite number > 0"):
+        judge(records(1), TONE, chat, prices=PRICES, max_cost=max_cost)
+    with pytest.raises(ValueError, match='max_cost_over must be "cache" or "run"'):
+        judge(records(1), TONE, chat, prices=PRICES, max_cost_over="day")
+    assert chat.asked == []
 
 
-@settings(deadline=None, max_examples=30)
-@given(st.lists(st.tuples(st.floats(0.01, 1), st.floats(0, 1)), max_size=20), st.floats(0.1, 3))
-def test_no_order_of_calls_exceeds_a_budget(calls, most):
-    budget = Budget(most)
-    threads = [threading.Thread(target=_call, args=(budget, *one)) for one in calls]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert budget.spent <= most + 1e-9
-    assert budget.reserved == pytest.approx(0.0, abs=1e-9)
+# -- what an attempt costs
 
 
-def _call(budget, at_most, share):
-    if budget.reserve(at_most):
-        budget.settle(at_most, at_most * share)
+def spent(judged):
+    """What the note on the budget says is spent."""
+    [note] = [note for note in judged.notes if "of the budget of" in note]
+    return float(note.split()[2])
+
+
+def usage(judged):
+    return judged.usage.iloc[0]
+
+
+def test_an_answer_costs_what_the_server_counts(provider, chat_of, rows):
+    provider.will(FIVE)  # 100 tokens sent, 20 received
+    judged = judge(rows, TONE, chat_of(), prices={"toy": (10, 100)}, max_cost=1)
+    assert spent(judged) == pytest.approx(3 * (100 * 10 + 20 * 100) / 1e6)
+    assert usage(judged)["n_unknown"] == 0
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "late",
+        (500, b"oops", {}),
+        (200, b"{", {"content-length": "5000"}),
+        (200, b"<html>", {}),
+        (200, b'{"choices": []}', {}),
+    ],
+)
+def test_an_attempt_without_a_known_outcome_costs_its_maximum(
+    provider, chat_of, status, rows, fault
+):
+    def act(prompt):
+        return provider.released.wait(10) and FIVE if fault == "late" else status(*fault)
+
+    provider.will(act)
+    chat = chat_of(timeout=0.2 if fault == "late" else 20, max_tokens=300)
+    judged = judge(rows[:1], TONE, chat, prices={"toy": (0, 100)}, max_cost=1)
+    provider.released.set()
+    assert spent(judged) == pytest.approx(300 * 100 / 1e6)
+    assert usage(judged)[["n_unknown", "max_unknown_usd"]].tolist() == [1, 300 * 100 / 1e6]
+    assert any("1 attempts were not answered" in note for note in judged.notes)
+
+
+def test_an_attempt_that_the_server_refuses_costs_nothing(provider, chat_of, status, rows):
+    provider.will(status(429, b"slow down", {"retry-after": "1"}), status(400, b"no"), FIVE)
+    chat = chat_of(max_attempts=2, sleep=lambda seconds: None, structured=False)
+    judged = judge(rows[:2], TONE, chat, prices={"toy": (10, 100)}, max_cost=1, concurrency=1)
+    assert len(provider.asked) == 3
+    assert spent(judged) == pytest.approx((100 * 10 + 20 * 100) / 1e6)
+
+
+def test_a_server_that_is_not_there_costs_nothing(chat_of, rows, tmp_path):
+    chat = chat_of(base_url="http://127.0.0.1:9/v1")
+    how = {"prices": {"toy": (1, 1)}, "max_cost": 1, "cache": tmp_path / "c"}
+    with pytest.raises(JudgeError, match="cannot be reached"):
+        judge(rows, TONE, chat, **how)
+    assert Ledger(1.0, ledger_path(tmp_path / "c")).earlier == 0
+
+
+def test_each_retry_is_an_attempt_and_reserves(provider, chat_of, status, rows):
+    provider.will(status(500, b"oops"))
+    chat = chat_of(max_attempts=5, max_tokens=1000, sleep=lambda seconds: None)
+    judged = judge(rows[:1], TONE, chat, prices={"toy": (0, 10)}, max_cost=0.035)
+    assert len(provider.asked) == 3  # 0.01 USD each at most: no room for a fourth
+    assert spent(judged) == pytest.approx(0.03)
+    assert judged.states["tone_reason"].iloc[0].startswith("not asked: the budget of 0.035 USD")
+
+
+def test_a_request_without_its_schema_is_an_attempt_of_its_own(provider, chat_of, rows):
+    provider.keeps_schemas = False
+    provider.will(FIVE)
+    chat = chat_of(max_tokens=1000)
+    judged = judge(rows[:1], TONE, chat, prices={"toy": (0, 10)}, max_cost=0.0105)
+    assert judged.scores["tone"].item() == 1.0  # the refused one freed its reservation
+    assert spent(judged) == pytest.approx(20 * 10 / 1e6)
+
+
+def test_tokens_that_nobody_counted_cost_the_maximum(provider, chat_of, say, rows):
+    provider.will(say(FIVE, tokens=None))
+    chat = chat_of(max_tokens=1000)
+    judged = judge(rows, TONE, chat, prices={"toy": (0, 10)}, max_cost=0.025, concurrency=1)
+    assert judged.scores["tone"].notna().sum() == 2
+    assert spent(judged) == pytest.approx(0.02)
+    assert pd.isna(usage(judged)["cost_usd"])
+
+
+def test_an_answer_that_costs_more_than_it_may_is_charged_and_stops_the_session(
+    provider, chat_of, say, rows
+):
+    provider.will(say(FIVE, tokens=(100, 5000)))
+    chat = chat_of(max_tokens=1000)
+    judged = judge(rows, TONE, chat, prices={"toy": (0, 10)}, max_cost=1, concurrency=1)
+    assert len(provider.asked) == 1
+    assert spent(judged) == pytest.approx(0.05)
+    assert judged.scores["tone"].notna().sum() == 1  # it is paid for, and counts
+    assert "toy reported 100 and 5,000 tokens" in judged.notes[0]
+    assert "its server does not keep to max_tokens" in judged.notes[0]
+
+
+def test_a_refusal_is_paid_for(provider, chat_of, say, rows):
+    provider.will(say("No.", "refusal"))
+    judged = judge(rows[:1], TONE, chat_of(), prices={"toy": (10, 100)}, max_cost=1)
+    assert spent(judged) == pytest.approx((100 * 10 + 20 * 100) / 1e6)
+
+
+@pytest.mark.parametrize("text", ["漢字", "ไทย", "😀", "\ud83d", 'a\n"', "\x00"])
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai"])
+def test_no_request_has_more_tokens_than_are_reserved(chat_of, name, text):
+    message = Message(text * 500, text, {"type": "object", "title": text})
+    chat = chat_of(name)
+    n_bytes = len((text * 501).encode("utf-8", "surrogatepass"))
+    assert max_request_tokens(chat, message) >= n_bytes + 200
+    # An escape such as \\n has one byte more than its character, and control characters have six.
+    assert max_request_tokens(chat, message) <= 6 * n_bytes + 1000
+
+
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai", "ollama"])
+def test_the_limit_of_answers_is_sent_by_every_chat(provider, chat_of, name, rows):
+    provider.will(FIVE)
+    chat = chat_of(name, max_tokens=77)
+    assert judge(rows[:1], TONE, chat).scores["tone"].item() == 1.0
+    [asked] = provider.asked
+    sent = asked.get("max_tokens", asked.get("generationConfig", {}).get("maxOutputTokens"))
+    assert sent == max_reply_tokens(chat) == 77
+
+
+@pytest.mark.parametrize(
+    ("name", "extra", "most"),
+    [
+        ("openai", {"max_tokens": None, "max_completion_tokens": 500}, 500),
+        ("openai", {"n": 4}, 400),
+        ("openai", {"max_tokens": None}, None),
+        ("anthropic", {"max_tokens": 300}, 300),
+        ("gemini", {"generationConfig": {"maxOutputTokens": 50, "candidateCount": 2}}, 100),
+        ("gemini", {"generationConfig": {"temperature": 0}}, None),
+    ],
+)
+def test_what_is_added_to_a_request_changes_its_limit(chat_of, rows, name, extra, most):
+    chat = chat_of(name, max_tokens=100, extra_body=extra)
+    assert max_reply_tokens(chat) == most
+    assert estimate(rows, TONE, chat, prices={"toy": (0, 1)})["max_cost_usd"].isna().item() == (
+        most is None
+    )
+    if most is None:
+        with pytest.raises(DataError, match="max_cost needs a limit of the answers of toy"):
+            judge(rows, TONE, chat, prices={"toy": (1, 1)}, max_cost=1)
+
+
+def test_a_stream_is_refused_before_it_is_paid_for(chat_of):
+    with pytest.raises(DataError, match="extra_body must not contain 'stream'"):
+        chat_of("openai", extra_body={"stream": True})
+
+
+# -- one budget for all
+
+
+def test_several_judges_share_one_budget():
+    chat = ScriptedChat(lambda message: Reply(FIVE, 200, 100), model="m", max_tokens=100)
+    judged = judge(
+        records(10), [TONE, "coherence"], chat, prices=PRICES, max_cost=0.01, concurrency=1
+    )
+    assert judged.usage["n_calls"].sum() <= 8
+    assert judged.usage["n_calls"].min() >= 2
+    assert spent(judged) == pytest.approx(judged.usage["cost_usd"].sum())
+
+
+def test_a_budget_includes_what_earlier_runs_with_the_same_cache_have_spent(tmp_path):
+    chat = ScriptedChat(lambda message: Reply(FIVE, 200, 100), model="m", max_tokens=100)
+    how = {"prices": PRICES, "cache": tmp_path / "c", "concurrency": 1}
+    judge(records(3), TONE, chat, **how)  # 0.0036 USD, without a budget of its own
+    judged = judge(records(30), TONE, chat, max_cost=0.01, **how)
+    assert len(chat.asked) == 7
+    assert spent(judged) == pytest.approx(7 * 0.0012)
+    assert "0.0036 of it by other runs with the cache" in judged.notes[-1]
+    again = judge(records(30), TONE, chat, max_cost=0.01, **how)
+    assert len(chat.asked) == 7
+    assert again.scores["tone"].notna().sum() == 7
+    assert "0.0084 USD of it by other runs with the same cache" in again.notes[0]
+    judge(records(30), TONE, chat, max_cost=0.01, max_cost_over="run", **how)
+    assert len(chat.asked) == 14
+
+
+def test_a_budget_without_a_cache_is_of_one_run():
+    chat = ScriptedChat(lambda message: Reply(FIVE, 200, 100), model="m", max_tokens=100)
+    for _ in range(2):
+        judged = judge(records(30), TONE, chat, prices=PRICES, max_cost=0.01)
+    assert spent(judged) <= 0.01
+    assert len(chat.asked) == 14
+
+
+def test_an_interruption_is_charged_what_may_have_been_spent():
+    chat = ScriptedChat([Reply(FIVE, 200, 100), KeyboardInterrupt()], model="m", max_tokens=100)
+    judged = judge(records(5), TONE, chat, prices=PRICES, max_cost=1, concurrency=1)
+    assert judged.is_interrupted
+    # One more may have been asked before the interruption was noticed; it has no answer either.
+    sent = [max_request_tokens(chat, message) for message in chat.asked[1:]]
+    most = sum(cost_in_micros(Price(1, 10), n, 100) for n in sent) / 1e6
+    assert spent(judged) == pytest.approx(0.0012 + most, rel=1e-3)

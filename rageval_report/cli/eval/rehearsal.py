@@ -95,6 +95,7 @@ def _judge_result(
         n_repeats=setup.repeats,
         cache=setup.cache(),
         prices=setup.prices(chat.model),
+        retry_unusable=setup.retry_unusable,
     )
     if records is not None:
         return estimate_result(setup, chat, frame)

@@ -53,6 +53,7 @@ def _estimate(options: JudgeArguments, setup: JudgeSetup) -> Result:
             n_repeats=setup.repeats,
             cache=setup.cache(),
             prices=setup.prices(chat.model),
+            retry_unusable=setup.retry_unusable,
         )
         return estimate_result(setup, chat, frame)
     frame = estimate_preference(
@@ -62,6 +63,7 @@ def _estimate(options: JudgeArguments, setup: JudgeSetup) -> Result:
         rubric=rubric,
         cache=setup.cache(),
         prices=setup.prices(chat.model),
+        retry_unusable=setup.retry_unusable,
     )
     note_on_orders = "each query is asked in both orders; answers that are the same cost nothing"
     return estimate_result(setup, chat, frame, note_on_orders)

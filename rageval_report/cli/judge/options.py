@@ -105,7 +105,15 @@ class JudgingOptions(QuietOption):
         help="Price of the judge in US dollars per million tokens.",
     )
     max_cost: float | None = option(
-        "--max-cost", metavar="USD", help="Start no call that could exceed this cost."
+        "--max-cost",
+        metavar="USD",
+        help="Send no request with which the cost could exceed this; it includes what earlier runs "
+        "with the same cache have spent.",
+    )
+    max_cost_over: str | None = option(
+        "--max-cost-over",
+        type=click.Choice(["cache", "run"]),
+        help="What --max-cost limits: all runs with the same cache (the default), or this run.",
     )
     cache_path: Path | None = option(
         "--cache",
@@ -114,3 +122,8 @@ class JudgingOptions(QuietOption):
         "folder.",
     )
     no_cache: bool = option("--no-cache", help="Neither read nor write the cache.")
+    retry_unusable: bool = option(
+        "--retry-unusable",
+        help="Ask again where the cache has an answer without a verdict: refused, cut off, or "
+        "impossible to read.",
+    )

@@ -29,7 +29,7 @@ class JudgeSection:
         As `rageval_report.judges.chats.over_http.Options` has them.
     max_retries : int, optional
         How often a call is repeated after a temporary failure.
-    concurrency, per_minute, n_repeats, max_cost, give_up_after
+    concurrency, per_minute, n_repeats, max_cost, max_cost_over, give_up_after, retry_unusable
         As for `rageval_report.judges.judge`.
     prices : dict
         By model, US dollars per million tokens sent and received.
@@ -60,7 +60,9 @@ class JudgeSection:
     per_minute: float | None = None
     n_repeats: int | None = None
     max_cost: float | None = None
+    max_cost_over: str | None = None
     give_up_after: int | None = None
+    retry_unusable: bool = False
     prices: dict[str, Any] = field(default_factory=dict)
     cache: str | bool | None = None
     generator: str | None = None

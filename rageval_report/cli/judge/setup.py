@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pandas as pd
 
@@ -20,6 +20,7 @@ from rageval_report.results import Result
 
 if TYPE_CHECKING:
     from rageval_report.judges.chats.chat_options import ChatOptions
+    from rageval_report.judges.ledger import MaxCostOver
 
 T = TypeVar("T")
 
@@ -44,6 +45,11 @@ class JudgeSetup:
         """How often the same question is asked."""
         n_repeats = _first(self.options.n_repeats, self.section.n_repeats)
         return 1 if n_repeats is None else n_repeats
+
+    @property
+    def retry_unusable(self) -> bool:
+        """Whether answers in the cache that contain no verdict are asked for again."""
+        return self.options.retry_unusable or self.section.retry_unusable
 
     @property
     def is_priced(self) -> bool:
@@ -107,12 +113,16 @@ class JudgeSetup:
             per_minute=_first(options.per_minute, section.per_minute),
             prices=self.prices(model),
             max_cost=_first(options.max_cost, section.max_cost),
+            retry_unusable=self.retry_unusable,
             progress=not options.quiet,
             tell=note,
         )
         concurrency = _first(options.judge_concurrency, section.concurrency)
         if concurrency is not None:
             how["concurrency"] = concurrency
+        over = _first(options.max_cost_over, section.max_cost_over)
+        if over is not None:
+            how["max_cost_over"] = cast("MaxCostOver", over)
         if section.give_up_after is not None:
             how["give_up_after"] = section.give_up_after
         return how

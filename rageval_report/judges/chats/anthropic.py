@@ -72,6 +72,7 @@ def anthropic_chat(
 
 class _AnthropicChat(HttpChat):
     provider = "anthropic"
+    limit_fields = (("max_tokens",),)
     home = ProviderHome(
         "https://api.anthropic.com",
         ("RAG_EVAL_ANTHROPIC_BASE_URL", "ANTHROPIC_BASE_URL"),

@@ -14,6 +14,17 @@ JsonSchema = Mapping[str, Any]
 MAX_TOKENS = 1024  # enough for a verdict with its reasoning
 
 
+def count_bytes(text: str) -> int:
+    r"""The number of bytes of a text in UTF-8, also of one with half a character.
+
+    Examples
+    --------
+    >>> count_bytes("ไทย"), count_bytes("\ud83d")
+    (9, 3)
+    """
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 @dataclass(frozen=True)
 class Message:
     """What a model is asked.
@@ -35,7 +46,7 @@ class Message:
     @property
     def size(self) -> int:
         """The number of bytes that are sent, from which tokens can be estimated."""
-        return len(self.user.encode()) + len(self.system.encode())
+        return count_bytes(self.user) + count_bytes(self.system)
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,8 @@ class FunctionChat:
     model : str
         A name for the model; replies in a cache are kept by it.
     max_tokens : int
-        The maximum length of an answer, for cost estimates.
+        The maximum length of an answer, which the callable has to observe: cost estimates and the
+        budget count on it.
 
     Examples
     --------

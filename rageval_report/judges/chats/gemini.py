@@ -68,6 +68,8 @@ def gemini_chat(
 
 class _GeminiChat(HttpChat):
     provider = "gemini"
+    limit_fields = (("generationConfig", "maxOutputTokens"),)
+    count_fields = (("generationConfig", "candidateCount"),)
     home = ProviderHome(
         "https://generativelanguage.googleapis.com/v1beta",
         ("RAG_EVAL_GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),

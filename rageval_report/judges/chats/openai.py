@@ -101,6 +101,8 @@ def ollama_chat(
 
 class _OpenAIChat(HttpChat):
     provider = "openai"
+    limit_fields = (("max_tokens",), ("max_completion_tokens",))
+    count_fields = (("n",), ("best_of",))
     home = ProviderHome(
         "https://api.openai.com/v1",
         ("RAG_EVAL_OPENAI_BASE_URL", "OPENAI_BASE_URL"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import time
 from abc import ABC, abstractmethod
@@ -14,6 +16,7 @@ from rageval_report.errors import DataError, JudgeError
 from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.client import Client, Headers, HttpResponse
 from rageval_report.http.keys import check_key_variable, key_from_environment
+from rageval_report.judges.attempts import AskInAttempts, RunAttempt
 from rageval_report.judges.chats.base import (
     MAX_TOKENS,
     Ask,
@@ -22,12 +25,14 @@ from rageval_report.judges.chats.base import (
     JsonSchema,
     Message,
     Reply,
+    count_bytes,
 )
 from rageval_report.judges.chats.chat_options import ChatOptions
 from rageval_report.judges.judge_options import check_options
 from rageval_report.types import Sleep
 
 JsonBody = dict[str, Any]
+FieldPath = tuple[str, ...]
 TIMEOUT = 120.0  # seconds; a model that thinks before it answers takes long
 
 
@@ -73,6 +78,8 @@ class CheckedOptions:
             raise DataError(f"temperature must be from 0 to 2; got {self.temperature!r}")
         # A copy: it is part of the cache's key, so it must not change afterwards.
         object.__setattr__(self, "extra_body", dict(self.extra_body or {}))
+        if self.extra_body and self.extra_body.get("stream"):
+            raise DataError("extra_body must not contain 'stream': an answer is read as a whole")
         self.new_client().close()  # checks the other limits now, not at the first call
 
     def new_client(self) -> Client:
@@ -153,6 +160,9 @@ class HttpChat(ABC):
 
     provider: ClassVar[str]
     home: ClassVar[ProviderHome]
+    # Where a request says how long an answer may be, and how many answers it wants.
+    limit_fields: ClassVar[tuple[FieldPath, ...]]
+    count_fields: ClassVar[tuple[FieldPath, ...]] = ()
 
     model: str
     url: str
@@ -214,12 +224,22 @@ class HttpChat(ABC):
     @contextmanager
     def open(self) -> Iterator[Ask]:
         """A context that yields a function to ask the server, over connections that stay open."""
+        with self.open_attempts() as ask:
+            yield lambda message: ask(message, lambda send: send())
+
+    @contextmanager
+    def open_attempts(self) -> Iterator[AskInAttempts]:
+        """The same; the function also takes what runs each attempt, as each may be billed."""
         headers = self.headers()
         with self.options.new_client() as client:
 
-            def ask(message: Message) -> Reply:
+            def ask(message: Message, run_attempt: RunAttempt) -> Reply:
                 body = self.request_body(message)
-                return self.read(client.request("POST", self.url, json=body, headers=headers))
+
+                def send() -> Reply:
+                    return self.read(client.send("POST", self.url, json=body, headers=headers))
+
+                return client.retry(lambda: run_attempt(send))
 
             yield ask
 
@@ -228,6 +248,18 @@ class HttpChat(ABC):
         body = {**self.write(message), **(self.options.extra_body or {})}
         # None removes a field: some servers refuse even a null temperature.
         return {name: value for name, value in body.items() if value is not None}
+
+    def max_request_bytes(self, message: Message) -> int:
+        """The number of bytes that the server is sent for a message."""
+        # Without \uXXXX, which the server turns back into characters.
+        return count_bytes(json.dumps(self.request_body(message), ensure_ascii=False))
+
+    def max_reply_tokens(self) -> int | None:
+        """The largest number of tokens of an answer; None if the server is sent no limit."""
+        body = self.request_body(Message(""))
+        limits = [n for path in self.limit_fields if (n := _whole_number(body, path)) is not None]
+        counts = [_whole_number(body, path) or 1 for path in self.count_fields]
+        return max(limits) * math.prod(counts) if limits else None
 
     def schema_of(self, message: Message) -> JsonSchema | None:
         """The schema that the server is asked to enforce, if any."""
@@ -258,6 +290,14 @@ def key_header(name: str, variable: str | None, scheme: str = "") -> Headers:
 
 
 # -- reading answers, which may have any shape
+
+
+def _whole_number(document: JsonBody, path: FieldPath) -> int | None:
+    """The whole number at a path of names; None if there is none."""
+    value: object = document
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def inner_objects(document: object, name: str) -> list[JsonBody]:
