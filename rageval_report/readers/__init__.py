@@ -28,6 +28,7 @@ from rageval_report.files.source import Source
 from rageval_report.readers.base import ACCEPTED, Reader, ReaderOptions, ScoreFile, check_options
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.ranking_kinds import likely_kind
+from rageval_report.readers.side_by_side import doubt_of_sides
 from rageval_report.readers.table_inputs import FRAME, ScoreInput, TableSource, source_of
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.query_rows import Totals, query_rows
@@ -64,6 +65,7 @@ READERS: Registry[Reader] = Registry(
         "excel": f"{_HERE}.excel:EXCEL",
         "run_file": f"{_HERE}.saved_runs:RUN_FILE",
         "long": f"{_HERE}.long:LONG",
+        "side_by_side": f"{_HERE}.side_by_side:SIDE_BY_SIDE",
         "autorag": f"{_HERE}.frameworks.autorag:AUTORAG",
         "autonuggetizer": f"{_HERE}.frameworks.autonuggetizer:AUTONUGGETIZER",
         "azure": f"{_HERE}.frameworks.azure:AZURE",
@@ -313,7 +315,8 @@ def read_undivided(
         if value is not None and argument in chosen.options:
             keywords[argument] = value
     files = _read_with(name, chosen, source, keywords)
-    noted = tuple(replace(file, notes=(*source.notes, *file.notes)) for file in files)
+    doubts = doubt_of_sides(files[0].frame.columns) if chosen.header is not None else ()
+    noted = tuple(replace(file, notes=(*source.notes, *file.notes, *doubts)) for file in files)
     return FileReading(source, name, chosen.sentence, noted)
 
 

@@ -131,7 +131,7 @@ def pair_of_runs(header: Sequence[str], first: str, second: str) -> RunPair:
     >>> pair_of_runs(["questions", "x_sas", "y_sas"], "x", "y").suffixes
     ('sas',)
     """
-    theirs = {run: _columns_of_run(header, run, (first, second)) for run in (first, second)}
+    theirs = {run: columns_of_run(header, run, (first, second)) for run in (first, second)}
     suffixes = tuple(name for name in theirs[first] if name in theirs[second])
     if not suffixes:
         raise ShapeError(
@@ -141,8 +141,14 @@ def pair_of_runs(header: Sequence[str], first: str, second: str) -> RunPair:
     return RunPair(first, second, suffixes)
 
 
-def _columns_of_run(header: Iterable[str], run: str, runs: Iterable[str]) -> list[str]:
-    """The columns with the prefix of a run, unless a longer run's prefix fits as well."""
+def columns_of_run(header: Iterable[str], run: str, runs: Iterable[str]) -> list[str]:
+    """The columns with the prefix of a run, unless a longer run's prefix fits as well.
+
+    Examples
+    --------
+    >>> columns_of_run(["a_mrr", "a_b_mrr", "question"], "a", ["a", "a_b"])
+    ['mrr']
+    """
     longer = [f"{other}_" for other in runs if other.startswith(f"{run}_")]
     return [
         name.removeprefix(f"{run}_")
