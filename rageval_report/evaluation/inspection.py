@@ -13,6 +13,7 @@ from rageval_report.evaluation.evaluation import RAGPipelineEvaluation, rule_of_
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers import FileReading, divide_pipelines, marks_of, read_undivided
 from rageval_report.readers.base import Reader, ReaderOptions, ScoreFile
+from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.table_inputs import ScoreInput
 from rageval_report.results import Result
 from rageval_report.scores import Metric, normalise_name
@@ -105,6 +106,10 @@ def inspect(
     doubtful: list[str] = []
     evaluations: dict[str, RAGPipelineEvaluation] = {}
     files = _divide(reading, query_id, roles, totals, doubts, doubtful)
+    try:
+        files = share_scales(files, reading.source, query_id, roles, metrics)
+    except DataError as exc:
+        doubts.append(str(exc.__cause__ or exc))
     for file in files:
         try:
             evaluations[file.pipeline] = RAGPipelineEvaluation.from_score_file(

@@ -28,6 +28,7 @@ from rageval_report.files.source import Source
 from rageval_report.readers.base import ACCEPTED, Reader, ReaderOptions, ScoreFile, check_options
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.ranking_kinds import likely_kind
+from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.side_by_side import doubt_of_sides
 from rageval_report.readers.table_inputs import FRAME, ScoreInput, TableSource, source_of
 from rageval_report.scores.query_ids import QUERY_ID
@@ -252,7 +253,8 @@ def read(
     reading = read_undivided(
         path, reader=reader, query_id=query_id, metrics=metrics, duplicates=duplicates, **options
     )
-    return divide_pipelines(reading.files, reading.source, query_id, roles, totals)
+    files = divide_pipelines(reading.files, reading.source, query_id, roles, totals)
+    return share_scales(files, reading.source, query_id, roles, metrics)
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,7 +317,7 @@ def read_undivided(
         if value is not None and argument in chosen.options:
             keywords[argument] = value
     files = _read_with(name, chosen, source, keywords)
-    doubts = doubt_of_sides(files[0].frame.columns) if chosen.header is not None else ()
+    doubts = doubt_of_sides(list(map(str, files[0].frame))) if chosen.header is not None else ()
     noted = tuple(replace(file, notes=(*source.notes, *file.notes, *doubts)) for file in files)
     return FileReading(source, name, chosen.sentence, noted)
 

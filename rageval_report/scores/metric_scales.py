@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
 from rageval_report.scores.column_scale import ScoreRange
-from rageval_report.scores.metric import Metric, Override, normalise_name
+from rageval_report.scores.metric import Kind, Metric, Override, normalise_name
 from rageval_report.types import FloatArray
 
 _UNIT: ScoreRange = (0.0, 1.0)
@@ -36,6 +36,13 @@ class FittedMetric(NamedTuple):
 
     metric: Metric
     note: str | None
+
+
+class SharedScale(NamedTuple):
+    """The kind and the bounds of a metric in all pipelines of a file."""
+
+    kind: Kind
+    bounds: ScoreRange | None
 
 
 def stated_bounds(*descriptions: object) -> dict[str, ScoreRange]:
@@ -115,7 +122,10 @@ def fit_scale(
         return FittedMetric(metric, None)
     is_small = (values > 0) & ((values < 1) | ((values == 1) & (high > _HIGHEST_MARK)))
     if is_small.any():
-        _refuse_mixture(metric, values, ids, np.flatnonzero(is_small)[0])
+        refuse_two_scales(
+            *(metric.name, values, ids),
+            *(int(np.flatnonzero(is_small)[0]), int(np.nanargmax(values))),
+        )
     if high > _HIGHEST_MARK:
         note = (
             f"the scores of {metric.name!r} are read as percent, from 0 to 100: the largest is "
@@ -151,12 +161,39 @@ def _option(metric: Metric) -> str:
     return f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
 
 
-def _refuse_mixture(metric: Metric, values: FloatArray, ids: pd.Series, small: int) -> None:
-    large = int(np.nanargmax(values))
+def refuse_two_scales(
+    name: str, values: FloatArray, ids: pd.Series, first: int, second: int
+) -> NoReturn:
+    """Refuse a metric whose scores are on two scales: two cells, and the option that decides.
+
+    Parameters
+    ----------
+    name : str
+        The name of the metric.
+    values : ndarray of shape (n,)
+        Its scores.
+    ids : Series of str
+        The place of each score.
+    first, second : int
+        The positions of two scores that are on different scales.
+
+    Raises
+    ------
+    DataError
+        Always.
+
+    Examples
+    --------
+    >>> refuse_two_scales("sas", np.array([0.5, 80.0]), pd.Series(["q1", "q2"]), 0, 1)
+    Traceback (most recent call last):
+        ...
+    rageval_report.errors.DataError: metric 'sas' has scores on two scales: 0.5 at 'q1' and 80 at \
+'q2'. Bring them to one scale, or say that they are on one: metrics={'sas': {'bounds': (low, high)}}
+    """
     raise DataError(
-        f"metric {metric.name!r} has scores on two scales: {values[small]:g} at "
-        f"{ids.iloc[small]!r} and {values[large]:g} at {ids.iloc[large]!r}. Bring them to one "
-        f"scale, or say that they are on one: {_option(metric)}"
+        f"metric {name!r} has scores on two scales: {values[first]:g} at {ids.iloc[first]!r} and "
+        f"{values[second]:g} at {ids.iloc[second]!r}. Bring them to one scale, or say that they "
+        f"are on one: metrics={{{name!r}: {{'bounds': (low, high)}}}}"
     )
 
 

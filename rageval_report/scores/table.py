@@ -23,7 +23,7 @@ from rageval_report.scores.metric import (
     override_metric,
     title_of,
 )
-from rageval_report.scores.metric_scales import fit_scale, stated_bounds
+from rageval_report.scores.metric_scales import SharedScale, fit_scale, stated_bounds
 from rageval_report.scores.query_ids import QUERY_ID, SURE_ID_NAMES, query_ids
 from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
@@ -122,6 +122,7 @@ def score_table(
     roles: Roles | None = None,
     pipeline_columns: Collection[str] = (),
     pipeline_confidence: Confidence = "certain",
+    scales: Mapping[str, SharedScale] | None = None,
     is_one_pipeline: bool = False,
     unreadable: Unreadable = "raise",
     strict: bool = False,
@@ -152,6 +153,8 @@ def score_table(
         The columns that named the pipelines of the file that the rows come from.
     pipeline_confidence : {"certain", "likely", "doubtful"}
         How sure it is that these columns name pipelines.
+    scales : mapping of str to SharedScale, optional
+        The scale of metrics in all pipelines of the file, by normalised name; stated bounds win.
     is_one_pipeline : bool
         Whether the rows are known to be those of one pipeline; otherwise it is checked.
     unreadable : {"raise", "failed"}
@@ -210,7 +213,7 @@ def score_table(
     attach_states(columns)
     block = _score_block(columns, len(frame))
     descriptions, kind_notes = _describe_metrics(
-        *(columns, block, metrics, described, ids), by_name=only is None
+        *(columns, block, metrics, described, ids), by_name=only is None, scales=scales or {}
     )
     bound_notes = _check_scores(block, descriptions, ids, near=_ROUNDING if strict else _NEAR)
     index = pd.Index(ids, name=QUERY_ID)
@@ -342,6 +345,7 @@ def _describe_metrics(
     ids: pd.Series,
     *,
     by_name: bool,
+    scales: Mapping[str, SharedScale],
 ) -> tuple[dict[str, Metric], list[str]]:
     """The description of each metric: catalogue or values, changed by the file, then the caller."""
     known = _infer_metrics(columns, block)
@@ -363,7 +367,9 @@ def _describe_metrics(
     ]
     with_bounds = {*stated_bounds(by_file, by_caller), *columns.scales}
     for position, (name, metric) in enumerate(known.items()):
-        if name not in with_bounds:
+        if name in scales and name not in with_bounds:
+            known[name] = replace(metric, kind=scales[name].kind, bounds=scales[name].bounds)
+        elif name not in with_bounds:
             is_known = columns.known[name] is not None
             known[name], note = fit_scale(metric, block[:, position], ids, is_known=is_known)
             notes += [note] if note else []

@@ -277,13 +277,21 @@ def _find_columns(
         likely = [
             label
             for label in labels
-            if _may_be_metric(frame[label], catalogue) and state_column_kind(label, labels) is None
+            if may_be_metric(frame[label], catalogue) and state_column_kind(label, labels) is None
         ]
         near = get_close_matches(exc.name, labels, n=1)  # even if it does not look like a metric
         raise UnknownNameError("metric", exc.name, {*likely, *near} or labels) from None
 
 
-def _may_be_metric(cells: pd.Series, catalogue: Catalogue) -> bool:
+def may_be_metric(cells: pd.Series, catalogue: Catalogue) -> bool:
+    """Whether a column may be a metric, by its name and its cells.
+
+    Examples
+    --------
+    >>> catalogue = Catalogue()
+    >>> [may_be_metric(pd.Series([3, 4], name=name), catalogue) for name in ("recall", "n_found")]
+    [True, False]
+    """
     label = str(cells.name)
     if catalogue.find(label) is None and meaning_of(label) is not None:
         return False
