@@ -26,6 +26,7 @@ NAMES = (
     "openai_runs",
     "pydantic_evals",
     "vertex",
+    "vertex_results",
     "weave",
 )
 WRITTEN_BY = {
