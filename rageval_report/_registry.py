@@ -38,6 +38,7 @@ EXTRAS: dict[str, str] = {
     "backports": "inspect",
     "bm25s": "server",
     "datasets": "datasets",
+    "httpcore2": "http",
     "httpx2": "http",
     "narwhals": "frames",
     "nltk": "text",

@@ -15,11 +15,12 @@ import httpx2
 
 from rageval_report.errors import DataError
 from rageval_report.http.addresses import check_address, redact_url
-from rageval_report.http.deadlines import Deadline, make_client
+from rageval_report.http.deadlines import Deadline
 from rageval_report.http.keys import Key
 from rageval_report.http.request_errors import Failure, RequestError
 from rageval_report.http.retries import make_retrier, retry_after_seconds
 from rageval_report.http.server_messages import quote_beginning, redact_keys, server_message
+from rageval_report.http.transport import make_client
 from rageval_report.types import Sleep
 
 T = TypeVar("T")

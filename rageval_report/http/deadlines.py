@@ -6,6 +6,9 @@ now and then, in its headers or its body, never pauses for long and may take for
 
 from __future__ import annotations
 
+import ipaddress
+import queue
+import socket
 import ssl
 import threading
 import time
@@ -14,11 +17,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpcore2
-import httpx2
 
-_PIECE = 1 << 16  # bytes; the deadline is checked after each, in case the server reads slowly
-# The library's own defaults, which an explicit Limits() would remove.
-_DEFAULT_LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
+# Bytes; the deadline is checked after each piece. A socket that can be written to takes so many at
+# once, so that a server that reads slowly cannot start the time-out anew within a piece.
+_PIECE = 1 << 12
 
 
 class Deadline:
@@ -56,35 +58,17 @@ class Deadline:
         return left if timeout is None else min(left, timeout)
 
 
-def make_client(
-    deadline: Deadline, *, timeout: float, limits: httpx2.Limits = _DEFAULT_LIMITS
-) -> httpx2.Client:
-    """A client whose requests end when the deadline of the calling thread is over.
+class DeadlineNetwork(httpcore2.NetworkBackend):
+    """A network backend whose connections observe a deadline.
 
     Parameters
     ----------
     deadline : Deadline
         The deadline, set for each request.
-    timeout : float
-        Seconds for opening a connection, and for each pause between bytes.
-    limits : httpx2.Limits, optional
-        How many connections are kept.
     """
-    client = httpx2.Client(timeout=timeout, follow_redirects=False, limits=limits)
-    # The HTTP library has no argument for its network backend, and passing a transport of one's own
-    # would switch off the proxies of the environment.
-    for transport in (client._transport, *client._mounts.values()):
-        if isinstance(transport, httpx2.HTTPTransport):
-            pool = transport._pool
-            pool._network_backend = _DeadlineNetwork(pool._network_backend, deadline)
-    return client
 
-
-class _DeadlineNetwork(httpcore2.NetworkBackend):
-    """A network backend whose connections observe a deadline."""
-
-    def __init__(self, network: httpcore2.NetworkBackend, deadline: Deadline):
-        self._network, self._deadline = network, deadline
+    def __init__(self, deadline: Deadline):
+        self._network, self._deadline = httpcore2.SyncBackend(), deadline
 
     def connect_tcp(
         self,
@@ -93,28 +77,93 @@ class _DeadlineNetwork(httpcore2.NetworkBackend):
         timeout: float | None = None,
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore2.NetworkStream:
-        timeout = _require_time(self._deadline.left(timeout), httpcore2.ConnectTimeout)
-        stream = self._network.connect_tcp(host, port, timeout, local_address, socket_options)
-        return _DeadlineStream(stream, self._deadline)
+    ) -> DeadlineStream:
+        """Connect to the first address of the host that answers in time."""
+        addresses = _resolve(host, port, self._left(timeout))
+        for n, address in enumerate(addresses):
+            left = self._left(timeout)
+            # An address that does not answer must leave some time for the next one.
+            share = left if left is None else left / (len(addresses) - n)
+            try:
+                stream = self._network.connect_tcp(
+                    address, port, share, local_address, socket_options
+                )
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                if n + 1 == len(addresses):
+                    raise
+            else:
+                return DeadlineStream(stream, self._deadline)
+        raise httpcore2.ConnectError(f"the name {host} has no address")
+
+    def _left(self, timeout: float | None) -> float | None:
+        return _require_time(self._deadline.left(timeout), httpcore2.ConnectTimeout)
 
 
-class _DeadlineStream(httpcore2.NetworkStream):
-    """A connection that is not waited for beyond a deadline."""
+def _resolve(host: str, port: int, seconds: float | None) -> list[str]:
+    """The addresses of a host, in the order of the operating system.
+
+    The operating system can take minutes for a name, and its function cannot be interrupted: a
+    thread waits for it, and is left behind when the time is up.
+    """
+    if _is_address(host):
+        return [host]
+    outcomes: queue.SimpleQueue[list[str] | OSError | UnicodeError] = queue.SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as exc:
+            outcomes.put(exc)
+        else:
+            outcomes.put(list(dict.fromkeys(str(address[0]) for *_, address in found)))
+
+    threading.Thread(target=look_up, name=f"looking up {host}", daemon=True).start()
+    try:
+        outcome = outcomes.get(timeout=seconds)
+    except queue.Empty:
+        raise httpcore2.ConnectTimeout("the name of the host was not resolved in time") from None
+    if isinstance(outcome, UnicodeError):  # not a name that anything can have
+        raise outcome
+    if isinstance(outcome, OSError):
+        raise httpcore2.ConnectError(str(outcome)) from outcome
+    return outcome
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+class DeadlineStream(httpcore2.NetworkStream):
+    """A connection that is not waited for beyond a deadline.
+
+    Parameters
+    ----------
+    stream : httpcore2.NetworkStream
+        The connection itself.
+    deadline : Deadline
+        The deadline, set for each request.
+    """
 
     def __init__(self, stream: httpcore2.NetworkStream, deadline: Deadline):
         self._stream, self._deadline = stream, deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Read what has come."""
         left = _require_time(self._deadline.left(timeout), httpcore2.ReadTimeout)
         return self._stream.read(max_bytes, left)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Write all of it."""
         for place in range(0, len(buffer), _PIECE):
             left = _require_time(self._deadline.left(timeout), httpcore2.WriteTimeout)
             self._stream.write(buffer[place : place + _PIECE], left)
 
     def close(self) -> None:
+        """Close the connection."""
         self._stream.close()
 
     def start_tls(
@@ -122,13 +171,15 @@ class _DeadlineStream(httpcore2.NetworkStream):
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
         timeout: float | None = None,
-    ) -> httpcore2.NetworkStream:
+    ) -> DeadlineStream:
+        """Encrypt the connection."""
         left = _require_time(self._deadline.left(timeout), httpcore2.ConnectTimeout)
-        return _DeadlineStream(
+        return DeadlineStream(
             self._stream.start_tls(ssl_context, server_hostname, left), self._deadline
         )
 
     def get_extra_info(self, info: str) -> object:
+        """What the connection knows about itself."""
         return self._stream.get_extra_info(info)
 
 

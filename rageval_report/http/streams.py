@@ -12,7 +12,7 @@ from typing import cast
 import httpx2
 
 from rageval_report.http.client import Client, Headers, HttpResponse, _build_request, _Request
-from rageval_report.http.deadlines import make_client
+from rageval_report.http.transport import make_client
 
 
 @dataclass(frozen=True)
