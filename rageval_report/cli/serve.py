@@ -24,6 +24,13 @@ class ServeArguments(QuietOption):
         help="A folder of .txt and .md files; those of the demo if omitted.",
     )
     host: str = option("--host", default="127.0.0.1", help="The address to listen on.")
+    names: tuple[str, ...] = option(
+        "--allow-host",
+        multiple=True,
+        metavar="NAME",
+        help="A name by which clients may address it, besides localhost and IP addresses; repeat "
+        "for several.",
+    )
     port: int = option(
         "--port",
         type=click.IntRange(0, 65535),

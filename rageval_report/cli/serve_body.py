@@ -32,6 +32,7 @@ def serve(options: ServeArguments) -> None:
         port=options.port,
         delay=options.delay,
         slow=options.slow,
+        names=options.names,
     )
     with server as running:
         click.echo(f"{len(documents)} documents at {running.url}/answer")

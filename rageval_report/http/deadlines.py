@@ -111,11 +111,11 @@ def _resolve(host: str, port: int, seconds: float | None) -> list[str]:
 
     def look_up() -> None:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as exc:
             outcomes.put(exc)
         else:
-            outcomes.put(list(dict.fromkeys(str(address[0]) for *_, address in found)))
+            outcomes.put(list(dict.fromkeys(str(address[0]) for *_, address in entries)))
 
     threading.Thread(target=look_up, name=f"looking up {host}", daemon=True).start()
     try:

@@ -92,14 +92,14 @@ class Proxies:
     @classmethod
     def of_environment(cls) -> Proxies:
         """Those of the environment variables ``http_proxy``, ``no_proxy`` and so on."""
-        found = getproxies()
+        proxies = getproxies()
         # A proxy may be written without a scheme, as curl allows.
         by_scheme = {
-            scheme: found[scheme] if "://" in found[scheme] else f"http://{found[scheme]}"
+            scheme: proxies[scheme] if "://" in proxies[scheme] else f"http://{proxies[scheme]}"
             for scheme in ("http", "https", "all")
-            if found.get(scheme)
+            if proxies.get(scheme)
         }
-        hosts = (host.strip() for host in found.get("no", "").split(","))
+        hosts = (host.strip() for host in proxies.get("no", "").split(","))
         return cls(by_scheme, tuple(host for host in hosts if host))
 
     def proxy_for(self, scheme: str, host: str) -> str | None:

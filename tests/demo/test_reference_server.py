@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import math
+import socket
+import threading
 from collections import Counter
 
 import pytest
@@ -21,6 +23,7 @@ from rageval_report.demo.server import (
     demo_queries,
     read_documents,
 )
+from rageval_report.demo.server.requests import RequestReader
 from rageval_report.demo.server.search import REFUSAL, words_of
 from rageval_report.errors import DataError, UnknownNameError
 
@@ -238,3 +241,112 @@ def test_shares_that_make_no_sense_are_refused(shares):
 def test_a_fault_that_is_not_known_is_named_with_the_nearest():
     with pytest.raises(UnknownNameError, match="Did you mean 'garbage'"):
         Faults({"garbag": 0.1})
+
+
+# -- requests that are slow or meant for others
+
+
+@pytest.fixture
+def impatient():
+    with ReferenceServer(RAG, patience=0.2, names=["rag"]) as server:
+        yield server
+
+
+def send(server, *pieces: bytes) -> bytes:
+    """What the server answers to these bytes, until it closes the connection."""
+    host, _, port = server.url.removeprefix("http://").rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        for piece in pieces:
+            connection.sendall(piece)
+        answer = b""
+        while piece := connection.recv(1 << 16):
+            answer += piece
+        return answer
+
+
+HEAD = b"POST /answer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
+
+
+def test_a_request_whose_body_does_not_come_is_refused(impatient):
+    answer = send(impatient, HEAD + b'{"question"')
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"the request was not complete within 0.2 s" in answer
+
+
+@pytest.mark.parametrize("half", [b"P", HEAD[:10], HEAD[:-2]])
+def test_a_request_whose_head_does_not_come_is_not_waited_for(impatient, half):
+    assert send(impatient, half) == b""  # it closes the connection
+
+
+def test_a_request_that_comes_by_drops_is_not_waited_for(impatient):
+    host, _, port = impatient.url.removeprefix("http://").rpartition(":")
+    never = threading.Event()
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        n_sent = 0
+        try:
+            while n_sent < 1000 and not never.wait(0.01):  # ten seconds, fifty times its patience
+                connection.sendall(b"a")
+                n_sent += 1
+        except ConnectionError:
+            pass
+    assert n_sent < 1000
+
+
+class SilentConnection:
+    """Notes how long it would be waited for, and gives one byte after another."""
+
+    def __init__(self):
+        self.timeouts = []
+
+    def settimeout(self, seconds):
+        self.timeouts.append(seconds)
+
+    def recv_into(self, buffer):
+        buffer[:1] = b"a"
+        return 1
+
+
+def test_a_connection_may_wait_longer_than_a_request(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("rageval_report.demo.server.requests.time.monotonic", lambda: now[0])
+    connection = SilentConnection()
+    reader = RequestReader(connection, patience=10.0, idle=60.0)
+    for moment in (0.0, 4.0, 9.0):
+        now[0] = moment
+        assert reader.read(1) == b"a"
+    # Before the first byte 60 s, then what is left of the ten; the answer has ten seconds again.
+    assert connection.timeouts == [60.0, 10.0, 6.0, 10.0, 1.0, 10.0]
+    now[0] = 10.0
+    with pytest.raises(TimeoutError):
+        reader.read(1)
+    reader.expect_request()
+    assert reader.read(1) == b"a"
+    assert connection.timeouts[-2:] == [60.0, 10.0]
+
+
+def request_to(host: bytes) -> bytes:
+    return b"GET /health HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "host", [b"localhost", b"LOCALHOST:8001", b"127.0.0.1:1", b"[::1]:9", b"192.168.1.7", b"rag:80"]
+)
+def test_a_request_to_this_machine_is_answered(impatient, host):
+    answer = send(impatient, request_to(b"Host: " + host + b"\r\n"))
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [b"evil.example", b"evil.example:8001", b"127.0.0.1.evil.example", b"localhost.evil", b""],
+)
+def test_a_request_to_another_host_is_refused(impatient, host):
+    """As after DNS rebinding: the name of a page of the web leads to this machine."""
+    answer = send(impatient, request_to(b"Host: " + host + b"\r\n"))
+    assert answer.startswith(b"HTTP/1.1 421 ")
+    assert b'"status": "ok"' not in answer
+
+
+@pytest.mark.parametrize("hosts", [b"", b"Host: localhost\r\nHost: evil.example\r\n"])
+def test_a_request_has_one_host(impatient, hosts):
+    assert send(impatient, request_to(hosts)).startswith(b"HTTP/1.1 400 ")

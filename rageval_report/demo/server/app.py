@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -12,13 +13,15 @@ from typing import Any, Self
 
 from rageval_report._version import __version__
 from rageval_report.demo.server.faults import FAULTS, Faults
+from rageval_report.demo.server.requests import RequestReader, is_own_host
 from rageval_report.demo.server.search import MODEL, ExtractiveRag
 from rageval_report.errors import DataError
 
 _JSON = "application/json"
 _EVENTS = "text/event-stream"
 _MOST_BYTES = 1 << 20
-_OK, _BAD, _NOT_FOUND, _TOO_LARGE = 200, 400, 404, 413
+_OK, _BAD, _NOT_FOUND, _TOO_LATE, _TOO_LARGE, _MISDIRECTED = 200, 400, 404, 408, 413, 421
+_IDLE = 60.0  # seconds that a client may keep a connection open between two requests
 _PATHS = ("/answer", "/stream")
 
 
@@ -58,6 +61,11 @@ class ReferenceServer:
         The port; 0 for any free one.
     delay, slow : float
         Extra seconds for every answer, and for one with the fault "slow".
+    names : collection of str
+        Names by which clients may address it, besides ``localhost``, IP addresses and `host`: any
+        other host is refused, because a page of the web may have made a browser come here.
+    patience : float
+        Seconds for a whole request to come, and for a client to take its answer.
 
     Raises
     ------
@@ -83,8 +91,12 @@ class ReferenceServer:
         port: int = 0,
         delay: float = 0.0,
         slow: float = 5.0,
+        names: Collection[str] = (),
+        patience: float = 10.0,
     ):
         self.rag = rag
+        self.names = frozenset({host, *names})
+        self.patience = patience
         self.faults = faults or Faults({})
         self.delay, self.slow = delay, slow
         self.is_over = threading.Event()
@@ -156,12 +168,40 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (as inherited)
         """Print nothing."""
 
+    def setup(self) -> None:
+        """Read requests with a deadline."""
+        super().setup()
+        self.rfile.close()
+        patience = self.server.reference.patience
+        self._requests = RequestReader(self.connection, patience=patience, idle=_IDLE)
+        self.rfile = io.BufferedReader(self._requests)
+
+    def handle_one_request(self) -> None:
+        """Wait for a request and answer it; one that does not come in time is not waited for."""
+        self._requests.expect_request()
+        super().handle_one_request()
+
     def parse_request(self) -> bool:
         """After `stop`, answer no further request, on open connections either."""
         if self.server.reference.is_over.is_set():
             self.hang_up()
             return False
-        return super().parse_request()
+        return super().parse_request() and self._is_for_this_server()
+
+    def _is_for_this_server(self) -> bool:
+        """Whether the request names this server as its host; otherwise it is refused."""
+        hosts = self.headers.get_all("host", [])
+        if len(hosts) == 1 and is_own_host(hosts[0], self.server.reference.names):
+            return True
+        self.close_connection = True  # the body is not read
+        if len(hosts) != 1:
+            self._send_json(_BAD, {"error": "expected one header named Host"})
+        else:
+            reason = (
+                f"this server has no name {hosts[0][:80]!r}; use its address, or allow the name"
+            )
+            self._send_json(_MISDIRECTED, {"error": reason})
+        return False
 
     def do_GET(self) -> None:
         """Answer requests for health and configuration."""
@@ -203,6 +243,9 @@ class _Handler(BaseHTTPRequestHandler):
             raise _BadRequestError(_TOO_LARGE, f"expected at most {_MOST_BYTES:,} bytes of JSON")
         try:
             document = json.loads(self.rfile.read(int(length)))
+        except TimeoutError as exc:
+            reason = f"the request was not complete within {self.server.reference.patience:g} s"
+            raise _BadRequestError(_TOO_LATE, reason) from exc
         except (ValueError, RecursionError) as exc:
             raise _BadRequestError(_BAD, "this is not JSON") from exc
         question = document.get("question") if isinstance(document, dict) else None
