@@ -398,7 +398,7 @@ def run(
                 if one.outcome == "killed" and one.test:
                     mine = killers.setdefault(place, [])
                     mine[:] = [one.test, *(test for test in mine if test != one.test)][:8]
-                show_progress(done, len(found))
+                show_progress(one, done, len(found))
 
     in_threads(work, servers.n)
 
@@ -437,7 +437,10 @@ def check_fresh_process(servers: Servers, reached: Reached) -> None:
         raise SystemExit(f"tests fail in a bare process without any change: {answer}")
 
 
-def show_progress(done: Counter[str], n: int) -> None:
+def show_progress(one: Finding, done: Counter[str], n: int) -> None:
+    """A survivor as soon as it is found, so that a run that is ended early has said something."""
+    if one.outcome == "survived":
+        print(one, flush=True)
     if sys.stderr.isatty() or sum(done.values()) % 50 == 0:
         counts = ", ".join(f"{done[name]} {name}" for name in OUTCOMES if done[name])
         print(f"{sum(done.values())} of {n}: {counts}", file=sys.stderr, flush=True)
@@ -520,14 +523,11 @@ def main(arguments: list[str]) -> int:
 
 
 def report(found: list[Finding], options: argparse.Namespace) -> int:
-    """Print the survivors and the table; the exit code."""
+    """Print the table; the exit code."""
     found.sort(key=lambda one: (one.room, one.mutant.file, one.mutant.line, one.mutant.start))
     if options.output:
         mutants = [one.as_dict() for one in found]
         Path(options.output).write_text(json.dumps({"mutants": mutants}, indent=1))
-    for one in found:
-        if one.outcome == "survived":
-            print(one)
     print(*table(found, options.by_file), sep="\n")
     print(f"seed {options.seed}; timed out counts as killed; score = killed / covered")
     if options.equivalents:

@@ -1,0 +1,217 @@
+"""The sentence of each row, word by word; counts by statsmodels 0.15, bounds by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from statsmodels.stats.power import TTestPower
+
+from rageval_report import RAGPipelineEvaluation, compare
+
+
+def verdict_of(before, after, name="recall", **options):
+    ids = [f"q{i}" for i in range(len(before))]
+    a = RAGPipelineEvaluation("a", {"query_id": ids, name: before})
+    b = RAGPipelineEvaluation("b", {"query_id": ids, name: after})
+    return compare(a, b, **options).frame["verdict"].iloc[0]
+
+
+def rounded_up(n):
+    digits = max(0, len(str(math.ceil(n))) - 2)
+    return math.ceil(n / 10**digits) * 10**digits
+
+
+def test_a_gain_of_a_score_is_better_and_a_loss_is_worse():
+    rng = np.random.default_rng(0)
+    low = rng.uniform(0.1, 0.5, 30)
+    high = low + rng.uniform(0.1, 0.3, 30)
+    t = scipy.stats.ttest_rel(high, low).confidence_interval(0.95)
+    size = (high - low).mean()
+    ends = f"(95 % CI {t.low:.3f} to {t.high:.3f}), p < 0.001, 30 paired queries"
+    assert verdict_of(low, high, test="t") == f"b is better on recall by {size:.3f} {ends}"
+    assert verdict_of(high, low, test="t") == f"b is worse on recall by {size:.3f} {ends}"
+
+
+def test_a_gain_of_a_latency_is_worse():
+    rng = np.random.default_rng(0)
+    low = rng.uniform(10, 50, 30)
+    high = low + rng.uniform(10, 30, 30)
+    assert verdict_of(low, high, "latency_ms").startswith("b is worse on latency_ms by ")
+    assert verdict_of(high, low, "latency_ms").startswith("b is better on latency_ms by ")
+
+
+def test_six_queries_are_enough_for_a_test_and_five_are_not():
+    before, after = [0.1] * 6, [0.2, 0.3, 0.45, 0.5, 0.66, 0.7]
+    assert verdict_of(before, after).startswith("b is better on recall by ")
+    few = verdict_of(before[:5], after[:5])
+    assert few.startswith(
+        "too few queries for a test on recall: 5 in common, and p cannot fall below 0.062; "
+        "at least 6 are needed"
+    )
+
+
+def test_six_queries_that_show_nothing_are_not_too_few():
+    before, after = [0.1, 0.5, 0.3, 0.7, 0.4, 0.6], [0.2, 0.3, 0.45, 0.5, 0.66, 0.7]
+    assert verdict_of(before, after).startswith("no difference shown on recall; with 6 queries ")
+
+
+def test_few_queries_can_show_a_difference_by_another_test():
+    before, after = [0.1, 0.2, 0.3, 0.4], [0.6, 0.71, 0.8, 0.9]
+    assert verdict_of(before, after, test="t").startswith("b is better on recall by 0.502 ")
+
+
+@pytest.mark.parametrize("shift", [0.02, 0.005])
+def test_the_queries_that_are_needed_are_those_of_statsmodels(shift):
+    rng = np.random.default_rng(4)
+    before = rng.uniform(0.3, 0.6, 40)
+    differences = rng.normal(0, 0.15, 40)
+    differences += shift - differences.mean()
+    needed = TTestPower().solve_power(shift / differences.std(ddof=1), None, 0.05, 0.8)
+    verdict = verdict_of(before, before + differences)
+    assert verdict.endswith(f"; about {rounded_up(needed)} are needed to see {shift:.3f}")
+
+
+def test_more_than_a_million_queries_are_not_counted():
+    rng = np.random.default_rng(4)
+    before = rng.uniform(0.3, 0.6, 40)
+    differences = rng.normal(0, 0.15, 40)
+    differences += 1e-5 - differences.mean()
+    verdict = verdict_of(before, before + differences)
+    assert verdict.endswith("; over a million are needed to see 1e-05")
+
+
+def test_no_difference_needs_no_number_of_queries():
+    # As many gains as losses of the same size: the mean difference is zero.
+    verdict = verdict_of([0.5] * 8, [0.25] * 4 + [0.75] * 4)
+    assert verdict.startswith("no difference shown on recall; with 8 queries only differences")
+    assert "needed" not in verdict
+
+
+def corrected(gains, others, correction="bonferroni", **options):
+    """The verdict of nine queries of which some gain, beside other metrics that gain nothing."""
+    n = 20
+    columns = {f"m{i}": [0.5] * (n - 1) + [0.4] for i in range(others)}
+    swapped = {name: [0.5] * (n - 2) + [0.4, 0.5] for name in columns}
+    ids = [f"q{i}" for i in range(n)]
+    before, after = [0] * gains + [1] * (n - gains), [1] * n
+    a = RAGPipelineEvaluation("a", {"query_id": ids, "exact_match": before, **columns})
+    b = RAGPipelineEvaluation("b", {"query_id": ids, "exact_match": after, **swapped})
+    names = ["exact_match", *columns]
+    frame = compare(a, b, metrics=names, correction=correction, **options).frame
+    return frame["verdict"].iloc[0]
+
+
+def test_what_the_correction_took_away_is_said():
+    # Six gains: mid-p 2**-6 = 0.0156, times 4 = 0.0625
+    verdict = corrected(6, 3)
+    start = "no difference shown on exact_match after correction (p = 0.016, Bonferroni-adjusted p "
+    assert verdict.startswith(start + "= 0.062); with 20 queries")
+
+
+def test_the_correction_is_named_where_it_had_something_to_correct():
+    assert "Holm-adjusted p = 0.0039" in corrected(9, 1, correction="holm")  # 2**-9 times 2
+    assert ", p = 0.002, 20 paired" in corrected(9, 0, correction="holm")
+    assert ", uncorrected p = 0.002, 20 paired" in corrected(9, 0, correction="none")
+
+
+# -- equivalence
+
+
+def near(n=200, spread=0.02, shift=0.0):
+    rng = np.random.default_rng(9)
+    before = rng.uniform(0.3, 0.6, n)
+    differences = rng.normal(0, spread, n)
+    return before, before + differences - differences.mean() + shift
+
+
+def test_equivalence_says_its_margin_its_interval_and_its_p():
+    before, after = near()
+    t = scipy.stats.ttest_rel(after, before).confidence_interval(0.9)
+    low, high = (f"{value:.3f}" for value in (t.low, t.high))
+    found = verdict_of(before, after, margin=0.01)
+    assert found == (
+        f"b and a are equivalent on recall within ±0.010 (90 % CI {low} to {high}, "
+        "equivalence p < 0.001)"
+    )
+
+
+def test_the_level_of_the_interval_of_equivalence_follows_the_level():
+    assert "(98 % CI " in verdict_of(*near(), margin=0.01, confidence_level=0.99)
+
+
+def test_a_difference_that_is_shown_and_small_is_both():
+    found = verdict_of(*near(shift=0.005), margin=0.02)
+    assert found.startswith("b is better on recall by 0.005 ")
+    assert found.endswith(", but by less than the margin of 0.020")
+
+
+def test_a_difference_that_is_shown_and_large_is_not_called_small():
+    assert "margin" not in verdict_of(*near(shift=0.05), margin=0.02)
+
+
+def test_equivalence_that_the_correction_took_away_is_said():
+    before, after = near(n=60, spread=0.04)
+    ids = [f"q{i}" for i in range(60)]
+    noise = np.random.default_rng(3).normal(0, 0.2, (3, 60))
+    others = {f"m{i}": np.clip(before + row, 0, 1) for i, row in enumerate(noise)}
+    same = dict.fromkeys(others, before)
+    a = RAGPipelineEvaluation("a", {"query_id": ids, "recall": before, **same})
+    b = RAGPipelineEvaluation("b", {"query_id": ids, "recall": after, **others})
+    margin = 0.011
+    single = compare(a, b, metrics="recall", margin=margin).frame.iloc[0]
+    p = single["equivalence_pvalue_adjusted"]
+    standard_error = (after - before).std(ddof=1) / math.sqrt(60)
+    by_t = scipy.stats.t.sf(margin / standard_error, 59)  # the mean difference is zero
+    assert p == pytest.approx(by_t, abs=0.004)
+    assert "are equivalent" in single["verdict"]
+    frame = compare(a, b, metrics=["recall", *others], margin=margin, correction="bonferroni").frame
+    verdict = frame["verdict"].iloc[0]
+    assert "; not shown to lie within ±0.011 after correction (90 % CI " in verdict
+    assert verdict.endswith(f", equivalence p = {4 * p:.2g})")
+
+
+# -- identity, clusters and candidates
+
+
+def test_identical_scores_are_said_with_their_number():
+    assert verdict_of([0.5, 0.25], [0.5, 0.25]) == (
+        "b and a are identical on recall: equal scores on all 2 paired queries"
+    )
+
+
+@pytest.mark.parametrize("after", [[0.5, 0.5], [0.5, 0.25 - 0.1]])
+def test_one_query_that_differs_is_not_identical(after):
+    assert "identical" not in verdict_of([0.5, 0.25], after)
+
+
+def test_no_pair_is_not_compared():
+    assert verdict_of([0.5, None], [None, 0.25]) == (
+        "not compared on recall: no query is scored in both runs"
+    )
+
+
+def test_clusters_are_counted_as_clusters():
+    rng = np.random.default_rng(0)
+    before = rng.uniform(0.1, 0.4, 24)
+    clusters = {f"q{i}": i // 3 for i in range(24)}
+    shown = verdict_of(before, before + rng.uniform(0.1, 0.3, 24), clusters=clusters)
+    assert ", 8 clusters" in shown
+    unseen = verdict_of(before, before + rng.uniform(-0.1, 0.1, 24), clusters=clusters)
+    assert "; with 8 clusters only differences" in unseen
+
+
+def test_a_sentence_that_names_no_candidate_is_told_whose_it_is():
+    ids = [f"q{i}" for i in range(6)]
+    runs = [
+        RAGPipelineEvaluation(name, {"query_id": ids, "recall": values})
+        for name, values in {
+            "base": [0.1, 0.5, 0.3, 0.7, 0.4, 0.6],
+            "one": [0.2, 0.3, 0.45, 0.5, 0.66, 0.7],
+            "two": [0.1, 0.5, 0.3, 0.7, 0.4, 0.6],
+        }.items()
+    ]
+    both = compare(*runs).frame["verdict"].tolist()
+    assert both[0].startswith("one: no difference shown on recall")
+    assert both[1].startswith("two and base are identical")
+    assert compare(*runs[:2]).frame["verdict"].iloc[0].startswith("no difference shown")
