@@ -33,10 +33,11 @@ _CELL_ERRORS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!
 _LARGEST_RATIO = 300
 _HARMLESS = 1 << 28
 _MOST_ROWS = 1 << 20  # of a sheet, in Excel
+_SAVE_AGAIN = "save the workbook again with Excel, or save the sheet as CSV"
 
 
-class _ImpossibleRowError(Exception):
-    """A row has a number that no sheet has."""
+class _ImpossibleCellError(Exception):
+    """A row or a cell stands where no sheet has it."""
 
 
 def _recognise(source: Source) -> float:
@@ -106,7 +107,7 @@ def read_excel(
             name = _sheet_name(book.sheetnames, sheet)
             rows = _rows_of(book[name])
         book.close()
-    except _ImpossibleRowError as exc:
+    except _ImpossibleCellError as exc:
         raise source.error(str(exc)) from exc
     except (DataError, UnknownNameError):
         raise
@@ -130,15 +131,22 @@ def _rows_of(sheet: Any) -> list[list[Any]]:
     # The sheet states how many rows and columns it has, and rows would be filled up to that: a
     # workbook of a few kilobytes can state 17 billion cells.
     sheet.reset_dimensions()
-    rows: list[list[Any]] = []
-    for row in sheet.iter_rows(values_only=True):
+    rows = []
+    for number, row in enumerate(sheet.iter_rows(), 1):
         # Rows are filled up to the number of the next one, which may be damaged.
-        if len(rows) == _MOST_ROWS:
-            raise _ImpossibleRowError(
+        if number > _MOST_ROWS:
+            raise _ImpossibleCellError(
                 f"the sheet {sheet.title!r} has a row with a number over {_MOST_ROWS:,}, the most "
-                "that Excel has; save the workbook again with Excel, or save the sheet as CSV"
+                f"that Excel has; {_SAVE_AGAIN}"
             )
-        rows.append(list(row))
+        # Cells of a row that belong to another row would take the place of other cells.
+        for cell in row:
+            if cell.value is not None and cell.row != number:
+                raise _ImpossibleCellError(
+                    f"row {number} of the sheet {sheet.title!r} has the cell {cell.coordinate}, "
+                    f"which belongs to another row; {_SAVE_AGAIN}"
+                )
+        rows.append([cell.value for cell in row])
     return rows
 
 

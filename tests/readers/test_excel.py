@@ -174,17 +174,22 @@ def test_columns_that_count_up_are_names(write):
     assert run.frame["2"].tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("number", ["1" + "0" * 400, "99999999"])
-def test_a_row_with_an_impossible_number_is_refused(write, number):
+@pytest.mark.parametrize(
+    ("cell", "damaged", "message"),
+    [
+        ('<row r="3"', f'<row r="1{"0" * 400}"', "a row with a number over 1,048,576"),
+        ('<row r="3"', '<row r="99999999"', "a row with a number over 1,048,576"),
+        ('<c r="C2"', '<c r="C1"', "row 2 of the sheet 'one' has the cell C1, which belongs to"),
+        ('<c r="A4"', '<c r="A3"', "row 4 of the sheet 'one' has the cell A3, which belongs to"),
+    ],
+)
+def test_a_cell_at_an_impossible_place_is_refused(write, cell, damaged, message):
     content = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(workbook_bytes(one=ROWS))) as book,
-        zipfile.ZipFile(content, "w") as damaged,
+        zipfile.ZipFile(content, "w") as copy,
     ):
         for name in book.namelist():
-            data = book.read(name)
-            if name.endswith("sheet1.xml"):
-                data = data.replace(b'<row r="3"', f'<row r="{number}"'.encode())
-            damaged.writestr(name, data)
-    with pytest.raises(ReaderError, match="'one' has a row with a number over 1,048,576"):
+            copy.writestr(name, book.read(name).replace(cell.encode(), damaged.encode()))
+    with pytest.raises(ReaderError, match=message):
         read(write(content.getvalue()))
