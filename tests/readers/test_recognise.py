@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
+from rageval_report.rankings.ranking_options import RankingOptions
 from rageval_report.readers import READERS, Reader, ScoreFile, Source, read, recognise
 from rageval_report.readers.base import ReaderOptions
 from rageval_report.readers.record_files import read_records
@@ -154,6 +155,8 @@ def test_readers_say_which_options_they_take():
     for name, reader in READERS.items():
         parameters = inspect.signature(reader.read, follow_wrapped=False).parameters.values()
         keywords = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
+        if any(each.kind is each.VAR_KEYWORD for each in parameters):
+            keywords |= set(RankingOptions.__annotations__)
         assert keywords == set(reader.options) - {"encoding"}, name
         of_read = {"query_id", "metrics", "duplicates"}
         assert set(reader.options) <= {*ReaderOptions.__annotations__, *of_read}
