@@ -58,6 +58,12 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"calibrate with threshold= or categories=", "pass --threshold or --categories"),
     (r"choose one with pipeline=\.\.\.", "choose one with --pipeline NAME"),
     (r"pick one with pipeline=, or read all with read_scores", "pick one as FILE::PIPELINE"),
+    (r"Its (documents: load_corpus|questions are records: \w+)\(.+?\)\. (?=Its|To)", ""),
+    (
+        r'evaluation\.save\("scores\.csv"\) writes them, on the command line score with',
+        "score with",
+    ),
+    (r"Join them with the questions: score\(.*?\]\)\. Or write", "Write"),
     (r"prices=\{.+?: \(sent, received\)\}", "--price SENT:RECEIVED"),
     (r"retry_unusable=True", "--retry-unusable"),
     (r'max_cost_over="run"', "--max-cost-over run"),

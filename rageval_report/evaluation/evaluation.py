@@ -42,13 +42,14 @@ from rageval_report.errors import (
     DataError,
     RagevalError,
     ReaderError,
+    UnknownNameError,
     explain_keywords,
     explain_keywords_of,
     named,
 )
 from rageval_report.files.inputs import input_name
 from rageval_report.rankings.inputs import DuplicateDocs
-from rageval_report.readers import ScoreFile, pick_pipeline, read
+from rageval_report.readers import ScoreFile, pick_pipeline, read, reason_to_refuse
 from rageval_report.readers.base import Reader, ReaderOptions
 from rageval_report.readers.table_inputs import ScoreInput
 from rageval_report.results import Result
@@ -56,7 +57,7 @@ from rageval_report.scores import Correct, Metric, ScoreTable, correctness, reso
 from rageval_report.scores.catalogue.dialects import recorded_dialect
 from rageval_report.scores.frame_export import FrameLibrary, frame_for
 from rageval_report.scores.guard import doubts_about_scores, notes_with_doubts
-from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.query_ids import QUERY_ID, NoScoresError
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles.column_role import Roles, count_roles, roles_frame
 from rageval_report.scores.run_file import time_of
@@ -297,13 +298,29 @@ class RAGPipelineEvaluation:
                 place=file.place,
             )
         except DataError as exc:
-            raise ReaderError(str(exc), input_name(path)) from exc
+            raise ReaderError(reason_to_refuse(exc, file.source), input_name(path)) from exc
+        except UnknownNameError:
+            # A file without any scores is another kind of file, whichever metric is named.
+            if metrics is not None:
+                cls._check_has_scores(file, path, query_id, roles)
+            raise
         table = table.with_detail_names(file.detail_names).with_notes(*file.notes)
         table = _with_doubts(table, strict=strict, allow=allow, where=f"{input_name(path)}: ")
         evaluation = cls.from_table(
             name or file.pipeline, table, correct=correct, config=file.config, created=file.created
         )
         return evaluation if correct is not None else evaluation._with_rule(file.correct)
+
+    @classmethod
+    def _check_has_scores(
+        cls, file: ScoreFile, path: ScoreInput, query_id: str | None, roles: Roles | None
+    ) -> None:
+        """Say what a file is if it has no scores; other faults of it are left to the caller."""
+        try:
+            cls.from_score_file(None, file, path, query_id=query_id, roles=roles)
+        except RagevalError as exc:
+            if isinstance(exc.__cause__, NoScoresError):
+                raise
 
     def _with_rule(self, correct: Correct | None) -> Self:
         """The same evaluation with the rule of a file, if its metrics were read."""

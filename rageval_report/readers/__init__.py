@@ -27,11 +27,12 @@ from rageval_report.files.inputs import input_name
 from rageval_report.files.source import Source
 from rageval_report.readers.base import ACCEPTED, Reader, ReaderOptions, ScoreFile, check_options
 from rageval_report.readers.json_shapes import ShapeError
+from rageval_report.readers.other_files import refusal_of
 from rageval_report.readers.ranking_kinds import likely_kind
 from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.side_by_side import doubt_of_sides
 from rageval_report.readers.table_inputs import FRAME, ScoreInput, TableSource, source_of
-from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.query_ids import QUERY_ID, NoScoresError
 from rageval_report.scores.query_rows import Totals, query_rows
 from rageval_report.scores.roles.column_role import Roles, check_roles, columns_with_role
 from rageval_report.scores.roles.pipelines import find_pipelines, split_pipelines, stated_name
@@ -130,7 +131,8 @@ def recognise(source: Source) -> str:
         marks[FRAME.name] = FRAME.recognise(source)
     best = max(marks.values())
     if best < ACCEPTED:
-        raise _fault(source, marks) or source.error(_unknown_format(source, marks))
+        message = refusal_of(source) or _unknown_format(source, marks)
+        raise _fault(source, marks) or source.error(message)
     winners = [name for name, mark in marks.items() if mark == best]
     # No silent choice: two readers could give the same file different scores.
     if len(winners) > 1:
@@ -320,7 +322,9 @@ def read_undivided(
             keywords[argument] = value
     files = _read_with(name, chosen, source, keywords)
     doubts = doubt_of_sides(list(map(str, files[0].frame))) if chosen.header is not None else ()
-    noted = tuple(replace(file, notes=(*source.notes, *file.notes, *doubts)) for file in files)
+    noted = tuple(
+        replace(file, notes=(*source.notes, *file.notes, *doubts), source=source) for file in files
+    )
     return FileReading(source, name, chosen.sentence, noted)
 
 
@@ -358,7 +362,7 @@ def divide_pipelines(
                 file.frame, file.pipeline, query_id=query_id, roles=own
             )
         except DataError as exc:
-            raise source.error(str(exc)) from exc
+            raise source.error(reason_to_refuse(exc, source)) from exc
         if pipelines is None:
             divided.append(file)
             continue
@@ -378,6 +382,21 @@ def divide_pipelines(
             for name, rows in parts.items()
         ]
     return divided
+
+
+def reason_to_refuse(exc: DataError, source: Source | None) -> str:
+    """Why a file is refused: what it is, if an error says that it has no ids or no scores.
+
+    Parameters
+    ----------
+    exc : DataError
+        The error.
+    source : Source, optional
+        The file.
+    """
+    if source is None or not isinstance(exc, NoScoresError):
+        return str(exc)
+    return refusal_of(source) or str(exc)
 
 
 def _is_one_pipeline(file: ScoreFile, query_id: str | None, roles: Roles) -> bool:
@@ -424,7 +443,7 @@ def _read_with(
     try:
         files = reader.read(source, **keywords)
     except ShapeError as exc:
-        raise source.error(str(exc)) from exc
+        raise source.error(refusal_of(source) or str(exc)) from exc
     except RagevalError:
         raise
     except Exception as exc:

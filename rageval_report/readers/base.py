@@ -114,6 +114,8 @@ class ScoreFile:
         that each row is a query.
     line_of_row : callable, optional
         Takes the position of a row and returns its line in the file, for notes and errors.
+    source : Source, optional
+        The file, to say what it is if it holds no scores; `rageval_report.readers.read` sets it.
     """
 
     frame: pd.DataFrame
@@ -132,6 +134,7 @@ class ScoreFile:
     is_one_pipeline: bool = False
     totals: Totals = "auto"
     line_of_row: Callable[[int], int] | None = None
+    source: Source | None = None
 
     def place(self, row: int) -> str:
         """The name of a row, counted from 0, in notes and errors: its line, or its position."""

@@ -63,10 +63,12 @@ _HOW = (
     'Pass its judgments: read_scores(path, qrels="qrels.txt", metrics=["ndcg@10"]), or on the '
     "command line --qrels QRELS --metric ndcg@10"
 )
-_HOW_JUDGMENTS = (
-    'Pass them beside a ranking: read_scores(run, qrels=path, metrics=["ndcg@10"]), or on the '
+_BESIDE = (
+    'them beside a ranking: read_scores(run, qrels=path, metrics=["ndcg@10"]), or on the '
     "command line RUN --qrels QRELS --metric ndcg@10"
 )
+_HOW_JUDGMENTS = f"Pass {_BESIDE}"
+_HOW_EITHER = f"{_HOW}. If the file holds the judgments, pass {_BESIDE}"
 # Grades are few: 0 to 4 in TREC's newest tracks, up to 5 elsewhere.
 _MOST_GRADES = 6
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
@@ -245,6 +247,8 @@ def _without_judgments(source: Source) -> ReaderError:
     kind = sure_kind(source) or likely_kind(source)
     what = "rankings or judgments as JSON" if kind is None else kind.what
     how = _HOW_JUDGMENTS if kind is not None and kind.side == "judgments" else _HOW
+    if kind is None or kind.side == "either":
+        how = _HOW_EITHER
     if kind is not None and kind.side == "neither":
         how = "They cannot be compared query by query: read the run that they were computed from"
     return source.error(f"this looks like {what}, without scores of queries. {how}")

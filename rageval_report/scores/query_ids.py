@@ -25,6 +25,10 @@ SURE_ID_NAMES = frozenset(_ID_NAMES[:6])
 _MOST_EXACT = 2.0**53
 
 
+class NoScoresError(DataError):
+    """A table has no column of ids, or none of scores: it is probably another kind of file."""
+
+
 def question_text(frame: pd.DataFrame) -> str | None:
     """The column that holds the text of the question, if there is one.
 
@@ -65,7 +69,8 @@ def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None
     Raises
     ------
     DataError
-        If there are none, one is missing or blank, or they are neither texts nor integers.
+        If there are none (`NoScoresError`), one is missing or blank, or they are neither texts nor
+        integers.
     """
     column = (
         query_id if query_id in frame else first_named(frame.columns, (normalise_name(query_id),))
@@ -93,7 +98,7 @@ def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None
     # A RangeIndex only numbers the rows: as ids it would pair any two tables by position.
     if not isinstance(frame.index, pd.RangeIndex):
         return _ids_of_index(frame.index), None, ("query ids are the numbers of the index",)
-    raise DataError(
+    raise NoScoresError(
         "no column holds query ids: expected a column 'query_id' (or pass its name: "
         "query_id=...), an index of ids, or a column of questions; columns: "
         f"{named(frame.columns, 12)}"

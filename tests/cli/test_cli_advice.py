@@ -36,7 +36,7 @@ from rageval_report.stats import TESTS, mean_interval
 FILES = {
     "scale.csv": "query_id,faithfulness\nq1,3\nq2,7\n",
     "percent.csv": "query_id,correct\nq1,85%\nq2,0.9\n",
-    "bare.csv": "query_id,question\nq1,a\nq2,b\n",
+    "bare.csv": "query_id,question,verdict\nq1,a,good\nq2,b,bad\n",
     "nameless.csv": "case,recall\na,0.5\nb,1\n",
     "twice.csv": "query_id,recall\nq1,0.5\nq1,1\n",
     "cost.csv": "query_id,cost_usd,recall\nq1,0.5,1\nq2,,0\n",
@@ -129,11 +129,13 @@ CLI_WORDS = [
     ),
     *("--pipeline NAME", "FILE::PIPELINE", "--price SENT:RECEIVED", "--model NAME", "--force"),
     *("--duplicates best", "--option values=scores", "Leave out --qrels,"),
-    *("--role model=pipeline", "--role model=detail"),
+    *("--role model=pipeline", "--role model=detail", "Write one JSON object per line"),
     *("score --records FILE", "judge FILE --judge NAME", "--against BASELINE", "as NAME=FILE"),
 ]
 
 
+HOTPOT = '[{"_id": "a", "question": "Who?", "answer": "Ann", "level": "easy"}]'
+SUMMARY = "metric,title,n,n_unscored,mean,ci_low,ci_high\nmrr,MRR,9,0,0.5,0.4,0.6\n"
 RUN = "q Q0 a 1 0.9 t\nq Q0 b 2 0.8 t\n"
 
 
@@ -210,6 +212,9 @@ def failures(folder):
         lambda: score(pd.DataFrame({"query_id": ["q"], "answer": ["a"]}), ["faithfulness"]),
         lambda: rubrics_of("preference"),
         lambda: compare(recall, recall),
+        lambda: read_scores(file("hotpot.json", HOTPOT)),
+        lambda: read_scores(file("predictions.json", '{"q1": "Oslo", "q2": ""}')),
+        lambda: read_scores(file("summary.csv", SUMMARY)),
         lambda: evaluation("a", recall=[0.5, 1.0, 0.2, 0.1], model=["x", "x", "y", "y"]),
     ]
 

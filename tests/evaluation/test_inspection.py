@@ -90,7 +90,7 @@ def test_a_doubt_is_shown_first_and_both_ways_out_work():
     ("content", "words"),
     [
         (b"query_id,recall\na,0.5\na,1\n", "unique"),
-        (b"query_id,question\na,Who?\nb,Where?\n", "no column holds scores"),
+        (b"query_id,question\na,Who?\nb,Where?\n", "this is a list of questions"),
         (b"query_id,recall\na,0.5\nb,7\n", "must lie between"),
     ],
 )

@@ -317,30 +317,38 @@ LOWER_IS_BETTER = {
 
 _RECORDS = r"no column holds scores: .*score\(read_records\(path\), metrics\)"
 
+
+def _load(name):
+    return rf'this is a data set.*load_dataset\("{name}", .*eval --datasets {name}='
+
+
 RECORDS = {
     "autorag_result_project/data/qa.parquet": (10, "has no scores.*pass a node's summary.csv"),
-    "beir_arguana_sample/corpus.jsonl": (700, _RECORDS),
-    "beir_arguana_sample/queries.jsonl": (150, _RECORDS),
-    "cognee_memory_hotpotqa/hotpot_50_qa_pairs.json": (50, _RECORDS),
-    "continuous_eval_fixtures/invalid.jsonl": (10, _RECORDS),
+    "beir_arguana_sample/corpus.jsonl": (700, "corpus of a data set of BEIR.*load_corpus"),
+    "beir_arguana_sample/queries.jsonl": (150, _load("beir")),
+    "cognee_memory_hotpotqa/hotpot_50_qa_pairs.json": (50, _load("hotpotqa")),
+    "continuous_eval_fixtures/invalid.jsonl": (
+        10,
+        r"list of questions.*read_records\(.*eval --records",
+    ),
     "continuous_eval_fixtures/retrieval_sm.jsonl": (10, _RECORDS),
     "fastgraphrag_2wiki_51/*.json": (51, _RECORDS),
-    "hotpotqa_sample/hotpot_dev_v1_simplified_200.json": (200, _RECORDS),
-    "mtrag_retrieval_govt/govt/govt_*.jsonl": (201, _RECORDS),
+    "hotpotqa_sample/hotpot_dev_v1_simplified_200.json": (200, _load("hotpotqa")),
+    "mtrag_retrieval_govt/govt/govt_*.jsonl": (201, _load("beir")),
     "ragchecker_examples/checking_inputs.json": (2, "have no metrics.*Evaluate it with RAGChecker"),
 }
 
 # Sets of questions in their publisher's own form, corpora, and tables about other files.
 OTHERS = {
-    "autorag_result_project/data/corpus.parquet": "no column holds query ids",
-    "clapnq_dev/*.jsonl": _RECORDS,
+    "autorag_result_project/data/corpus.parquet": "this is a corpus",
+    "clapnq_dev/*.jsonl": _load("clapnq"),
     "continuous_eval_fixtures/open_rag_eval_csv_results.csv": _RECORDS,
-    "hotpotqa_sample/hotpotqa_60.json": _RECORDS,
+    "hotpotqa_sample/hotpotqa_60.json": _load("hotpotqa"),
     "manifest.csv": "no column holds query ids",
-    "mtrag_human_eval/sample_*.jsonl": _RECORDS,
-    "qasper_fixture/*.json": "object of objects.*Write a list of objects",
-    "squad_v2_sample/dev-v2.0.sample.json": "no column holds query ids",
-    "squad_v2_sample/predictions.*.json": "expected a list with one object per query",
+    "mtrag_human_eval/sample_*.jsonl": r"conversations of MT-RAG.*score\(read_records\(path\)",
+    "qasper_fixture/*.json": _load("qasper"),
+    "squad_v2_sample/dev-v2.0.sample.json": _load("squad_v2"),
+    "squad_v2_sample/predictions.*.json": "answers by the ids of their questions",
 }
 
 # Means of whole runs, which hold no query.
@@ -349,9 +357,9 @@ SUMMARIES = {
     "autorag_result_project/0/summary.csv": "summary of the nodes.*pass a node's summary.csv",
     "autorag_result_project/0/pre_*/query_expansion/[0-9].parquet": "no scores, only 'queries'",
     "autorag_result_project/0/pre_*/query_expansion/summary.csv": "no scores, only 'queries'",
-    "cognee_memory_hotpotqa/*/aggregate_*.json": "may be queries, pipelines or statistics",
+    "cognee_memory_hotpotqa/*/aggregate_*.json": "means with their intervals.*one row per query",
     "haystack_aragog/score_report_*.csv": r"aggregated report.*detailed_report\(\)",
-    "lm_eval_truthfulqa/truthfulqa_gen_neo125_*.json": "expected a list with one object per query",
+    "lm_eval_truthfulqa/truthfulqa_gen_neo125_*.json": "Pass the samples.*samples_truthfulqa_gen_",
     "trec_eval_official_test/out.test": "only means over all queries.*run trec_eval with -q",
     "trec_eval_official_test/out.test.a": "only means over all queries.*run trec_eval with -q",
     "trulens_judges/judges/*.csv": "line 1: expected names of columns; found numbers",

@@ -24,6 +24,7 @@ from rageval_report.scores.column_scale import Column, ScoreRange
 from rageval_report.scores.dates import date_in_numbers, is_date
 from rageval_report.scores.metric import Catalogue, Metric, normalise_name
 from rageval_report.scores.numerals import names_a_time
+from rageval_report.scores.query_ids import NoScoresError
 from rageval_report.scores.roles.column_role import ColumnRole, Confidence, Role, Roles
 from rageval_report.scores.roles.similar_names import similar_names_notes
 from rageval_report.scores.roles.usual_names import (
@@ -232,7 +233,7 @@ def assign_roles(
         else:
             columns.add_detail(label, "it is not in the list of metrics")
     if not columns.sources:
-        raise DataError(_no_metric_message(frame[labels]))
+        raise NoScoresError(_no_metric_message(frame[labels]))
     columns.notes += similar_names_notes(frame, id_column, {*stated, *listed})
     return columns
 

@@ -74,11 +74,14 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     ),
     (r"^(year|month|day|hour|week|weekday|quarter)$", "times"),
     (
-        r"(^|_)(page|pages|turn|step|hop|hops|round|level|depth|epoch|attempt)$",
+        r"(^|_)(page|page_number|pages|turn|step|hop|hops|round|level|depth|epoch|attempt)$",
         "a number of a part",
     ),
     (r"(^|_)(threshold|cutoff)$", "thresholds"),
-    (r"^(is_)?(un)?answerable$|^has_", "a property of the question"),
+    (
+        r"^(is_)?(un)?answerable$|^(is_)?impossible$|^has_|(^|_)difficulty$",
+        "a property of the question",
+    ),
     (r"(_id|_ids|_hash|_uuid|_guid)$|^(doc|chunk|node|passage|document)_?id$", "ids"),
     (r"^(order|prompt_idx|test_idx|repetition)$", "row numbers"),
 )

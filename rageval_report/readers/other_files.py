@@ -1,0 +1,356 @@
+"""Files that hold no scores, but that people pass for scores: data sets, gold sets, summaries.
+
+`KINDS` is the table of them: how each is recognised, what it is, and what to type. It is used only
+for the message of a refusal; a new kind is one line in the table.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rageval_report.files.source import Source
+from rageval_report.readers.table_files import header_of
+from rageval_report.readers.table_inputs import TableSource
+from rageval_report.scores.metric import normalise_name
+from rageval_report.scores.texts import QUESTION, REFERENCE
+
+_QUESTIONS = frozenset(QUESTION)
+# What a pipeline returned: a file that has one of these holds records with answers.
+_OF_A_RUN = frozenset(
+    (
+        *("retrieved", "retrieved_ids", "retrieved_contexts", "retrieval_context", "response"),
+        *("contexts", "predicted_answer", "predicted_answers", "actual_output", "prediction"),
+        *("generated_answer", "llm_answer", "latency_ms", "citations"),
+    )
+)
+_GOLD = frozenset(
+    (
+        *REFERENCE,
+        *("relevant", "relevant_ids", "relevant_texts", "relevant_spans", "answers", "evidence"),
+        *("gold_ids", "gold_doc_ids", "gold_citations", "gold_passages", "gold_texts"),
+        *("gold_contexts", "gold_spans", "context_passages", "negative_references", "answerable"),
+        *("expected_document_ids", "is_answerable", "ground_truth_contexts", "reference_contexts"),
+    )
+)
+_BESIDE_QUESTIONS = frozenset(
+    (
+        *("query_id", "qid", "q_id", "question_id", "id", "metadata", "domain", "category"),
+        *("language", "lang", "query_type", "question_type", "type", "topic", "title"),
+    )
+)
+_DOC_IDS = frozenset(("id", "doc_id", "docid", "docno", "pid", "chunk_id", "document_id"))
+_DOC_TEXTS = frozenset(("text", "content", "contents", "passage", "passage_text", "body"))
+
+
+@dataclass(frozen=True)
+class FileOutline:
+    """What is known of a file without scores.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    names : frozenset of str
+        The normalised names of its columns; empty if it is not a table.
+    document : dict
+        Its JSON object; empty if it is anything else.
+    """
+
+    source: Source
+    names: frozenset[str]
+    document: dict[str, Any]
+
+    @classmethod
+    def of(cls, source: Source) -> FileOutline:
+        """The outline of a file."""
+        is_json = not isinstance(source, TableSource) and source.starts_like_json
+        document = source.document_or_none() if is_json else None
+        names = frozenset(normalise_name(name).lstrip("_") for name in header_of(source))
+        return cls(source, names, document if isinstance(document, dict) else {})
+
+    @property
+    def path(self) -> str:
+        """The file in a call in Python."""
+        return "path" if self.source.path is None else repr(str(self.source.path))
+
+    def word(self, prefix: str = "") -> str:
+        """The file as a word of a command line, after a prefix such as "squad_v2="."""
+        path = "FILE" if self.source.path is None else str(self.source.path)
+        return shlex.quote(prefix + path)
+
+    @property
+    def has_judgments_beside(self) -> bool:
+        """Whether a folder ``qrels`` stands in the folder of the file, as in BEIR's sets."""
+        return self.source.folder is not None and (self.source.folder / "qrels").is_dir()
+
+
+@dataclass(frozen=True)
+class KindOfFile:
+    """A kind of file without scores.
+
+    Parameters
+    ----------
+    what : str
+        What the file is, in words.
+    fits : callable
+        Takes a `FileOutline` and says whether the file is of this kind.
+    advice : callable
+        Takes a `FileOutline` and returns what to type.
+    """
+
+    what: str
+    fits: Callable[[FileOutline], bool]
+    advice: Callable[[FileOutline], str]
+
+
+def refusal_of(source: Source) -> str | None:
+    """What a file without scores is, and what to type; None if it is of no known kind.
+
+    Parameters
+    ----------
+    source : Source
+        A file that could not be read as scores.
+
+    Examples
+    --------
+    >>> rows = b'{"id": "1", "input": "Who?", "passages": [], "output": []}'
+    >>> print(refusal_of(Source(rows)))
+    this is a data set, questions of CLAP NQ, without scores. Its questions are records: \
+load_dataset("clapnq", path). To get scores, ask a pipeline: rageval-report eval --datasets \
+clapnq=FILE --url URL -o FOLDER; then pass FOLDER/scores.json
+    """
+    outline = FileOutline.of(source)
+    kind = next((kind for kind in KINDS if kind.fits(outline)), None)
+    return None if kind is None else f"this is {kind.what}, without scores. {kind.advice(outline)}"
+
+
+# -- what to type
+
+
+def _ask(option: str, word: str) -> str:
+    return (
+        f"To get scores, ask a pipeline: rageval-report eval {option} {word} --url URL -o FOLDER; "
+        "then pass FOLDER/scores.json"
+    )
+
+
+def _load(name: str) -> Callable[[FileOutline], str]:
+    """The advice for a data set of the table of data sets."""
+
+    def advice(file: FileOutline) -> str:
+        ask = _ask("--datasets", file.word(f"{name}="))
+        return f'Its questions are records: load_dataset("{name}", {file.path}). {ask}'
+
+    return advice
+
+
+def _load_golden(file: FileOutline) -> str:
+    ask = _ask("--datasets", file.word())
+    return f'Its questions are records: load_dataset("golden", {file.path}). {ask}'
+
+
+def _read_records(file: FileOutline) -> str:
+    ask = _ask("--records", file.word())
+    return f"Its questions are records: read_records({file.path}). {ask}"
+
+
+def _load_beir_corpus(file: FileOutline) -> str:
+    folder = str(file.source.folder)
+    return (
+        f'Its documents: load_corpus("beir", {folder!r}). Its questions are records: '
+        f'load_dataset("beir", {folder!r}). {_ask("--datasets", shlex.quote("beir=" + folder))}'
+    )
+
+
+def _search_documents(_: FileOutline) -> str:
+    return (
+        "Pass the ranking of a pipeline that searched these documents, with its judgments: "
+        'read_scores("bm25.run", qrels="qrels.txt", metrics=["ndcg@10"]), or on the command line '
+        "RUN --qrels QRELS --metric ndcg@10"
+    )
+
+
+def _pass_samples(file: FileOutline) -> str:
+    samples = _samples_beside(file.source)
+    if samples is not None:
+        return f"Pass the samples of the same run, one row per question: {samples}"
+    return (
+        "Run lm_eval with --log_samples --output_path FOLDER, and pass the file "
+        "samples_TASK_TIME.jsonl that it writes for each task"
+    )
+
+
+def _samples_beside(source: Source) -> str | None:
+    """The samples in the same folder, those of the same time if there are any."""
+    if source.folder is None:
+        return None
+    samples = sorted(source.folder.glob("samples_*.jsonl"))
+    time = source.stem.rpartition("_")[2]
+    same_run = [path for path in samples if path.stem.endswith(f"_{time}")]
+    return next(map(str, same_run or samples), None)
+
+
+def _join_answers(file: FileOutline) -> str:
+    return (
+        'Join them with the questions: score(load_dataset("squad_v2", "dev-v2.0.json").assign('
+        f"answer=pandas.Series(json.loads(pathlib.Path({file.path}).read_text()))), "
+        '["exact_match", "token_f1"]). Or write one JSON object per line with query_id, question, '
+        "reference and answer, and score it: score(read_records(path), metrics)"
+    )
+
+
+def _write_turns(_: FileOutline) -> str:
+    return (
+        "Write one JSON object per line with query_id, question (the last turn of the user), "
+        "reference, contexts and answer, and score it: score(read_records(path), metrics)"
+    )
+
+
+def _pass_queries(_: FileOutline) -> str:
+    return (
+        'Pass the scores of each query: evaluation.save("scores.csv") writes them, on the command '
+        "line score with --queries scores.csv; eval writes FOLDER/scores.json"
+    )
+
+
+def _pass_rows(_: FileOutline) -> str:
+    return "Pass the file that the means were computed from, with one row per query"
+
+
+# -- how they are recognised
+
+
+def _has(*names: str, one_of: tuple[str, ...] = ()) -> Callable[[FileOutline], bool]:
+    """Whether a table has all of some columns, and at least one of some others."""
+    every, some = frozenset(names), frozenset(one_of)
+
+    def fits(file: FileOutline) -> bool:
+        return every <= file.names and (not some or bool(some & file.names))
+
+    return fits
+
+
+def _is_qasper(file: FileOutline) -> bool:
+    papers = list(file.document.values())
+    are_papers = bool(papers) and all(isinstance(one, dict) and "qas" in one for one in papers)
+    return are_papers or {"full_text", "qas"} <= file.names
+
+
+def _are_results_of_lm_eval(file: FileOutline) -> bool:
+    results = file.document.get("results")
+    return isinstance(results, dict) and not file.document.keys().isdisjoint(
+        ("configs", "versions", "n-shot", "n-samples")
+    )
+
+
+def _are_answers_by_id(file: FileOutline) -> bool:
+    # Names of settings seldom have digits; ids of questions do.
+    items = file.document.items()
+    return len(items) > 1 and all(
+        isinstance(text, str) and any(map(str.isdigit, key)) for key, text in items
+    )
+
+
+def _are_means(file: FileOutline) -> bool:
+    parts = list(file.document.values())
+    return bool(parts) and all(isinstance(part, dict) and "mean" in part for part in parts)
+
+
+def _are_documents(file: FileOutline) -> bool:
+    has_parts = not (_DOC_IDS.isdisjoint(file.names) or _DOC_TEXTS.isdisjoint(file.names))
+    return has_parts and (_QUESTIONS | _OF_A_RUN | _GOLD).isdisjoint(file.names)
+
+
+def _is_beir_text(file: FileOutline) -> bool:
+    return _are_documents(file) and {"id", "text"} <= file.names and file.has_judgments_beside
+
+
+def _is_beir_corpus(file: FileOutline) -> bool:
+    is_named_so = file.source.stem.lower().startswith("corpus")
+    return _is_beir_text(file) and (is_named_so or "title" in file.names)
+
+
+def _has_only_gold(file: FileOutline) -> bool:
+    has_both = not (_QUESTIONS.isdisjoint(file.names) or _GOLD.isdisjoint(file.names))
+    return has_both and (_OF_A_RUN | {"answer", "output"}).isdisjoint(file.names)
+
+
+def _is_golden(file: FileOutline) -> bool:
+    # The other gold sets are tables; a golden set is JSON, one object per question.
+    is_json = not isinstance(file.source, TableSource) and file.source.starts_like_json
+    is_ours = not file.names.isdisjoint(
+        (
+            *("references", "negative_references", "relevant_spans", "relevant_texts"),
+            *("relevant_sections", "provenance", "gold_doc_ids", "gold_citations"),
+            *("expected_document_ids", "expected_answer", "context_passages"),
+        )
+    )
+    return is_json and is_ours and _has_only_gold(file)
+
+
+def _has_only_questions(file: FileOutline) -> bool:
+    # Another column may hold scores in words, for which the usual message names the option.
+    return not _QUESTIONS.isdisjoint(file.names) and file.names <= _QUESTIONS | _BESIDE_QUESTIONS
+
+
+# The first kind that fits counts, so that the sets with names of their own come before others.
+KINDS: tuple[KindOfFile, ...] = (
+    KindOfFile(
+        "a file of results of lm-evaluation-harness, with one mean per task",
+        _are_results_of_lm_eval,
+        _pass_samples,
+    ),
+    KindOfFile(
+        "a summary that rageval_report wrote, with one row per metric",
+        _has("metric", "n", "mean", "n_unscored"),
+        _pass_queries,
+    ),
+    KindOfFile("a data set, papers of Qasper", _is_qasper, _load("qasper")),
+    KindOfFile("a data set, articles of SQuAD", _has("title", "paragraphs"), _load("squad_v2")),
+    KindOfFile(
+        "a data set, questions of SQuAD",
+        _has("id", "title", "context", "question", "answers"),
+        _load("squad_v2"),
+    ),
+    KindOfFile(
+        "a data set, questions of RAGBench",
+        _has("question", "documents", "all_relevant_sentence_keys"),
+        _load("ragbench"),
+    ),
+    KindOfFile(
+        "a data set, queries of MS MARCO",
+        _has("query", "passages", one_of=("answers", "well_formed_answers", "wellformedanswers")),
+        _load("msmarco"),
+    ),
+    KindOfFile(
+        "a data set, questions of CLAP NQ", _has("input", "passages", "output"), _load("clapnq")
+    ),
+    KindOfFile(
+        "a data set, questions in the form of HotpotQA",
+        lambda file: (
+            _has("question", "answer", one_of=("supporting_facts", "type", "level"))(file)
+            and _OF_A_RUN.isdisjoint(file.names)
+        ),
+        _load("hotpotqa"),
+    ),
+    KindOfFile(
+        "a file of conversations of MT-RAG, whose input is a list of turns",
+        _has("conversation_id", "task_id", "input"),
+        _write_turns,
+    ),
+    KindOfFile("the corpus of a data set of BEIR", _is_beir_corpus, _load_beir_corpus),
+    KindOfFile("a data set, queries of BEIR", _is_beir_text, _load("beir")),
+    KindOfFile("a corpus, documents with their texts", _are_documents, _search_documents),
+    KindOfFile("a golden set", _is_golden, _load_golden),
+    KindOfFile("a gold set, questions with what is right", _has_only_gold, _read_records),
+    KindOfFile("a list of questions", _has_only_questions, _read_records),
+    KindOfFile(
+        "a file of answers by the ids of their questions, as in SQuAD's predictions",
+        _are_answers_by_id,
+        _join_answers,
+    ),
+    KindOfFile("a file of means with their intervals", _are_means, _pass_rows),
+)
