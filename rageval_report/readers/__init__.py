@@ -321,9 +321,16 @@ def read_undivided(
         if value is not None and argument in chosen.options:
             keywords[argument] = value
     files = _read_with(name, chosen, source, keywords)
-    doubts = doubt_of_sides(list(map(str, files[0].frame))) if chosen.header is not None else ()
+    is_table = chosen.header is not None
+    doubts = doubt_of_sides(list(map(str, files[0].frame))) if is_table else ()
     noted = tuple(
-        replace(file, notes=(*source.notes, *file.notes, *doubts), source=source) for file in files
+        replace(
+            file,
+            notes=(*source.notes, *file.notes, *doubts),
+            # What else a file may be is asked of plain tables only.
+            source=source if is_table else None,
+        )
+        for file in files
     )
     return FileReading(source, name, chosen.sentence, noted)
 
@@ -443,7 +450,9 @@ def _read_with(
     try:
         files = reader.read(source, **keywords)
     except ShapeError as exc:
-        raise source.error(refusal_of(source) or str(exc)) from exc
+        # A framework's reader knows more of its own format than a list of other files does.
+        refusal = None if reader.header is None else refusal_of(source)
+        raise source.error(refusal or str(exc)) from exc
     except RagevalError:
         raise
     except Exception as exc:

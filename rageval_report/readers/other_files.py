@@ -352,5 +352,9 @@ KINDS: tuple[KindOfFile, ...] = (
         _are_answers_by_id,
         _join_answers,
     ),
-    KindOfFile("a file of means with their intervals", _are_means, _pass_rows),
+    KindOfFile(
+        "an object of objects with a mean each, which may be queries, pipelines or statistics",
+        _are_means,
+        _pass_rows,
+    ),
 )

@@ -357,7 +357,7 @@ SUMMARIES = {
     "autorag_result_project/0/summary.csv": "summary of the nodes.*pass a node's summary.csv",
     "autorag_result_project/0/pre_*/query_expansion/[0-9].parquet": "no scores, only 'queries'",
     "autorag_result_project/0/pre_*/query_expansion/summary.csv": "no scores, only 'queries'",
-    "cognee_memory_hotpotqa/*/aggregate_*.json": "means with their intervals.*one row per query",
+    "cognee_memory_hotpotqa/*/aggregate_*.json": "a mean each, which may be.*one row per query",
     "haystack_aragog/score_report_*.csv": r"aggregated report.*detailed_report\(\)",
     "lm_eval_truthfulqa/truthfulqa_gen_neo125_*.json": "Pass the samples.*samples_truthfulqa_gen_",
     "trec_eval_official_test/out.test": "only means over all queries.*run trec_eval with -q",

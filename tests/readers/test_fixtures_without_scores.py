@@ -41,9 +41,15 @@ def test_files_without_scores_are_known_and_refused_with_their_name(real_data, n
         read_scores(path)
 
 
-@pytest.mark.parametrize("name", ["retrieval_sm.jsonl", "invalid.jsonl"])
-def test_the_refusal_says_that_there_are_no_scores(real_data, name):
-    with pytest.raises(ReaderError, match="no column holds scores"):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("retrieval_sm.jsonl", "no column holds scores"),
+        ("invalid.jsonl", "a list of questions, without scores"),
+    ],
+)
+def test_the_refusal_says_that_there_are_no_scores(real_data, name, message):
+    with pytest.raises(ReaderError, match=message):
         read_scores(real_data(FOLDER) / name)
 
 
