@@ -235,7 +235,9 @@ def _has(*names: str, one_of: tuple[str, ...] = ()) -> Callable[[FileOutline], b
 
 def _is_qasper(file: FileOutline) -> bool:
     papers = list(file.document.values())
-    are_papers = bool(papers) and all(isinstance(one, dict) and "qas" in one for one in papers)
+    are_papers = bool(papers) and all(
+        isinstance(paper, dict) and "qas" in paper for paper in papers
+    )
     return are_papers or {"full_text", "qas"} <= file.names
 
 
