@@ -19,6 +19,7 @@ from rageval_report._version import __version__
 from rageval_report.errors import DataError, is_doubt
 from rageval_report.files.writing import write_atomically
 from rageval_report.records.table import UnplacedGold
+from rageval_report.runner.first_answers import CheckFirst, FirstAnswers
 from rageval_report.runner.query_source import Queries, Query, queries_of, sample_mask
 from rageval_report.runner.record_files import table_kind, write_records
 from rageval_report.runner.reply_keys import (
@@ -96,6 +97,7 @@ def collect_answers(
     resume: bool = False,
     retry_failed: bool = False,
     sleep: Sleep | None = None,
+    check_first: CheckFirst | None = None,
 ) -> FinishedRun:
     """Ask a pipeline every query, and store its answers as records.
 
@@ -119,6 +121,10 @@ def collect_answers(
         Whether to continue the run in the folder and ask its failed queries again.
     sleep : callable, optional
         Waits the given number of seconds between attempts.
+    check_first : callable, optional
+        Takes the records of the first 20 answers, those of earlier parts of the run included, and
+        the doubts about the keys of the replies; if it raises, nothing more is asked, and the
+        answers so far are kept.
 
     Returns
     -------
@@ -159,7 +165,11 @@ def collect_answers(
     with started.open_journal(target, Path(folder), resume or retry_failed) as journal:
         rows = started.find_unanswered(journal, retry_failed)
         samples: list[SampledReply] = []
-        snapshot = {} if not rows.any() else started.ask(target, journal, rows, sleep, samples)
+        first = None if check_first is None else FirstAnswers(check_first, samples)
+        snapshot = {}
+        if rows.any():
+            pool = WorkerPool(target, config, sleep, samples, first)
+            snapshot = started.ask(pool, journal, rows)
         return started.finish(journal, kind, snapshot, int(rows.sum()), samples)
 
 
@@ -222,14 +232,14 @@ class _StartedRun:
 
     def ask(
         self,
-        target: Target,
+        pool: WorkerPool,
         journal: RunJournal,
         rows: np.ndarray,
-        sleep: Sleep | None,
-        samples: list[SampledReply],
     ) -> dict[str, Any]:
         """Ask the queries, and return the configuration that the pipeline reports."""
-        pool = WorkerPool(target, self.config, sleep, samples)
+        target = pool.target
+        if pool.first_answers is not None:
+            self._add_earlier(pool.first_answers, journal)
         try:
             target.prepare(self.config.concurrency)
             # Before the warm-up, so that a server that is down is reported as one error, not as
@@ -244,6 +254,12 @@ class _StartedRun:
             journal.delete_if_empty()
             raise
         return snapshot
+
+    def _add_earlier(self, first: FirstAnswers, journal: RunJournal) -> None:
+        """Add the answers of an earlier part of the run, which may be enough for the check."""
+        answered = self._select_queries(self.chosen & journal.done & ~journal.failures)
+        for query in islice(answered, first.n):
+            first.add(query, journal.entry(query.row) or {})
 
     def _select_queries(self, mask: np.ndarray) -> Iterator[Query]:
         queries = islice(self.queries, len(self.queries))  # a file may have grown since

@@ -11,6 +11,7 @@ from typing import Any
 from tqdm import tqdm
 
 from rageval_report.errors import PipelineError
+from rageval_report.runner.first_answers import FirstAnswers
 from rageval_report.runner.pacing import Tries, Turns
 from rageval_report.runner.query_source import Query
 from rageval_report.runner.replies import TargetReply
@@ -44,12 +45,15 @@ class WorkerPool:
         Waits the given number of seconds; if omitted, the wait also ends with the run.
     samples : list of SampledReply
         The first replies, whose keys are looked at after the run.
+    first_answers : FirstAnswers, optional
+        Checks the first answers during the run.
     """
 
     target: Target
     config: RunConfig
     sleep: Sleep | None = None
     samples: list[SampledReply] = field(default_factory=list)
+    first_answers: FirstAnswers | None = None
 
     def ask_all(self, queries: Iterator[Query], journal: RunJournal, n: int) -> None:
         """Ask every query, and record the answer or the failure of each.
@@ -92,6 +96,7 @@ class _ActiveRun:
         self, pool: WorkerPool, queries: Iterator[Query], journal: RunJournal, bar: tqdm[Any]
     ):
         self._target, self._config, self._samples = pool.target, pool.config, pool.samples
+        self._first_answers = pool.first_answers
         self._queries, self._journal, self._bar = queries, journal, bar
         self._turns = Turns(pool.config.rate)
         self._stop = threading.Event()
@@ -125,6 +130,7 @@ class _ActiveRun:
                 entry = self._ask(query)
                 self._journal.append(entry)
                 self._count(entry)
+                self._check_first(query, entry)
         except _StoppedError:
             return
         except (
@@ -186,6 +192,15 @@ class _ActiveRun:
                     "the run when the pipeline works again"
                 )
             )
+
+    def _check_first(self, query: Query, entry: dict[str, Any]) -> None:
+        if self._first_answers is not None:
+            with self._lock:
+                try:
+                    self._first_answers.add(query, entry)
+                except BaseException:
+                    self._stop.set()  # while the lock is held, so that no thread takes a query
+                    raise
 
     def _end(self, exc: BaseException) -> None:
         with self._lock:

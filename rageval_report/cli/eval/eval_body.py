@@ -15,6 +15,7 @@ from rageval_report.cli.eval.config import (
 )
 from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.cli.eval.eval_queries import QuerySource, check_gold, query_source
+from rageval_report.cli.eval.first_check import FirstAnswersError, first_check
 from rageval_report.cli.eval.rehearsal import rehearse
 from rageval_report.cli.eval.scoring import ScoringPlan, check_answered, score_answers, tools_of
 from rageval_report.cli.group import INTERRUPTED, OK
@@ -26,9 +27,12 @@ from rageval_report.errors import DataError, JudgeError, UnknownNameError, is_do
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import Rubric
 from rageval_report.judges.judge_options import JudgeOptions
+from rageval_report.records.id_changes import parse_changes
 from rageval_report.reports.parts import Section
 from rageval_report.results import Result
 from rageval_report.runner import FinishedRun, RunConfig, collect_answers, target_from
+from rageval_report.runner.first_answers import CheckFirst
+from rageval_report.scores.guard import check_allowed
 from rageval_report.scoring.compute import computable
 from rageval_report.scoring.records import JudgedEvaluation, split_metrics
 
@@ -57,7 +61,7 @@ def evaluate(options: EvalArguments) -> int:
     if options.dry_run:
         output.write(rehearse(queries, folder, plan.rubrics, plan.chat, setup), what="part")
         return OK
-    finished = _ask(queries, folder, options)
+    finished = _ask(queries, folder, options, first_check(config, plan))
     check_answered(finished, _TARGET_FLAGS.get(queries.run.target_name, "the target"))
     outcome = score_answers(finished, queries, folder, config, plan)
     _report(outcome.scored, folder, config, output)
@@ -76,6 +80,8 @@ def _scoring_plan(config: EvalConfig, setup: JudgeSetup, *, no_judge: bool) -> S
     is_judged = setup.section.enabled and not no_judge
     names: list[str | Rubric] = [*config.run.metrics, *(setup.rubrics() if is_judged else [])]
     dialect = tools_of(config).dialect  # a contradiction is reported now
+    check_allowed(config.allow)
+    parse_changes(config.match_ids)
     computed: list[str] = []
     rubrics: list[Rubric] = []
     if names:
@@ -94,7 +100,9 @@ def _scoring_plan(config: EvalConfig, setup: JudgeSetup, *, no_judge: bool) -> S
     return ScoringPlan(tuple(computed), tuple(rubrics), by_default, chat, how)
 
 
-def _ask(queries: QuerySource, folder: Path, options: EvalArguments) -> FinishedRun:
+def _ask(
+    queries: QuerySource, folder: Path, options: EvalArguments, check_first: CheckFirst | None
+) -> FinishedRun:
     resume = options.resume or options.retry_failed
     if (folder / "journal.jsonl").exists() and not resume:
         raise DataError(
@@ -109,7 +117,11 @@ def _ask(queries: QuerySource, folder: Path, options: EvalArguments) -> Finished
                 queries.run,
                 resume=options.resume,
                 retry_failed=options.retry_failed,
+                check_first=check_first,
             )
+        except FirstAnswersError:
+            note(f"stopped; what was answered is kept in {folder}: go on with --resume")
+            raise
         except KeyboardInterrupt:
             note(f"stopped; what was answered is kept in {folder}: go on with --resume")
             raise
