@@ -21,6 +21,7 @@ from rageval_report.files.source import LARGE, Source
 from rageval_report.rankings.from_rows import IdRows, from_frame
 from rageval_report.rankings.trec.bytes import Text, text_of
 from rageval_report.rankings.trec.files import read_beir_run, read_trec_qrels, read_trec_run
+from rageval_report.readers.cell_values import number_or_none
 from rageval_report.readers.delimited import best_delimiters
 from rageval_report.readers.ranking_kinds import (
     DOCUMENTS,
@@ -376,6 +377,18 @@ def _checked(rows: Iterator[list[str]], source: Source) -> Iterator[list[str]]:
         raise source.error(f"the table cannot be read: {exc}") from exc
 
 
+def _numbers(column: pd.Series) -> pd.Series:
+    """The column as floats; what is not a number, or too large for a float, is NaN."""
+    try:
+        return pd.to_numeric(column, errors="coerce")
+    except OverflowError:  # integers of JSON have any size
+        return pd.to_numeric(column.map(_without_huge_integers), errors="coerce")
+
+
+def _without_huge_integers(cell: object) -> object:
+    return number_or_none(cell) if isinstance(cell, int) else cell
+
+
 def _rows_of(
     source: Source,
     frame: pd.DataFrame,
@@ -396,7 +409,7 @@ def _rows_of(
     if not len(frame):
         raise source.error("the file has column names, but no rows")
     table = frame[list(columns.values())].set_axis(list(columns), axis=1)
-    numbers = pd.to_numeric(table[number], errors="coerce")
+    numbers = _numbers(table[number])
     wrong = np.flatnonzero(numbers.isna().to_numpy())
     if wrong.size:
         row = int(wrong[0])

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import zipfile
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -132,3 +133,24 @@ def test_a_folder_of_runs_with_an_impossible_name_is_refused(folder):
 def test_the_same_bytes_without_the_damage_are_read():
     assert list(read_scores(json.dumps(FRAME.to_dict("records")).encode())) == ["pipeline"]
     assert list(read_scores(workbook(lambda _, data: data))) == ["pipeline"]
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**309)], ids=["positive", "negative"])
+def test_a_huge_latency_of_phoenix_is_left_out(number):
+    path = Path(__file__).parent.parent / "golden" / "phoenix" / "experiment.json"
+    runs = json.loads(path.read_text(encoding="utf-8"))
+    runs[0]["latency_ms"] = number
+    [evaluation] = read_scores(json.dumps(runs).encode(), reader="phoenix").values()
+    # The query has two repeats, so its latency is that of the other one.
+    assert evaluation.scores["latency_ms"].iloc[0] == runs[1]["latency_ms"]
+    assert "1 cells of 'latency_ms' are not numbers and are left out" in evaluation.notes
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**309)], ids=["positive", "negative"])
+def test_a_huge_score_in_a_ranking_is_refused(number):
+    rows = [
+        {"query_id": "q1", "doc_id": "d1", "score": number},
+        {"query_id": "q1", "doc_id": "d2", "score": 0.5},
+    ]
+    with pytest.raises(RagevalError, match="the score must be a number"):
+        read_scores(json.dumps(rows).encode(), reader="rankings", qrels={"q1": {"d1": 1}})

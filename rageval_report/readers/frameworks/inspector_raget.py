@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.cell_values import number_or_none
 from rageval_report.readers.json_shapes import check_object, check_records, is_records
 from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
 from rageval_report.scores.metric import Catalogue, Override, normalise_name
@@ -265,9 +266,9 @@ def _scale_override(scale: JsonObject, is_within: bool) -> Override:
 def _steps(scale: JsonObject) -> list[tuple[Any, float]]:
     """The values of a categorical scale and their numbers."""
     return [
-        (step.get("value"), float(_field(step, "numeric_value")))
+        (step.get("value"), number)
         for step in check_records(scale.get("values"), f"the values of {scale.get('name')!r}")
-        if isinstance(_field(step, "numeric_value"), int | float)
+        if (number := number_or_none(_field(step, "numeric_value"), with_booleans=True)) is not None
     ]
 
 

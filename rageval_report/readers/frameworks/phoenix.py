@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from rageval_report.errors import named
@@ -23,6 +24,7 @@ from rageval_report.readers.frameworks.row_parts import collect_details
 from rageval_report.readers.json_shapes import check_object, check_records
 from rageval_report.readers.record_columns import columns_of, frame_of, rows_of
 from rageval_report.readers.table_files import dialect
+from rageval_report.scores.cells import read_cells
 from rageval_report.scores.metric import Override
 from rageval_report.scores.query_ids import QUERY_ID
 
@@ -216,14 +218,19 @@ def _read_experiment(source: Source, cells: CellsByColumn) -> ScoreFile:
     details = rename_clashes(_details(cells), scores, "metadata")
     metrics = (*measures, *judged.metrics)
     frame = frame_of({QUERY_ID: ids, **details, **scores})
+    unreadable = []
     for name in measures:
-        frame[name] = pd.to_numeric(frame[name], errors="coerce")
+        numbers = read_cells(frame[name]).numbers
+        n_lost = int((np.isnan(numbers) & frame[name].notna().to_numpy()).sum())
+        if n_lost:
+            unreadable.append(f"{n_lost} cells of {name!r} are not numbers and are left out")
+        frame[name] = numbers
     frame, notes = average_repeats(frame, QUERY_ID, metrics)
     return ScoreFile(
         frame,
         source.stem,
         metric_columns=metrics,
-        notes=("query ids are taken from column 'example_id'", *judged.notes, *notes),
+        notes=("query ids are taken from column 'example_id'", *unreadable, *judged.notes, *notes),
     )
 
 
