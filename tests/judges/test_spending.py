@@ -1,6 +1,10 @@
 """What judging costs, and the budget that bounds it."""
 
 import json
+import os
+import subprocess
+import sys
+import threading
 
 import pandas as pd
 import pytest
@@ -248,6 +252,36 @@ def test_a_budget_without_a_cache_is_of_one_run():
         judged = judge(records(30), TONE, chat, prices=PRICES, max_cost=0.01)
     assert spent(judged) <= 0.01
     assert len(chat.asked) == 14
+
+
+PROGRAM = """
+import sys
+from rageval_report.judges import Rubric, judge, openai_chat
+tone = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
+rows = [{"query_id": f"q{i}", "question": f"{i}?", "answer": "a"} for i in range(9)]
+chat = openai_chat("toy", base_url=sys.argv[1], max_tokens=1000)
+judge(rows, tone, chat, cache=sys.argv[2], prices={"toy": (0, 10)}, max_cost=0.035)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows ends processes in another way")
+def test_a_killed_run_leaves_its_reservations_to_the_next_one(provider, chat_of, tmp_path):
+    held = threading.Event()
+    provider.will(lambda prompt: held.wait(20) and FIVE)
+    words = [sys.executable, "-c", PROGRAM, provider.url("openai"), str(tmp_path / "c")]
+    with subprocess.Popen(words) as process:
+        for _ in range(3):  # there is no room for a fourth
+            assert provider.arrived.acquire(timeout=30)
+        process.kill()
+    held.set()
+    assert len(provider.asked) == 3
+    how = {"cache": tmp_path / "c", "prices": {"toy": (0, 10)}}
+    judged = judge(records(9), TONE, chat_of(max_tokens=1000), max_cost=0.035, **how)
+    assert judged.failure.startswith("nothing was judged: the budget of 0.035 USD is too small")
+    assert "0.03 USD of it by other runs" in judged.failure
+    judged = judge(records(9), TONE, chat_of(max_tokens=1000), max_cost=0.06, **how)
+    assert judged.scores["tone"].notna().all()
+    assert spent(judged) == pytest.approx(0.03 + 9 * 20 * 10 / 1e6, rel=1e-3)
 
 
 def test_an_interruption_is_charged_what_may_have_been_spent():

@@ -8,6 +8,7 @@ import pandas as pd
 from rageval_report.cli.judge.cache import ClearArguments, StatusArguments
 from rageval_report.cli.output import Output
 from rageval_report.judges import Cache, default_cache
+from rageval_report.judges.ledger import MICROS_PER_USD, Ledger, ledger_path
 from rageval_report.results import Result
 
 
@@ -23,8 +24,13 @@ def status(options: StatusArguments) -> None:
         rows = [(judge, model, n) for (judge, model), n in state.by_judge.items()]
         n_bytes = state.n_bytes
     frame = pd.DataFrame(rows, columns=["judge", "model", "n_answers"])
-    notes = (f"{path}: {sum(n for *_, n in rows)} answers, {n_bytes:,} bytes",)
-    output.write({"cache": Result("Answers of judges", frame, {}, notes)})
+    notes = [f"{path}: {sum(n for *_, n in rows)} answers, {n_bytes:,} bytes"]
+    if ledger_path(path).exists():
+        spent = Ledger(path=ledger_path(path)).earlier / MICROS_PER_USD
+        notes.append(
+            f"{ledger_path(path)}: runs with this cache have spent {spent:.4g} USD at most"
+        )
+    output.write({"cache": Result("Answers of judges", frame, {}, tuple(notes))})
 
 
 def clear(options: ClearArguments) -> None:

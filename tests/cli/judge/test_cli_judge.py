@@ -99,6 +99,37 @@ def test_a_budget_that_was_enough_for_some_is_no_failure(judge, server):
     assert (result.exit_code, len(server.asked)) == (0, 1)
 
 
+def words_of(result):
+    return " ".join((result.stdout + result.stderr).split())
+
+
+def test_a_budget_includes_earlier_runs_unless_it_is_of_one_run(judge, server):
+    words = ("old.jsonl", "--judge", "coherence", "--price", "1:10", "--max-cost", "0.012")
+    assert judge(*words, "--concurrency", "1").exit_code == 0
+    again = judge(*words)
+    assert "of it by other runs with the same cache, which --max-cost-over run" in words_of(again)
+    assert len(server.asked) == 1
+    assert judge(*words, "--max-cost-over", "run").exit_code == 0
+    assert len(server.asked) == 2
+
+
+def test_an_answer_without_a_verdict_is_asked_for_again_with_an_option(judge, server):
+    words = ("old.jsonl", "--judge", "coherence")
+    right = server.answer
+    server.answer = lambda _: {"choices": [{"message": {"content": "<html>"}}]}
+    judge(*words)
+    n_asked = len(server.asked)
+    server.answer = right
+    result = judge(*words)
+    assert (result.exit_code, len(server.asked)) == (2, n_asked)
+    noted = (
+        "2 answers in the cache without a verdict cost nothing again; --retry-unusable asks again"
+    )
+    assert noted in words_of(result)
+    assert judge(*words, "--retry-unusable").exit_code == 0
+    assert len(server.asked) == n_asked + 2
+
+
 @pytest.mark.parametrize("words", [["--judge", "coherence"], ["--against", "new.jsonl"]])
 def test_where_nobody_listens_it_is_told_at_once_and_whole(refused, words):
     told = refused("judge", "old.jsonl", *words, "--model", "m", "--base-url", "http://127.0.0.1:9")
@@ -153,8 +184,10 @@ def test_the_cache_is_counted_and_cleared(judge, run):
         return " ".join(run(command).stdout.split())
 
     assert "0 answers" in told("cache status")
-    judge("old.jsonl", "--judge", "coherence", "--judge", "harmlessness")
+    judge("old.jsonl", "--judge", "coherence", "--judge", "harmlessness", "--price", "1:10")
     assert "4 answers" in told("cache status")
+    # 4 * (1000 * 1 + 100 * 10) / 1e6
+    assert "runs with this cache have spent 0.008 USD at most" in told("cache status")
     assert "forgot 2 answers" in told("cache clear --judge coherence")
     assert "forgot 2 answers" in told("cache clear")
 
