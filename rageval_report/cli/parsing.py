@@ -173,7 +173,9 @@ def parse_pairs(texts: tuple[str, ...]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise click.BadParameter(f"expected NAME=VALUE, got {text!r}")
+            # Of 'Authorization: Bearer sk-...' the value is a key.
+            shown = re.split(r"[=:\s]", text, maxsplit=1)[0]
+            raise click.BadParameter(f"expected NAME=VALUE; got a text that begins with {shown!r}")
         values[name.strip()] = value.strip()
     return values
 

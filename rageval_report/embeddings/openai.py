@@ -19,7 +19,15 @@ from rageval_report.embeddings.vectors import check_texts, check_vectors, no_vec
 from rageval_report.errors import DataError, check_choice
 from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.client import Client, Headers, HttpResponse
-from rageval_report.http.keys import check_key_variable, key_from_environment
+from rageval_report.http.keys import (
+    check_body,
+    check_key_variable,
+    check_url_template,
+    fill_keys,
+    fill_keys_in_url,
+    key_from_environment,
+    keys_named_in,
+)
 from rageval_report.types import Float32Array, Sleep
 
 _OPENAI = "https://api.openai.com/v1"
@@ -86,14 +94,17 @@ class EmbeddingServer:
 
     def _request_vectors(self, texts: list[str]) -> Float32Array:
         """The vectors of distinct texts, batch by batch."""
-        headers = self.headers()
+        headers, keys = self.headers(), keys_named_in([self.url, self.body])
+        url, settings = fill_keys_in_url(self.url, keys), fill_keys(self.body, keys)
         width = self.body.get("dimensions")
         parts: list[Float32Array] = []
         with self.client() as client:
             for start in range(0, len(texts), self.batch_size):
                 batch = texts[start : start + self.batch_size]
-                body = {**self.body, "input": batch}
-                response = client.request("POST", self.url, json=body, headers=headers)
+                body = {**settings, "input": batch}
+                response = client.request(
+                    "POST", url, json=body, headers=headers, keys=keys.values()
+                )
                 parts.append(_parse_vectors(response, len(batch), width))
                 width = parts[0].shape[1]
         return np.concatenate(parts)
@@ -173,7 +184,8 @@ def openai_embeddings(
         How vectors are sent; base64 is four times shorter and several times faster to read, but
         not all servers support it.
     extra_body : mapping, optional
-        Further fields of the request, such as ``{"truncate_prompt_tokens": 512}`` for vLLM.
+        Further fields of the request, such as ``{"truncate_prompt_tokens": 512}`` for vLLM. A key
+        is named as ``${NAME}``, by its environment variable; a literal key is refused.
     timeout, max_attempts, max_wait, sleep
         As in `rageval_report.http.client.Client`.
 
@@ -204,7 +216,7 @@ def openai_embeddings(
     _check_arguments(model, batch_size, dimensions, encoding_format)
     address, variable = _server(base_url, api_key_env)
     body: dict[str, object] = {
-        **(extra_body or {}),
+        **check_body(extra_body or {}, "extra_body"),
         "model": model,
         "encoding_format": encoding_format,
     }
@@ -215,7 +227,8 @@ def openai_embeddings(
     )
     client().close()  # checks the limits now, not at the first text
     server = EmbeddingServer(address, body, variable, batch_size, client)
-    server.headers()  # and the key
+    server.headers()  # and the keys
+    keys_named_in([address, body])
     return server
 
 
@@ -237,7 +250,9 @@ def _server(base_url: str | None, api_key_env: str | None) -> tuple[str, str | N
     base = check_address(base_url or routed or _OPENAI)
     if "?" in base or "#" in base:
         raise DataError(f"base_url must have no '?' or '#'; write {redact_url(base)}")
-    url = base.rstrip("/").removesuffix("/embeddings") + "/embeddings"
+    url = (
+        check_url_template(base, "base_url").rstrip("/").removesuffix("/embeddings") + "/embeddings"
+    )
     if api_key_env is not None:
         return url, check_key_variable(api_key_env)
     # A key of the environment must not go to a server that was named in code.

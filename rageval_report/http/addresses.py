@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import SplitResult, urlsplit
 
 from rageval_report.errors import DataError
+from rageval_report.http.keys import hide_literal_keys
 
 
 def check_address(url: str) -> str:
@@ -32,7 +33,7 @@ def check_address(url: str) -> str:
 
 
 def redact_url(url: str) -> str:
-    """The address without user, password, query and fragment, which may contain a key.
+    """The address without user, password, query, fragment and whatever looks like a key.
 
     Examples
     --------
@@ -43,7 +44,7 @@ def redact_url(url: str) -> str:
     bare = url.partition("#")[0].partition("?")[0]
     front, slashes, rest = bare.partition("//")
     host, slash, path = rest.partition("/")
-    return front + slashes + host.rpartition("@")[2] + slash + path
+    return hide_literal_keys(front + slashes + host.rpartition("@")[2] + slash + path)
 
 
 def _split_url(url: str) -> SplitResult | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -16,10 +19,10 @@ import httpx2
 from rageval_report.errors import DataError
 from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.deadlines import Deadline
-from rageval_report.http.keys import Key
+from rageval_report.http.keys import Key, proxy_keys, redact_document, redact_keys
 from rageval_report.http.request_errors import Failure, RequestError
 from rageval_report.http.retries import make_retrier, retry_after_seconds
-from rageval_report.http.server_messages import quote_beginning, redact_keys, server_message
+from rageval_report.http.server_messages import quote_beginning, server_message
 from rageval_report.http.transport import make_client
 from rageval_report.types import Sleep
 
@@ -54,7 +57,7 @@ class HttpResponse:
     attempts : int
         The number of attempts.
     keys : tuple of Key
-        The keys that were sent, so that no error repeats them.
+        The keys that were sent, also to a proxy, so that no error repeats them.
     """
 
     url: str
@@ -66,7 +69,7 @@ class HttpResponse:
     keys: tuple[Key, ...] = field(default=(), repr=False)
 
     def json(self) -> Any:
-        """The JSON document in the body.
+        """The JSON document in the body; keys that the server repeats are replaced by stars.
 
         Raises
         ------
@@ -74,13 +77,19 @@ class HttpResponse:
             If the body is not JSON.
         """
         try:
-            return json.loads(self.body)
+            document = json.loads(self.body)
         except (ValueError, RecursionError) as exc:
             kind = self.headers.get("content-type", "no content type")
             raise self.error(
                 f"expected JSON; got {kind} that starts with "
                 f"{quote_beginning(self.body, self.keys)!r}; is this the address of the service?"
             ) from exc
+        if not self.keys:
+            return document
+        # An escape can hide any character; without one, a key is in the bytes as it is.
+        text = self.body.decode("utf-8", "replace")
+        is_clean = "\\" not in text and redact_keys(self.keys, text) == text
+        return document if is_clean else redact_document(self.keys, document)
 
     def error(self, message: str) -> RequestError:
         """An error about the content of this answer."""
@@ -98,10 +107,21 @@ class _Request:
     """One request; its repr contains no key."""
 
     method: str
-    url: str
-    content: bytes | None
+    url: str = field(repr=False)
+    content: bytes | None = field(repr=False)
     headers: dict[str, str] = field(repr=False)
-    keys: tuple[Key, ...]
+    keys: tuple[Key, ...]  # to hide: those of the request, and those of proxies
+    has_key: bool
+
+    @property
+    def shown_url(self) -> str:
+        """The address without its query and keys."""
+        # Keys first: redact_url may cut one in two, at a # in it.
+        return redact_url(redact_keys(self.keys, self.url))
+
+    def cause(self, exc: Exception) -> Exception | None:
+        """The exception as a cause of another; None if a traceback would show a key."""
+        return exc if redact_keys(self.keys, repr(exc)) == repr(exc) else None
 
     def error(
         self,
@@ -114,7 +134,7 @@ class _Request:
     ) -> RequestError:
         return RequestError(
             redact_keys(self.keys, message),
-            url=redact_url(self.url),
+            url=self.shown_url,
             failure=failure,
             status=status,
             retry_after=retry_after,
@@ -203,7 +223,13 @@ class Client:
         self._http.close()
 
     def request(
-        self, method: str, url: str, *, json: object = None, headers: Headers | None = None
+        self,
+        method: str,
+        url: str,
+        *,
+        json: object = None,
+        headers: Headers | None = None,
+        keys: Iterable[Key] = (),
     ) -> HttpResponse:
         """Send a request.
 
@@ -212,11 +238,14 @@ class Client:
         method : str
             Such as "GET" or "POST".
         url : str
-            The address. Keys belong in headers, not here: the HTTP library may log the address.
+            The address.
         json : object, optional
             The body, sent as JSON.
         headers : mapping of str to str or Key, optional
             Additional headers.
+        keys : iterable of Key
+            The keys that were filled into the address, the body or a header, so that no error, log
+            or answer repeats them.
 
         Returns
         -------
@@ -230,7 +259,7 @@ class Client:
         DataError
             If the address is malformed, or `json` cannot be written as JSON.
         """
-        request = _build_request(method, url, json, headers or {})
+        request = _build_request(method, url, json, headers or {}, keys)
         attempts = 0
 
         def send() -> HttpResponse:
@@ -241,13 +270,19 @@ class Client:
         return self.retry(send)
 
     def send(
-        self, method: str, url: str, *, json: object = None, headers: Headers | None = None
+        self,
+        method: str,
+        url: str,
+        *,
+        json: object = None,
+        headers: Headers | None = None,
+        keys: Iterable[Key] = (),
     ) -> HttpResponse:
         """Send a request once, for a caller that counts the attempts; see `retry`.
 
         Parameters, result and errors are those of `request`.
         """
-        return self._send_once(_build_request(method, url, json, headers or {}), 1)
+        return self._send_once(_build_request(method, url, json, headers or {}, keys), 1)
 
     def retry(self, attempt: Callable[[], T]) -> T:
         """Call a function again while it raises a temporary `RequestError`, within the limits.
@@ -265,28 +300,32 @@ class Client:
         return failure.is_temporary and (self._has_been_answered or not failure.is_unreachable)
 
     def _send_once(self, request: _Request, attempt: int) -> HttpResponse:
-        started, url = time.monotonic(), request.url
+        started = time.monotonic()
         stream = self._http.stream(
-            request.method, url, content=request.content, headers=request.headers
+            request.method, request.url, content=request.content, headers=request.headers
         )
         try:
-            with self._deadline.within(self._timeout), stream as response:
+            with _hide_in_logs(request), self._deadline.within(self._timeout), stream as response:
                 self._has_been_answered = True
                 body = self._read_body(response, request)
         except httpx2.TimeoutException as exc:
             message = f"no complete answer within timeout={self._timeout:g} seconds"
-            raise request.error(message, "timeout") from exc
+            raise request.error(message, "timeout") from request.cause(exc)
         # Errors of the request itself: no server will ever accept it, so it is not retried.
         except (httpx2.InvalidURL, httpx2.LocalProtocolError, UnicodeError) as exc:
-            raise DataError(f"{redact_url(url)}: the request cannot be sent: {exc}") from exc
+            message = redact_keys(request.keys, str(exc))
+            raise DataError(
+                f"{request.shown_url}: the request cannot be sent: {message}"
+            ) from request.cause(exc)
         except httpx2.RequestError as exc:
-            raise _transport_error(request, exc) from exc
+            raise _transport_error(request, exc) from request.cause(exc)
         headers = {name.lower(): value for name, value in response.headers.items()}
         if response.status_code not in _OK:
             raise _status_error(request, response.status_code, headers, body)
         seconds = time.monotonic() - started
         return HttpResponse(
-            redact_url(url), response.status_code, headers, body, seconds, attempt, request.keys
+            *(request.shown_url, response.status_code, headers, body, seconds, attempt),
+            keys=request.keys,
         )
 
     def _read_body(self, response: httpx2.Response, request: _Request) -> bytes:
@@ -312,7 +351,42 @@ def _check_limits(**limits: float) -> None:
             raise DataError(f"{name} must be a finite number > 0; got {value!r}")
 
 
-def _build_request(method: str, url: str, body: object, headers: Headers) -> _Request:
+_SENDING: ContextVar[_Request | None] = ContextVar("request", default=None)
+
+
+@contextmanager
+def _hide_in_logs(request: _Request) -> Iterator[None]:
+    """Keep keys out of the HTTP library's own log, which contains the whole address."""
+    token = _SENDING.set(request)
+    try:
+        yield
+    finally:
+        _SENDING.reset(token)
+
+
+class _KeyFilter(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        request = _SENDING.get()
+        if request is not None and isinstance(record.args, tuple):
+            record.args = tuple(
+                # The address is an object of the library, which becomes a text when it is logged.
+                request.shown_url if isinstance(arg, httpx2.URL) else _redacted(request, arg)
+                for arg in record.args
+            )
+        return True
+
+
+def _redacted(request: _Request, value: object) -> object:
+    return redact_keys(request.keys, value) if isinstance(value, str) else value
+
+
+# Adding it again changes nothing, and it acts only while a request of ours is sent.
+logging.getLogger(httpx2.__name__).addFilter(_KeyFilter())
+
+
+def _build_request(
+    method: str, url: str, body: object, headers: Headers, keys: Iterable[Key] = ()
+) -> _Request:
     try:
         # NaN is not JSON: the server would refuse it without saying which value.
         content = None if body is None else json.dumps(body, allow_nan=False).encode()
@@ -321,8 +395,12 @@ def _build_request(method: str, url: str, body: object, headers: Headers) -> _Re
     sent = {"content-type": "application/json"} if content is not None else {}
     for name, value in headers.items():
         sent[name] = value.header() if isinstance(value, Key) else _check_header(name, value)
-    keys = tuple(value for value in headers.values() if isinstance(value, Key))
-    return _Request(method, check_address(url), content, sent, keys)
+    sent_keys = (*keys, *(value for value in headers.values() if isinstance(value, Key)))
+    return _Request(
+        *(method, check_address(url), content, sent),
+        keys=(*sent_keys, *proxy_keys()),
+        has_key=bool(sent_keys),
+    )
 
 
 def _check_header(name: str, value: str) -> str:
@@ -376,5 +454,5 @@ def _advice(request: _Request, status: int, headers: dict[str, str]) -> str:
     if status in _REDIRECTS and "location" in headers:
         return f" (it has moved to {redact_url(headers['location'])}: use that address)"
     if status in _UNAUTHORISED:
-        return " (the key was refused)" if request.keys else " (no key was sent)"
+        return " (the key was refused)" if request.has_key else " (no key was sent)"
     return " (is the address right?)" if status == _NOT_FOUND else ""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from rageval_report.http.keys import Key
+from rageval_report.http.keys import Key, redact_keys
 
 _LONGEST_MESSAGE = 300
 _LONGEST_BEGINNING = 60
 # A page of HTML may be megabytes long; its beginning says which server it is.
-_MOST_READ = 4096  # characters, or bytes
+_MOST_READ = 4096  # characters
+# Keys are hidden before a text is cut; this cut is far behind the characters that are shown.
+_MOST_REDACTED = 1 << 16
 # OpenAI nests {"error": {"message"}}, FastAPI writes "detail", OAuth "error_description".
 _MESSAGE_KEYS = ("error", "message", "detail", "error_description", "msg")
 
@@ -48,7 +50,7 @@ def quote_beginning(body: bytes, keys: Iterable[Key] = ()) -> str:
     >>> quote_beginning(b"<!doctype html>\n<title>Hello</title>")
     '<!doctype html> <title>Hello</title>'
     """
-    text = body[:_MOST_READ].decode("utf-8", "replace")
+    text = body[:_MOST_REDACTED].decode("utf-8", "replace")
     return _to_line(redact_keys(keys, text), _LONGEST_BEGINNING)
 
 
@@ -62,19 +64,6 @@ def _message_in(document: object) -> str:
         messages = (_message_in(document[key]) for key in _MESSAGE_KEYS if key in document)
         return next(filter(None, messages), "")
     return ""
-
-
-def redact_keys(keys: Iterable[Key], text: str) -> str:
-    """Replace keys in a text by stars. Shorten a text only afterwards, or half a key may remain.
-
-    Examples
-    --------
-    >>> redact_keys([Key("sk-1")], "sk-1 is wrong")
-    '*** is wrong'
-    """
-    for key in keys:
-        text = key.redact(text)
-    return text
 
 
 def _to_line(text: str, longest: int) -> str:

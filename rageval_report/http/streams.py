@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import cast
@@ -12,6 +12,7 @@ from typing import cast
 import httpx2
 
 from rageval_report.http.client import Client, Headers, HttpResponse, _build_request, _Request
+from rageval_report.http.keys import Key
 from rageval_report.http.transport import make_client
 
 
@@ -94,13 +95,19 @@ class TimedClient(Client):
         self._http = make_client(self._deadline, timeout=timeout, limits=limits)
 
     def ask(
-        self, method: str, url: str, *, json: object = None, headers: Headers | None = None
+        self,
+        method: str,
+        url: str,
+        *,
+        json: object = None,
+        headers: Headers | None = None,
+        keys: Iterable[Key] = (),
     ) -> TimedResponse:
         """Send a request once.
 
         Parameters
         ----------
-        method, url, json, headers
+        method, url, json, headers, keys
             As for `Client.request`.
 
         Raises
@@ -110,7 +117,7 @@ class TimedClient(Client):
         DataError
             If the address is malformed, or `json` cannot be written as JSON.
         """
-        request = _build_request(method, url, json, headers or {})
+        request = _build_request(method, url, json, headers or {}, keys)
         with self._record_moments() as moments:
             answer = self._send_once(request, 1)
         return TimedResponse(answer, tuple(moments))

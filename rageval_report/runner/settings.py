@@ -22,6 +22,7 @@ from typing import (
 from rageval_report._registry import import_yaml
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.files.source import Source
+from rageval_report.http.keys import hide_literal_keys
 
 T = TypeVar("T")
 
@@ -142,7 +143,8 @@ def _check_value(hint: Any, value: object, place: str) -> object:
         if _fits(plain, value):
             return _convert(option, plain, value, place)
     expected = " or ".join(map(_type_name, options))
-    raise DataError(f"{place}: expected {expected}; got {value!r}")
+    # A key may be in the wrong place of a file, which is when this error is read.
+    raise DataError(f"{place}: expected {expected}; got {hide_literal_keys(repr(value))}")
 
 
 def _type_name(option: Any) -> str:

@@ -8,11 +8,18 @@ from typing import Any
 from urllib.parse import quote
 
 from rageval_report.errors import UnknownNameError
+from rageval_report.http.keys import Key
 
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_NO_KEYS: Mapping[str, Key] = {}
+
+# A field, or a key after a dollar sign. Both in one pass, so that nothing that is filled in is read
+# as a template: a question that contains ${NAME} stays as it is.
+_PLACEHOLDER = re.compile(r"(?P<dollar>\$?)\{(?P<name>[A-Za-z_]\w*)\}")
 
 
-def fill_template(template: object, fields: Mapping[str, object]) -> Any:
+def fill_template(
+    template: object, fields: Mapping[str, object], keys: Mapping[str, Key] = _NO_KEYS
+) -> Any:
     """Fill the placeholders of a template, at any depth.
 
     Parameters
@@ -22,6 +29,8 @@ def fill_template(template: object, fields: Mapping[str, object]) -> Any:
         text the value is inserted as text. Braces around anything but a name are left unchanged.
     fields : mapping
         The values by name.
+    keys : mapping of str to Key
+        The keys by the name of their variable; ``${NAME}`` becomes the key.
 
     Raises
     ------
@@ -35,19 +44,21 @@ def fill_template(template: object, fields: Mapping[str, object]) -> Any:
     {'q': 'Why?', 'text': 'Q: Why?', 'tags': ['a', 'b']}
     """
     if isinstance(template, Mapping):
-        return {key: fill_template(value, fields) for key, value in template.items()}
+        return {key: fill_template(value, fields, keys) for key, value in template.items()}
     if isinstance(template, list | tuple):
-        return [fill_template(item, fields) for item in template]
+        return [fill_template(item, fields, keys) for item in template]
     if not isinstance(template, str):
         return template
     whole = _PLACEHOLDER.fullmatch(template)
     # A placeholder alone keeps the type of its value, such as a number or a list.
-    if whole:
-        return field_of(whole[1], fields)
-    return _PLACEHOLDER.sub(lambda match: str(field_of(match[1], fields)), template)
+    if whole and not whole["dollar"]:
+        return field_of(whole["name"], fields)
+    return _PLACEHOLDER.sub(lambda match: _text_of(match, fields, keys), template)
 
 
-def fill_url(template: str, fields: Mapping[str, object]) -> str:
+def fill_url(
+    template: str, fields: Mapping[str, object], keys: Mapping[str, Key] = _NO_KEYS
+) -> str:
     """Fill the placeholders of an address, with URL escapes.
 
     Examples
@@ -56,7 +67,13 @@ def fill_url(template: str, fields: Mapping[str, object]) -> str:
     'http://host/ask?q=Why%20%26%20how%3F'
     """
     # safe="": a slash in a question must not become part of the path.
-    return _PLACEHOLDER.sub(lambda match: quote(str(field_of(match[1], fields)), safe=""), template)
+    return _PLACEHOLDER.sub(lambda match: quote(_text_of(match, fields, keys), safe=""), template)
+
+
+def _text_of(match: re.Match[str], fields: Mapping[str, object], keys: Mapping[str, Key]) -> str:
+    if match["dollar"] and match["name"] in keys:
+        return keys[match["name"]].text()
+    return match["dollar"] + str(field_of(match["name"], fields))
 
 
 def field_of(name: str, fields: Mapping[str, object]) -> object:

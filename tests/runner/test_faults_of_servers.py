@@ -302,8 +302,9 @@ def test_how_long_is_waited_may_change_in_a_run():
     assert one == other
 
 
-def test_secrets_in_addresses_and_arguments_do_not_show_in_what_is_kept():
-    asked = {"http": PLAIN | {"url": f"http://localhost:1/answer?key={KEY}"}}
+def test_secrets_in_addresses_and_arguments_do_not_show_in_what_is_kept(monkeypatch):
+    monkeypatch.setenv("MY_RAG_KEY", KEY)
+    asked = {"http": PLAIN | {"url": "http://localhost:1/answer?key=${MY_RAG_KEY}"}}
     called = {"command": {"line": f"python rag.py --key {KEY}"}}
     for section in (asked, called):
         assert KEY not in str(target_from(config_from(section)).identity())

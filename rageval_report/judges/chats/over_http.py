@@ -15,7 +15,16 @@ from typing import Any, ClassVar, Protocol, Self, Unpack
 from rageval_report.errors import DataError, JudgeError
 from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.client import Client, Headers, HttpResponse
-from rageval_report.http.keys import check_key_variable, key_from_environment
+from rageval_report.http.keys import (
+    Key,
+    check_body,
+    check_key_variable,
+    check_url_template,
+    fill_keys,
+    fill_keys_in_url,
+    key_from_environment,
+    keys_named_in,
+)
 from rageval_report.judges.attempts import AskInAttempts, RunAttempt
 from rageval_report.judges.chats.base import (
     MAX_TOKENS,
@@ -77,7 +86,9 @@ class CheckedOptions:
         if self.temperature is not None and not 0.0 <= self.temperature <= 2.0:
             raise DataError(f"temperature must be from 0 to 2; got {self.temperature!r}")
         # A copy: it is part of the cache's key, so it must not change afterwards.
-        object.__setattr__(self, "extra_body", dict(self.extra_body or {}))
+        object.__setattr__(
+            self, "extra_body", dict(check_body(self.extra_body or {}, "extra_body"))
+        )
         if self.extra_body and self.extra_body.get("stream"):
             raise DataError("extra_body must not contain 'stream': an answer is read as a whole")
         self.new_client().close()  # checks the other limits now, not at the first call
@@ -118,7 +129,7 @@ class ProviderHome:
         base = base_url or (os.environ[routed] if routed else self.url)
         if "?" in base or "#" in base:
             raise DataError(f"base_url must end before any '?' or '#'; use {redact_url(base)}")
-        address = check_address(base).rstrip("/")
+        address = check_url_template(check_address(base), "base_url").rstrip("/")
         if api_key_env is not None:
             return address, check_key_variable(api_key_env)
         # A key must not go to a server that was named in code unless it was named with it.
@@ -172,7 +183,9 @@ class HttpChat(ABC):
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model.strip():
             raise DataError(f"model must be the name of a model; got {self.model!r}")
-        self.headers()  # a missing key is reported now, not at the first call
+        # A missing key is reported now, not at the first call.
+        self.headers()
+        self.named_keys()
 
     @classmethod
     def connect(
@@ -221,6 +234,10 @@ class HttpChat(ABC):
             "extra_body": self.options.extra_body,
         }
 
+    def named_keys(self) -> dict[str, Key]:
+        """The keys that the address and `extra_body` name as ``${NAME}``."""
+        return keys_named_in([self.url, self.options.extra_body])
+
     @contextmanager
     def open(self) -> Iterator[Ask]:
         """A context that yields a function to ask the server, over connections that stay open."""
@@ -230,22 +247,29 @@ class HttpChat(ABC):
     @contextmanager
     def open_attempts(self) -> Iterator[AskInAttempts]:
         """The same; the function also takes what runs each attempt, as each may be billed."""
-        headers = self.headers()
+        headers, keys = self.headers(), self.named_keys()
+        url, added = fill_keys_in_url(self.url, keys), fill_keys(self.options.extra_body, keys)
         with self.options.new_client() as client:
 
             def ask(message: Message, run_attempt: RunAttempt) -> Reply:
-                body = self.request_body(message)
+                body = self.request_body(message, added)
 
                 def send() -> Reply:
-                    return self.read(client.send("POST", self.url, json=body, headers=headers))
+                    answer = client.send(
+                        "POST", url, json=body, headers=headers, keys=keys.values()
+                    )
+                    return self.read(answer)
 
                 return client.retry(lambda: run_attempt(send))
 
             yield ask
 
-    def request_body(self, message: Message) -> JsonBody:
+    def request_body(
+        self, message: Message, extra_body: Mapping[str, object] | None = None
+    ) -> JsonBody:
         """The body that is sent: the protocol's, with the user's additions and removals."""
-        body = {**self.write(message), **(self.options.extra_body or {})}
+        added = self.options.extra_body if extra_body is None else extra_body
+        body = {**self.write(message), **(added or {})}
         # None removes a field: some servers refuse even a null temperature.
         return {name: value for name, value in body.items() if value is not None}
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from rageval_report.errors import DataError, PipelineError
+from rageval_report.errors import PipelineError
 from rageval_report.http.addresses import check_address, redact_url
-from rageval_report.http.keys import Key, key_from_environment
+from rageval_report.http.keys import (
+    VARIABLE,
+    Key,
+    check_body,
+    check_header,
+    check_url_template,
+    fill_keys,
+    fill_keys_in_url,
+    keys_named_in,
+    redact_document,
+    redact_keys,
+)
 from rageval_report.http.request_errors import RequestError
-from rageval_report.http.server_messages import redact_keys
 from rageval_report.http.streams import TimedClient, TimedResponse
 from rageval_report.runner.paths import value_at
 from rageval_report.runner.query_source import Query
@@ -23,9 +32,6 @@ from rageval_report.runner.targets.base import MOST_BYTES, SNAPSHOT, Target, dig
 from rageval_report.runner.targets.events import Event, events_in
 from rageval_report.runner.templates import fill_template, fill_url
 
-_VARIABLE = re.compile(r"(?:(\S+) )?\$\{(\w+)\}")
-# Settings are files that are shared and kept under version control, so a literal key is refused.
-_SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret", re.IGNORECASE)
 _LONGEST_QUOTE = 200
 _MILLISECONDS = 1000.0
 _DEFAULT_END = "[DONE]"
@@ -53,6 +59,11 @@ class StreamSettings:
 class HttpSettings:
     """How to ask a server.
 
+    ``${RAG_API_KEY}`` in a header, in the body, and in the path or the query of an address is
+    filled in from that environment variable. What it holds is taken for a key: it is replaced by
+    stars in everything that the server says. A literal key is refused, because settings are shared
+    and written into files; `rageval_report.http.keys` says how one is recognised.
+
     Parameters
     ----------
     url : str
@@ -60,8 +71,7 @@ class HttpSettings:
     method : str
         Such as "POST" or "GET".
     headers : dict of str to str
-        ``Authorization: Bearer ${RAG_API_KEY}`` takes the key from that environment variable; a
-        literal key is refused.
+        For example ``Authorization: Bearer ${RAG_API_KEY}``.
     body : JSON value
         The body of the request; ``{question}``, ``{query_id}`` and names of metadata are filled in,
         except those that reveal the gold. GET has no body.
@@ -79,6 +89,11 @@ class HttpSettings:
         An address that returns the configuration of the server.
     config : dict of str to str
         The path of each setting in that answer, by name; its own name if omitted.
+
+    Raises
+    ------
+    DataError
+        If a header, the body or an address contains a literal key.
     """
 
     url: str
@@ -93,6 +108,20 @@ class HttpSettings:
     config_url: str | None = None
     config: dict[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name, value in self.headers.items():
+            check_header(name, value)
+        check_body(self.body)
+        for name in ("url", "health_url", "config_url"):
+            url = getattr(self, name)
+            if url:
+                check_url_template(url, name)
+
+    @property
+    def templates(self) -> tuple[object, ...]:
+        """What may name keys besides the headers."""
+        return (self.body, self.url, self.health_url, self.config_url)
+
 
 class HttpTarget(Target):
     """A server that is asked over HTTP.
@@ -105,7 +134,7 @@ class HttpTarget(Target):
     Raises
     ------
     DataError
-        If an address is malformed, a header contains a literal key, or its variable is not set.
+        If an address is malformed, or the variable of a key is not set.
 
     Examples
     --------
@@ -117,9 +146,13 @@ class HttpTarget(Target):
 
     def __init__(self, settings: HttpSettings):
         for url in (settings.url, settings.health_url, settings.config_url):
-            check_address(fill_url(url, _AnyField()) if url else settings.url)
+            # Keys are left out, because an error shows the address.
+            check_address(fill_url(VARIABLE.sub("x", url or settings.url), _AnyField()))
         self._settings = settings
-        self._headers = {name: _header(name, value) for name, value in settings.headers.items()}
+        self._by_name = {
+            **keys_named_in(settings.templates),
+            **keys_named_in(settings.headers, for_header=True),
+        }
         self._connections = 1
         self._lock = threading.Lock()
         self._opened: TimedClient | None = None
@@ -166,8 +199,14 @@ class HttpTarget(Target):
         }
 
     @property
-    def _keys(self) -> list[Key]:
-        return [value for value in self._headers.values() if isinstance(value, Key)]
+    def _keys(self) -> tuple[Key, ...]:
+        return tuple(self._by_name.values())
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        """The headers with their keys; made for each request, so that nothing holds them."""
+        headers: dict[str, str] = fill_keys(self._settings.headers, self._by_name)
+        return headers
 
     @property
     def _sends(self) -> bool:
@@ -176,13 +215,14 @@ class HttpTarget(Target):
     def ask(self, query: Query) -> TargetReply:
         """Send the question and read the answer."""
         settings, fields = self._settings, query.public_fields
-        body = fill_template(settings.body, fields) if self._sends else None
+        body = fill_template(settings.body, fields, self._by_name) if self._sends else None
+        url = fill_url(settings.url, fields, self._by_name)
         try:
             timed = self._client.ask(
-                settings.method, fill_url(settings.url, fields), json=body, headers=self._headers
+                settings.method, url, json=body, headers=self._headers, keys=self._keys
             )
             if settings.stream is None:
-                return _complete_reply(timed, settings.response, self._keys)
+                return _complete_reply(timed, settings.response)
             return _streamed_reply(timed, settings.stream, settings.response, self._keys)
         except RequestError as exc:
             raise target_error(exc) from exc
@@ -192,9 +232,13 @@ class HttpTarget(Target):
     def check(self) -> None:
         """Ask the health address, or check whether anything answers at the address."""
         settings = self._settings
-        url = settings.health_url or fill_url(settings.url, _AnyField())
+        url = (
+            fill_keys_in_url(settings.health_url, self._by_name)
+            if settings.health_url
+            else fill_url(settings.url, _AnyField(), self._by_name)
+        )
         try:
-            self._client.ask("GET", url, headers=self._headers)
+            self._client.ask("GET", url, headers=self._headers, keys=self._keys)
         except RequestError as exc:
             # Without a health address a GET may well be refused (405) by a server that answers
             # POST.
@@ -208,8 +252,9 @@ class HttpTarget(Target):
         if settings.config_url is None:
             return super().snapshot()
         try:
-            answer = self._client.ask("GET", settings.config_url, headers=self._headers).answer
-            document = _redact_document(self._keys, answer.json())
+            url = fill_keys_in_url(settings.config_url, self._by_name)
+            timed = self._client.ask("GET", url, headers=self._headers, keys=self._keys)
+            document = timed.answer.json()
         except RequestError as exc:
             raise PipelineError(
                 f"the configuration of the pipeline cannot be fetched: {exc}"
@@ -228,36 +273,10 @@ class _AnyField(dict[str, Any]):
         return "x"
 
 
-def _header(name: str, value: str) -> str | Key:
-    variable = _VARIABLE.fullmatch(value)
-    if variable:
-        return key_from_environment(variable[2], scheme=variable[1] or "")
-    if _SECRET_HEADER.search(name):
-        raise DataError(
-            f"the header {name!r} contains a literal API key; put the key into an environment "
-            "variable, and write 'Bearer ${RAG_API_KEY}'"
-        )
-    return value
-
-
-def _complete_reply(timed: TimedResponse, paths: ResponsePaths, keys: Sequence[Key]) -> TargetReply:
-    document = _redact_document(keys, timed.answer.json())
+def _complete_reply(timed: TimedResponse, paths: ResponsePaths) -> TargetReply:
+    document = timed.answer.json()
     reply = TargetReply(record_fields(document, paths), 0.0, document=document)
     return _with_timing(reply, timed, timed.first_byte_seconds)
-
-
-def _redact_document(keys: Sequence[Key], document: Any) -> Any:
-    """Replace keys that a server repeats by stars, because its answers are written to files."""
-    if isinstance(document, str):
-        return redact_keys(keys, document)
-    if isinstance(document, list):
-        return [_redact_document(keys, item) for item in document] if keys else document
-    if isinstance(document, dict) and keys:
-        return {
-            _redact_document(keys, name): _redact_document(keys, item)
-            for name, item in document.items()
-        }
-    return document
 
 
 def _with_timing(
@@ -295,7 +314,7 @@ def _streamed_reply(
     if not is_done:
         raise TargetError(f"the answer ended before the event {stream.done!r}", "content")
     answer = redact_keys(keys, "".join(texts))
-    return _join_pieces(answer, _redact_document(keys, last), timed, place, paths)
+    return _join_pieces(answer, redact_document(keys, last), timed, place, paths)
 
 
 def _is_end(event: Event, document: Any, end: str) -> bool:
