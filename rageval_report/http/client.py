@@ -356,7 +356,7 @@ _SENDING: ContextVar[_Request | None] = ContextVar("request", default=None)
 
 @contextmanager
 def _hide_in_logs(request: _Request) -> Iterator[None]:
-    """Keep keys out of the HTTP library's own log, which contains the whole address."""
+    """Keep keys out of the HTTP library's own log: it contains the address, and what comes back."""
     token = _SENDING.set(request)
     try:
         yield
@@ -367,21 +367,18 @@ def _hide_in_logs(request: _Request) -> Iterator[None]:
 class _KeyFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         request = _SENDING.get()
-        if request is not None and isinstance(record.args, tuple):
-            record.args = tuple(
-                # The address is an object of the library, which becomes a text when it is logged.
-                request.shown_url if isinstance(arg, httpx2.URL) else _redacted(request, arg)
-                for arg in record.args
-            )
+        if request is not None and request.keys:
+            record.msg, record.args = redact_keys(request.keys, record.getMessage()), ()
         return True
 
 
-def _redacted(request: _Request, value: object) -> object:
-    return redact_keys(request.keys, value) if isinstance(value, str) else value
-
-
-# Adding it again changes nothing, and it acts only while a request of ours is sent.
-logging.getLogger(httpx2.__name__).addFilter(_KeyFilter())
+# It acts only while a request of this module is sent. A filter of a logger does not see the records
+# of the loggers below it, so that each of them gets it.
+for _name in (
+    *(httpx2.__name__, "httpcore2.connection", "httpcore2.http11", "httpcore2.http2"),
+    *("httpcore2.proxy", "httpcore2.socks"),
+):
+    logging.getLogger(_name).addFilter(_KeyFilter())
 
 
 def _build_request(

@@ -20,13 +20,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import html
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
-from urllib.parse import parse_qsl, quote, quote_plus, unquote
+from urllib.parse import parse_qsl, quote, unquote
 
 from rageval_report.errors import DataError
 
@@ -37,6 +35,8 @@ _HIDDEN = "***"
 # What a header can contain. It is checked here because the HTTP library prints a header that it
 # refuses, including the key.
 _SENDABLE = re.compile(r"[!-~]+")
+_ENTITIES = {"&": "|amp", "<": "|lt", ">": "|gt", '"': "|quot", "'": "|apos"}
+_SHORT_ESCAPES = {"\n": r"\\+n", "\r": r"\\+r", "\t": r"\\+t", " ": r"\+"}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIELD = re.compile(r"\{[A-Za-z_]\w*\}")
 
@@ -158,9 +158,7 @@ class Key:
 
     def redact(self, text: str) -> str:
         """The text with the key replaced by stars, also where it is escaped for JSON or a URL."""
-        for form in self._forms:
-            text = text.replace(form, _HIDDEN)
-        return text
+        return self._forms.sub(_HIDDEN, text)
 
     def __repr__(self) -> str:
         return "<a key>"
@@ -172,17 +170,31 @@ class Key:
         )
 
 
-def _written_forms(value: str) -> tuple[str, ...]:
-    """The key as servers repeat it: itself, in a URL, in JSON, in HTML; the longest first."""
-    as_json = json.dumps(value)[1:-1]
-    encoded = value.encode("utf-8", "surrogatepass")
-    forms = {
-        value,
-        *(quote(encoded, safe=""), quote(encoded), quote_plus(encoded)),
-        *(as_json, json.dumps(value, ensure_ascii=False)[1:-1], as_json.replace("/", "\\/")),
-        *(html.escape(value), repr(value)[1:-1]),
-    }
-    return tuple(sorted(forms, key=lambda form: (-len(form), form)))
+def _written_forms(value: str) -> re.Pattern[str]:
+    """The key as servers repeat it: itself, or escaped for JSON, a URL or HTML, also repeatedly."""
+    return re.compile("".join(map(_written_character, value)))
+
+
+def _written_character(character: str) -> str:
+    plain = re.escape(character)
+    if character.isascii() and (character.isalnum() or character in "-_.~"):
+        return plain  # no format escapes these
+    encoded = character.encode("utf-8", "surrogatepass")
+    forms = [
+        rf"\\*{plain}",  # a JSON text in a JSON text has more than one backslash
+        "".join(rf"\\+u{unit:04x}" for unit in _utf16_units(character)),
+        "".join(rf"\\+x{byte:02x}" for byte in encoded),
+        "".join(f"%(?:25)*{byte:02x}" for byte in encoded),
+        f"&(?:amp;)*(?:#0*{ord(character)}|#x0*{ord(character):x}{_ENTITIES.get(character, '')});",
+    ]
+    if character in _SHORT_ESCAPES:
+        forms.append(_SHORT_ESCAPES[character])
+    return f"(?i:{'|'.join(forms)})"
+
+
+def _utf16_units(character: str) -> list[int]:
+    encoded = character.encode("utf-16-be", "surrogatepass")
+    return [encoded[n] << 8 | encoded[n + 1] for n in range(0, len(encoded), 2)]
 
 
 def key_from_environment(variable: str, *, scheme: str = "Bearer", for_header: bool = True) -> Key:

@@ -59,6 +59,8 @@ def evaluate(options: EvalArguments) -> int:
         sys.path.insert(0, str(Path.cwd()))  # users keep their function in the current folder
     output = Output.to_standard_output(options.format_name)
     if options.dry_run:
+        if config.run.target_name != "callable":  # making that one runs the user's module
+            target_from(queries.run).close()  # its mistakes are found now
         output.write(rehearse(queries, folder, plan.rubrics, plan.chat, setup), what="part")
         return OK
     finished = _ask(queries, folder, options, first_check(config, plan))

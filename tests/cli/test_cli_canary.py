@@ -1,0 +1,368 @@
+"""No command writes a key: canaries in the place of every secret, and a server that repeats them.
+
+Everything that a command writes is searched: standard output, standard error, the log of every
+library, and the bytes of all files, the caches in SQLite among them.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_report.judges import CHATS
+from rageval_report.judges.chats.over_http import HttpChat
+
+STEM = "CaNaRy"
+PROVIDERS = ("anthropic", "gemini", "openai")
+
+
+def canary(name: str) -> str:
+    """A key that differs if it is escaped for JSON, a URL or HTML."""
+    return f'{STEM}-{name}/+"x&<9'
+
+
+class Repeats(BaseHTTPRequestHandler):
+    """Answers every protocol, and puts the whole request into whatever it says."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
+        with contextlib.suppress(ValueError):
+            body += str(json.loads(body))  # as a framework shows a request, without escapes
+        seen = f"{self.path} {' '.join(map(str, self.headers.items()))} {body}"
+        self.server.seen.append(seen)
+        status, kind, content = getattr(self, self.server.mode)(seen)
+        self.send_response(status, "Refused" if status >= 300 else "OK")
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(content)))
+        self.send_header("location", f"http://127.0.0.1:1{self.path}")
+        self.send_header("retry-after", "0")
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST
+    do_CONNECT = do_POST
+
+    def log_message(self, *args):
+        """Tests print nothing."""
+
+    def answer(self, seen: str):
+        verdict = json.dumps({"reasoning": f"I saw {seen}", "score": 4})
+        document = {
+            "answer": f"Paris. {seen}",
+            "retrieved": ["d1", f"d2 {seen}"],
+            "contexts": [seen],
+            "llm_model": seen,
+            seen: seen,
+            # OpenAI, Anthropic, Gemini
+            "choices": [{"message": {"content": verdict}, "finish_reason": "stop"}],
+            "content": [{"type": "text", "text": verdict}],
+            "candidates": [{"content": {"parts": [{"text": verdict}]}, "finishReason": "STOP"}],
+            "model": f"model {seen}",
+            "modelVersion": f"model {seen}",
+            "usage": {"prompt_tokens": 9, "completion_tokens": 9, "input_tokens": 9},
+        }
+        return 200, "application/json", json.dumps(document).encode()
+
+    def escaped(self, seen: str):
+        text = "".join(f"\\u{ord(c):04x}" for c in seen[:20_000])
+        return 200, "application/json", f'{{"answer": "{text}", "{text}": 1}}'.encode()
+
+    def stream(self, seen: str):
+        pieces = [seen[i : i + 5] for i in range(0, len(seen), 5)]
+        events = [f"data: {json.dumps({'delta': piece})}\n\n" for piece in pieces]
+        return 200, "text/event-stream", "".join([*events, "data: [DONE]\n\n"]).encode()
+
+    def stream_error(self, seen: str):
+        return 200, "text/event-stream", f"event: error\ndata: {seen}\n\n".encode()
+
+    def not_json(self, seen: str):
+        return 200, f"text/html; {seen}".replace("\n", " "), f"<p>{seen}".encode()
+
+    def refusal(self, seen: str):
+        return 401, "application/json", json.dumps({"error": {"message": seen}}).encode()
+
+    def failure(self, seen: str):
+        return 500, "text/html", f"{' ' * 60_000}<pre>{seen}</pre>".encode()
+
+    def moved(self, seen: str):
+        return 302, "text/plain", seen.encode()
+
+
+class Room:
+    """A folder, a server, and everything that was written."""
+
+    def __init__(self, folder: Path, server: Any, run: Any, log: io.StringIO):
+        self.folder, self.server, self.log, self._run = folder, server, log, run
+        self.url = f"http://127.0.0.1:{server.server_port}"
+
+    def leaks(self, *words: str, mode: str = "answer", exit_codes: tuple[int, ...] = (0,)):
+        """Run a command; the places in which a canary is afterwards."""
+        self.server.mode = mode
+        result = self._run(*words)
+        assert result.exit_code in exit_codes, result.output
+        written = {
+            "standard output": result.stdout_bytes,
+            "standard error": result.stderr_bytes,
+            "log": self.log.getvalue().encode(),
+            **{
+                str(path.relative_to(self.folder)): path.read_bytes()
+                for path in self.folder.rglob("*")
+                if path.is_file() and path.name != "settings.yaml"
+            },
+        }
+        pair = base64.b64encode(f"me:{canary('PROXY')}".encode())
+        return [place for place, text in written.items() if STEM.encode() in text or pair in text]
+
+
+def key_variables() -> set[str]:
+    """The variables of the keys of all providers."""
+    for name in CHATS:
+        assert CHATS[name] is not None  # imported, so that its class is known
+    kinds, classes = [HttpChat], []
+    while kinds:
+        kinds += (subclasses := kinds.pop().__subclasses__())
+        classes += subclasses
+    return {name for kind in classes if hasattr(kind, "home") for name in kind.home.key_variables}
+
+
+@pytest.fixture
+def room(demo_folder, monkeypatch, run) -> Iterator[Room]:
+    for name in key_variables():
+        # A header can contain neither blanks nor letters beyond ASCII.
+        monkeypatch.setenv(name, canary(name))
+    for name in ("HEADER", "BODY", "PATH", "QUERY"):
+        monkeypatch.setenv(f"{name}_KEY", canary(name))
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(demo_folder / "cache"))
+    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Repeats)
+    server.seen, server.mode = [], "answer"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    log, root = io.StringIO(), logging.getLogger()
+    handler = logging.StreamHandler(log)
+    root.addHandler(handler)
+    for name in ("httpx2", "httpcore2"):
+        monkeypatch.setattr(logging.getLogger(name), "level", logging.DEBUG)
+    try:
+        yield Room(demo_folder, server, run, log)
+    finally:
+        root.removeHandler(handler)
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def asked(room) -> tuple[str, ...]:
+    """eval with a key in each place of a request."""
+    body = {"question": "{question}", "auth": {"api_key": "${BODY_KEY}"}, "x": "y ${BODY_KEY}"}
+    return (
+        *("eval", "--records", "queries.jsonl", "-o", "out", "--concurrency", "2"),
+        *("--url", f"{room.url}/${{PATH_KEY}}/ask?key=${{QUERY_KEY}}&q={{question}}"),
+        *("--config-url", f"{room.url}/${{PATH_KEY}}/config"),
+        *("--health-url", f"{room.url}/${{PATH_KEY}}/health"),
+        *("--header", "Authorization=Bearer ${HEADER_KEY}"),
+        *("--header", "Cookie=a=${HEADER_KEY}; b=${QUERY_KEY}"),
+        *("--body", json.dumps(body)),
+    )
+
+
+def test_the_canaries_are_sent(room, asked):
+    room.leaks(*asked)
+    question = [text for text in room.server.seen if '"question"' in text][-1]
+    assert f"Bearer {canary('HEADER')}" in question
+    assert f"a={canary('HEADER')}; b={canary('QUERY')}" in question
+    assert f"'api_key': '{canary('BODY')}'" in question
+    assert f"/{STEM}-PATH%2F%2B%22x%26%3C9/ask?key={STEM}-QUERY%2F%2B%22x%26%3C9&q=" in question
+
+
+def test_eval_and_what_reads_its_files_write_no_key(room, asked):
+    assert room.leaks(*asked, "--dry-run", "--table", "jsonl") == []
+    assert room.leaks(*asked, "--table", "jsonl") == []
+    text = (room.folder / "out" / "records.jsonl").read_text()
+    assert "***" in text  # the server repeated them, so that something was redacted
+    kept = (room.folder / "out" / "run.json").read_text()
+    assert "${BODY_KEY}" in kept
+    assert "/${PATH_KEY}/ask" in kept
+    assert room.leaks(*asked, "--table", "jsonl", "--retry-failed") == []
+    for words in (
+        *(("report", "out/scores.json"), ("inspect", "out/scores.json"), ("inspect", "out")),
+        *(("report", "out/scores.json", "-o", f"page.{kind}") for kind in ("html", "md", "csv")),
+        *(("failures", "out/scores.json", "--format", "json"), ("history", "out")),
+        *(("export", "out/scores.json", "--to", kind, "-o", f"sheet.{kind}") for kind in EXPORTED),
+        ("score", "--records", "out/records.jsonl", "--metric", "exact_match"),
+    ):
+        assert room.leaks(*words, exit_codes=(0, 2)) == []
+    assert (room.folder / "page.html").exists()
+
+
+EXPORTED = ("csv", "jsonl", "json", "markdown", "review", "review-markdown")
+
+
+@pytest.mark.parametrize("mode", ["not_json", "refusal", "failure", "moved", "escaped", "stream"])
+def test_a_server_that_fails_and_repeats_keys_gets_none_written(room, asked, mode):
+    assert room.leaks(*asked, mode=mode, exit_codes=(0, 1, 2)) == []
+    # Without the check of health the questions are asked, and their failures are kept.
+    plain = [word for word in asked if not word.startswith(f"{room.url}/${{PATH_KEY}}/")]
+    plain = [word for word in plain if word not in ("--config-url", "--health-url")]
+    url = f"{room.url}/${{PATH_KEY}}?key=${{QUERY_KEY}}"
+    words = [*plain, "--url", url, "-o", "again", "--table", "jsonl"]
+    words = [word for n, word in enumerate(words) if word != "--url" or words[n + 1] == url]
+    assert room.leaks(*words, mode=mode, exit_codes=(0, 1, 2)) == []
+    assert (room.folder / "again" / "journal.jsonl").stat().st_size > 0
+
+
+@pytest.mark.parametrize("mode", ["stream", "stream_error"])
+def test_a_stream_whose_pieces_split_a_key_gets_none_written(room, asked, mode):
+    words = [word for word in asked if "health" not in word and "config" not in word]
+    words = (*words, "--stream", "delta", "--table", "jsonl")
+    assert room.leaks(*words, mode=mode, exit_codes=(0, 1, 2)) == []
+    text = (room.folder / "out" / "journal.jsonl").read_text()
+    assert "***" in text
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("mode", ["answer", "not_json", "refusal", "failure", "moved", "escaped"])
+def test_judges_write_no_key(room, monkeypatch, provider, mode):
+    variable = f"RAG_EVAL_{provider.upper()}_API_KEY"
+    monkeypatch.setenv(f"RAG_EVAL_{provider.upper()}_BASE_URL", f"{room.url}/${{PATH_KEY}}/v1")
+    judge = ("--judge", "faithfulness", "--provider", provider, "--model", "m", "--cache", "c.db")
+    codes = (0, 1, 2)
+    for more in (("--dry-run",), ("--queries", "judged.json"), ("-o", "verdicts.html")):
+        words = ("judge", "records.jsonl", *judge, *more, "--max-tokens", "99")
+        assert room.leaks(*words, mode=mode, exit_codes=codes) == []
+    assert any(canary(variable) in text for text in room.server.seen)
+    assert (room.folder / "c.db").exists()
+    assert room.leaks("cache", "status", "--cache", "c.db", exit_codes=codes) == []
+
+
+def test_keys_of_a_file_of_settings_are_written_nowhere_else(room):
+    (room.folder / "settings.yaml").write_text(
+        f"records: queries.jsonl\nname: rag\nhttp:\n  url: {room.url}/${{PATH_KEY}}/ask\n"
+        "  headers: {X-API-Key: '${HEADER_KEY}'}\n"
+        "  body: {q: '{question}', password: '${BODY_KEY}'}\n"
+        f"judge:\n  rubrics: [answer_correctness]\n  provider: openai\n  model: m\n"
+        f"  base_url: {room.url}/${{PATH_KEY}}/v1\n  api_key_env: QUERY_KEY\n  cache: c.db\n"
+        "  extra_body: {metadata: {token: '${BODY_KEY}'}}\n"
+    )
+    for more in ("--dry-run",), ():
+        assert room.leaks("eval", "--config", "settings.yaml", "-o", "out", *more) == []
+    judged = [text for text in room.server.seen if "/v1/chat/completions" in text]
+    assert judged
+    assert all(f"'token': '{canary('BODY')}'" in text for text in judged)
+    assert "***" in (room.folder / "out" / "scores.json").read_text()
+
+
+@pytest.mark.parametrize("mode", ["answer", "refusal", "not_json"])
+def test_golden_generate_writes_no_key(room, mode):
+    words = ("golden", "generate", "docs", "--factoid", "2", "--shortest", "10", "--provider")
+    words += ("openai", "--model", "m", "--base-url", f"{room.url}/${{PATH_KEY}}/v1")
+    words += ("-o", "drafts.jsonl", "--rejected", "rejected.csv", "--journal", "replies.journal")
+    assert room.leaks(*words, mode=mode, exit_codes=(0, 1, 2)) == []
+    assert any("/v1/chat/completions" in text for text in room.server.seen)
+
+
+@pytest.mark.parametrize("mode", ["answer", "refusal", "failure", "not_json"])
+def test_passwords_of_proxies_are_not_written(room, asked, monkeypatch, mode):
+    proxy = room.url.replace("//", "//me:" + "CaNaRy-PROXY%2F%2B%22x%26%3C9" + "@")
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    words = [word.replace(room.url, "http://rag.example") for word in asked]
+    assert room.leaks(*words, mode=mode, exit_codes=(0, 1, 2)) == []
+    assert any("Proxy-Authorization" in text for text in room.server.seen)
+    judge = ("judge", "records.jsonl", "--judge", "faithfulness", "--provider", "openai")
+    assert room.leaks(*judge, "--model", "m", mode=mode, exit_codes=(0, 1, 2)) == []
+
+
+@pytest.mark.parametrize(
+    "proxy", ["http://me:{}@", "http://me:{}@host:x", "x{}@h", "ftp://u:{}@h:1"]
+)
+def test_the_address_of_a_proxy_that_cannot_be_used_is_not_shown(room, asked, monkeypatch, proxy):
+    monkeypatch.setenv("HTTP_PROXY", proxy.format("CaNaRy-PROXY"))
+    words = [word.replace(room.url, "http://rag.example") for word in asked]
+    assert room.leaks(*words, exit_codes=(1, 2, 70)) == []
+
+
+KEY = f"sk-{STEM}0123456789"
+LITERAL = {
+    "a header": ("--header", f"Authorization=Bearer {KEY}"),
+    "a header by its form": ("--header", f"X-Tenant={KEY}"),
+    "a header without =": ("--header", f"Authorization: Bearer {KEY}"),
+    "a body": ("--body", json.dumps({"q": "{question}", "key": {"x": [KEY]}})),
+    "a field of a body": ("--body", json.dumps({"q": "{question}", "api_key": STEM})),
+    "a name in a body": ("--body", json.dumps({KEY: "{question}"})),
+    "a body that is not JSON": ("--body", f'{{"api_key": "{KEY}"'),
+    "a path": ("--url", f"http://127.0.0.1:1/{KEY}/ask"),
+    "a query": ("--url", f"http://127.0.0.1:1/ask?key={STEM}"),
+    "a user": ("--url", f"http://me:{STEM}@127.0.0.1:1/ask"),
+    "a malformed address": ("--url", f"127.0.0.1:1/{KEY}?key={STEM}"),
+    "another address": ("--config-url", f"http://127.0.0.1:1/?token={STEM}"),
+    "a variable": ("--header", f"Authorization=Bearer ${{{STEM}0123456789}}"),
+    "an unknown option": (f"--api-key={KEY}",),
+    "a word too many": (KEY,),
+    "the judge's variable": ("--judge", "faithfulness", "--model", "m", "--api-key-env", KEY),
+    "the judge's address": (
+        "--judge",
+        "faithfulness",
+        "--model",
+        "m",
+        "--base-url",
+        f"http://h/{KEY}",
+    ),
+    "its user": ("--judge", "faithfulness", "--model", "m", "--base-url", f"http://a:{STEM}@h/v1"),
+}
+
+
+@pytest.mark.parametrize("place", LITERAL)
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_literal_key_is_refused_and_not_shown(room, place, more):
+    words = ("eval", "--records", "queries.jsonl", "-o", "out", *LITERAL[place], *more)
+    if "--url" not in words:
+        words += ("--url", f"{room.url}/ask")
+    assert room.leaks(*words, exit_codes=(2,)) == []
+    assert room.server.seen == []
+    assert not (room.folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        f"headers: ['Authorization: Bearer {KEY}']",
+        f"headers: 'Authorization: Bearer {KEY}'",
+        f"headers: {{Authorization: 'Bearer {KEY}'}}",
+        f"body: {{question: '{{question}}', password: {STEM}}}",
+        f"body: {{question: '{{question}}', messages: [{{content: 'my key is {KEY}'}}]}}",
+        f"stream: {KEY}",
+        f"{KEY}: 5",
+    ],
+)
+def test_a_literal_key_in_a_file_is_refused_with_its_file_and_not_shown(room, section):
+    (room.folder / "settings.yaml").write_text(
+        f"records: queries.jsonl\nhttp:\n  url: {room.url}/ask\n  {section}\n"
+    )
+    words = ("eval", "--config", "settings.yaml", "-o", "out")
+    assert room.leaks(*words, exit_codes=(2,)) == []
+    assert room.leaks(*words, "--dry-run", exit_codes=(2,)) == []
+    assert room.server.seen == []
+
+
+def test_a_bug_shows_a_traceback_without_keys(room, asked, monkeypatch):
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("rageval_report.runner.targets.http.record_fields", broken)
+    assert room.leaks(*asked, exit_codes=(0, 1, 2, 70)) == []
