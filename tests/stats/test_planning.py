@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from scipy.integrate import quad
 from statsmodels.stats.power import TTestPower
 
 from rageval_report.errors import DataError
@@ -180,3 +181,95 @@ def test_shares_must_be_shares_of_one_whole(p10, p01):
 def test_the_function_power_is_not_hidden_by_a_module_of_that_name():
     assert callable(importlib.import_module("rageval_report.stats").power)
     assert callable(importlib.import_module("rageval_report.stats").power)  # loaded by now
+
+
+def power_by_integration(d_z, n, alpha=0.05):
+    """The t statistic beyond its critical value, over the law of the standard deviation."""
+    df = n - 1
+    critical, shift = scipy_stats.t.ppf(1 - alpha / 2, df), abs(d_z) * math.sqrt(n)
+
+    def both_tails(s):
+        upper = scipy_stats.norm.cdf(shift - critical * s)
+        return (upper + scipy_stats.norm.cdf(-shift - critical * s)) * law(s)
+
+    def law(s):  # of sqrt(chi-square / df)
+        return scipy_stats.chi2.pdf(df * s * s, df) * 2 * df * s
+
+    return quad(both_tails, 0, 12, limit=500)[0]
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("d_z", [0.3, 2.0, 5.5, 6.5])
+def test_the_power_of_few_queries_is_that_of_integration(n, d_z):
+    # Of large shifts SciPy's far side is NaN; it must count as nothing.
+    assert power(d_z, n) == pytest.approx(power_by_integration(d_z, n), abs=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [0.0, 1.0, 80, math.nan])
+def test_levels_and_powers_must_be_probabilities(wrong):
+    calls = [
+        (lambda: power(0.5, 10, alpha=wrong), "alpha"),
+        (lambda: required_n(0.5, alpha=wrong), "alpha"),
+        (lambda: required_n(0.5, wrong), "power"),
+        (lambda: minimum_detectable_difference(0.2, 10, alpha=wrong), "alpha"),
+        (lambda: minimum_detectable_difference(0.2, 10, power=wrong), "power"),
+        (lambda: mcnemar_power(0.1, 0.2, 10, alpha=wrong), "alpha"),
+    ]
+    for call, name in calls:
+        with pytest.raises(DataError, match=f"{name} must lie between 0 and 1"):
+            call()
+
+
+def test_a_number_of_queries_must_be_one():
+    for call in (power, minimum_detectable_difference):
+        with pytest.raises(DataError, match="n must be an integer >= 2"):
+            call(0.5, 1)
+    with pytest.raises(DataError, match="n must be an integer >= 2"):
+        mcnemar_power(0.1, 0.2, 2.5)
+
+
+@pytest.mark.parametrize("sd", [-0.1, math.inf, math.nan])
+def test_a_standard_deviation_must_be_finite_and_not_negative(sd):
+    with pytest.raises(DataError, match="sd_difference must be a finite number >= 0"):
+        minimum_detectable_difference(sd, 10)
+
+
+def test_the_default_power_and_level_are_those_of_the_docs():
+    assert required_n(0.5) == required_n(0.5, 0.8, alpha=0.05)
+    assert minimum_detectable_difference(0.2, 30) == minimum_detectable_difference(
+        0.2, 30, power=0.8, alpha=0.05
+    )
+    assert mcnemar_power(0.1, 0.2, 60) == mcnemar_power(0.1, 0.2, 60, alpha=0.05)
+    assert power(0.5, 30) == power(0.5, 30, alpha=0.05)
+
+
+def test_a_difference_that_is_hard_to_detect_is_found_too():
+    # Two queries and a high power: t has one degree of freedom, the shift is far beyond 2.8.
+    difference = minimum_detectable_difference(1.0, 2, power=0.9)
+    assert power_by_integration(difference, 2) == pytest.approx(0.9, abs=1e-6)
+    strict = minimum_detectable_difference(0.5, 3, power=0.99, alpha=0.001)
+    assert power(strict / 0.5, 3, alpha=0.001) == pytest.approx(0.99, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("p10", "p01", "n"), [(0.02, 0.06, 3000), (0.3, 0.36, 2500), (0.0, 0.3, 12), (0.4, 0.6, 40)]
+)
+def test_the_power_of_mcnemars_test_is_a_sum_over_all_tables(p10, p01, n):
+    discordant, share = p10 + p01, p01 / (p10 + p01)
+    pairs = np.arange(n + 1)
+    expected = 0.0
+    for m, weight in zip(pairs, scipy_stats.binom.pmf(pairs, n, discordant), strict=True):
+        if weight < 1e-14:
+            continue
+        wins = np.arange(m + 1)
+        fewer = np.minimum(wins, m - wins)
+        midp = 2 * scipy_stats.binom.cdf(fewer, m, 0.5) - scipy_stats.binom.pmf(fewer, m, 0.5)
+        expected += weight * scipy_stats.binom.pmf(wins, m, share)[midp <= 0.05].sum()
+    assert mcnemar_power(p10, p01, n) == pytest.approx(expected, rel=1e-9)
+
+
+def test_shares_may_sum_up_to_one_with_rounding():
+    a, b = 0.7, 0.1 + 0.2  # 0.30000000000000004
+    assert mcnemar_power(a, b, 30) == pytest.approx(mcnemar_power(0.7, 0.3, 30), rel=1e-9)
+    with pytest.raises(DataError, match="together <= 1"):
+        mcnemar_power(0.7, 0.3001, 30)

@@ -66,3 +66,12 @@ def test_blocks_of_different_shapes_are_refused():
 def test_an_unknown_statistic_is_refused():
     with pytest.raises(UnknownNameError, match="Did you mean 'median'"):
         resampled_statistics([SCORES], ["medians"])
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [[], [np.ones((3, 2)), np.ones((3, 1))], [np.ones(3)], [np.ones((0, 2))], [np.ones((3, 0))]],
+)
+def test_blocks_must_have_one_shape_of_queries_and_pipelines(blocks):
+    with pytest.raises(DataError, match="expected blocks of one shape"):
+        resampled_statistics(blocks, ["mean"] * len(blocks), n_resamples=3)

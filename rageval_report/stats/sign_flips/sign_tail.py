@@ -180,9 +180,14 @@ def _tail(values: FloatArray, counts: FloatArray | None, threshold: float, effor
     squares = np.square(values / top)  # neither too small nor too large to square
     unit = top * math.sqrt(float(squares.sum() if counts is None else squares @ counts))
     sums, reached = SignSums(values / unit, counts), threshold / unit
-    last = sums.total - 2 * float(sums.values.min())
-    if reached >= last - SAME_SUM * sums.total:  # the next sum is out of reach
+    smallest = float(sums.values.min())
+    # Only the pattern of equal signs reaches the largest sum, and where one of the smallest values
+    # is turned the next one: both are known exactly, however far out they lie.
+    missing = (reached - (sums.total - 2 * smallest)) / sums.total
+    if missing > SAME_SUM:
         return _one_pattern(sums.size)
+    if missing >= -SAME_SUM:
+        return _turned_patterns(sums.size, _count_of(smallest, sums))
     line = replace(_line(sums, reached, None), far=effort.far)
     if line.smallest < _FAR_TAIL:
         return _far_tail(sums, reached, 0.0)
@@ -243,6 +248,17 @@ def _coin_tail(tosses: float, tails: float) -> Tail:
 
 def _one_pattern(size: float) -> Tail:
     return Tail(0.5**size, 0.5**size)
+
+
+def _turned_patterns(size: float, n_smallest: float) -> Tail:
+    """The pattern of equal signs, and those in which one of the smallest values is turned."""
+    each = 0.5**size
+    return Tail((1.0 + n_smallest) * each, n_smallest * each)
+
+
+def _count_of(value: float, sums: SignSums) -> float:
+    same = sums.values <= value + SAME_SUM * sums.total
+    return float(same.sum() if sums.counts is None else sums.counts[same].sum())
 
 
 def _may_tie(values: FloatArray) -> bool:

@@ -172,3 +172,58 @@ def test_a_judge_of_real_passages_agrees_with_people_as_scikit_learn_says(real_d
         both["ground_truth"].astype(int), both["umbrela_rating"].astype(int), weights="quadratic"
     )
     assert found.estimate == pytest.approx(told)
+
+
+def alpha_by_definition(columns, distance):
+    """One less the observed over the expected disagreement, pair by pair (Krippendorff 2011)."""
+    units = [
+        [rating for rating in unit if rating is not None] for unit in zip(*columns, strict=True)
+    ]
+    units = [unit for unit in units if len(unit) > 1]
+    every = [rating for unit in units for rating in unit]
+    n = len(every)
+    seen = sum(
+        distance(a, b) / (len(unit) - 1)
+        for unit in units
+        for i, a in enumerate(unit)
+        for j, b in enumerate(unit)
+        if i != j
+    )
+    expected = sum(
+        distance(a, b) for i, a in enumerate(every) for j, b in enumerate(every) if i != j
+    )
+    return 1 - (n - 1) * seen / expected
+
+
+RATED = (
+    [0, 1, 2, 4, 0, 3, 1, None, 2],
+    [0, 1, 3, 4, 1, 3, None, 2, 0],
+    [0, None, 2, 3, 0, 3, 1, 2, 2],
+)
+
+
+@pytest.mark.parametrize(
+    ("level", "distance"),
+    [
+        ("nominal", lambda a, b: float(a != b)),
+        ("interval", lambda a, b: (a - b) ** 2),
+        ("ratio", lambda a, b: ((a - b) / (a + b)) ** 2 if a + b else 0.0),
+    ],
+)
+def test_alpha_is_its_definition_pair_by_pair(level, distance):
+    ratings = np.array(RATED, dtype=float).T  # None becomes NaN; one row per query
+    found = krippendorff_alpha(ratings, level, n_resamples=9)
+    assert found.estimate == pytest.approx(alpha_by_definition(RATED, distance))
+
+
+def test_too_many_names_are_refused():
+    ratings = np.arange(2001.0)
+    with pytest.raises(DataError, match=r"2001 different ratings are too many .*at most 2000"):
+        krippendorff_alpha(np.column_stack([ratings, ratings]), "nominal", n_resamples=9)
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan")])
+def test_a_missing_name_is_not_a_name(nothing):
+    found = cohen_kappa(["yes", nothing, "no", "yes"], ["yes", "no", "no", "no"])
+    without = cohen_kappa(["yes", "no", "yes"], ["yes", "no", "no"])
+    assert found == without

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from rageval_report.errors import DataError
 from rageval_report.stats import JudgeErrors, ppi_difference, ppi_mean, rogan_gladen
@@ -81,3 +82,57 @@ def test_the_interval_of_lang_and_reiczigel_covers_as_it_should():
 def test_what_cannot_be_put_right_is_refused(call, told):
     with pytest.raises(DataError, match=told):
         call()
+
+
+def test_the_tuned_weight_stays_between_zero_and_one():
+    rng = np.random.default_rng(4)
+    judged, others = rng.random(120), rng.random(900)
+    assert ppi_mean(3 * judged, judged, others).lam == 1.0  # the formula gives 3 / (1 + 120 / 900)
+    assert ppi_mean(1 - judged, judged, others).lam == 0.0
+    assert 0.0 < ppi_mean(0.5 * judged, judged, others).lam < 1.0
+
+
+def test_the_tuned_weight_by_hand():
+    y, f, others = _data()
+    every = np.concatenate([f, others])
+    expected = np.cov(y, f)[0, 1] / ((1 + len(y) / len(others)) * every.var(ddof=1))
+    assert ppi_mean(y, f, others).lam == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_judge_that_says_always_the_same_has_no_weight():
+    y, f, _ = _data()
+    found = ppi_mean(y, np.full(len(f), 0.5), np.full(900, 0.5))
+    assert found.lam == 0.0
+    assert found.estimate == pytest.approx(y.mean())
+
+
+@pytest.mark.parametrize("lam", [-0.1, 1.1, "most", float("nan")])
+def test_a_weight_must_be_a_share(lam):
+    with pytest.raises(DataError, match="lam must be a number from 0 to 1"):
+        ppi_mean(*_data(), lam=lam)
+
+
+@pytest.mark.parametrize("lam", [0, 1])
+def test_the_error_of_a_fixed_weight_by_hand(lam):
+    y, f, others = (side[:40] for side in _data())
+    found = ppi_mean(y, f, others, lam=lam, confidence_level=0.9)
+    rest = y - lam * f
+    error = np.sqrt(lam**2 * others.var(ddof=1) / 40 + rest.var(ddof=1) / 40)
+    reach = scipy.stats.t.ppf(0.95, 39) * error
+    assert found.standard_error == pytest.approx(error)
+    assert (found.low, found.high) == pytest.approx(
+        (found.estimate - reach, found.estimate + reach)
+    )
+    assert found.method == ("ppi" if lam else "ppi++")
+
+
+def test_few_labels_are_noted():
+    y, f, others = _data()
+    assert ppi_mean(y[:9], f[:9], others).notes
+    assert not ppi_mean(y[:10], f[:10], others).notes
+
+
+def test_sides_of_unequal_length_are_refused():
+    y, f, others = _data()
+    with pytest.raises(DataError, match="got 120 and 119"):
+        ppi_difference((y, f, others), (y[:-1], f, others))

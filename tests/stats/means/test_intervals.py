@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats import INTERVALS, mean_interval
+from rageval_report.stats.means.closed_forms import bounded
 from rageval_report.stats.means.intervals import described_interval
 from rageval_report.stats.means.moments import moments
 
@@ -305,3 +306,83 @@ def test_an_interval_within_the_bounds_is_as_without_them():
     assert limits(mean_interval(scores, method="t", bounds=(-50, 50))) == limits(
         mean_interval(scores, method="t")
     )
+
+
+def bounded_by_hand(scores, level, *, imagined):
+    """The formula of `bounded` on the range from 0 to 1."""
+    n, mean = len(scores), np.mean(scores)
+    worst = mean * (1 - mean)
+    variance = ((n - 1) * np.var(scores, ddof=1) + imagined * worst) / (n - 1 + imagined)
+    room = scipy.stats.t.ppf(0.5 + level / 2, n - 1) ** 2 * variance / (n * worst)
+    reach = math.sqrt(room * worst + room**2 / 4) / (1 + room)
+    centre = (mean + room / 2) / (1 + room)
+    return centre - reach, centre + reach
+
+
+@pytest.mark.parametrize("edge", [0.0, 0.01, 0.019])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_a_score_near_one_bound_alone_adds_the_worst_score(edge, level):
+    scores = np.array([edge, 0.3, 0.35, 0.4, 0.45, 0.5])
+    for side in (scores, 1 - scores):
+        interval = mean_interval(side, bounds=(0, 1), confidence_level=level)
+        expected = bounded_by_hand(side, level, imagined=1)
+        assert interval.method == "bounded"
+        assert limits(interval) == pytest.approx(expected, rel=1e-12)
+        assert limits(interval) != pytest.approx(bounded_by_hand(side, level, imagined=0))
+
+
+@pytest.mark.parametrize("edge", [0.021, 0.03, 0.1])
+def test_a_score_farther_from_both_bounds_adds_nothing(edge):
+    scores = np.array([edge, 0.3, 0.35, 0.4, 0.45, 0.5])
+    for side in (scores, 1 - scores):
+        interval = mean_interval(side, bounds=(0, 1))
+        assert limits(interval) == pytest.approx(bounded_by_hand(side, 0.95, imagined=0), rel=1e-12)
+
+
+def test_how_near_a_bound_is_goes_by_the_range():
+    scores = np.array([0.015, 0.3, 0.35, 0.4, 0.45, 0.5])
+    low, high = limits(mean_interval(scores, bounds=(0, 1)))
+    moved = mean_interval(-20 + 40 * scores, bounds=(-20, 20))
+    assert limits(moved) == pytest.approx((-20 + 40 * low, -20 + 40 * high), rel=1e-9)
+
+
+def test_the_bounds_that_are_no_bounds_are_said():
+    with pytest.raises(DataError, match="got none: give bounds"):
+        mean_interval([0.5, 0.6], method="bounded")
+    with pytest.raises(DataError, match="got 0 and inf: give bounds"):
+        mean_interval([0.5, 0.6], method="bounded", bounds=(0, math.inf))
+    with pytest.raises(DataError, match="got -inf and 1: give bounds"):
+        mean_interval([0.5, 0.6], method="bounded", bounds=(-math.inf, 1))
+
+
+@pytest.mark.parametrize("bounds", [(-math.inf, 1), (0, math.inf), (-math.inf, math.inf)])
+def test_bounds_without_an_end_are_no_range(bounds):
+    assert mean_interval([0.2, 0.4, 0.9, 0.5, 0.6, 0.7], bounds=bounds).method == "studentised"
+
+
+def test_the_formula_of_one_bounded_score_is_its_bounds():
+    interval = bounded(moments(np.array([0.4])), 0.95, (0.0, 1.0))
+    assert (interval.estimate, *limits(interval)) == (0.4, 0.0, 1.0)
+    assert math.isnan(interval.standard_error)
+    two = bounded(moments(np.array([0.4, 0.5])), 0.95, (0.0, 1.0))
+    assert 0.0 < two.low < 0.45 < two.high < 1.0
+
+
+@pytest.mark.parametrize(
+    ("scores", "bounds", "found"),
+    [([0.5, 1.1], (0, 1), "1.1"), ([-0.5, 0.5], (0, 1), "-0.5"), ([-1.0, 2.0], (0, 1), "2")],
+)
+def test_a_score_outside_the_bounds_is_named(scores, bounds, found):
+    with pytest.raises(DataError, match=f"found {found}: correct the score"):
+        mean_interval(scores, bounds=bounds)
+
+
+def test_shares_of_no_binary_score_are_refused_with_what_was_found():
+    with pytest.raises(DataError, match=r"found scores from 0.25 to 0.5: use 'bounded'"):
+        mean_interval([0.25, 0.5], method="wilson")
+
+
+def test_an_interval_cut_at_both_ends_says_both():
+    interval = mean_interval([0.0, 1.0, 0.5], method="t", bounds=(0, 1))
+    assert limits(interval) == (0.0, 1.0)
+    assert interval.notes[-1] == "the interval is cut at 0 and 1"

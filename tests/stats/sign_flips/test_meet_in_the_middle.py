@@ -69,3 +69,9 @@ def test_two_laws_meet_in_either_order():
 def test_repeated_values_make_fewer_sums():
     assert log2_sums(np.ones(10)) == 10
     assert log2_sums(np.array([15.0])) == 4
+
+
+@pytest.mark.parametrize("tosses", [1, 10, 999, 1000, 1200, 5000])
+def test_binomial_weights_are_those_of_scipy(tosses):
+    expected = scipy_stats.binom.pmf(np.arange(tosses + 1), tosses, 0.5)  # SciPy 1.17
+    assert binomial_weights(tosses) == pytest.approx(expected, rel=1e-9, abs=1e-300)

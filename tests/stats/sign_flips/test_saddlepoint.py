@@ -25,3 +25,12 @@ def test_the_tail_of_a_thousand_tosses_is_the_binomial_one(heads):
 def test_the_tail_stays_above_zero_where_one_value_dominates():
     sums = SignSums(np.array([0.99, *[0.01] * 50]))
     assert saddlepoint_tail(sums, 1.45) > 0
+
+
+@pytest.mark.parametrize("threshold", [1.41, 1.45, 1.47])
+def test_where_one_value_dominates_the_order_of_magnitude_is_right(threshold):
+    sums = SignSums(np.array([0.99, *[0.01] * 50]))
+    # The large value must be positive, and of the others as many as reach the rest.
+    heads = round((threshold - 0.99) / 0.01 + 50) / 2
+    expected = 0.5 * scipy_stats.binom.sf(heads - 1, 50, 0.5)
+    assert expected / 5 < saddlepoint_tail(sums, threshold) < 5 * expected

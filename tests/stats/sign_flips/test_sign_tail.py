@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from rageval_report.stats import paired_test
 from rageval_report.stats.sign_flips.meet_in_the_middle import (
     SumLaw,
     combine_laws,
@@ -139,3 +140,32 @@ def test_the_far_tail_of_a_long_lattice_is_about_right():
 def test_the_farthest_sum_of_a_long_lattice_is_one_pattern():
     found = lattice_tail(np.array([1, 2]), np.array([500.0, 400.0]), 1300)
     assert found.at_least == found.equal == 0.5**900
+
+
+@pytest.mark.parametrize("n", [35, 60, 200])
+def test_the_two_outermost_sums_are_counted_exactly(n):
+    """All signs equal, and all but that of the smallest value, which only one pattern has."""
+    values = np.random.default_rng(n).random(n) + 0.05
+    one = scattered_tail(values, None, values.sum())
+    assert (one.at_least, one.equal) == (0.5**n, 0.5**n)
+    two = scattered_tail(values, None, values.sum() - 2 * values.min())
+    assert (two.at_least, two.equal) == (2 * 0.5**n, 0.5**n)
+
+
+def test_the_next_sum_counts_every_smallest_value():
+    values = np.append(np.random.default_rng(1).random(60) + 1.0, [0.5, 0.5, 0.5])
+    found = scattered_tail(values, None, values.sum() - 1.0)
+    assert (found.at_least, found.equal) == (4 * 0.5**63, 3 * 0.5**63)
+
+
+def test_a_sum_between_the_two_outermost_is_reached_by_one_pattern():
+    values = np.random.default_rng(1).random(60) + 1.0
+    found = scattered_tail(values, None, values.sum() - values.min())
+    assert found.at_least == 0.5**60
+
+
+def test_the_pvalue_of_all_gains_but_the_smallest_counts_two_patterns_a_side():
+    gains = np.random.default_rng(2).random(40) + 0.1
+    gains[gains.argmin()] *= -1
+    pvalue = paired_test(np.zeros(40), gains, test="sign-flip").pvalue
+    assert pvalue == pytest.approx(4 * 0.5**40, rel=1e-12)
