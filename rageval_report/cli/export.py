@@ -5,13 +5,19 @@ from __future__ import annotations
 import click
 
 from rageval_report.cli.command import Command, argument, option
-from rageval_report.cli.options import FileOptions, LoadingOptions, MetricsOption, OutputOptions
+from rageval_report.cli.options import (
+    FileOptions,
+    LoadingOptions,
+    MetricsOption,
+    OutputOptions,
+    SpreadsheetOption,
+)
 
 PARQUET = "parquet"
 EXPORTS = ("csv", "tsv", "jsonl", "json", "markdown", "review", "review-markdown", PARQUET)
 
 
-class ExportArguments(FileOptions, MetricsOption, LoadingOptions):
+class ExportArguments(FileOptions, SpreadsheetOption, MetricsOption, LoadingOptions):
     """Write the scores of one pipeline as another kind of file.
 
     One of the kinds is a sheet for reviewers.

@@ -15,7 +15,7 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.readers import READERS
 from rageval_report.results import Result
 from rageval_report.scores.review_sheets import review_markdown, review_sheet
-from rageval_report.scores.write import csv_text, score_rows, scores_text
+from rageval_report.scores.write import check_spreadsheet_format, csv_text, score_rows, scores_text
 
 _KIND_OF_SUFFIX = {".md": "markdown"}
 # The kinds whose description is a file beside them, and those that `save` writes.
@@ -27,15 +27,24 @@ def export(options: ExportArguments) -> None:
     """Load the pipeline, and write it as the file that was chosen."""
     check_files(options.path, force=options.force)
     kind = options.kind or _kind_of(options.path)
+    neutralises = options.neutralise_formulas and kind != "review"  # which always does
+    if neutralises:
+        check_spreadsheet_format(f".{kind}")
     [evaluation] = Loading.of(options).load_all([options.file], options.metrics)
     for message in evaluation.notes:
         note(message)
     if kind == PARQUET and not _has_suffix(options.path, PARQUET):
         raise DataError("Parquet is not text; name a file for it: -o scores.parquet")
     if options.path is not None and kind in _SAVED and _has_suffix(options.path, kind):
-        note(f"wrote {evaluation.save(options.path, force=options.force)}")
+        path = evaluation.save(options.path, force=options.force, neutralise_formulas=neutralises)
+        note(f"wrote {path}")
         return
-    write_text(_text(evaluation, kind), options.path)
+    write_text(_text(evaluation, kind, neutralise_formulas=neutralises), options.path)
+    if neutralises:
+        note(
+            "texts that a spreadsheet would compute begin with an apostrophe; a table without its "
+            f"description is read with them: -o scores.{kind} writes the description"
+        )
     if kind in _DESCRIBED_BESIDE:
         note(
             f"a table of {kind} does not say which columns are metrics; -o scores.{kind} writes "
@@ -47,7 +56,7 @@ def _has_suffix(path: Path | None, kind: str) -> bool:
     return path is not None and path.suffix.lower() == f".{kind}"
 
 
-def _text(evaluation: RAGPipelineEvaluation, kind: str) -> str:
+def _text(evaluation: RAGPipelineEvaluation, kind: str, *, neutralise_formulas: bool) -> str:
     if kind == "review":
         return csv_text(review_sheet(evaluation))
     if kind == "review-markdown":
@@ -62,6 +71,7 @@ def _text(evaluation: RAGPipelineEvaluation, kind: str) -> str:
         notes=evaluation.notes,
         created=evaluation.created,
         correct=evaluation.correct_rule,
+        neutralise_formulas=neutralise_formulas,
     )
 
 

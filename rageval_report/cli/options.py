@@ -67,7 +67,16 @@ class FormatOption(QuietOption):
     )
 
 
-class OutputOptions(FormatOption):
+class SpreadsheetOption(Options):
+    """Whether a table is safe to open in a spreadsheet."""
+
+    neutralise_formulas: bool = option(
+        "--neutralise-formulas",
+        help="Put an apostrophe before texts of a csv or tsv that a spreadsheet would compute.",
+    )
+
+
+class OutputOptions(FormatOption, SpreadsheetOption):
     """Where results are written and in which format; see `rageval_report.cli.output.Output`."""
 
     path: Path | None = option("-o", "--output", metavar="FILE", help=_output_help)

@@ -35,16 +35,25 @@ class Output:
         The file; standard output if None.
     force : bool
         Whether existing files are replaced.
+    neutralise_formulas : bool
+        Whether texts that a spreadsheet would compute get an apostrophe.
     """
 
     renderer: Renderer
     path: Path | None = None
     force: bool = False
+    neutralise_formulas: bool = False
 
     @classmethod
     def of(cls, options: OutputOptions) -> Output:
         """The output that the options of a command ask for; see `to`."""
-        return cls.to(options.path, options.format_name, force=options.force)
+        output = cls.to(options.path, options.format_name, force=options.force)
+        if options.neutralise_formulas and not output.renderer.values_only:
+            raise DataError(
+                "--neutralise-formulas is for csv and tsv, which spreadsheets open; the format is "
+                f"{output.renderer.cli_name}"
+            )
+        return replace(output, neutralise_formulas=options.neutralise_formulas)
 
     @classmethod
     def to(cls, path: Path | None, format_name: str | None, *, force: bool = False) -> Output:
@@ -107,7 +116,11 @@ class Output:
             As for `write`.
         """
         results = {name: _with_advice(result) for name, result in results.items()}
-        text = joined_text(results, self.renderer, what, width=self._width)
+        text = joined_text(
+            *(results, self.renderer, what),
+            width=self._width,
+            neutralise_formulas=self.neutralise_formulas,
+        )
         write_text(text if text.endswith("\n") else f"{text}\n", self.path)
 
     @property
@@ -156,7 +169,12 @@ def check_files(*paths: Path | None, force: bool) -> None:
 
 
 def joined_text(
-    results: Mapping[str, Result], renderer: Renderer, what: str, *, width: int | None = None
+    results: Mapping[str, Result],
+    renderer: Renderer,
+    what: str,
+    *,
+    width: int | None = None,
+    neutralise_formulas: bool = False,
 ) -> str:
     """The text of one file that holds all results.
 
@@ -170,6 +188,8 @@ def joined_text(
         What the names are: the column that holds them if tables are joined into one.
     width : int, optional
         The width of the page, for text.
+    neutralise_formulas : bool, default False
+        Whether texts that a spreadsheet would compute get an apostrophe, for CSV.
 
     Examples
     --------
@@ -180,9 +200,11 @@ def joined_text(
     new,0.5
     """
     # A CSV or JSON file holds one table.
+    settings: dict[str, object] = {"neutralise_formulas": True} if neutralise_formulas else {}
     if renderer.values_only and len(results) > 1:
-        return renderer.whole(_stack_tables(results, what))
-    settings = {} if width is None else {"width": max(NARROWEST, min(WIDTH, width))}
+        return renderer.whole(_stack_tables(results, what), **settings)
+    if width is not None:
+        settings["width"] = max(NARROWEST, min(WIDTH, width))
     return renderer.join_texts([renderer.whole(result, **settings) for result in results.values()])
 
 

@@ -1002,7 +1002,14 @@ class RAGPipelineEvaluation:
         """
         return frame_for(self, library)
 
-    def save(self, path: str | Path, *, created: Created | None = None, force: bool = True) -> Path:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        created: Created | None = None,
+        force: bool = True,
+        neutralise_formulas: bool = False,
+    ) -> Path:
         """Write one row per query; the suffix chooses the format.
 
         .csv, .tsv, .jsonl and .parquet are tables, and .json is a run file. All of them read back
@@ -1018,13 +1025,17 @@ class RAGPipelineEvaluation:
             ordered by it.
         force : bool
             Whether an existing file is replaced, as pandas does; False keeps it.
+        neutralise_formulas : bool, default False
+            Whether an apostrophe is put before texts that a spreadsheet would compute, because
+            they start with ``=``, ``+``, ``-`` or ``@``; of a .csv or .tsv. Reading removes them.
 
         Raises
         ------
         UnknownNameError
             If no format has the suffix.
         DataError
-            If the file exists and may not be replaced, or cannot be written.
+            If the file exists and may not be replaced, or cannot be written, or
+            `neutralise_formulas` is set for another format.
         """
         moment = self._created if created is None else time_of(created)
         return save_scores(
@@ -1034,6 +1045,7 @@ class RAGPipelineEvaluation:
             created=moment,
             correct=self._correct,
             force=force,
+            neutralise_formulas=neutralise_formulas,
         )
 
 

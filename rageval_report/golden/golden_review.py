@@ -13,6 +13,7 @@ import pandas as pd
 
 from rageval_report.datasets.golden_items import GoldenItem, check_item_ids
 from rageval_report.errors import DataError, RagevalWarning, explain_keywords, named
+from rageval_report.files.outgoing_text import neutralise_formula, restore_formula
 from rageval_report.files.source import Source
 from rageval_report.types import JsonObject
 
@@ -31,9 +32,6 @@ COLUMNS = (
     *("answerable", "gold", "note", "fingerprint"),
 )
 _CONTEXT = 300  # characters that are shown before and after a span
-
-# What a spreadsheet takes for a formula. An apostrophe makes it a text, and is removed on reading.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 @dataclass(frozen=True)
@@ -178,16 +176,8 @@ def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | 
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in review_rows(items, documents):
-        writer.writerow({name: _add_apostrophe(text) for name, text in row.items()})
+        writer.writerow({name: neutralise_formula(text) for name, text in row.items()})
     return out.getvalue()
-
-
-def _add_apostrophe(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
-
-
-def _remove_apostrophe(text: str) -> str:
-    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA_STARTS) else text
 
 
 # -- read back
@@ -249,7 +239,7 @@ def _sheet_rows(source: Source) -> Iterator[tuple[int | None, JsonObject]]:
         )
     try:
         for row in reader:
-            texts = {name: _remove_apostrophe(row[name] or "") for name in COLUMNS}
+            texts = {name: restore_formula(row[name] or "") for name in COLUMNS}
             if any(texts.values()):
                 yield reader.line_num, texts
     except csv.Error as exc:

@@ -45,6 +45,10 @@ from rageval_report.readers.foreign_lines import (
     without_outer_bars,
 )
 from rageval_report.readers.headers import check_no_data_in_header
+from rageval_report.readers.neutralised_formulas import (
+    find_neutralised_formulas,
+    restore_formulas,
+)
 from rageval_report.readers.swallowed_rows import (
     DelimitedText,
     find_cut_cell,
@@ -218,9 +222,12 @@ def read_delimited(
     kept = select_columns(first_table.header, columns, query_id)
     delimited, frame = first_table.parse_queries(kept, query_id)
     cut_notes = _check_complete(delimited)
+    frame, formula_notes = find_neutralised_formulas(source, frame)
     frame, notes = parse_decimal_commas(source, frame, delimiter=delimiter, decimal=decimal)
     return single_pipeline(
-        source, frame, (*table.notes, *delimited.notes(), *cut_notes, *notes), delimited.line_of_row
+        *(source, frame),
+        (*table.notes, *delimited.notes(), *cut_notes, *formula_notes, *notes),
+        delimited.line_of_row,
     )
 
 
@@ -253,6 +260,8 @@ def _read_described(
             encoding="utf-8",
             **_EXACT,
         )
+        if description.is_neutralised:
+            raw = restore_formulas(raw)
         frame = restored_frame(raw, details, metrics)
     except (pd.errors.ParserError, ValueError, OverflowError) as exc:
         raise source.error(

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, named
+from rageval_report.files.outgoing_text import restore_formula
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.readers.base import ScoreFile, select_columns
@@ -113,7 +114,10 @@ def _read_companion(source: Source) -> DescribedTable:
     for text in _texts(source.utf8):
         if digest_of(text) == description.digest:
             header = next(rows(text, description.delimiter, ends=b"\n"))
-            if [cell_text(cell) for cell in header.cells] != description.columns:
+            names = [cell_text(cell) for cell in header.cells]
+            if description.is_neutralised:
+                names = [restore_formula(name) for name in names]
+            if names != description.columns:
                 reason = "its columns are not those of the file"
                 return DescribedTable(notes=(_unused(path.name, reason),))
             return DescribedTable(description, text=text)

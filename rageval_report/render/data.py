@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rageval_report.files.outgoing_text import neutralise_formula
 from rageval_report.render.cell_text import is_missing, plain
 from rageval_report.results import Result
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# The first four are those of CWE-1236; OWASP (ASVS 1.2.10) adds the tab.
-_FORMULA = re.compile("[=+\\-@\t\r\n＝＋－＠]")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
 
 def render_json(result: Result) -> str:
@@ -76,8 +74,11 @@ def render_csv(result: Result, *, delimiter: str = ",", neutralise_formulas: boo
     """
     names, columns = _named_columns(result.frame)
     if neutralise_formulas:
-        names = [_neutralise(name) for name in names]
-        columns = [[_neutralise(value) for value in column] for column in columns]
+        names = [neutralise_formula(name) for name in names]
+        columns = [
+            [neutralise_formula(value) if isinstance(value, str) else value for value in column]
+            for column in columns
+        ]
     lines = _CsvLines()
     writer = csv.writer(lines, delimiter=delimiter, lineterminator=_CsvLines.end)
     writer.writerow(names)
@@ -141,10 +142,3 @@ def _jsonable(value: object) -> Any:
     if is_missing(value):
         return None
     return value if isinstance(value, bool | int | float | str) else str(value)
-
-
-def _neutralise(value: Any) -> Any:
-    # A number that begins with a sign is not a formula.
-    if not isinstance(value, str) or not _FORMULA.match(value) or _NUMBER.fullmatch(value):
-        return value
-    return f"'{value}"

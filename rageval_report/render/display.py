@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from rageval_report.errors import is_doubt
+from rageval_report.files.outgoing_text import clean as clean
 
 ELLIPSIS = "…"
 
@@ -21,20 +22,9 @@ WORDS = re.compile(r"\S+\s*")
 NAMES = re.compile(r"[^\s_/]+[_/]*\s*|[_/]+\s*")
 SETTINGS = re.compile(r"[^|,\s]+[|,\s]*|[|,\s]+")
 
-_BLANKS = re.compile(r"\s+")
 _HANGUL_TAILS = range(0x1160, 0x1200)  # vowels and finals that are drawn into the syllable before
 _JOINERS = "\u200c\u200d"
 
-# Invisible characters (soft hyphens, zero-width spaces, direction marks, variation selectors, tags)
-# are removed, because terminals disagree on their width.
-_UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u180b-\u180f\u200b\u200e\u200f\u2060-\u2065\u206a-\u206f\ufe00-\ufe0f\ufeff"
-    "\U000e0000-\U000e0fff]"
-)
-# Characters that move the cursor, reverse the rest of the line, or cannot be written as UTF-8.
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff]"
-)
 # Of a long text only this many characters per shown column are cleaned: a megabyte costs nothing.
 _CLEANED_PER_COLUMN = 20
 _CHARACTERS_PER_COLUMN = 2  # a limit for combining accents, which take no width
@@ -74,25 +64,6 @@ def _columns_of(character: str) -> int:
     if unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
-
-
-def clean(text: str) -> str:
-    r"""The text on one line, without anything that could disturb the page around it.
-
-    Runs of blanks and line breaks become one blank; control characters, direction overrides and
-    halves of characters become U+FFFD; invisible characters are removed.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Examples
-    --------
-    >>> clean("two\n  lines\x1b[31m and a soft\u00ad hyphen")
-    'two lines�[31m and a soft hyphen'
-    """
-    return _UNSAFE.sub("\ufffd", _UNSEEN.sub("", _BLANKS.sub(" ", text))).strip()
 
 
 def shorten(text: str, most: int) -> str:

@@ -8,16 +8,11 @@ from functools import partial
 
 from tabulate import tabulate
 
+from rageval_report.files.outgoing_text import escape_markdown, escape_markdown_line
 from rageval_report.render.cell_text import LONGEST, LONGEST_SENTENCE
 from rageval_report.render.display import clean, shorten
 from rageval_report.render.text_table import NO_ROWS, RowGroup, TextTable, table_of
 from rageval_report.results import Result
-
-_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-# Characters that Markdown interprets anywhere; it leaves an underscore inside a word alone.
-_MARKS = re.compile(r"[\\`*|\[\]~$]|(?<![^\W_])_|_(?![^\W_])")
-# Characters that start a heading or a list at the beginning of a line.
-_OPENING = re.compile(r"^(?:[#+=-]|\d+(?=[.)]))")
 
 
 def render(
@@ -71,22 +66,6 @@ def render(
 render_file = partial(render, max_rows=None, max_columns=None)
 
 
-def escape_markdown(text: str) -> str:
-    r"""The text with every character escaped that Markdown would interpret.
-
-    Parameters
-    ----------
-    text : str
-        One line.
-
-    Examples
-    --------
-    >>> print(escape_markdown("<b> | *exact_match* `x`"))
-    &lt;b&gt; \| \*exact_match\* \`x\`
-    """
-    return _MARKS.sub(r"\\\g<0>", text).translate(_ENTITIES)
-
-
 def escape_sentence(text: str) -> str:
     r"""A sentence, escaped so that it may also start a line.
 
@@ -95,13 +74,7 @@ def escape_sentence(text: str) -> str:
     >>> print(escape_sentence("1. not a list"))
     1\. not a list
     """
-    line = escape_markdown(shorten(text, LONGEST_SENTENCE))
-    opening = _OPENING.match(line)
-    if opening is None:
-        return line
-    mark, rest = opening[0], line[opening.end() :]
-    # Of "1." the dot is escaped, because a backslash before a digit would be printed.
-    return f"{mark}\\{rest}" if mark.isdigit() else f"\\{line}"
+    return escape_markdown_line(shorten(text, LONGEST_SENTENCE))
 
 
 def code(text: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from tabulate import tabulate
 
-from rageval_report.render.markdown import code, escape_markdown, escape_sentence
+from rageval_report.files.outgoing_text import disarm_markdown, escape_markdown
+from rageval_report.render.markdown import code, escape_sentence
 from rageval_report.render.text_table import table_of
 from rageval_report.results import Result
 
@@ -22,13 +22,6 @@ MARKER = "<!-- rageval-report gate -->"
 _SIGNS = {"passed": "✅", "failed": "❌", "not evaluated": "⚠️"}
 _MOST_RULES, _MOST_QUERIES, _MOST_NOTES = 200, 20, 20
 _COLUMNS = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored")
-_NO_BREAK = "\u200b"
-
-# What GitHub turns into a mention, a reference or a link; the texts of queries come from anywhere,
-# and must not notify people. The @ of a metric such as recall@5 mentions nobody.
-_LIVE = re.compile(
-    r"(?<!\w)@(?=\w)|#(?=\d)|\bGH-(?=\d)|\bwww\.(?=\w)|:(?=//)|\bmailto:(?=\w)", re.I
-)
 
 
 def pull_request_comment(
@@ -77,7 +70,7 @@ def _head_line(result: Result) -> str:
     broken, n = int((~result.frame["passed"].astype(bool)).sum()), len(result.frame)
     sign = _SIGNS["failed" if broken else "passed"]
     count = f"{broken} of {n} failed" if broken else f"all {n} passed"
-    return _disarm(f"### {sign} {escape_sentence(result.title)}: {count}")
+    return disarm_markdown(f"### {sign} {escape_sentence(result.title)}: {count}")
 
 
 def _gates(result: Result, most: int) -> str:
@@ -101,14 +94,14 @@ def _table(
         rows = [[sign, *row] for sign, row in zip(signs, rows, strict=False)]
         heads, alignment = ["", *heads], ["left", *alignment]
     text = tabulate(rows, heads, tablefmt="pipe", colalign=alignment, disable_numparse=True)
-    return _disarm(text + (f"\n\n... and {table.left_out}" if table.left_out else ""))
+    return disarm_markdown(text + (f"\n\n... and {table.left_out}" if table.left_out else ""))
 
 
 def _reasons(result: Result, most: int) -> str:
     broken = result.frame[~result.frame["passed"].astype(bool)]["why"]
     more = len(broken) - most
     lines = [f"- {escape_sentence(str(why))}" for why in broken.head(most)]
-    return _disarm("\n".join([*lines, *([f"- ... and {more} more"] if more > 0 else [])]))
+    return disarm_markdown("\n".join([*lines, *([f"- ... and {more} more"] if more > 0 else [])]))
 
 
 def _notes(result: Result, most: int) -> str:
@@ -117,7 +110,7 @@ def _notes(result: Result, most: int) -> str:
     more = len(result.notes) - most
     lines = [f"- {escape_sentence(note)}" for note in result.notes[:most]]
     listed = "\n".join([*lines, *([f"- ... and {more} more"] if more > 0 else [])])
-    return _disarm(_fold("Notes", listed))
+    return disarm_markdown(_fold("Notes", listed))
 
 
 def _folded_tables(failing: Sequence[Result], room: int) -> Iterator[str]:
@@ -134,7 +127,7 @@ def _queries(result: Result, most: int) -> str:
     title = (
         f"{result.title} ({result.settings['rule']})" if "rule" in result.settings else result.title
     )
-    return _disarm(_fold(escape_sentence(title), _table(result, most)))
+    return disarm_markdown(_fold(escape_sentence(title), _table(result, most)))
 
 
 def _fold(summary: str, content: str) -> str:
@@ -155,7 +148,3 @@ def _fit_rows(build: Callable[[int], str], most: int, room: int) -> str:
 def _left_out(n: int) -> str:
     what = "table of queries is" if n == 1 else "tables of queries are"
     return f"{n} more {what} left out because there is no room."
-
-
-def _disarm(text: str) -> str:
-    return _LIVE.sub(lambda match: match[0] + _NO_BREAK, text)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pandas as pd
 
+from rageval_report.files.outgoing_text import inert_markdown, neutralise_formula
 from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.query_ids import QUERY_ID, first_named
 from rageval_report.scores.table import Scored
@@ -17,8 +18,6 @@ BLANKS = ("answer_correct", "citations_correct", "faithfulness", "notes")
 _TEXTS = {"question": QUESTION, "reference": REFERENCE, "answer": ANSWER, "contexts": CONTEXTS}
 _CITATIONS = ("citations", "cited")
 
-# A spreadsheet takes a cell that starts with one of these for a formula.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 _SEPARATOR = "\n---\n"
 
 
@@ -45,15 +44,19 @@ def review_sheet(evaluation: Scored) -> pd.DataFrame:
     >>> review_sheet(RAGPipelineEvaluation("hybrid", data)).loc[0, "question"]
     "'=1+1?"
     """
+    return _sheet_of(evaluation, neutralise_formula)
+
+
+def _sheet_of(evaluation: Scored, escape: Callable[[str], str]) -> pd.DataFrame:
     details = evaluation.details
-    columns: dict[str, object] = {QUERY_ID: list(map(_escape_formula, evaluation.scores.index))}
+    columns: dict[str, object] = {QUERY_ID: [escape(str(name)) for name in evaluation.scores.index]}
     for name, names in (*_TEXTS.items(), ("citations", _CITATIONS)):
         column = first_named(map(str, details), names)
         if column is not None:
-            columns[name] = [_escape_formula(_cell_text(cell)) for cell in details[column].tolist()]
+            columns[name] = [escape(_cell_text(cell)) for cell in details[column].tolist()]
     for name in evaluation.metrics:
         # The prefix keeps the machine's scores apart from the blank columns of the same name.
-        columns[f"scored_{name}"] = evaluation.scores[name].to_numpy()
+        columns[escape(f"scored_{name}")] = evaluation.scores[name].to_numpy()
     return pd.DataFrame({**columns, **dict.fromkeys(BLANKS, "")})
 
 
@@ -64,11 +67,23 @@ def review_markdown(evaluation: Scored) -> str:
     ----------
     evaluation : Scored
         The scores and texts of a pipeline.
+
+    Returns
+    -------
+    str
+        Texts of the data are inert: Markdown and HTML in them are shown as they are, and names,
+        numbers and addresses do not become mentions, references or links.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> data = {"query_id": ["a"], "user_input": ["<b>Who?"], "faithfulness": [0.5]}
+    >>> "&lt;b&gt;Who?" in review_markdown(RAGPipelineEvaluation("hybrid", data))
+    True
     """
-    sheet = review_sheet(evaluation)
-    rows = sheet.to_dict("records")
+    rows = _sheet_of(evaluation, str).to_dict("records")
     sections = (_section({str(name): cell for name, cell in row.items()}) for row in rows)
-    return f"# Review of {evaluation.name}\n\n" + _SEPARATOR.join(sections)
+    return f"# Review of {inert_markdown(evaluation.name)}\n\n" + _SEPARATOR.join(sections)
 
 
 def _section(row: dict[str, object]) -> str:
@@ -76,13 +91,13 @@ def _section(row: dict[str, object]) -> str:
 
 
 def _lines(row: dict[str, object]) -> Iterator[str]:
-    yield f"## {row[QUERY_ID]}"
+    yield f"## {inert_markdown(str(row[QUERY_ID]))}"
     for name in (*_TEXTS, "citations"):
         if row.get(name):
-            quoted = str(row[name]).replace("\n", "\n> ")
-            yield f"\n**{name}**\n\n> {quoted}"
+            lines = map(inert_markdown, str(row[name]).splitlines())
+            yield f"\n**{name}**\n\n" + "\n".join(f"> {line}".rstrip() for line in lines)
     scores = [
-        f"{name.removeprefix('scored_')} {number:.3g}"
+        f"{inert_markdown(name.removeprefix('scored_'))} {number:.3g}"
         for name, number in row.items()
         if name.startswith("scored_") and isinstance(number, float) and not np.isnan(number)
     ]
@@ -95,7 +110,3 @@ def _cell_text(cell: object) -> str:
     if isinstance(plain, list):
         return "\n".join(str(part) for part in plain)
     return "" if plain is None else str(plain)
-
-
-def _escape_formula(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

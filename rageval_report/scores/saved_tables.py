@@ -32,6 +32,9 @@ from rageval_report.scores.table import Scored
 
 TABLE_FORMAT = "rageval_report table"
 TABLE_FORMAT_VERSION = 1
+# The version of tables whose formulas are neutralised, the only difference, and how they say so.
+NEUTRALISED_VERSION = 2
+NEUTRALISED = "neutralised"
 # The key of the description: in Parquet's metadata, and in the first row of JSON Lines.
 TABLE_KEY = "rageval_report"
 # The ending of the file that describes a table of delimited text.
@@ -66,6 +69,8 @@ class TableDescription:
         The digest of the text that it describes, of delimited text.
     delimiter : str
         The delimiter of that text.
+    is_neutralised : bool
+        Whether an apostrophe stands before each text that a spreadsheet would compute.
     """
 
     name: str
@@ -79,6 +84,7 @@ class TableDescription:
     correct: Correct | None = None
     digest: str = ""
     delimiter: str = ""
+    is_neutralised: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -204,7 +210,8 @@ def parse_table_description(document: object) -> TableDescription:
     version = str(document.get("version", "of a later version"))
     if type(format_version) is not int or format_version < 1:
         raise DataError(f"format_version must be an integer >= 1; got {format_version!r:.60}")
-    if format_version > TABLE_FORMAT_VERSION:
+    is_neutralised = document.get("formulas") == NEUTRALISED
+    if format_version > (NEUTRALISED_VERSION if is_neutralised else TABLE_FORMAT_VERSION):
         raise DataError(
             f"format version {format_version}, of rageval_report {version}, is newer than this "
             f"version {__version__} can read: update rageval_report"
@@ -239,6 +246,7 @@ def parse_table_description(document: object) -> TableDescription:
         correct=correct,
         digest=_get(document, "digest", str),
         delimiter=delimiter,
+        is_neutralised=is_neutralised,
     )
 
 

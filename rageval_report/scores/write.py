@@ -15,6 +15,7 @@ import pandas as pd
 
 from rageval_report._registry import import_parquet, import_pyarrow
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.files.outgoing_text import neutralise_formula
 from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.files.writing import (
     check_free,
@@ -29,6 +30,8 @@ from rageval_report.scores.run_file import run_document
 from rageval_report.scores.saved_columns import Medium, text_cell
 from rageval_report.scores.saved_tables import (
     COMPANION,
+    NEUTRALISED,
+    NEUTRALISED_VERSION,
     TABLE_FORMAT,
     TABLE_KEY,
     columns_of_details,
@@ -81,6 +84,7 @@ def save_scores(
     created: datetime | None = None,
     correct: Correct | None = None,
     force: bool = True,
+    neutralise_formulas: bool = False,
 ) -> Path:
     """Write one row per query, and a description with which it reads back as the same evaluation.
 
@@ -102,6 +106,9 @@ def save_scores(
         The rule for a correct answer; a function is named only, as a file cannot hold it.
     force : bool
         Whether an existing file is replaced, as pandas does; False keeps it.
+    neutralise_formulas : bool, default False
+        Whether an apostrophe is put before texts that a spreadsheet would compute, of a .csv or
+        .tsv; the description says so, and reading removes them.
 
     Raises
     ------
@@ -127,6 +134,8 @@ def save_scores(
     if suffix not in (*_DELIMITERS, JSON_LINES, RUN_FILE, PARQUET):
         known = sorted((*_DELIMITERS, JSON_LINES, RUN_FILE, PARQUET))
         raise UnknownNameError("format of a score file", suffix or str(path), known)
+    if neutralise_formulas:
+        check_spreadsheet_format(suffix)
     check_free(path, force=force)
     content = _Content(config, notes, created, correct)
     if suffix == PARQUET:
@@ -138,11 +147,33 @@ def save_scores(
         return write_atomically(path, _jsonl_text(*content.describe_table(evaluation, "json")))
     companion = companion_of(path)
     _check_companion(companion, force=force)
-    text, document = _delimited_table(*content.describe_table(evaluation, "text"), suffix, path)
+    text, document = _delimited_table(
+        *(*content.describe_table(evaluation, "text"), suffix, path),
+        neutralise_formulas=neutralise_formulas,
+    )
     with locked_folder(companion.parent):  # two writers would mix their tables and descriptions
         # First, so that a table never stands beside a description that is not known to be its own.
         write_atomically(companion, json.dumps(document, **_INDENTED) + "\n")
         return write_atomically(path, text)
+
+
+def check_spreadsheet_format(suffix: str) -> None:
+    """Check that formulas can be neutralised in a format.
+
+    Raises
+    ------
+    DataError
+        If programs read it that compute nothing, and that would read the apostrophes.
+
+    Examples
+    --------
+    >>> check_spreadsheet_format(".csv")
+    """
+    if suffix not in _DELIMITERS:
+        raise DataError(
+            f"neutralise_formulas is for {' and '.join(_DELIMITERS)}, which spreadsheets open; "
+            f"{suffix} needs no apostrophes"
+        )
 
 
 def companion_of(path: str | Path) -> Path:
@@ -180,6 +211,7 @@ def scores_text(
     notes: Iterable[str] = (),
     created: datetime | None = None,
     correct: Correct | None = None,
+    neutralise_formulas: bool = False,
 ) -> str:
     r"""The text of a score file, without the second file that describes a .csv or .tsv.
 
@@ -189,6 +221,8 @@ def scores_text(
         As for `save_scores`.
     suffix : {".csv", ".tsv", ".jsonl", ".json"}
         The format.
+    neutralise_formulas : bool, default False
+        As for `save_scores`; this text does not say that reading must remove the apostrophes.
 
     Examples
     --------
@@ -197,13 +231,17 @@ def scores_text(
     >>> scores_text(evaluation, ".csv")
     'query_id,recall\na,0.5\n'
     """
+    if neutralise_formulas:
+        check_spreadsheet_format(suffix)
     content = _Content(config, notes, created, correct)
     if suffix == RUN_FILE:
         return json.dumps(content.run_document(evaluation), **_INDENTED) + "\n"
     if suffix == JSON_LINES:
         return _jsonl_text(*content.describe_table(evaluation, "json"))
     rows, document = content.describe_table(evaluation, "text")
-    return _delimited_table(rows, document, suffix, f"the {suffix} text")[0]
+    return _delimited_table(
+        *(rows, document, suffix, f"the {suffix} text"), neutralise_formulas=neutralise_formulas
+    )[0]
 
 
 def score_rows(evaluation: Scored) -> pd.DataFrame:
@@ -212,7 +250,7 @@ def score_rows(evaluation: Scored) -> pd.DataFrame:
     return pd.concat([details, evaluation.scores], axis=1).rename_axis(QUERY_ID).reset_index()
 
 
-def csv_text(rows: pd.DataFrame, delimiter: str = ",") -> str:
+def csv_text(rows: pd.DataFrame, delimiter: str = ",", *, neutralise_formulas: bool = False) -> str:
     r"""A table as delimited text, with lists and objects as JSON in their cells.
 
     Examples
@@ -221,10 +259,23 @@ def csv_text(rows: pd.DataFrame, delimiter: str = ",") -> str:
     'id,contexts\na,"[""x"", ""y""]"\n'
     """
     cells = rows.assign(**{name: rows[name].map(text_cell) for name in _object_columns(rows)})
+    if neutralise_formulas:
+        cells = _neutralised(cells)
     text = _delimited_text(cells, delimiter, csv.QUOTE_MINIMAL)
     if "\r" in text:  # the writer does not quote it, but readers take it for the end of a line
         text = _delimited_text(cells, delimiter, csv.QUOTE_NONNUMERIC)
     return text
+
+
+def _neutralised(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells, and the names of their columns, that no spreadsheet computes."""
+    columns = {
+        str(name): cells[name].map(neutralise_formula, na_action="ignore")
+        for name, dtype in cells.dtypes.items()
+        if not pd.api.types.is_numeric_dtype(dtype)
+        and not pd.api.types.is_datetime64_any_dtype(dtype)
+    }
+    return cells.assign(**columns).rename(columns=lambda name: neutralise_formula(str(name)))
 
 
 def _delimited_text(rows: pd.DataFrame, delimiter: str, quoting: Literal[0, 2]) -> str:
@@ -234,17 +285,25 @@ def _delimited_text(rows: pd.DataFrame, delimiter: str, quoting: Literal[0, 2]) 
 
 
 def _delimited_table(
-    rows: pd.DataFrame, document: dict[str, Any], suffix: str, path: str | Path
+    rows: pd.DataFrame,
+    document: dict[str, Any],
+    suffix: str,
+    path: str | Path,
+    *,
+    neutralise_formulas: bool,
 ) -> tuple[str, dict[str, Any]]:
     """The text of a table, and its description with the digest of the text."""
     delimiter = _DELIMITERS[suffix]
-    text = csv_text(rows, delimiter)
+    text = csv_text(rows, delimiter, neutralise_formulas=neutralise_formulas)
     if "\x00" in text:
         raise DataError(
             f"{path}: a cell holds a NUL character, which delimited text cannot hold; save as "
             ".jsonl or .json"
         )
     digest = digest_of(text.encode("utf-8", "surrogatepass"))
+    if neutralise_formulas:
+        # Versions that do not know them would read the apostrophes as part of the texts.
+        document = {**document, "format_version": NEUTRALISED_VERSION, "formulas": NEUTRALISED}
     return text, {**document, "delimiter": delimiter, "digest": digest}
 
 

@@ -101,3 +101,56 @@ def test_files_that_were_saved_under_one_name_are_named_by_file(folder, run):
     result = run("compare monday.csv friday.csv")
     assert result.exit_code == 0
     assert result.stdout.startswith("friday against monday")
+
+
+HOSTILE = (
+    "query_id,question,recall@5,mrr\n"
+    "=q1,\"=cmd|' /C calc'!A0\",1,0.5\n"
+    "q2,\x1b[31mred\u202egrp,0,1\n"
+)
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+def test_formulas_are_neutralised_on_request(folder, run, kind):
+    (folder / "hostile.csv").write_text(HOSTILE)
+    plain = run("export", "hostile.csv", "--to", kind).stdout
+    assert "\n=q1" in plain
+    safe = run("export", "hostile.csv", "--to", kind, "--neutralise-formulas")
+    assert "\n'=q1" in safe.stdout
+    assert "begin with an apostrophe" in safe.stderr
+    words = ("export", "hostile.csv", "-o", f"safe.{kind}", "--neutralise-formulas")
+    assert run(*words).exit_code == 0
+    assert "\n'=q1" in (folder / f"safe.{kind}").read_text()
+    again = run("export", f"safe.{kind}", "--to", kind)
+    assert again.stdout == plain
+
+
+def test_tables_of_results_are_neutralised_on_request(folder, run):
+    (folder / "hostile.csv").write_text(HOSTILE)
+    words = ("failures", "hostile.csv", "--metric", "mrr", "--threshold", "0.9", "--format", "csv")
+    assert "'=q1" not in run(*words).stdout
+    assert "'=q1" in run(*words, "--neutralise-formulas").stdout
+    refused = run(
+        "failures", "hostile.csv", "--metric", "mrr", "--threshold", "0.9", "--neutralise-formulas"
+    )
+    assert refused.exit_code == 2
+    assert "--neutralise-formulas is for csv and tsv" in refused.stderr
+
+
+def test_no_control_character_of_the_data_reaches_the_terminal(folder, run):
+    (folder / "hostile.csv").write_text(HOSTILE)
+    (folder / "bad\x1b[31m.csv").write_text("x")
+    for words in (
+        *(
+            ("failures", "hostile.csv", "--metric", "mrr"),
+            ("report", "hostile.csv"),
+            ("inspect", "hostile.csv"),
+        ),
+        *(("report", "hostile.csv", "--metric", "\x1b[31m\u202e"), ("report", "bad\x1b[31m.csv")),
+        *(("export", "hostile.csv", "--to", "review-markdown"), ("report", "\x1b[31mnone.csv")),
+        ("report", "hostile.csv", "--\x1b[31m\u202e"),
+    ):
+        result = run(*words)
+        assert result.output
+        assert "\x1b" not in result.output, words
+        assert "\u202e" not in result.output, words

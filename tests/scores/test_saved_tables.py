@@ -615,3 +615,38 @@ def test_decimals_and_big_numbers_keep_every_digit(tmp_path):
     evaluation = RAGPipelineEvaluation.from_table("x", table)
     for suffix in ("csv", "jsonl", "json"):
         assert_equal(saved_and_loaded(evaluation, tmp_path, suffix), evaluation)
+
+
+FORMULAS = ["=1+1", "'=1+1", "-5", "'-x", "@a", None, " =2", "- item\n- item", "it's"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_a_table_with_neutralised_formulas_reads_back_as_the_same_evaluation(tmp_path, suffix):
+    rows = {"query_id": [f"={n}" for n in range(len(FORMULAS))], "=note": FORMULAS}
+    rows |= {"lists": [["=x"]] * len(FORMULAS), "recall": [0.5] * len(FORMULAS)}
+    run = RAGPipelineEvaluation("hybrid", rows)
+    path = run.save(tmp_path / f"run.{suffix}", neutralise_formulas=True)
+    cells = pd.read_csv(path, sep="\t" if suffix == "tsv" else ",", dtype=str)  # a second reader
+    texts = [str(cell) for cell in [*cells, *cells.melt()["value"].dropna()]]
+    assert not [text for text in texts if text.strip()[0] in "=+-@" and text != "-5"]
+    back = RAGPipelineEvaluation.load("hybrid", path)
+    pd.testing.assert_frame_equal(back.scores, run.scores)
+    pd.testing.assert_frame_equal(back.details, run.details)
+    assert back.notes == run.notes
+
+
+def test_without_its_description_a_table_says_that_its_apostrophes_are_read(tmp_path):
+    rows = {"query_id": ["-a", "b"], "answer": ["=1+1", "it's"], "recall": [0.5, 1.0]}
+    path = RAGPipelineEvaluation("hybrid", rows).save(tmp_path / "r.csv", neutralise_formulas=True)
+    (tmp_path / "r.csv.meta.json").unlink()
+    back = RAGPipelineEvaluation.load("hybrid", path)
+    assert list(back.scores.index) == ["'-a", "b"]
+    assert any("2 cells begin with an apostrophe before =" in note for note in back.notes)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet", "json"])
+def test_formulas_are_neutralised_for_spreadsheets_alone(tmp_path, suffix):
+    run = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
+    with pytest.raises(DataError, match=r"neutralise_formulas is for \.csv and \.tsv"):
+        run.save(tmp_path / f"run.{suffix}", neutralise_formulas=True)
+    assert list(tmp_path.iterdir()) == []
