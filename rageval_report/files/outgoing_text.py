@@ -34,7 +34,7 @@ _OPENING = re.compile(r"^(?:[#+=-]|\d+(?=[.)]))")
 # mentions nobody.
 _LIVE = re.compile(
     r"(?<!\w)@(?=\w)|(?<=\w)@(?=[\w-]+\.\w)|#(?=\d)|(?<!\w)(?:!|%|&amp;)(?=\d)|~(?=\w)|\$(?=\d)"
-    r"|\bGH-(?=\d)|\bwww\.(?=\w)|:(?=//)|\b(?:mailto|xmpp|javascript|data|vbscript):(?=\S)",
+    r"|\bGH-(?=\d)|\bwww(?=\.)|:(?=//)|\b(?:mailto|xmpp|javascript|data|vbscript):(?=\S)",
     re.IGNORECASE,
 )
 _NO_BREAK = "\u200b"
