@@ -19,7 +19,9 @@ AskInAttempts = Callable[[Message, RunAttempt], Reply]
 # What servers add to a request on their side: roles, separators, the date, words about the format
 # of the answer. Published chat templates add fewer than 100 tokens.
 _ADDED_TOKENS = 256
-_CLIENT_ERRORS = range(300, 500)
+_REFUSALS = range(300, 500)
+# Gateways also answer this one when the model takes too long.
+_REQUEST_TIMEOUT = 408
 
 
 @runtime_checkable
@@ -95,7 +97,8 @@ def was_not_billed(exc: BaseException) -> bool:
     """Whether it is certain that a failed attempt costs nothing.
 
     No connection was made, the request was never sent, or the server refused it with a status
-    below 500. After a time-out, an answer that broke off and a fault of the server nobody knows.
+    below 500, other than 408. After a time-out, an answer that broke off and a fault of the server
+    nobody knows.
 
     Examples
     --------
@@ -109,5 +112,6 @@ def was_not_billed(exc: BaseException) -> bool:
         return True
     failure = getattr(exc, "failure", None)
     if failure == "status":
-        return getattr(exc, "status", None) in _CLIENT_ERRORS
+        status = getattr(exc, "status", None)
+        return status in _REFUSALS and status != _REQUEST_TIMEOUT
     return failure == "certificate" or bool(getattr(exc, "is_unreachable", False))

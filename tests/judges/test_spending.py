@@ -87,6 +87,7 @@ def test_an_answer_costs_what_the_server_counts(provider, chat_of, rows):
     [
         "late",
         (500, b"oops", {}),
+        (408, b"too slow", {}),
         (200, b"{", {"content-length": "5000"}),
         (200, b"<html>", {}),
         (200, b'{"choices": []}', {}),
