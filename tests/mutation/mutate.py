@@ -23,7 +23,8 @@ not run; an entry that matches no mutant is an error, and `--equivalents` runs t
 test kills is an error. Changed sources live in memory only, so that a run that is killed leaves the
 tree as it was. `--again` takes the survivors of a report and runs them once more.
 
-Exit code 0; 1 if the score of a room is below `--floor`; 2 if something is wrong.
+Exit code 0; 1 if the score of all rooms together is below `--floor`, or the run cannot start; 2 if
+an entry of the list is not equivalent. A mutant for which the budget left no time is *not run*.
 """
 
 from __future__ import annotations
@@ -486,7 +487,12 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     add("--again", metavar="REPORT", help="the survivors of a report")
     add("--equivalents", action="store_true", help="run those known to change nothing")
     add("--near", action="store_true", help="only the mirror and the examples of each file")
-    add("--budget", type=float, default=float("inf"), help="seconds for the whole run")
+    add(
+        "--budget",
+        type=float,
+        default=float("inf"),
+        help="seconds for the mutants, once tests are measured",
+    )
     add("--limit", type=float, default=float("inf"), help="seconds of tests for one mutant")
     add("--floor", type=float, default=0.0, help="the lowest score in percent that is accepted")
     add("--jobs", type=int, default=1)
@@ -500,7 +506,6 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> int:
     options = parsed(arguments)
-    deadline = time.monotonic() + options.budget
     rooms = [Room.named(name) for name in options.rooms]
     found = chosen_mutants(rooms, options)
     if not found:
@@ -512,10 +517,12 @@ def main(arguments: list[str]) -> int:
     paths = nearest(files) if options.near else [*dict.fromkeys(paths)]
     with warm.scratch_folder() as folder:
         servers = Servers(options.jobs, paths, files, folder / "log.txt")
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
         try:
             reached = Reached(measured(servers.tests, servers, folder))
             if not all(one.mutant.lines for one in found):
                 check_fresh_process(servers, reached)
+            deadline = time.monotonic() + options.budget
             run(found, servers, reached, deadline, options.limit)
         finally:
             servers.stop()
@@ -534,13 +541,10 @@ def report(found: list[Finding], options: argparse.Namespace) -> int:
         wrong = [one for one in found if one.outcome in {"killed", "timed out"}]
         print(*(f"not equivalent, {one.test} notices it: {one}" for one in wrong), sep="\n")
         return 2 if wrong else 0
-    groups = {one.room: [other for other in found if other.room == one.room] for one in found}
-    # A room of which nothing was covered or run has no score, and is not above a floor either.
-    low = [
-        name for name, of in groups.items() if options.floor and not score_of(of) >= options.floor
-    ]
+    # If nothing was covered or run the score is NaN, which is not above a floor either.
+    low = options.floor > 0 and not score_of(found) >= options.floor
     if low:
-        print(f"below the floor of {options.floor:g} %: {', '.join(low)}")
+        print(f"all together {score_of(found):.1f} %: below the floor of {options.floor:g} %")
     return 1 if low else 0
 
 

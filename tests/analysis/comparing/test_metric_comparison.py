@@ -48,6 +48,14 @@ def test_the_detectable_difference_is_that_of_statsmodels():
     )
 
 
+def test_two_pairs_are_enough_to_say_what_could_be_detected():
+    row = compared([0.25, 0.5], [0.5, 0.25])
+    units = np.array([0.25, -0.25])
+    assert row["min_detectable_difference"] == pytest.approx(
+        detectable_by_statsmodels(units), rel=1e-6
+    )
+
+
 def test_the_detectable_difference_goes_by_the_level():
     rng = np.random.default_rng(5)
     before, after = rng.random(30), rng.random(30)
