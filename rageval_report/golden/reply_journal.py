@@ -2,6 +2,9 @@
 
 It is a JSON Lines file, with a digest of model, settings and message as the key. A second run with
 the same documents and seed takes the replies from there, and asks only for the others.
+
+Each line ends with its number and a digest. A line that is damaged is reported, and its message is
+asked again.
 """
 
 from __future__ import annotations
@@ -9,19 +12,35 @@ from __future__ import annotations
 import json
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
-from rageval_report.errors import DataError, MissingDependencyError, ReaderError
+from rageval_report.errors import (
+    DataError,
+    MissingDependencyError,
+    RagevalWarning,
+    ReaderError,
+    named,
+)
+from rageval_report.files.digests import (
+    Line,
+    LineNumbers,
+    looks_sealed,
+    open_line,
+    seal_line,
+    separate_lines,
+)
 from rageval_report.files.writing import open_private
 from rageval_report.judges.chats import Chat, Message
 from rageval_report.judges.chats.base import Ask
 
 AskText = Callable[[Message], str]
 
+_STACK_LEVEL = 4  # the warning points to the caller of the function with the journal
 _MOST_FAILURES = 5  # in a row: then the chat is most likely down
 
 
@@ -45,7 +64,7 @@ class ReplyJournal:
     Raises
     ------
     ReaderError
-        If a line is not an entry of a journal.
+        If the file is not a journal.
     DataError
         If the file cannot be opened.
 
@@ -66,6 +85,8 @@ class ReplyJournal:
         self._replies: dict[str, str] = {}
         self._failures = 0
         self._lock = threading.Lock()
+        self._numbers = LineNumbers()
+        self._had_no_digests = True
         if self.path is not None:
             self._read(self.path)
 
@@ -96,7 +117,8 @@ class ReplyJournal:
                         return self._replies[key]
                 reply = self._ask_chat(ask, message)
                 with self._lock:
-                    _append(file, self.path, {"key": key, "reply": reply})
+                    entry = {"key": key, "reply": reply}
+                    _append(file, self.path, entry, self._numbers.next())
                     self._replies[key] = reply
                     self.n_asked += 1
                 return reply
@@ -136,11 +158,39 @@ class ReplyJournal:
             return
         content = path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
-        for number, line in enumerate(whole.splitlines(), 1):
-            key, reply = _parse_entry(line, path, number)
+        damage = []
+        for line in _lines_of(whole):
+            opened = open_line(line.content)
+            if opened is None and not self._is_of_earlier_version(line):
+                self._numbers.count_damaged()
+                damage.append(line.name)
+                continue
+            entry, number = opened or (line.content, self._numbers.last + 1)
+            problem = self._numbers.check(number)
+            if problem is not None:
+                damage.append(problem)
+            key, reply = _parse_entry(entry, path, line.number)
             self._replies[key] = reply
+        if damage:
+            warnings.warn(
+                f"{path}: the journal is damaged: {named(damage)}; what is lost is asked again",
+                RagevalWarning,
+                stacklevel=_STACK_LEVEL,
+            )
         if len(whole) < len(content):  # the process was killed while writing
             os.truncate(path, len(whole))
+
+    def _is_of_earlier_version(self, line: Line) -> bool:
+        """Whether a line has no digest because its version wrote none; then no line before had."""
+        self._had_no_digests = self._had_no_digests and not looks_sealed(line.content)
+        return self._had_no_digests
+
+
+def _lines_of(content: bytes) -> Iterator[Line]:
+    place = 0
+    for number, line in enumerate(content.split(b"\n")[:-1], 1):
+        yield from separate_lines(Line(number, place, line + b"\n"))
+        place += len(line) + 1
 
 
 def _key_of(settings: bytes, message: Message) -> str:
@@ -159,10 +209,12 @@ def _parse_entry(line: bytes, path: Path, number: int) -> tuple[str, str]:
     return str(entry["key"]), str(entry["reply"])
 
 
-def _append(file: BinaryIO | None, path: Path | None, entry: Mapping[str, str]) -> None:
+def _append(
+    file: BinaryIO | None, path: Path | None, entry: Mapping[str, str], number: int
+) -> None:
     if file is None:
         return
-    line = json.dumps(entry, ensure_ascii=True).encode() + b"\n"
+    line = seal_line(json.dumps(entry, ensure_ascii=True).encode(), number)
     try:
         file.write(line)
         # Each reply was paid for, so it must survive a power cut too.

@@ -8,22 +8,26 @@ import sqlite3
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
-from rageval_report.errors import DataError, RagevalWarning
+from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning
+from rageval_report.files.digests import canonical_json, digest_of_parts
 from rageval_report.files.writing import OWNER_ONLY
-from rageval_report.judges.chats.base import Message, Reply
+from rageval_report.judges.cache_rescue import rows_in
+from rageval_report.judges.chats.base import Ending, Message, Reply
 
 T = TypeVar("T")
 
-FORMAT_VERSION = 2
-_WITHOUT_ENDINGS = 1  # the version whose replies were all complete
+FORMAT_VERSION = 3
+# The columns that came with each version after the first; see `_upgrade`.
+_WITHOUT_ENDINGS, _WITHOUT_DIGESTS = 1, 2
 _APPLICATION_ID = 0x52414745  # "RAGE", in the field by which SQLite marks whose file it is
 _BUSY_SECONDS = 30.0  # how long one process waits for another that writes
 _TABLE = """
@@ -35,10 +39,13 @@ CREATE TABLE IF NOT EXISTS replies (
     prompt_tokens INTEGER,
     completion_tokens INTEGER,
     kept REAL NOT NULL,
-    ending TEXT NOT NULL DEFAULT 'end'
+    ending TEXT NOT NULL DEFAULT 'end',
+    digest BLOB NOT NULL DEFAULT x''
 ) WITHOUT ROWID
 """
-_COLUMNS = "key judge model text prompt_tokens completion_tokens kept ending".split()
+_COLUMNS = "key judge model text prompt_tokens completion_tokens kept ending digest".split()
+_SELECT_ALL = f"SELECT {', '.join(_COLUMNS)} FROM replies"  # noqa: S608
+_INSERT = f"INSERT OR REPLACE INTO replies VALUES ({','.join('?' * len(_COLUMNS))})"  # noqa: S608
 _COMPANIONS = ("-wal", "-shm")  # endings of the files that SQLite keeps next to its own
 _STACK_LEVEL = 4  # warnings point to the caller of the method
 
@@ -103,21 +110,92 @@ class CacheStatus:
         The size of the file and of the files that SQLite keeps next to it.
     by_judge : dict of (judge, model) to int
         The number of replies.
+    n_damaged : int
+        The number of rows that are damaged; they are not counted as replies.
     """
 
     path: Path
     n_replies: int
     n_bytes: int
     by_judge: dict[tuple[str, str], int]
+    n_damaged: int = 0
+
+
+@dataclass(frozen=True)
+class CachedRow:
+    """A row of a cache.
+
+    Parameters
+    ----------
+    key : bytes
+        Identifies the request.
+    judge, model : str
+        Who gave the reply.
+    text : str
+        The reply.
+    prompt_tokens, completion_tokens : int or None
+        The tokens of the request and of the reply.
+    kept : float
+        When it was kept, in seconds since 1970.
+    ending : str
+        How the reply ended.
+    digest : bytes
+        The digest of all other columns.
+    """
+
+    key: bytes
+    judge: str
+    model: str
+    text: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    kept: float
+    ending: str
+    digest: bytes
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the row is as it was written."""
+        return self.digest == row_digest(*self.values[:-1])
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The columns, in order."""
+        return tuple(getattr(self, name) for name in _COLUMNS)
+
+    @property
+    def name(self) -> str:
+        """The row, for a message: it has no query, because a query id is not part of a request."""
+        # What is damaged may have another type.
+        key = self.key.hex() if isinstance(self.key, bytes) else repr(self.key)
+        return f"the reply with the key {key} (judge {self.judge!r})"
+
+
+def row_digest(*values: object) -> bytes:
+    """The digest of the columns of a row but the last, which holds it.
+
+    Examples
+    --------
+    >>> row = (b"key", "tone", "m", "8/10", 3, 4, 0.0, "end")
+    >>> row_digest(*row) == row_digest(b"yek", *row[1:])
+    False
+    """
+    # The type is part of it: an empty text is not an empty blob, and 1 is not "1".
+    parts = [value if isinstance(value, bytes) else canonical_json(value) for value in values]
+    kinds = "".join("b" if isinstance(value, bytes) else "j" for value in values)
+    return digest_of_parts([kinds.encode("ascii"), *parts])
 
 
 class Cache:
     """A file of replies; several threads and processes may use it at the same time.
 
     Every answer of the model is kept, also one without a verdict, so that it is not paid for twice.
-    A file that is damaged or is not a cache is renamed, with a warning; a file of a newer version
-    is refused. If the disk is full, the work continues, with a warning that
-    nothing more is kept. Use a local disk: SQLite cannot lock files on most network drives.
+    Every row has a digest. A row that is damaged counts as absent, with a warning, so that its
+    reply is asked for again. A file with damaged pages, or that is not a cache, is renamed, with a
+    warning, and the rows in it that are whole are kept; a file of a newer version is refused. The
+    rows of a file of an earlier version get their digests when it is opened. If the disk is full,
+    the work continues, with a warning that nothing more is kept. Use a local disk: SQLite cannot
+    lock files on most network drives.
 
     Parameters
     ----------
@@ -142,6 +220,7 @@ class Cache:
         self.path = Path(path)
         self._lock = threading.Lock()
         self._is_writable = True
+        self._damaged: set[bytes] = set()
         self._database = self._open()
         self._identity = _identity(self.path)
 
@@ -162,36 +241,56 @@ class Cache:
             self._database.close()
 
     def get(self, key: bytes) -> Reply | None:
-        """The reply with a key; None if there is none."""
+        """The reply with a key; None if there is none, or its row is damaged."""
 
-        def read(database: sqlite3.Connection) -> Reply | None:
-            query = "SELECT text, prompt_tokens, completion_tokens, ending, model FROM replies"
-            row = database.execute(f"{query} WHERE key = ?", (key,)).fetchone()
-            return None if row is None else Reply(*row)
+        def read(database: sqlite3.Connection) -> CachedRow | None:
+            row = database.execute(f"{_SELECT_ALL} WHERE key = ?", (key,)).fetchone()
+            return None if row is None else CachedRow(*row)
 
-        return self._use(read)
+        row = self._use(read)
+        if row is None:
+            return None
+        # The key that was asked for: a search in a damaged file may end at another row.
+        if row.key != key or not row.is_whole:
+            self._report(key, row)
+            return None
+        ending = cast("Ending", row.ending)
+        return Reply(row.text, row.prompt_tokens, row.completion_tokens, ending, model=row.model)
 
     def put(self, key: bytes, reply: Reply, *, judge: str, model: str) -> None:
         """Keep a reply; it replaces an earlier one with the same key."""
         counts = (reply.prompt_tokens, reply.completion_tokens)
         row = (key, judge, model, reply.text, *counts, time.time(), reply.ending)
+        self._write([(*row, row_digest(*row))])
 
+    def _write(self, rows: Iterable[tuple[Any, ...]]) -> None:
         def write(database: sqlite3.Connection) -> None:
             with database:
-                database.execute("INSERT OR REPLACE INTO replies VALUES (?,?,?,?,?,?,?,?)", row)
+                database.executemany(_INSERT, rows)
 
         if self._is_writable:
             self._use(write)
 
+    def _report(self, key: bytes, row: CachedRow) -> None:
+        with self._lock:
+            is_new = key not in self._damaged
+            self._damaged.add(key)
+            n = len(self._damaged)
+        if is_new and n <= MOST_NAMED:
+            more = "; further ones are not named" if n == MOST_NAMED else ""
+            _warn(f"the cache {self.path}: {row.name} is damaged; it is asked for again{more}")
+
     def status(self) -> CacheStatus:
         """The number and the size of the replies."""
-
-        def count(database: sqlite3.Connection) -> list[tuple[str, str, int]]:
-            query = "SELECT judge, model, COUNT(*) FROM replies GROUP BY judge, model ORDER BY 1, 2"
-            return database.execute(query).fetchall()
-
-        by_judge = {(judge, model): n for judge, model, n in self._use(count) or []}
-        return CacheStatus(self.path, sum(by_judge.values()), self._size(), by_judge)
+        n_damaged = 0
+        by_judge: Counter[tuple[str, str]] = Counter()
+        for row in self._use(_read_rows) or []:
+            if row.is_whole:
+                by_judge[row.judge, row.model] += 1
+            else:
+                n_damaged += 1
+        counts = dict(sorted(by_judge.items()))
+        return CacheStatus(self.path, by_judge.total(), self._size(), counts, n_damaged)
 
     def clear(self, judge: str | None = None) -> int:
         """Delete all replies, or those of one judge; returns their number."""
@@ -231,8 +330,8 @@ class Cache:
     def _begin_anew(self, exc: sqlite3.DatabaseError) -> None:
         self._database.close()
         try:
-            _move_aside(self.path, f"it is damaged ({exc})", self._identity)
-            self._database = self._open()
+            why = f"it is damaged ({exc})"
+            self._database = self._open_anew(why, self._identity)
             self._identity = _identity(self.path)
         except DataError as worse:
             self._database = _set_up(":memory:")
@@ -254,11 +353,27 @@ class Cache:
         try:
             return self._open_checked()
         except _UnfitError as exc:
-            _move_aside(self.path, str(exc), seen)
+            return self._open_anew(str(exc), seen)
+
+    def _open_anew(self, why: str, seen: tuple[int, int] | None) -> sqlite3.Connection:
+        """Rename the file, and open a new one with the rows that are whole."""
+        aside = _move_aside(self.path, why, seen)
+        with suppress(OSError):
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWNER_ONLY))
         try:
-            return self._open_checked()
+            database = self._open_checked()
         except _UnfitError as exc:
             raise DataError(f"the cache {self.path} cannot be used: {exc}") from exc
+        if aside is not None:
+            rows = _whole_rows(aside)
+            with suppress(sqlite3.Error), database:  # on a full disk they are asked for again
+                database.executemany(_INSERT, [row.values for row in rows])
+            kept = f" with its {len(rows)} replies that are whole" if rows else ""
+            _warn(
+                f"the cache {self.path}: {why}. It was renamed to {aside.name}, and a new one was "
+                f"created{kept}"
+            )
+        return database
 
     def _open_checked(self) -> sqlite3.Connection:
         try:
@@ -274,6 +389,9 @@ class Cache:
 def _set_up(path: str | Path) -> sqlite3.Connection:
     # The lock of `Cache` takes the place of SQLite's check of threads.
     database = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
+    # A damaged text must come to the check of its digest, and not end in an error of SQLite.
+    database.text_factory = _decode_text
+    database.create_function("row_digest", -1, row_digest, deterministic=True)
     try:
         _prepare(database)
     except BaseException:
@@ -308,13 +426,46 @@ def _prepare(database: sqlite3.Connection) -> None:
         columns = [row[1] for row in database.execute("PRAGMA table_info(replies)")]
     if columns != _COLUMNS:
         raise _UnfitError(f"its table has other columns: {', '.join(columns) or 'none'}")
+    encoding = database.execute("PRAGMA encoding").fetchone()[0]
+    if encoding != "UTF-8":  # one bit of the header, and no text could be read
+        raise _UnfitError(f"its texts are in {encoding}")
 
 
 def _upgrade(database: sqlite3.Connection, version: int) -> None:
     """Bring a file of an earlier version up to date: its replies are paid for."""
-    if version == _WITHOUT_ENDINGS:
+    if version <= _WITHOUT_ENDINGS:
         database.execute("ALTER TABLE replies ADD COLUMN ending TEXT NOT NULL DEFAULT 'end'")
+    if version <= _WITHOUT_DIGESTS:
+        database.execute("ALTER TABLE replies ADD COLUMN digest BLOB NOT NULL DEFAULT x''")
+        columns = ", ".join(_COLUMNS[:-1])
+        database.execute(f"UPDATE replies SET digest = row_digest({columns})")  # noqa: S608
+    if version < FORMAT_VERSION:
         database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+
+
+def _read_rows(database: sqlite3.Connection) -> list[CachedRow]:
+    return [CachedRow(*row) for row in database.execute(_SELECT_ALL)]
+
+
+def _whole_rows(path: Path) -> list[CachedRow]:
+    """The rows of a damaged file that are whole; of several with one key, the newest."""
+    newest: dict[bytes, CachedRow] = {}
+    try:
+        for values in rows_in(path):
+            if len(values) != len(_COLUMNS) or not isinstance(values[0], bytes):
+                continue
+            row = CachedRow(*cast("tuple[Any, ...]", values))
+            if isinstance(row.kept, int):  # how SQLite stores a float without a fraction
+                row = replace(row, kept=float(row.kept))
+            if row.is_whole and not (row.key in newest and newest[row.key].kept > row.kept):
+                newest[row.key] = row
+    except OSError:  # nothing can be read any more
+        pass
+    return list(newest.values())
+
+
+def _decode_text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _check_version(application: int, version: int) -> None:
@@ -343,10 +494,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _move_aside(path: Path, why: str, seen: tuple[int, int] | None) -> None:
+def _move_aside(path: Path, why: str, seen: tuple[int, int] | None) -> Path | None:
     """Rename a file, unless another process has already replaced the one that was `seen`."""
     if seen is None or _identity(path) != seen:
-        return
+        return None
     number = 1
     while (aside := path.with_name(f"{path.name}.aside-{number}")).exists():
         number += 1
@@ -358,7 +509,7 @@ def _move_aside(path: Path, why: str, seen: tuple[int, int] | None) -> None:
     for ending in _COMPANIONS:
         with suppress(OSError):
             _companion(path, ending).rename(_companion(aside, ending))
-    _warn(f"the cache {path}: {why}. It was renamed to {aside.name}, and a new one was created")
+    return aside
 
 
 def _companion(path: Path, ending: str) -> Path:

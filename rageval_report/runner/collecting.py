@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._version import __version__
-from rageval_report.errors import DataError, is_doubt
+from rageval_report.errors import MOST_NAMED, DataError, is_doubt
+from rageval_report.files.digests import file_digest, is_whole, sealed_document
 from rageval_report.files.writing import write_atomically
 from rageval_report.records.table import UnplacedGold
 from rageval_report.runner.first_answers import CheckFirst, FirstAnswers
@@ -223,7 +224,11 @@ class _StartedRun:
             "seed": self.config.seed,
         }
         header = {"id": uuid.uuid4().hex[:8], "created_at": _now(), "asked": settings}
-        return RunJournal(path, header, len(self.queries))
+        journal = RunJournal(path, header, len(self.queries))
+        n_lines = _earlier_document(folder).get("journal_lines")
+        if type(n_lines) is int:
+            journal.expect_lines(n_lines)
+        return journal
 
     def find_unanswered(self, journal: RunJournal, retry_failed: bool) -> np.ndarray:
         """A mask of the queries that are still to be asked."""
@@ -292,9 +297,10 @@ class _StartedRun:
             journal.header.get("created_at"),
         )
         document = self._document(finished, journal)
-        # Written last, so that it never counts records that are not there yet.
-        text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
-        # Private, because it holds the address of the pipeline and its configuration.
+        # Written last, so that it never counts records that are not there yet; private, because it
+        # holds the address of the pipeline and its configuration.
+        sealed = sealed_document(document)
+        text = json.dumps(sealed, indent=2, ensure_ascii=False, default=str)
         write_atomically(folder / RUN, text + "\n", private=True)
         return finished
 
@@ -312,6 +318,10 @@ class _StartedRun:
             notes.append(f"{sum(failures.values())} of {journal.n_done} have no answer: {kinds}")
         if journal.is_cut:
             notes.append("the journal ended in the middle of a line; that query was asked again")
+        if journal.damage:
+            notes.append(
+                f"{JOURNAL} is damaged: {_first_of(journal.damage)}; what is lost was asked again"
+            )
         return tuple(notes)
 
     def _document(self, finished: FinishedRun, journal: RunJournal) -> dict[str, Any]:
@@ -330,6 +340,9 @@ class _StartedRun:
             "error_count": finished.n_failed,
             "errors": finished.failures,
             "records": finished.records.name,
+            # With these, `verify` finds records that changed, and lines that are cut off.
+            "records_digest": file_digest(finished.records),
+            "journal_lines": journal.n_lines,
             "notes": list(finished.notes),
             "metadata": {
                 "samples": config.samples,
@@ -373,7 +386,13 @@ def _earlier_document(folder: Path) -> dict[str, Any]:
         document = json.loads((folder / RUN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return document if isinstance(document, dict) else {}
+    # What a damaged file says is not taken over; the journal has everything but the snapshot.
+    return document if isinstance(document, dict) and is_whole(document) is not False else {}
+
+
+def _first_of(problems: list[str]) -> str:
+    rest = len(problems) - MOST_NAMED
+    return ", ".join(problems[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _now() -> str:

@@ -18,7 +18,13 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._version import __version__
-from rageval_report.errors import DataError
+from rageval_report.errors import DOUBT, DataError, named
+from rageval_report.files.digests import (
+    DIGEST,
+    canonical_json,
+    digest_of_parts,
+    document_digest,
+)
 from rageval_report.scores.correct import Correct, correct_fields, parse_correct
 from rageval_report.scores.exact_values import plain_value as plain_value
 from rageval_report.scores.metric import Catalogue, Metric
@@ -30,12 +36,20 @@ from rageval_report.scores.saved_columns import (
     restore_column,
     save_column,
 )
-from rageval_report.scores.states import MISSING, SCORED, states_frame
+from rageval_report.scores.states import FAILED, MISSING, SCORED, states_frame
 from rageval_report.scores.table import Scored
 from rageval_report.scores.texts import REFERENCE
 
 FORMAT = "rageval_report run"
 FORMAT_VERSION = 1
+QUERY_DIGESTS = "query_digests"
+# The queries have digests of their own, so that one that is damaged costs no other.
+_NOT_IN_DIGEST = (DIGEST, "queries")
+_DAMAGED = (
+    "the run file is damaged: its content does not have the digest that was written with it. "
+    "Restore it from a copy; if you changed it on purpose, remove the fields "
+    f"'{DIGEST}' and '{QUERY_DIGESTS}'"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +115,8 @@ def run_document(
         ``correct`` (if there is a rule), ``metrics``, ``scorecard`` by group, ``notes``,
         ``details`` (the names of the columns), ``columns`` (the type of each detail, and what JSON
         cannot hold of it), ``queries`` (``query_id``, ``scores``, ``states`` of unscored metrics,
-        ``details``).
+        ``details``), ``query_digests`` (one per query, in their order), ``digest`` (of everything
+        but the queries).
 
     Examples
     --------
@@ -118,7 +133,8 @@ def run_document(
         str(name): save_column(column, str(name), ids, "json")
         for name, column in evaluation.details.items()
     }
-    return {
+    queries = _queries(evaluation, {name: cells for name, (cells, _) in saved.items()})
+    document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "version": __version__,
@@ -132,8 +148,10 @@ def run_document(
         "notes": list(notes),
         "details": list(saved),
         "columns": {name: column.to_document() for name, (_, column) in saved.items()},
-        "queries": _queries(evaluation, {name: cells for name, (cells, _) in saved.items()}),
+        "queries": queries,
+        QUERY_DIGESTS: [_query_digest(query) for query in queries],
     }
+    return {**document, DIGEST: document_digest(document, without=_NOT_IN_DIGEST)}
 
 
 def time_of(created: datetime | date | str) -> datetime:
@@ -262,7 +280,8 @@ def parse_run_document(document: Mapping[str, Any]) -> RunFile:
     Raises
     ------
     DataError
-        If a newer version wrote the document, or a part is missing or of another type.
+        If a newer version wrote the document, a part is missing or of another type, or anything
+        but a query is damaged. A damaged query is unscored, and a note says so.
 
     Examples
     --------
@@ -275,10 +294,12 @@ def parse_run_document(document: Mapping[str, Any]) -> RunFile:
     queries = _get_field(document, "queries", list)
     if not all(isinstance(query, Mapping) for query in queries):
         raise DataError("field 'queries' of the run file must be a list of objects")
+    damaged = damaged_queries(document) or []
     metrics = _get_field(document, "metrics", dict)
+    queries = _without_damaged(queries, damaged, metrics)
     names = [str(name) for name in _get_field(document, "details", list)]
     columns = distinct_columns(names, {QUERY_ID, *metrics})
-    ids = [query.get("query_id") for query in queries]
+    ids: list[Any] = [query.get("query_id") for query in queries]
     rows: dict[str, list[Any] | pd.Series] = {QUERY_ID: ids}
     details = [_get_object(query, "details") for query in queries]
     saved = {
@@ -301,6 +322,7 @@ def parse_run_document(document: Mapping[str, Any]) -> RunFile:
         {name: metric_from_fields(name, metric, catalogue) for name, metric in metrics.items()},
         dict(_get_object(document, "config")),
         (
+            *_notes_of_damage(queries, damaged),
             *map(str, _get_field(document, "notes", list)),
             *correct_notes,
             *changed_cells_notes(saved.values()),
@@ -309,6 +331,77 @@ def parse_run_document(document: Mapping[str, Any]) -> RunFile:
         correct,
         {column: name for name, column in columns.items() if column != name},
     )
+
+
+def damaged_queries(document: Mapping[str, Any]) -> list[int] | None:
+    """The positions of the queries that are not as they were written; None without digests.
+
+    Parameters
+    ----------
+    document : mapping
+        The parsed JSON of a run file.
+
+    Raises
+    ------
+    DataError
+        If anything but a query is damaged, so that no number of the file can be relied on.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> run = RAGPipelineEvaluation("hybrid", {"query_id": ["a", "b"], "recall": [0.5, 1.0]})
+    >>> document = run_document(run)
+    >>> damaged_queries(document)
+    []
+    >>> document["queries"][1]["scores"]["recall"] = 0.0
+    >>> damaged_queries(document)
+    [1]
+    """
+    if DIGEST not in document and QUERY_DIGESTS not in document:
+        return None
+    queries, digests = document.get("queries"), document.get(QUERY_DIGESTS)
+    if not isinstance(queries, list):
+        raise DataError(_DAMAGED)
+    now = [_query_digest(query) for query in queries]
+    if document.get(DIGEST) == document_digest(document, without=_NOT_IN_DIGEST):
+        if not isinstance(digests, list) or len(digests) != len(now):
+            raise DataError(_DAMAGED)
+        pairs = zip(now, digests, strict=True)
+        return [row for row, (of_query, written) in enumerate(pairs) if of_query != written]
+    # If only the list of digests is damaged, the queries and everything else are whole.
+    repaired = {**document, QUERY_DIGESTS: now}
+    if document.get(DIGEST) == document_digest(repaired, without=_NOT_IN_DIGEST):
+        return []
+    raise DataError(_DAMAGED)
+
+
+def _query_digest(query: object) -> str:
+    # Half of a digest: it stands once per query, and the whole list is in the digest of the file.
+    return digest_of_parts([canonical_json(query)]).hex()[:16]
+
+
+def _without_damaged(
+    queries: list[Mapping[str, Any]], damaged: list[int], metrics: Iterable[str]
+) -> list[Mapping[str, Any]]:
+    """The queries; of those that are damaged, only the id is kept."""
+    kept = list(queries)
+    for row in damaged:
+        kept[row] = {
+            "query_id": queries[row].get("query_id"),
+            "states": dict.fromkeys(metrics, FAILED),
+            "details": {"error": "the query is damaged in the run file"},
+        }
+    return kept
+
+
+def _notes_of_damage(queries: list[Mapping[str, Any]], damaged: list[int]) -> list[str]:
+    if not damaged:
+        return []
+    ids = named(queries[row].get("query_id") for row in damaged)
+    return [
+        f"{DOUBT}the run file is damaged: {len(damaged)} of {len(queries)} queries differ from "
+        f"their digests and are unscored: {ids}. Restore the file from a copy"
+    ]
 
 
 def distinct_columns(names: Iterable[str], reserved: Collection[str]) -> dict[str, str]:

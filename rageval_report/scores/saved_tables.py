@@ -16,6 +16,7 @@ import pandas as pd
 
 from rageval_report._version import __version__
 from rageval_report.errors import DataError
+from rageval_report.files.digests import document_digest
 from rageval_report.scores.correct import Correct, correct_fields, parse_correct
 from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.metric import Catalogue, Metric
@@ -37,6 +38,8 @@ NEUTRALISED_VERSION = 2
 NEUTRALISED = "neutralised"
 # The key of the description: in Parquet's metadata, and in the first row of JSON Lines.
 TABLE_KEY = "rageval_report"
+# The key of the digest of the description; "digest" is that of the text beside it.
+DESCRIPTION_DIGEST = "description_digest"
 # The ending of the file that describes a table of delimited text.
 COMPANION = ".meta.json"
 
@@ -188,6 +191,22 @@ def digest_of(text: bytes) -> str:
     return "blake2b:" + blake2b(text, digest_size=16).hexdigest()
 
 
+def sealed_description(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of a table with its own digest as the last member.
+
+    Examples
+    --------
+    >>> list(sealed_description({"name": "hybrid"}))
+    ['name', 'description_digest']
+    """
+    return {**document, DESCRIPTION_DIGEST: description_digest(document)}
+
+
+def description_digest(document: Mapping[str, Any]) -> str:
+    """The digest of a description, without the member that holds it."""
+    return document_digest(document, without=(DESCRIPTION_DIGEST,))
+
+
 # -- reading
 
 
@@ -216,6 +235,8 @@ def parse_table_description(document: object) -> TableDescription:
             f"format version {format_version}, of rageval_report {version}, is newer than this "
             f"version {__version__} can read: update rageval_report"
         )
+    if document.get(DESCRIPTION_DIGEST, "") not in ("", description_digest(document)):
+        raise DataError("it is damaged, or was changed: it does not have its own digest")
     if document.get("id") != QUERY_ID:
         raise DataError(f"id must be {QUERY_ID!r}; got {document.get('id')!r:.60}")
     delimiter = _get(document, "delimiter", str)

@@ -37,6 +37,7 @@ from rageval_report.scores.saved_tables import (
     columns_of_details,
     describe_table,
     digest_of,
+    sealed_description,
 )
 from rageval_report.scores.table import Scored
 
@@ -304,14 +305,14 @@ def _delimited_table(
     if neutralise_formulas:
         # Versions that do not know them would read the apostrophes as part of the texts.
         document = {**document, "format_version": NEUTRALISED_VERSION, "formulas": NEUTRALISED}
-    return text, {**document, "delimiter": delimiter, "digest": digest}
+    return text, sealed_description({**document, "delimiter": delimiter, "digest": digest})
 
 
 def _jsonl_text(rows: pd.DataFrame, document: Mapping[str, Any]) -> str:
     # In the first row and not in a line of its own: each line stays a query, for any program.
     records = _records(rows)
     if records:
-        records[0][TABLE_KEY] = dict(document)
+        records[0][TABLE_KEY] = sealed_description(document)
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
@@ -328,7 +329,7 @@ def _write_parquet(evaluation: Scored, content: _Content, path: str | Path) -> P
     try:
         rows, document = content.describe_table(evaluation, "arrow")
         table = arrow.Table.from_pandas(rows, preserve_index=False)
-        description = json.dumps(document).encode("ascii")
+        description = json.dumps(sealed_description(document)).encode("ascii")
         metadata = {**(table.schema.metadata or {}), TABLE_KEY.encode(): description}
         table = table.replace_schema_metadata(metadata)
         return write_with(path, lambda temporary: parquet.write_table(table, temporary))

@@ -20,6 +20,7 @@ from rageval_report.judges import (
     estimate,
     judge,
 )
+from rageval_report.judges.cache_rescue import rows_in
 from rageval_report.judges.reply_cache import reply_key
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
@@ -352,3 +353,138 @@ def test_a_cache_that_others_may_read_stays_so(path):
     path.chmod(0o640)
     Cache(path).close()
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+# -- damage inside the file
+
+
+def change_row(path, statement, *values):
+    database = sqlite3.connect(path)
+    with database:
+        assert database.execute(statement, values).rowcount > 0
+    database.close()
+
+
+@pytest.fixture
+def two_rows(path):
+    with Cache(path) as cache:
+        cache.put(b"a", Reply("1/10", 3, 4), judge="tone", model="m")
+        cache.put(b"b", Reply("9/10", 5, 6), judge="tone", model="m")
+    return path
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "text = '2/10'",
+        "text = x'31'",
+        "judge = 'tame'",
+        "model = 'n'",
+        "prompt_tokens = 4",
+        "completion_tokens = NULL",
+        "kept = kept + 1",
+        "ending = 'length'",
+        "digest = x''",
+        "digest = x'00112233445566778899aabbccddeeff'",
+        "text = CAST(x'ff31' AS TEXT)",
+    ],
+)
+def test_a_damaged_row_is_reported_and_asked_again_and_no_other(two_rows, change):
+    change_row(two_rows, f"UPDATE replies SET {change} WHERE key = x'61'")
+    with Cache(two_rows) as cache:
+        with pytest.warns(RagevalWarning, match=r"key 61 .* is damaged; it is asked for again"):
+            assert cache.get(b"a") is None
+        assert cache.get(b"a") is None  # and is reported once
+        assert cache.get(b"b").text == "9/10"
+        state = cache.status()
+        assert (state.n_replies, state.n_damaged) == (1, 1)
+        cache.put(b"a", Reply("3/10"), judge="tone", model="m")
+        assert cache.get(b"a").text == "3/10"
+
+
+def test_rows_that_changed_places_are_damaged(two_rows):
+    # Whole in themselves, but under the key of another.
+    for old, new in (("61", "63"), ("62", "61"), ("63", "62")):
+        change_row(two_rows, f"UPDATE replies SET key = x'{new}' WHERE key = x'{old}'")
+    with Cache(two_rows) as cache, pytest.warns(RagevalWarning, match="is damaged"):
+        assert (cache.get(b"a"), cache.get(b"b")) == (None, None)
+
+
+def test_a_damaged_verdict_is_asked_for_again_and_never_scored(rows, path):
+    judge(rows, TONE, chat(), cache=path)
+    change_row(path, "UPDATE replies SET text = replace(text, '5', '1')")
+    again = chat()
+    with pytest.warns(RagevalWarning, match="is damaged; it is asked for again"):
+        judged = judge(rows, TONE, again, cache=path)
+    assert judged.scores["tone"].tolist() == [1.0] * 3
+    assert len(again.asked) == 3
+
+
+def first_version(path):
+    """A cache as the first version wrote it."""
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA application_id = 1380009797")  # "RAGE"
+    database.execute("PRAGMA user_version = 1")
+    database.execute(
+        "CREATE TABLE replies (key BLOB PRIMARY KEY, judge TEXT NOT NULL, model TEXT NOT NULL, "
+        "text TEXT NOT NULL, prompt_tokens INTEGER, completion_tokens INTEGER, kept REAL NOT NULL"
+        ") WITHOUT ROWID"
+    )
+    row = (b"a", "tone", "m", "1/10", None, 4, 1.0)
+    database.execute("INSERT INTO replies VALUES (?,?,?,?,?,?,?)", row)
+    database.commit()
+    database.close()
+
+
+def test_a_cache_of_an_earlier_version_is_read_and_protected_from_then_on(path):
+    first_version(path)
+    with Cache(path) as cache:
+        assert cache.get(b"a") == Reply("1/10", None, 4, "end", "m")
+        assert cache.status().n_damaged == 0
+    change_row(path, "UPDATE replies SET text = '2/10'")
+    with Cache(path) as cache, pytest.warns(RagevalWarning, match="is damaged"):
+        assert cache.get(b"a") is None
+
+
+def filled(path, n=400, size=300):
+    with Cache(path) as cache:
+        for i in range(n):
+            text = f"{i} " + "x" * (size if i % 50 else 20_000)  # some fill several pages
+            cache.put(i.to_bytes(16, "big"), Reply(text, i, None), judge="j", model="m")
+    return path
+
+
+def kept_replies(path, n=400):
+    with Cache(path) as cache:
+        return {i: reply for i in range(n) if (reply := cache.get(i.to_bytes(16, "big")))}
+
+
+@pytest.mark.filterwarnings("ignore::rageval_report.errors.RagevalWarning")
+@pytest.mark.parametrize("place", [0, 16, 56, 60, 71, 100, 4096, 20_000])
+def test_a_file_with_a_damaged_page_loses_that_page_alone(path, place):
+    data = bytearray(filled(path).read_bytes())
+    for at in range(place, place + 4):
+        data[at] ^= 0xFF
+    path.write_bytes(bytes(data))
+    kept = kept_replies(path)
+    assert len(kept) >= 380
+    assert all(reply.text.startswith(f"{i} x") for i, reply in kept.items())
+    assert all(reply.prompt_tokens == i for i, reply in kept.items())
+
+
+def test_how_many_replies_are_kept_is_said(path):
+    data = bytearray(filled(path, 20).read_bytes())
+    data[:16] = b"no header of it "
+    path.write_bytes(bytes(data))
+    with pytest.warns(RagevalWarning, match="a new one was created with its 20 replies that are"):
+        assert len(kept_replies(path, 20)) == 20
+
+
+def test_rows_in_the_write_ahead_log_are_found_too(path, tmp_path):
+    copy = tmp_path / "copy.sqlite"
+    with Cache(path) as cache:
+        cache.put(b"a", Reply("1/10"), judge="j", model="m")
+        assert Path(f"{path}-wal").stat().st_size > 0
+        copy.write_bytes(b"")
+        Path(f"{copy}-wal").write_bytes(Path(f"{path}-wal").read_bytes())
+    assert [row[:4] for row in rows_in(copy)] == [(b"a", "j", "m", "1/10")]

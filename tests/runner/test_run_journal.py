@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -76,8 +77,9 @@ def test_a_line_that_is_broken_in_the_middle_is_told_by_its_number(path):
     write_entries(path)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], b"what?\n", *lines[2:]]))
-    with pytest.raises(ReaderError, match=r"line 3: this is not a line of a journal"):
-        RunJournal(path, HEADER, 5)
+    with RunJournal(path, HEADER, 5) as journal:
+        assert journal.damage == ["line 3 is damaged"]
+        assert journal.done.tolist() == [True, True, True, False, False]
 
 
 def test_what_was_asked_otherwise_is_named(path):
@@ -172,3 +174,141 @@ def test_a_journal_without_an_answer_is_let_go_and_one_with_answers_kept(path):
         journal.append({"row": 0, "query_id": "a", "answer": "A"})
         journal.delete_if_empty()
     assert path.exists()
+
+
+# -- damage
+
+ASKED = {"id": "a", "asked": {"seed": 0, "the pipeline": {"url": "x"}}}
+
+
+@pytest.fixture
+def lines(path):
+    """The lines of a journal: q0 answered, q1 failed, q2 answered, q1 answered at last."""
+    with RunJournal(path, ASKED, 3) as journal:
+        journal.append({"row": 0, "query_id": "q0", "answer": "A0"})
+        journal.append({"row": 1, "query_id": "q1", "error": "timeout"})
+        journal.append({"row": 2, "query_id": "q2", "answer": "A2"})
+        journal.append({"row": 1, "query_id": "q1", "answer": "A1"})
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def read_answers(path, lines, header=ASKED):
+    path.write_bytes(b"".join(lines))
+    with RunJournal(path, header, 3) as journal:
+        entries = [journal.entry(row) or {} for row in range(3)]
+        return [entry.get("answer") for entry in entries], journal.damage
+
+
+@pytest.mark.parametrize("line", [1, 2, 3, 4])
+def test_a_damaged_line_costs_its_query_alone(path, lines, line):
+    spoilt = [*lines[:line], lines[line].replace(b"query_id", b"quary_id"), *lines[line + 1 :]]
+    answers, damage = read_answers(path, spoilt)
+    expected = {1: [None, "A1", "A2"], 2: ["A0", "A1", "A2"], 3: ["A0", "A1", None]}
+    assert answers == expected.get(line, ["A0", None, "A2"])
+    assert damage == [f"line {line + 1} is damaged"]
+
+
+def test_a_failure_that_a_lost_line_may_have_replaced_is_asked_again(path, lines):
+    spoilt = [*lines[:4], b"x" * 20 + b"\n", *lines[3:4]]
+    with RunJournal(path, ASKED, 3):
+        pass
+    path.write_bytes(b"".join(spoilt))
+    with RunJournal(path, ASKED, 3) as journal:
+        assert journal.done.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("order", "problem"),
+    [
+        ([0, 1, 3, 4], "line 3 is missing"),
+        ([0, 3, 4], "2 of the lines 2 to 3 are missing"),
+        ([0, 1, 2, 3, 4, 2], "line 3 is there again, or was moved"),
+        ([0, 1, 2, 3, 3, 4], "line 4 is there again, or was moved"),
+    ],
+)
+def test_lines_that_are_removed_or_copied_are_reported(path, lines, order, problem):
+    answers, damage = read_answers(path, [lines[place] for place in order])
+    assert damage == [problem]
+    # A copy of the failure at the end does not replace the answer.
+    assert answers[1] == "A1"
+
+
+def test_lines_that_changed_places_keep_the_newer_entry(path, lines):
+    answers, damage = read_answers(path, [lines[place] for place in (0, 1, 4, 3, 2)])
+    assert answers == ["A0", "A1", "A2"]
+    assert len(damage) == 3
+
+
+def test_a_line_feed_that_is_damaged_costs_nothing(path, lines):
+    answers, damage = read_answers(path, [*lines[:2], lines[2][:-1] + b"\x0b", *lines[3:]])
+    assert answers == ["A0", "A1", "A2"]
+    assert damage == []
+
+
+def test_lines_of_another_run_are_never_taken(path, lines, tmp_path):
+    other = tmp_path / "other.jsonl"
+    with RunJournal(other, {"id": "b", "asked": {"seed": 1}}, 3) as journal:
+        journal.append({"row": 0, "query_id": "q0", "answer": "of another pipeline"})
+    foreign = other.read_bytes().splitlines(keepends=True)[1]
+    answers, damage = read_answers(path, [lines[0], foreign, *lines[2:]])
+    assert answers == [None, "A1", "A2"]
+    assert damage == ["line 2 (query 'q0') is damaged"]
+
+
+def test_a_damaged_first_line_costs_nothing_if_the_same_is_asked(path, lines):
+    answers, damage = read_answers(path, [lines[0].replace(b'"x"', b'"y"'), *lines[1:]])
+    assert answers == ["A0", "A1", "A2"]
+    assert damage == ["line 1, which says what was asked, is damaged"]
+
+
+def test_a_damaged_first_line_is_an_error_if_something_else_is_asked(path, lines):
+    spoilt = [lines[0].replace(b'"x"', b'"y"'), *lines[1:]]
+    with pytest.raises(ReaderError, match="line 1, which says what was asked, is damaged, and no"):
+        read_answers(path, spoilt, {"asked": {"seed": 0, "the pipeline": {"url": "y"}}})
+    assert path.read_bytes() == b"".join(spoilt)
+
+
+def test_a_damaged_journal_goes_on_and_says_so_again(path, lines):
+    read_answers(path, [*lines[:3], lines[3].replace(b"A2", b"B2"), lines[4]])
+    with RunJournal(path, ASKED, 3) as journal:
+        journal.append({"row": 2, "query_id": "q2", "answer": "A2 again"})
+    with RunJournal(path, ASKED, 3) as journal:
+        assert journal.damage == ["line 4 (query 'q2') is damaged"]
+        assert journal.entry(2)["answer"] == "A2 again"
+        assert journal.n_lines == 6
+
+
+def test_lines_that_are_cut_off_are_known_by_their_number(path, lines):
+    path.write_bytes(b"".join(lines[:3]))
+    with RunJournal(path, ASKED, 3) as journal:
+        assert journal.done.tolist() == [True, True, False]
+        journal.expect_lines(5)
+        assert journal.damage == ["lines 4 to 5 are missing"]
+        # The failure may have had an answer in a line that is cut off.
+        assert journal.done.tolist() == [True, False, False]
+
+
+def test_a_journal_of_an_earlier_version_goes_on_without_digests(path):
+    path.parent.mkdir()
+    first = {"format": "rageval_report journal", "format_version": 1, **ASKED}
+    old = [first, {"row": 0, "query_id": "q0", "answer": "A0"}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in old))
+    with RunJournal(path, ASKED, 3) as journal:
+        assert not journal.has_digests
+        journal.append({"row": 1, "query_id": "q1", "answer": "A1"})
+    assert json.loads(path.read_text().splitlines()[2]) == {
+        "row": 1,
+        "query_id": "q1",
+        "answer": "A1",
+    }
+    with RunJournal(path, ASKED, 3) as journal:
+        assert (journal.entry(0)["answer"], journal.entry(1)["answer"]) == ("A0", "A1")
+    path.write_text(path.read_text() + "what?\n")
+    with pytest.raises(ReaderError, match="line 4: this is not a line of a journal"):
+        RunJournal(path, ASKED, 3)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_journal_is_its_owners_alone(path):
+    write_entries(path)
+    assert path.stat().st_mode & 0o777 == 0o600

@@ -160,8 +160,13 @@ def test_the_hash_tells_query_sets_apart_and_not_their_order():
 
 def saved_document(tmp_path, **changes):
     path = tmp_path / "run.json"
-    path.write_text(json.dumps(run_document(RUN) | changes), encoding="utf-8")
+    path.write_text(json.dumps(without_digests(run_document(RUN) | changes)), encoding="utf-8")
     return path
+
+
+def without_digests(document):
+    """As an earlier version wrote it."""
+    return {key: value for key, value in document.items() if "digest" not in key}
 
 
 @pytest.mark.parametrize(
@@ -212,4 +217,4 @@ def test_a_file_tells_its_time_only_where_it_is_known():
 
 def test_a_time_that_is_no_text_is_refused():
     with pytest.raises(DataError, match="field 'created' of the run file must be a text; got 5"):
-        parse_run_document(run_document(RUN) | {"created": 5})
+        parse_run_document(without_digests(run_document(RUN) | {"created": 5}))

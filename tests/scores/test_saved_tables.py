@@ -17,6 +17,7 @@ from rageval_report import Metric, RAGPipelineEvaluation, compare, read_scores, 
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.scores import score_table
 from rageval_report.scores.exact_values import are_same, python_value
+from rageval_report.scores.saved_tables import sealed_description
 
 SUFFIXES = ["csv", "tsv", "jsonl", "parquet", "json"]
 TABLES = SUFFIXES[:-1]
@@ -431,26 +432,30 @@ DAMAGES = {
 
 
 def rewrite_description(path, change):
-    """The saved file with another description."""
+    """The saved file with another description, as another version could have written it."""
     import pyarrow.parquet as pq
+
+    def changed(document):
+        after = change(document)
+        return after if isinstance(after, str) else sealed_description(after)
 
     if path.suffix == ".parquet":
         table = pq.read_table(path)
         metadata = table.schema.metadata
-        document = change(json.loads(metadata[b"rageval_report"]))
+        document = changed(json.loads(metadata[b"rageval_report"]))
         text = document if isinstance(document, str) else json.dumps(document)
         pq.write_table(table.replace_schema_metadata(metadata | {b"rageval_report": text}), path)
     elif path.suffix == ".jsonl":
         first, *lines = path.read_text(encoding="utf-8").splitlines()
         record = json.loads(first)
-        document = change(record["rageval_report"])
+        document = changed(record["rageval_report"])
         record["rageval_report"] = {"format": "rageval_report table"} | (
             {} if isinstance(document, str) else document
         )
         path.write_text("\n".join([json.dumps(record), *lines]), encoding="utf-8")
     else:
         companion = path.with_name(path.name + ".meta.json")
-        document = change(json.loads(companion.read_text(encoding="utf-8")))
+        document = changed(json.loads(companion.read_text(encoding="utf-8")))
         text = document if isinstance(document, str) else json.dumps(document)
         companion.write_text(text, encoding="utf-8")
 
