@@ -34,7 +34,7 @@ FLOORS = (
     {"analysis", "scale", "judges"},
     {"golden", "reports"},
     {"evaluation"},
-    {"scoring", "run_history"},
+    {"scoring", "run_history", "verification"},
     {"__init__"},
     {"demo"},
     {"cli"},

@@ -41,6 +41,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "serve": f"{_CLI}.serve:serve",
         "judge": f"{_CLI}.judge.judge:judge",
         "cache": f"{_CLI}.judge.cache:cache",
+        "verify": f"{_CLI}.verify:verify",
         "plot": f"{_CLI}.plot:plot",
         "export": f"{_CLI}.export:export",
         "formats": f"{_CLI}.export:formats",

@@ -182,14 +182,24 @@ class LineNumbers:
         """What is wrong with the number of the next line; None if nothing is."""
         if number <= self.last:
             return f"line {number} is there again, or was moved"
-        first, last = self.last + 1, number - 1
-        n_missing = last - first + 1 - self._n_damaged
+        problem = self.missing_until(number - 1)
         self.last, self._n_damaged = number, 0
+        return problem
+
+    def missing_until(self, last: int) -> str | None:
+        """The lines that are missing if there were lines up to this one; None if there are none."""
+        first = self.last + 1
+        n_missing = last - self.n_lines
         if n_missing <= 0:
             return None
         if first == last:
             return f"line {first} is missing"
         return f"{n_missing} of the lines {first} to {last} are missing"
+
+    @property
+    def n_lines(self) -> int:
+        """The number of lines so far, those that are damaged included."""
+        return self.last + self._n_damaged
 
     def next(self) -> int:
         """The number of a new line."""

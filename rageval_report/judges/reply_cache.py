@@ -10,12 +10,13 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
+from urllib.parse import quote
 
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning
 from rageval_report.files.digests import canonical_json, digest_of_parts
@@ -180,10 +181,9 @@ def row_digest(*values: object) -> bytes:
     >>> row_digest(*row) == row_digest(b"yek", *row[1:])
     False
     """
-    # The type is part of it: an empty text is not an empty blob, and 1 is not "1".
-    parts = [value if isinstance(value, bytes) else canonical_json(value) for value in values]
-    kinds = "".join("b" if isinstance(value, bytes) else "j" for value in values)
-    return digest_of_parts([kinds.encode("ascii"), *parts])
+    # The type is part of it: a text is not the blob of its bytes, and 1 is not "1".
+    parts = [{"blob": value.hex()} if isinstance(value, bytes) else value for value in values]
+    return digest_of_parts([canonical_json(parts)])
 
 
 class Cache:
@@ -445,6 +445,57 @@ def _upgrade(database: sqlite3.Connection, version: int) -> None:
 
 def _read_rows(database: sqlite3.Connection) -> list[CachedRow]:
     return [CachedRow(*row) for row in database.execute(_SELECT_ALL)]
+
+
+def count_rows(path: Path) -> tuple[bool | None, int, list[str]]:
+    """Check the rows of a cache without changing the file.
+
+    Parameters
+    ----------
+    path : Path
+        The cache; it must not be open in this process.
+
+    Returns
+    -------
+    is_protected : bool or None
+        Whether the rows have digests; None if the file is a database of another program.
+    n : int
+        The number of rows.
+    damage : list of str
+        The rows that are damaged, and what SQLite finds.
+
+    Raises
+    ------
+    sqlite3.Error
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Cache(folder + "/judges.sqlite") as cache:
+    ...         cache.put(b"key", Reply("8/10"), judge="tone", model="m")
+    ...     count_rows(Path(folder, "judges.sqlite"))
+    (True, 1, [])
+    """
+    # Without a log nobody has the file open; SQLite would make the files that stand beside it.
+    mode = "mode=ro" if _companion(path, "-wal").exists() else "immutable=1"
+    address = f"file:{quote(str(path.resolve()))}?{mode}"
+    with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS)) as database:
+        database.text_factory = _decode_text
+        columns = [row[1] for row in database.execute("PRAGMA table_info(replies)")]
+        is_ours = _read_pragma(database, "application_id") == _APPLICATION_ID
+        if columns != _COLUMNS:
+            n = database.execute("SELECT COUNT(*) FROM replies").fetchone()[0] if is_ours else 0
+            return (False if is_ours else None), n, []
+        damage = [] if is_ours else ["the header is damaged"]
+        if database.execute("PRAGMA encoding").fetchone()[0] != "UTF-8":
+            damage.append("the header is damaged")
+        findings = [row[0] for row in database.execute("PRAGMA integrity_check(5)")]
+        damage += [f"SQLite: {finding}" for finding in findings if finding != "ok"]
+        rows = _read_rows(database)
+        damage += [f"{row.name} is damaged" for row in rows if not row.is_whole]
+        return True, len(rows), damage
 
 
 def _whole_rows(path: Path) -> list[CachedRow]:

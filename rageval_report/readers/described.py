@@ -25,6 +25,7 @@ from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.saved_columns import SavedColumn, restore_column
 from rageval_report.scores.saved_tables import (
     COMPANION,
+    DESCRIPTION_DIGEST,
     TABLE_FORMAT,
     TableDescription,
     digest_of,
@@ -106,6 +107,8 @@ def _read_companion(source: Source) -> DescribedTable:
         reason = (str(exc).strip() or type(exc).__name__).rstrip(".")
         return DescribedTable(notes=(_unused(path.name, f"it cannot be read ({reason})"),))
     if not isinstance(document, dict) or document.get("format") != TABLE_FORMAT:
+        if isinstance(document, dict) and DESCRIPTION_DIGEST in document:
+            return DescribedTable(notes=(_unused(path.name, "it is damaged"),))
         return _NOTHING  # a file of somebody else
     parsed = parse_description(document, path.name)
     if parsed.description is None:

@@ -309,13 +309,14 @@ class RunJournal:
         n : int
             The number of lines, as the file of the finished run says it.
         """
-        if self.has_digests and n > self._numbers.last:
-            self._distrust(f"lines {self._numbers.last + 1} to {n} are missing", None)
+        problem = self._numbers.missing_until(n) if self.has_digests else None
+        if problem is not None:
+            self._distrust(problem, None)
 
     @property
     def n_lines(self) -> int:
         """The number of the last line."""
-        return self._numbers.last
+        return self._numbers.n_lines
 
     def _seal(self, text: bytes) -> bytes:
         number = self._numbers.next()

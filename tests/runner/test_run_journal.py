@@ -283,7 +283,7 @@ def test_lines_that_are_cut_off_are_known_by_their_number(path, lines):
     with RunJournal(path, ASKED, 3) as journal:
         assert journal.done.tolist() == [True, True, False]
         journal.expect_lines(5)
-        assert journal.damage == ["lines 4 to 5 are missing"]
+        assert journal.damage == ["2 of the lines 4 to 5 are missing"]
         # The failure may have had an answer in a line that is cut off.
         assert journal.done.tolist() == [True, False, False]
 

@@ -1,0 +1,1 @@
+"""Checks files by their digests: caches, journals, run files and saved tables."""
