@@ -134,6 +134,7 @@ def test_an_interrupted_repair_goes_on_where_it_stopped(rows, path):
 def test_a_cache_of_the_version_before_is_brought_up_to_date(rows, path):
     judge(rows, TONE, chat(), cache=path)
     database = sqlite3.connect(path)
+    database.execute("ALTER TABLE replies DROP COLUMN digest")
     database.execute("ALTER TABLE replies DROP COLUMN ending")
     database.execute("PRAGMA user_version = 1")
     database.close()
