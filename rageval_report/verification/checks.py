@@ -70,7 +70,7 @@ class FileCheck:
         return DAMAGED if self.damage else WHOLE if self.is_protected else UNPROTECTED
 
 
-Check: TypeAlias = Callable[[Path, bytes], FileCheck | None]
+FileChecker: TypeAlias = Callable[[Path, bytes], FileCheck | None]
 
 
 def check_file(path: Path) -> FileCheck:
@@ -290,7 +290,7 @@ def _earlier_run(folder: Path) -> dict[str, Any]:
 
 
 # The order matters where a name and a content say different things.
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[FileChecker, ...] = (
     _check_cache,
     _check_run_journal,
     _check_run_file,
