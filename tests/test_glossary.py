@@ -24,7 +24,7 @@ PLAIN = frozenset(
     compare config correct created detailed drop duplicates embed evaluate exact find frame
     friedman from get grouped headline heterogeneity html json judging latex load map markdown
     inspect match minimum missing n name no on paired pairings plan read relevant required save
-    self sentences similarity standard strict summary to version with
+    self sentences similarity standard strict summary to verify version with
     """.split()
 )
 # Names of the field: of authors, formulas and programs.
