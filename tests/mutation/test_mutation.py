@@ -100,6 +100,8 @@ def house(tmp_path_factory):
     (root / "rageval_report" / "stats" / "tiny.py").write_text(MODULE)
     (root / "tests" / "stats").mkdir(parents=True)
     (root / "tests" / "stats" / "test_tiny.py").write_text(TESTS)
+    # Imported before the tests are collected; a change outside functions must be in it already.
+    (root / "tests" / "conftest.py").write_text("import rageval_report.stats.tiny\n")
     (root / "tests" / "mutation").mkdir()
     for name in ("mutate.py", "mutants.py", "warm.py"):
         shutil.copy(HERE / name, root / "tests" / "mutation")

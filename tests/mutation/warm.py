@@ -221,8 +221,8 @@ class _Chosen:
 
     def pytest_configure(self, config: pytest.Config) -> None:
         _quick_examples()
-        if self.question.file:  # before the finder of pytest, which loads files named to it
-            sys.meta_path.insert(0, _ChangedModule(self.question))
+        # Before the finder of pytest, which loads files named to it and went to the front.
+        sys.meta_path.sort(key=lambda finder: not isinstance(finder, _ChangedModule))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -245,6 +245,8 @@ class _Chosen:
 
 def _answer_fresh(question: Question | Measure, said: Callable[[str], None]) -> int:
     assert isinstance(question, Question)
+    if question.file:  # before pytest starts, because its conftest files import the package
+        sys.meta_path.insert(0, _ChangedModule(question))
     files = dict.fromkeys(str(ROOT / test.partition("::")[0]) for test in question.tests)
     code = pytest.main([*PYTEST, *files], plugins=[_Chosen(question, said)])
     return KILLED if question.file else int(code) or BROKEN
