@@ -25,7 +25,14 @@ from rageval_report.errors import (
 )
 from rageval_report.files.inputs import input_name
 from rageval_report.files.source import Source
-from rageval_report.readers.base import ACCEPTED, Reader, ReaderOptions, ScoreFile, check_options
+from rageval_report.readers.base import (
+    ACCEPTED,
+    Reader,
+    ReaderOptions,
+    ScoreFile,
+    check_options,
+    check_unique_names,
+)
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.other_files import refusal_of
 from rageval_report.readers.ranking_kinds import likely_kind
@@ -321,6 +328,8 @@ def read_undivided(
         if value is not None and argument in chosen.options:
             keywords[argument] = value
     files = _read_with(name, chosen, source, keywords)
+    for file in files:
+        check_unique_names(source, map(str, file.frame))
     is_table = chosen.header is not None
     doubts = doubt_of_sides(list(map(str, files[0].frame))) if is_table else ()
     noted = tuple(

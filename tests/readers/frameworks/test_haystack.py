@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rageval_report import RAGPipelineEvaluation
+from rageval_report import RAGPipelineEvaluation, read_scores
 from rageval_report.errors import DataError, RagevalError, ReaderError
 from rageval_report.readers import READERS, Source, read, recognise
 from rageval_report.readers.frameworks.haystack import HAYSTACK
@@ -342,3 +342,11 @@ def test_in_its_own_dialect_the_hits_are_those_of_version_2(tmp_path):
 def test_the_dialect_of_another_system_is_refused():
     with pytest.raises(DataError, match='dialect must be "haystack", because haystack wrote'):
         evaluation(GOLDEN / "detailed.csv", dialect="ragbench")
+
+
+@pytest.mark.parametrize("damaged", ["PKyde_v1_doc_recall_single_hit", "xv1_doc_recall_single_hit"])
+def test_a_damaged_header_of_two_runs_is_refused(damaged):
+    text = (GOLDEN / "tutorial_comparative.csv").read_text(encoding="utf-8")
+    content = text.replace("hyde_v1_doc_recall_single_hit", damaged, 1).encode()
+    with pytest.raises(DataError, match=r"column names must be unique; .*: 'answer'"):
+        read_scores(content, reader="haystack")
