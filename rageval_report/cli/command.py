@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, dataclass_transform
 
 import click
 
+from rageval_report._command_process import loading
 from rageval_report._registry import load
 
 if TYPE_CHECKING:
@@ -224,7 +225,8 @@ class Command(click.Command):
         )
 
     def _run(self, **values: object) -> int | None:
-        body: Body = load(self.body)  # the only place where the command line imports its bodies
+        with loading():
+            body: Body = load(self.body)  # the only place where the command line imports its bodies
         return body(self.options(**values))
 
 

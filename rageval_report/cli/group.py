@@ -14,6 +14,13 @@ from typing import Any, TextIO
 
 import click
 
+from rageval_report._command_process import (
+    INTERRUPTED,
+    end,
+    raising_interrupts,
+    say_interrupted,
+    was_interrupted,
+)
 from rageval_report._registry import Registry
 from rageval_report.cli.notes import complain, note
 from rageval_report.errors import RagevalError, RagevalWarning
@@ -54,11 +61,14 @@ COMMANDS: Registry[click.Command] = Registry(
 
 OK, FAILED, WRONG = 0, 1, 2
 BUG = 70  # EX_SOFTWARE of sysexits.h, so that a bug is not mistaken for a gate that failed (1)
-INTERRUPTED = 130  # as in shells: 128 and the number of the signal
 # As in shells: 128 and the number of SIGPIPE.
 PIPE_CLOSED = 141
 
 _PACKAGE = __name__.partition(".")[0]
+
+
+class _InterruptedError(click.Abort):
+    """Ctrl-C; its text, if any, says what is kept."""
 
 
 class CommandLine(click.Group):
@@ -75,7 +85,10 @@ class CommandLine(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; if the reader of its output leaves early, as ``head`` does, it ends."""
         try:
-            return super().invoke(ctx)
+            with raising_interrupts():
+                return super().invoke(ctx)
+        except KeyboardInterrupt as exc:
+            raise _InterruptedError(*exc.args) from exc  # click would write an empty line
         except BrokenPipeError as exc:
             _discard_standard_output()
             raise click.exceptions.Exit(PIPE_CLOSED) from exc
@@ -92,31 +105,51 @@ class CommandLine(click.Group):
         run = functools.partial(
             super().main, args, prog_name, complete_var, standalone_mode=False, **extra
         )
-        return sys.exit(_exit_code(run)) if standalone_mode else run()
+        return end(_exit_code(run)) if standalone_mode else run()
 
 
 def _exit_code(run: Callable[[], object]) -> int:
     """Run, and turn whatever is raised into one line and an exit code."""
+    message = "interrupted"
+    try:
+        code = _code_of_outcome(run)
+    except click.Abort as exc:
+        code = INTERRUPTED
+        message += f": {exc}" if str(exc) else ""
+    # Ctrl-C can end as any error, or as none, where a library catches everything.
+    if was_interrupted() or code == INTERRUPTED:
+        say_interrupted(lambda: complain(message))
+        return INTERRUPTED
+    return code
+
+
+def _code_of_outcome(run: Callable[[], object]) -> int:
     with warnings.catch_warnings():
         _show_warnings_as_notes()
         try:
             outcome = run()
         except click.Abort:
-            return INTERRUPTED
-        except click.UsageError as exc:
-            complain(f"{exc.format_message()} {_help_hint(exc)}")
-            return WRONG
-        except click.ClickException as exc:
-            complain(exc.format_message())
-            return WRONG
-        except (RagevalError, OSError) as exc:
-            complain(str(exc))
-            return WRONG
-        except Exception as exc:  # not a mistake of the user: whoever fixes it needs the traceback
-            traceback.print_exception(exc)
-            complain(_blame(exc))
-            return BUG
+            raise
+        except Exception as exc:
+            if was_interrupted():  # an error that Ctrl-C caused, for example in an import
+                return INTERRUPTED
+            return _code_of_error(exc)
     return outcome if isinstance(outcome, int) else OK
+
+
+def _code_of_error(error: Exception) -> int:
+    """Write the line about an error, and return the exit code."""
+    if isinstance(error, click.UsageError):
+        complain(f"{error.format_message()} {_help_hint(error)}")
+    elif isinstance(error, click.ClickException):
+        complain(error.format_message())
+    elif isinstance(error, RagevalError | OSError):
+        complain(str(error))
+    else:  # not a mistake of the user: whoever fixes it needs the traceback
+        traceback.print_exception(error)
+        complain(_blame(error))
+        return BUG
+    return WRONG
 
 
 def _help_hint(exc: click.UsageError) -> str:

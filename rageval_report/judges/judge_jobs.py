@@ -46,21 +46,27 @@ def run_jobs(
         Takes each result.
     """
     waiting: set[Future[ResultT]] = set()
-    with ThreadPoolExecutor(concurrency, thread_name_prefix="judge") as pool:
-        try:
-            for job in jobs:
-                waiting.add(pool.submit(work, job))
-                if len(waiting) >= _WAITING_PER_THREAD * concurrency:
-                    waiting = _keep_finished(waiting, keep)
-            while waiting:
+    pool = ThreadPoolExecutor(concurrency, thread_name_prefix="judge")
+    is_abandoned = False
+    try:
+        for job in jobs:
+            waiting.add(pool.submit(work, job))
+            if len(waiting) >= _WAITING_PER_THREAD * concurrency:
                 waiting = _keep_finished(waiting, keep)
-        except KeyboardInterrupt:
-            brake.stop(INTERRUPTED)
-            # Calls in flight are paid for, so their verdicts are waited for and kept.
-            running = {future for future in waiting if not future.cancel()}
-            for future in wait(running).done:
-                if future.exception() is None:
-                    keep(future.result())
+        while waiting:
+            waiting = _keep_finished(waiting, keep)
+    except KeyboardInterrupt:
+        is_abandoned = True  # unless there is no second interruption
+        brake.stop(INTERRUPTED)
+        # Calls in flight are paid for, so their verdicts are waited for and kept.
+        running = {future for future in waiting if not future.cancel()}
+        for future in wait(running).done:
+            if future.exception() is None:
+                keep(future.result())
+        is_abandoned = False
+    finally:
+        # Not a with block: it would wait for calls in flight after a second interruption as well.
+        pool.shutdown(wait=not is_abandoned, cancel_futures=is_abandoned)
 
 
 def _keep_finished(

@@ -128,7 +128,13 @@ def test_an_interrupt_exits_with_130_and_without_a_traceback(add_command, run):
     add_command(_raising(KeyboardInterrupt()))
     result = run("made")
     assert result.exit_code == 130
-    assert "Traceback" not in result.output
+    assert result.stderr == "rageval-report: interrupted\n"
+
+
+def test_an_interrupt_says_what_is_kept(add_command, run):
+    add_command(_raising(KeyboardInterrupt("the answers are kept in run")))
+    result = run("made")
+    assert result.stderr == "rageval-report: interrupted: the answers are kept in run\n"
 
 
 def _warn() -> None:

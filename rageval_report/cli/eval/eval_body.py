@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from rageval_report._command_process import INTERRUPTED
 from rageval_report.analysis.ranking.one_run import check_weights, weighted_score
 from rageval_report.cli.eval.config import (
     EvalConfig,
@@ -18,7 +19,7 @@ from rageval_report.cli.eval.eval_queries import QuerySource, check_gold, query_
 from rageval_report.cli.eval.first_check import FirstAnswersError, first_check
 from rageval_report.cli.eval.rehearsal import rehearse
 from rageval_report.cli.eval.scoring import ScoringPlan, check_answered, score_answers, tools_of
-from rageval_report.cli.group import INTERRUPTED, OK
+from rageval_report.cli.group import OK
 from rageval_report.cli.judge.section import JudgeSection
 from rageval_report.cli.judge.setup import JudgeSetup, noise_results
 from rageval_report.cli.notes import note
@@ -124,9 +125,10 @@ def _ask(
         except FirstAnswersError:
             note(f"stopped; what was answered is kept in {folder}: go on with --resume")
             raise
-        except KeyboardInterrupt:
-            note(f"stopped; what was answered is kept in {folder}: go on with --resume")
-            raise
+        except KeyboardInterrupt as exc:
+            is_kept = (folder / "journal.jsonl").exists()
+            kept = f"the answers so far are kept in {folder}; continue with --resume"
+            raise KeyboardInterrupt(*[kept] * is_kept) from exc
     for message in finished.notes:
         if not is_doubt(message):  # doubts stand in the results
             note(message)

@@ -11,10 +11,11 @@ from typing import Any
 import click
 import pandas as pd
 
+from rageval_report._command_process import INTERRUPTED
 from rageval_report.cli.golden.evaluate import EvaluateArguments
 from rageval_report.cli.golden.items_out import write_items
 from rageval_report.cli.golden.making_body import beir_questions, chat_function
-from rageval_report.cli.group import FAILED, INTERRUPTED, OK
+from rageval_report.cli.group import FAILED, OK
 from rageval_report.cli.judge.setup import JudgeSetup, noise_results
 from rageval_report.cli.notes import note, warn_of_doubts
 from rageval_report.cli.output import Output

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from rageval_report.cli.group import INTERRUPTED, OK
+from rageval_report._command_process import INTERRUPTED
+from rageval_report.cli.group import OK
 from rageval_report.cli.judge.judge import JudgeArguments
 from rageval_report.cli.judge.setup import JudgeSetup, estimate_result, noise_results
 from rageval_report.cli.notes import note
