@@ -43,6 +43,13 @@ def test_rounding_is_no_change_and_wins_and_losses_agree():
     assert (row["wins"], row["ties"], row["losses"]) == (1, 2, 0)
 
 
+def test_rounding_of_small_scores_is_that_of_one():
+    comparison = compare(run("a", recall=[1e-3, 0.5e-3]), run("b", recall=[1e-3 + 5e-13, 0.0]))
+    assert comparison.improvements("recall").empty
+    assert comparison.regressions("recall").index.tolist() == ["q1"]
+    assert comparison.frame["ties"].tolist() == [1]
+
+
 def test_rounding_is_relative_to_the_size_of_the_scores():
     a = run("a", latency_ms=[1e9, 5e8, 4.0])
     b = run("b", latency_ms=[1e9 + 1e-4, 5e8 + 1.0, 4.0])
@@ -151,6 +158,12 @@ def test_a_margin_for_two_metrics_without_bounds_is_noted_in_the_plural():
 def test_a_margin_for_metrics_of_one_range_is_not_noted():
     scores = {"recall": [0.5, 0.25], "mrr": [0.5, 0.25]}
     notes = compare(run("a", **scores), run("b", **scores), margin=0.1).notes
+    assert not any("different scales" in note for note in notes)
+
+
+def test_a_margin_for_one_metric_without_bounds_is_not_noted():
+    scores = {"latency_ms": [100.0, 200.0]}
+    notes = compare(run("a", **scores), run("b", **scores), margin=5).notes
     assert not any("different scales" in note for note in notes)
 
 

@@ -81,6 +81,18 @@ def test_more_than_a_million_queries_are_not_counted():
     assert verdict.endswith("; over a million are needed to see 1e-05")
 
 
+@pytest.mark.parametrize(("share", "is_named"), [(0.9, True), (1.1, False), (1.9, False)])
+def test_queries_are_counted_up_to_a_million(share, is_named):
+    before = np.full(40, 0.5)
+    differences = np.tile([0.125, -0.125], 20)
+    sd = differences.std(ddof=1)
+    # About (1.960 + 0.842)**2 / d**2 queries show d, in standard deviations.
+    shift = sd * 2.8016 / math.sqrt(share * 1e6)
+    verdict = verdict_of(before, before + differences + shift)
+    assert ("over a million" in verdict) != is_named
+    assert ("about 900000 are" in verdict or "about 910000 are" in verdict) == is_named
+
+
 def test_no_difference_needs_no_number_of_queries():
     # As many gains as losses of the same size: the mean difference is zero.
     verdict = verdict_of([0.5] * 8, [0.25] * 4 + [0.75] * 4)

@@ -227,3 +227,8 @@ def test_a_missing_name_is_not_a_name(nothing):
     found = cohen_kappa(["yes", nothing, "no", "yes"], ["yes", "no", "no", "no"])
     without = cohen_kappa(["yes", "no", "yes"], ["yes", "no", "no"])
     assert found == without
+
+
+def test_a_rating_that_is_no_category_is_named():
+    with pytest.raises(DataError, match=r"among the categories 'no', 'yes'; got 'maybe'$"):
+        cohen_kappa(["yes", "maybe", "no"], ["yes", "no", "no"], categories=["no", "yes"])

@@ -136,3 +136,8 @@ def test_sides_of_unequal_length_are_refused():
     y, f, others = _data()
     with pytest.raises(DataError, match="got 120 and 119"):
         ppi_difference((y, f, others), (y[:-1], f, others))
+
+
+def test_the_verdict_that_is_none_is_named():
+    with pytest.raises(DataError, match=r"verdicts must be 0, 1 or NaN; got 0.25: apply"):
+        rogan_gladen([0.0, 1.0, 0.25, 0.5], JudgeErrors(9, 10, 9, 10))

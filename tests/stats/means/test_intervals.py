@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats import INTERVALS, mean_interval
-from rageval_report.stats.means.closed_forms import bounded
+from rageval_report.stats.means.closed_forms import bounded, student_t
 from rageval_report.stats.means.intervals import described_interval
 from rageval_report.stats.means.moments import moments
 
@@ -198,6 +198,7 @@ def test_one_score_without_bounds_has_no_limits(method):
 def test_equal_scores_have_no_width_where_spread_is_all_there_is(method):
     interval = mean_interval([0.1 + 0.2, 0.3, 0.3], method=method)  # equal but for rounding
     assert interval.low == interval.high == interval.estimate
+    assert interval.standard_error == 0.0
     assert interval.notes == ("all 3 scores are equal: without spread the interval has no width",)
 
 
@@ -386,3 +387,10 @@ def test_an_interval_cut_at_both_ends_says_both():
     interval = mean_interval([0.0, 1.0, 0.5], method="t", bounds=(0, 1))
     assert limits(interval) == (0.0, 1.0)
     assert interval.notes[-1] == "the interval is cut at 0 and 1"
+
+
+def test_the_t_interval_of_one_score_is_none():
+    interval = student_t(moments(np.array([0.4])), 0.95, None)
+    assert interval.estimate == 0.4
+    assert all(map(math.isnan, limits(interval)))
+    assert interval.notes == ("one score: no interval",)

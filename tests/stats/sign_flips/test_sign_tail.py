@@ -169,3 +169,16 @@ def test_the_pvalue_of_all_gains_but_the_smallest_counts_two_patterns_a_side():
     gains[gains.argmin()] *= -1
     pvalue = paired_test(np.zeros(40), gains, test="sign-flip").pvalue
     assert pvalue == pytest.approx(4 * 0.5**40, rel=1e-12)
+
+
+@pytest.mark.parametrize("bias", [0.65, 0.7])
+def test_a_far_lattice_tail_is_that_of_the_whole_law(bias):
+    rng = np.random.default_rng(3)
+    steps = rng.integers(1, 5, 2000)
+    distinct, counts = np.unique(steps, return_counts=True)
+    total = abs(int(np.where(rng.random(2000) < bias, 1, -1) @ steps))
+    law = lattice_law(distinct, counts.astype(float))
+    found = lattice_tail(distinct, counts.astype(float), total)
+    assert found.at_least < 1e-10
+    assert found.at_least == pytest.approx(law.weights[law.values >= total].sum(), rel=1e-3)
+    assert found.equal == pytest.approx(law.weights[law.values == total].sum(), rel=1e-2)
