@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from rageval_report.readers import ScoreFile, read
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
+
+# A busy machine is no fault of the code: an example may take as long as it takes, everywhere.
+# The parent is Hypothesis's own profile "ci" where the environment variable CI is set.
+hypothesis.settings.register_profile(
+    "without-a-clock",
+    parent=hypothesis.settings.default,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("without-a-clock")
+
+# Before version 8.2 click's runner puts stderr among stdout unless it is asked not to.
+if "mix_stderr" in inspect.signature(CliRunner).parameters:
+    CliRunner.__init__ = functools.partialmethod(CliRunner.__init__, mix_stderr=False)
 
 
 @pytest.fixture(scope="session")

@@ -128,7 +128,7 @@ def test_a_level_in_percent_is_told_what_was_meant():
         summarise(evaluated(recall=[0.0, 0.5]), confidence_level=95)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.randoms())
 def test_the_order_of_the_queries_moves_nothing(values, random):
     shuffled = values[:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import threading
 import zipfile
@@ -122,9 +123,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
-@pytest.fixture
-def demo_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same with bm25.csv and hybrid.csv, gates that hold, a gold set, a trace that passes."""
+@pytest.fixture(scope="session")
+def demo_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What demo_folder holds, written once: each test gets a copy."""
+    folder = tmp_path_factory.mktemp("demo_files")
+    (folder / "old.csv").write_text(OLD)
+    (folder / "new.csv").write_text(NEW)
     write_demo_files(folder)
     (folder / "reranked.csv").write_bytes((folder / "hybrid.csv").read_bytes())
     (folder / "gates.toml").write_text('rules = ["ci_low(recall@5) >= 0.7"]\n')
@@ -135,10 +139,21 @@ def demo_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     _write_files_of_frameworks(folder)
     _write_what_eval_asks(folder)
     _write_runs(folder / "runs")
-    _write_records(folder, monkeypatch)
+    _write_records(folder)
     _write_golden(folder)
     _write_labels(folder)
     _write_rankings(folder)
+    return folder
+
+
+@pytest.fixture
+def demo_folder(folder: Path, demo_files: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same with bm25.csv and hybrid.csv, gates that hold, a gold set, a trace that passes.
+
+    The cache of judges is the folder's own.
+    """
+    shutil.copytree(demo_files, folder, dirs_exist_ok=True)
+    monkeypatch.setenv("RAGEVAL_CACHE", str(folder / "judges.sqlite"))
     return folder
 
 
@@ -162,7 +177,8 @@ def _write_labels(folder: Path) -> None:
     flipped = JUDGED.replace(",1,", ",x,").replace(",0,", ",1,").replace(",x,", ",0,")
     (folder / "judged_new.csv").write_text(flipped)
     (folder / "people.csv").write_text(PEOPLE)
-    sheet = CliRunner().invoke(rageval_report, ["export", "judged.csv", "--to", "review"]).stdout
+    words = ["export", str(folder / "judged.csv"), "--to", "review"]
+    sheet = CliRunner().invoke(rageval_report, words).stdout
     head, first, second, *blank = sheet.splitlines()
     filled = [
         f"{row.removesuffix(',,,,')},,,{label},fine" for row, label in ((first, 1), (second, 0))
@@ -199,9 +215,8 @@ def _write_golden(folder: Path) -> None:
             archive.writestr(f"nfcorpus/{name}", text)
 
 
-def _write_records(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the examples of judge and score read, and a cache of judges that is nobody's."""
-    monkeypatch.setenv("RAGEVAL_CACHE", str(folder / "judges.sqlite"))
+def _write_records(folder: Path) -> None:
+    """What the examples of judge and score read."""
     record = {"query_id": "a", "question": "Where?", "answer": "Here.", "contexts": ["Here."]}
     (folder / "records.jsonl").write_text(json.dumps(record) + "\n")
     answered = {**record, "reference": "Here.", "retrieved": ["d1", "d2"], "relevant": ["d2"]}

@@ -48,7 +48,7 @@ def assert_an_answer_or_one_line(words: list[str], stdin: bytes | None = None) -
         assert complaints[0].startswith("rageval-report: ")
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     command=st.sampled_from(COMMANDS),
     pairs=st.lists(st.tuples(st.sampled_from(OPTIONS), st.sampled_from(VALUES)), max_size=3),
@@ -61,13 +61,13 @@ def test_any_options_are_answered_or_refused(place, command, pairs):
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(content=st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
 def test_any_bytes_are_read_or_refused(place, content):
     assert_an_answer_or_one_line(["report", "-", "--quiet"], stdin=content)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     cells=st.lists(
         st.tuples(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -122,5 +123,6 @@ def test_no_display_is_asked_for(folder):
         "assert not plt.get_fignums()\n"
     )
     environment = {"MPLBACKEND": "tkagg", "PATH": "", "HOME": str(folder)}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)  # the same package as in this process
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, cwd=folder)
     assert Path("a.png").exists()

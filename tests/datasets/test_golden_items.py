@@ -46,7 +46,7 @@ def test_what_is_written_is_read_back(tmp_path):
 _texts = st.text(min_size=1, max_size=20).filter(lambda one: bool(one.strip()))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.builds(
@@ -230,7 +230,7 @@ _json = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.dictionaries(st.sampled_from(["query_id", "references", *GIVEN]), _json, max_size=5),
     st.text(max_size=6),

@@ -38,7 +38,8 @@ def test_texts_become_rows_in_their_order(model, embed, expected, encoding_forma
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=25,
 )
 @given(st.lists(st.text("ab \n", max_size=4), max_size=12), st.integers(1, 5))
 def test_any_list_in_any_batches_gives_the_row_of_each(model, embed, expected, texts, size):

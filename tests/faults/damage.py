@@ -31,11 +31,10 @@ VALUES = st.sampled_from(
 
 
 def damage_settings(max_examples):
-    """Settings of a property: as many examples, without a deadline."""
+    """Settings of a property: this number of examples, each with the same files of the test."""
     return settings(
         max_examples=max_examples,
-        deadline=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture],
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
 
 

@@ -721,7 +721,7 @@ OTHER_FILES: dict[str, tuple[list[bytes], str, Callable[[Any], Any]]] = {
 }
 _WRITTEN: dict[str, Path] = {}
 _FOLDER = Path(
-    tempfile.mkdtemp(prefix="fuzz_", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
+    tempfile.mkdtemp(prefix="fuzz_", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
 )
 
 

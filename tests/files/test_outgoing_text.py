@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report.files.outgoing_text import (
@@ -18,7 +18,6 @@ FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", " 
 TEXTS = st.text(st.sampled_from("'=+-@\t\r\n 1.5ex\"＝"), max_size=8) | st.text(max_size=8)
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_restoring_gives_back_every_text_and_nothing_computes(text):
     written = neutralise_formula(text)
@@ -87,7 +86,6 @@ def test_an_ordinary_text_stays_as_it_is_in_markdown(text):
     assert inert_markdown(text) == text
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_a_line_holds_no_control_characters_and_no_direction_marks(text):
     unsafe = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")

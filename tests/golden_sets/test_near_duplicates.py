@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
@@ -20,7 +20,6 @@ _words = st.sampled_from(["who", "wrote", "the", "book", "books", "of", "rain", 
 _questions = st.lists(st.lists(_words, max_size=6).map(" ".join), max_size=12)
 
 
-@settings(deadline=None)
 @given(_questions, st.sampled_from([0.3, 0.5, 0.7, 0.8, 0.9, 1.0]))
 def test_no_pair_is_missed(texts, threshold):
     """The second witness compares every pair with every other."""
@@ -49,7 +48,6 @@ def test_a_threshold_that_means_nothing_is_refused(threshold):
         near_pairs(["a", "b"], threshold)
 
 
-@settings(deadline=None)
 @given(_questions, st.sampled_from([0.5, 0.8]))
 def test_the_nearest_of_those_that_were_seen_is_found(texts, threshold):
     """The second witness asks `similarity` of each one."""

@@ -53,7 +53,6 @@ def test_what_no_header_can_carry_is_refused_and_not_printed(value):
     assert not value.strip() or value not in "".join(traceback.format_exception(caught.value))
 
 
-@settings(deadline=None)
 @given(st.text("abc012-_", min_size=1), st.text())
 def test_whatever_surrounds_it_the_key_is_hidden(value, around):
     hidden = Key(value).redact(f"{around} {value} {around}")
@@ -209,7 +208,7 @@ def test_an_ordinary_text_is_not_a_key(text):
     assert hide_literal_keys(text) == text
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.binary(min_size=30, max_size=3000))
 def test_base64_of_a_file_is_not_a_key(content):
     image = f"data:image/png;base64,{base64.b64encode(content).decode()}"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report.http.retries import retry_after_seconds
@@ -13,13 +13,11 @@ from rageval_report.http.retries import retry_after_seconds
 MOMENTS = st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**6))
 def test_seconds_are_read(seconds):
     assert retry_after_seconds({"retry-after": str(seconds)}) == seconds
 
 
-@settings(deadline=None)
 @given(MOMENTS, st.integers(-(10**5), 10**5))
 def test_a_date_counts_from_the_servers_own(now, seconds):
     now = now.replace(microsecond=0)
@@ -41,7 +39,6 @@ def test_a_time_in_the_past_is_now(text):
     assert retry_after_seconds({"retry-after": text}) == 0
 
 
-@settings(deadline=None)
 @given(st.text(max_size=30))
 def test_whatever_stands_there_it_is_a_time_or_nothing(text):
     seconds = retry_after_seconds({"retry-after": text, "date": text})

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report.http import Key
@@ -44,7 +44,6 @@ def test_a_message_nested_too_deeply_is_shown_as_it_is():
     assert server_message(body).startswith('{"error":{"error":')
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=2000))
 def test_whatever_it_says_is_one_short_line(body):
     for line in (server_message(body), quote_beginning(body)):
@@ -52,7 +51,6 @@ def test_whatever_it_says_is_one_short_line(body):
         assert line.isprintable()
 
 
-@settings(deadline=None)
 @given(st.text(max_size=400), st.text(max_size=400))
 def test_the_key_is_not_in_it(before, after):
     body = f"{before}sk-0123456789{after}".encode("utf-8", "replace")

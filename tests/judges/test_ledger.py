@@ -61,7 +61,7 @@ def run_all(threads):
     return not any(thread.is_alive() for thread in threads)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 900), st.integers(0, 100)), max_size=24), st.integers(1, 2000)
 )

@@ -145,7 +145,7 @@ queries = st.lists(
 
 
 @given(queries)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_arrays_say_what_sets_say(rows):
     cited, relevant, retrieved = (list(part) for part in zip(*rows, strict=True))
     view = citations_between(cited, relevant, retrieved=retrieved)
@@ -164,7 +164,7 @@ def test_the_arrays_say_what_sets_say(rows):
 
 
 @given(queries, st.randoms(use_true_random=False))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_order_of_the_queries_changes_no_score(rows, random):
     order = list(range(len(rows)))
     random.shuffle(order)

@@ -117,7 +117,7 @@ rows = st.lists(
 
 
 @given(rows, st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_figures_are_counts_over_counts(items, k):
     golds = [
         gold(str(n), answerable=is_one, says=says, cites=cites)

@@ -102,7 +102,7 @@ def test_correlations_are_those_of_scipy(many):
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_correlation_does_not_move_with_a_rising_transformation(pairs):
     frame = pd.DataFrame(pairs, columns=["a", "b"], dtype=float)
     bent = frame.assign(a=np.exp(frame["a"]), b=frame["b"] ** 3)

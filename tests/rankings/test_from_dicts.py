@@ -33,7 +33,7 @@ def hits_by_sorting(run, qrels, by_id):
     return rows
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(run=TABLES, share=st.integers(1, 4), by_id=st.booleans())
 def test_ranks_are_those_of_sorted_lists(run, share, by_id):
     qrels = {

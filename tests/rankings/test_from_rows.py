@@ -50,7 +50,7 @@ def many():
     return run, qrels
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(run=TABLES, storage=st.sampled_from(STORAGES), ties=st.sampled_from(["docid", "input"]))
 def test_frames_score_as_dicts_do(frame_of, run, storage, ties):
     if "pyarrow" in storage:
@@ -63,7 +63,7 @@ def test_frames_score_as_dicts_do(frame_of, run, storage, ties):
     assert_same(ranked, score_table_of_rankings(run, qrels, NAMES, ties=ties))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(run=TABLES, qrels=TABLES, storage=st.sampled_from(STORAGES))
 def test_judged_ids_are_found_whatever_the_lengths_of_the_other_ids(frame_of, run, qrels, storage):
     """Only some ids are judged, so that the longest id may be on one side alone."""
@@ -171,7 +171,7 @@ def test_a_document_may_stand_in_several_queries(frame_of):
     assert ranked.scores["mrr"].tolist() == [1.0, 0.5]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ids=st.lists(st.text(max_size=20).filter(lambda one: "\0" not in one), max_size=20))
 def test_bytes_and_objects_tell_the_same_ids_apart(ids):
     encoded = np.array([one.encode("utf-8", "surrogatepass") for one in ids], dtype="S")
@@ -193,7 +193,7 @@ def test_columns_of_different_forms_become_objects():
     assert texts(np.array([b"a", b"bc"])) == ["a", "bc"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(lengths=st.lists(st.integers(0, 5000), max_size=60))
 def test_alike_queries_are_each_query_with_rows_once(lengths):
     lengths = np.array(lengths, np.int64)

@@ -57,7 +57,7 @@ def test_the_relevance_level_parts_relevant_from_not():
     assert hits.ideal[2].tolist() == [2, 1]  # gains do not ask for the level
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(judged=JUDGED)
 def test_the_ideal_order_is_that_of_a_plain_sort(judged):
     judged = sorted(judged, key=lambda row: row[0])
@@ -75,7 +75,7 @@ def test_the_ideal_order_is_that_of_a_plain_sort(judged):
     assert first == [row for row in rows if row[1] < 2]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(judged=JUDGED, level=st.sampled_from([-2, 0, 0.5, 1, 2]))
 def test_judged_documents_are_counted_as_a_loop_counts_them(judged, level):
     judged = sorted(judged, key=lambda row: row[0])
@@ -95,7 +95,7 @@ def test_tables_in_turn_are_one_table(hits):
     assert both.relevant_rank.tolist() == [0, 3] * 2
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 1000))
 def test_the_order_of_the_rows_given_does_not_matter(seed):
     rng = np.random.default_rng(seed)

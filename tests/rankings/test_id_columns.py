@@ -53,7 +53,7 @@ FORMS = st.sampled_from([fixed_width, arrow, sliced_arrow, chunked_arrow, object
 
 
 @given(LISTS, LISTS, FORMS, FORMS, st.sampled_from([1, 3, 1 << 14]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_ids_are_compared_and_hashed_as_python_compares_them(words, others, one, other, block):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(id_columns, "_BLOCK", block)
@@ -78,7 +78,7 @@ def test_ids_are_compared_and_hashed_as_python_compares_them(words, others, one,
 
 
 @given(LISTS, FORMS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_ids_become_objects_that_sort_as_their_texts(words, form):
     column, _ = id_columns.id_columns(form(words), form(words))
     rows = np.arange(len(words))[::-1]
@@ -91,14 +91,14 @@ def test_ids_become_objects_that_sort_as_their_texts(words, form):
 
 
 @given(LISTS, FORMS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_block_starts_where_the_id_changes(words, form):
     expected = [n for n, word in enumerate(words) if n == 0 or words[n - 1] != word]
     assert block_starts(form(words)).tolist() == expected
 
 
 @given(LISTS, LISTS, FORMS, FORMS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_codes_count_ids_in_order_of_appearance(words, others, one, other):
     codes, names = codes_of(one(words), other(others))
     assert names == list(dict.fromkeys([*words, *others]))

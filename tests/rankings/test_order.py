@@ -33,7 +33,7 @@ def expected_ranks(lists):
 
 
 @given(LISTS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_scores_are_sorted_within_their_query(lists):
     scores, lengths = columns_of(lists)
     before = scores.copy()
@@ -43,7 +43,7 @@ def test_scores_are_sorted_within_their_query(lists):
 
 
 @given(LISTS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_ranks_are_those_of_a_loop(lists):
     scores, lengths = columns_of(lists)
     query, place = places_of(lists)
@@ -57,7 +57,7 @@ def test_ranks_are_those_of_a_loop(lists):
 
 
 @given(LISTS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_ranks_of_sorted_lists_are_those_of_a_loop(lists):
     lists = [sorted(one, reverse=True) for one in lists]
     scores, lengths = columns_of(lists)
@@ -71,7 +71,7 @@ def test_ranks_of_sorted_lists_are_those_of_a_loop(lists):
 
 
 @given(LISTS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_tied_rows_are_those_with_an_equal_score_in_their_query(lists):
     scores, lengths = columns_of(lists)
     ordered = order.from_the_best(scores, lengths)
@@ -83,7 +83,7 @@ def test_tied_rows_are_those_with_an_equal_score_in_their_query(lists):
 
 
 @given(LISTS, st.booleans(), st.randoms(use_true_random=False), st.sampled_from([1, 3, 16]))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_equal_scores_are_ordered_by_id_or_as_they_stand(lists, by_id, random, few):
     scores, lengths = columns_of(lists)
     query, place = places_of(lists)
@@ -138,7 +138,7 @@ def test_ids_that_cannot_be_compared_are_refused(n):
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=8))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_ranges_are_spread_one_after_the_other(ranges):
     starts, lengths = (np.array([one[n] for one in ranges], np.int64) for n in (0, 1))
     expected = [number for start, n in ranges for number in range(start, start + n)]
@@ -146,7 +146,7 @@ def test_ranges_are_spread_one_after_the_other(ranges):
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_queries_are_grouped_so_that_at_most_half_of_a_row_is_padding(lengths):
     lengths = np.array(lengths, np.int64)
     groups = [group.tolist() for group in order.groups_of_similar_length(lengths)]

@@ -180,7 +180,8 @@ def test_arguana_whose_queries_are_documents_loses_a_rank_to_each(real_data):
 
 
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     run=st.dictionaries(
@@ -231,7 +232,7 @@ def test_with_repeats_left_out_no_score_exceeds_one():
     assert scores.scores.loc["q"].tolist() == [1.0, 1.0, 1.0]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     rows=st.lists(
         st.tuples(st.sampled_from("pq"), st.sampled_from("abcde"), st.integers(0, 9)), min_size=1

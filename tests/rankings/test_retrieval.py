@@ -88,7 +88,7 @@ def made(seed, *, depth=30, n_judged=8, decimals=None):
     return run, qrels
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     depth=st.sampled_from([1, 7, 30, 150]),
@@ -174,7 +174,7 @@ def test_a_cutoff_that_is_none_is_refused(name, k):
         RETRIEVAL[name](hits_of([["a"]], [["a"]]), k)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 40))
 def test_every_score_lies_between_zero_and_one(seed, k):
     run, qrels = made(seed)
@@ -183,7 +183,7 @@ def test_every_score_lies_between_zero_and_one(seed, k):
     assert ((scores >= 0) & (scores <= 1 + 1e-12)).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10**6))
 def test_a_cutoff_beyond_the_lists_changes_nothing_but_precision(seed):
     hits = score_table_of_rankings(*made(seed), "mrr").hits
@@ -238,7 +238,7 @@ def test_both_meanings_of_hits_come_from_records(name):
     assert skipped.tolist() == pytest.approx([*HIT_SCORES[name][:4], math.nan], nan_ok=True)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 40))
 def test_each_meaning_is_a_metric_that_the_field_knows(seed, k):
     hits = score_table_of_rankings(*made(seed), "mrr").hits
@@ -252,7 +252,7 @@ def test_each_meaning_is_a_metric_that_the_field_knows(seed, k):
         np.testing.assert_array_equal(RETRIEVAL[name](hits, k), expected)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 40))
 def test_a_hit_at_the_first_place_is_a_hit_anywhere(seed, k):
     hits = score_table_of_rankings(*made(seed), "mrr").hits

@@ -177,7 +177,7 @@ WORDS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(WORDS, min_size=1, max_size=30), st.sampled_from(WAYS))
 def test_numbers_are_read_as_python_reads_them(tmp_path_factory, words, way):
     with pytest.MonkeyPatch.context() as patch:

@@ -44,7 +44,7 @@ def expected(judged, run):
     return [(row, row_of[one]) for row, one in enumerate(flat[0]) if one in row_of]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(LISTS, st.sampled_from([None, 0, 1]))
 def test_sorting_finds_what_plain_python_finds_however_many_share_a_hash(lists, n_hashes):
     judged, run = zip(*lists, strict=True)

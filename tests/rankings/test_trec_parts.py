@@ -168,7 +168,7 @@ LISTS = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(LISTS, st.sampled_from([lambda _: 0, len, lambda word: int(word, 16) % 8 << 60 | 15]))
 def test_the_loop_finds_what_plain_python_finds(lists, hashed):
     judged, retrieved = zip(*lists, strict=True)

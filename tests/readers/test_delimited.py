@@ -133,7 +133,7 @@ IDS = st.lists(
 ).filter(lambda ids: all(one.strip() for one in ids))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(IDS, st.data(), st.sampled_from(",;\t|"), st.sampled_from(["\n", "\r\n"]))
 def test_any_table_is_read_as_it_was_written(tmp_path_factory, ids, data, delimiter, line_end):
     floats = st.floats(0, 1) | st.just(float("nan"))
@@ -151,7 +151,7 @@ def test_any_table_is_read_as_it_was_written(tmp_path_factory, ids, data, delimi
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_numbers_keep_their_last_bit(tmp_path_factory, numbers):
     path = tmp_path_factory.mktemp("bits") / "run.csv"
     path.write_text("query_id,x\n" + "".join(f"q{i},{x!r}\n" for i, x in enumerate(numbers)))

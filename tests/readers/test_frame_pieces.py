@@ -31,7 +31,7 @@ def small_pieces(monkeypatch):
 
 
 @given(records=RECORDS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_pieces_give_the_frame_of_the_whole(records):
     flat, told = lift_nested_scores(columns_of(records))
     whole = frame_of(flat)

@@ -211,7 +211,7 @@ def test_only_the_columns_asked_for_are_kept(frame_text):
 CELLS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), CELLS), min_size=1, max_size=6))
 def test_any_records_are_read_back(tmp_path_factory, records):
     path = tmp_path_factory.mktemp("records") / "run.json"

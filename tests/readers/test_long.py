@@ -255,7 +255,7 @@ CELLS = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(CELLS, st.randoms(use_true_random=False))
 def test_every_cell_comes_back_whatever_the_order_of_the_rows(tmp_path_factory, cells, random):
     rows = list(cells.items())

@@ -90,7 +90,7 @@ def test_answers_of_several_lines_are_read(load, answer):
 texts = st.text(st.sampled_from('ab,"\n .;'), max_size=30)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(answers=st.lists(texts, min_size=1, max_size=8))
 def test_a_table_of_the_csv_module_is_never_refused(tmp_path_factory, answers):
     path = tmp_path_factory.mktemp("csv") / "scores.csv"

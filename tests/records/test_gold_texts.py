@@ -76,7 +76,7 @@ def test_the_overlap_may_be_larger():
     assert holds(f"x {GOLD} y", overlap=1.0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text("ab ", min_size=0, max_size=40), st.text("ab ", min_size=0, max_size=40))
 def test_overlaps_are_those_of_comparing_every_end(chunk, gold):
     first, second = simplify_passage(chunk), simplify_passage(gold)

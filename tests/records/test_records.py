@@ -183,7 +183,7 @@ def test_gold_spans_wait_for_a_retrieval_that_is_still_to_come():
     ),
     st.sampled_from([0.1, 0.5, 1.0]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_overlaps_are_those_of_counting_characters(found, gold, overlap):
     placed = [Span(file, start, start + length) for file, start, length in found]
     wanted = [Span(file, start, start + length) for file, start, length in gold]

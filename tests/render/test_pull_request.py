@@ -116,7 +116,7 @@ def test_a_pipelines_name_cannot_mention_anybody():
     assert "@team" not in pull_request_comment(gates(BAD, title="Gates of @team"))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.text(max_size=30), st.sampled_from(["passed", "failed"])), min_size=1),
     st.text(max_size=60),

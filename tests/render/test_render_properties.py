@@ -90,7 +90,7 @@ class Balanced(HTMLParser):
 
 
 @given(results())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_line_of_text_is_wider_than_the_page(result):
     told = render(result, "text")
     assert max(map(display_width, told.split("\n"))) <= 100
@@ -98,7 +98,7 @@ def test_no_line_of_text_is_wider_than_the_page(result):
 
 
 @given(results())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_row_of_a_markdown_table_has_as_many_cells_as_its_head(result):
     told = render(result, "markdown")
     head = 0
@@ -110,7 +110,7 @@ def test_every_row_of_a_markdown_table_has_as_many_cells_as_its_head(result):
 
 
 @given(results())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_html_is_small_and_balanced_and_runs_nothing(result):
     text = render(result, "html")
     assert Balanced(text).open == []
@@ -119,14 +119,14 @@ def test_html_is_small_and_balanced_and_runs_nothing(result):
 
 
 @given(results())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_json_is_json(result):
     told = json.loads(render(result, "json"), parse_constant=pytest.fail)
     assert len(told["rows"]) == len(result.frame)
 
 
 @given(results())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_csv_gives_back_every_cell(result):
     frame = result.frame
     rows = list(csv.reader(io.StringIO(render(result, "csv"), newline="")))
@@ -143,7 +143,7 @@ def test_csv_gives_back_every_cell(result):
 
 
 @given(results())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_rendering_changes_nothing_and_says_the_same_twice(result):
     before = result.frame.copy(deep=True)
     for name in RENDERERS:

@@ -30,7 +30,7 @@ def test_dates_are_recognised(cell):
     "cell",
     [
         *("3/5", "0.5", "1e-3", "4 (1-5)", "-0.5", "12,345.6", "1.2.3", "marginal", "may", "", "5"),
-        *(0.5, None, pd.NaT, np.datetime64("NaT"), 20250305, [1]),
+        *(0.5, None, pd.NaT, np.datetime64("NaT", "ns"), 20250305, [1]),
     ],
 )
 def test_other_cells_are_no_dates(cell):

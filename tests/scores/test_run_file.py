@@ -76,7 +76,7 @@ def assert_equal(again, evaluation):
 
 
 @given(evaluations())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_evaluation_survives_a_run_file(tmp_path_factory, evaluation):
     path = evaluation.save(tmp_path_factory.mktemp("run") / "run.json")
     again = RAGPipelineEvaluation.load(None, path, reader="run_file")
@@ -91,7 +91,7 @@ def test_any_evaluation_survives_a_run_file(tmp_path_factory, evaluation):
 
 
 @given(evaluations())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_scores_and_details_survive_json_lines(tmp_path_factory, evaluation):
     path = evaluation.save(tmp_path_factory.mktemp("run") / "run.jsonl")
     again = RAGPipelineEvaluation.load(None, path, reader="jsonl", metrics=list(evaluation.scores))
@@ -99,7 +99,7 @@ def test_scores_and_details_survive_json_lines(tmp_path_factory, evaluation):
 
 
 @given(evaluations(cells=st.none() | TEXTS))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_scores_and_texts_survive_parquet(tmp_path_factory, evaluation):
     path = evaluation.save(tmp_path_factory.mktemp("run") / "run.parquet")
     asked = list(evaluation.scores)
@@ -109,7 +109,7 @@ def test_scores_and_texts_survive_parquet(tmp_path_factory, evaluation):
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
 @given(evaluation=evaluations(st.none() | TEXTS, ("question", "answer", "context", "reference")))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_scores_and_texts_survive_delimited_text(tmp_path_factory, suffix, evaluation):
     path = evaluation.save(tmp_path_factory.mktemp("run") / f"run.{suffix}")
     again = RAGPipelineEvaluation.load(None, path, reader=suffix, metrics=list(evaluation.scores))

@@ -168,7 +168,7 @@ def test_any_evaluation_reads_back_equal(tmp_path_factory, suffix):
     details = FOR_PARQUET if suffix == "parquet" else DETAILS
 
     @given(evaluations(tuple(details)))
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     def check(evaluation):
         assert_equal(saved_and_loaded(evaluation, tmp_path_factory.mktemp("x"), suffix), evaluation)
 
@@ -208,7 +208,7 @@ def test_a_saved_ranking_keeps_its_metric_and_the_p_values_of_a_comparison(tmp_p
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_comparison_of_any_two_evaluations_is_the_same_after_saving(tmp_path_factory, suffix):
     @given(st.integers(0, 2**32), st.sampled_from(METRICS))
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=10)
     def check(seed, metric):
         rng = np.random.default_rng(seed)
         low, high = metric.bounds if metric.bounds and metric.bounds[0] > -10 else (0, 1)

@@ -142,7 +142,7 @@ def test_columns_named_by_numbers_are_named_by_their_texts():
 
 
 @given(st.permutations(range(8)))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_shuffling_the_rows_moves_the_rows_and_nothing_else(order):
     frame = pd.DataFrame(
         {

@@ -114,7 +114,7 @@ def test_values_of_pairs_make_a_symmetric_matrix():
     assert square[1, 3] == pairs.pvalue[4]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     scores=arrays(float, (12, 4), elements=st.integers(0, 5).map(float)),
     order=st.permutations(range(4)),

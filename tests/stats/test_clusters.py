@@ -57,7 +57,7 @@ def test_the_plain_standard_errors_are_those_of_statsmodels(scores, kind, correc
     assert (found.df, found.n_clusters, found.kind) == (8.0, 9, kind)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(sizes=st.lists(st.integers(1, 12), min_size=2, max_size=8), seed=st.integers(0, 99))
 def test_cr2_is_the_general_formula_for_a_mean(sizes, seed):
     clusters = np.repeat(np.arange(len(sizes)), sizes)
@@ -215,7 +215,7 @@ def test_bounds_of_another_scale_move_the_interval_with_them():
     assert (ratings.low, ratings.high) == pytest.approx((1 + 4 * shares.low, 1 + 4 * shares.high))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(answers=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 4)), min_size=2, max_size=20))
 def test_with_bounds_it_holds_the_estimate_and_stays_within_them(answers):
     values, clusters = np.array(answers).T

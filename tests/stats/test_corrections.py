@@ -20,7 +20,7 @@ PVALUES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12)
 
 
 @pytest.mark.parametrize("method", STATSMODELS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(pvalues=PVALUES)
 def test_adjusted_pvalues_are_those_of_statsmodels(method, pvalues):
     expected = multipletests(pvalues, method=STATSMODELS[method])[1]  # statsmodels 0.15
@@ -40,7 +40,7 @@ def test_the_example_of_benjamini_and_hochberg_has_their_number_of_findings(meth
 
 
 @pytest.mark.parametrize("method", CORRECTIONS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(pvalues=PVALUES)
 def test_adjusting_keeps_the_order_and_never_lowers_a_pvalue(method, pvalues):
     raw, adjusted = np.array(pvalues), adjust_pvalues(pvalues, method)

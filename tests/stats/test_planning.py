@@ -45,7 +45,7 @@ def test_the_power_of_very_many_queries_is_that_of_the_normal_test():
         assert power(2.8 / math.sqrt(n), n) == pytest.approx(expected, rel=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(d_z=st.floats(0.01, 5.0), target=st.floats(0.06, 0.999), alpha=st.sampled_from([0.05, 0.01]))
 def test_the_required_number_reaches_the_power_and_one_less_does_not(d_z, target, alpha):
     n = required_n(d_z, target, alpha=alpha)
@@ -91,7 +91,7 @@ def test_an_effect_must_be_a_number(d_z):
         power(d_z, 10)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(n=st.integers(2, 10**9), target=st.floats(0.1, 0.999), sd=st.floats(0.001, 1000.0))
 def test_the_detectable_difference_is_found_with_the_power_asked_for(n, target, sd):
     difference = minimum_detectable_difference(sd, n, power=target)

@@ -16,7 +16,7 @@ from rageval_report.stats.ranks import query_ranks
 TABLES = arrays(float, st.tuples(st.integers(2, 9), st.integers(3, 6)), elements=st.integers(0, 4))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TABLES)
 def test_the_statistic_is_that_of_scipy_with_its_correction_for_ties(scores):
     assume((scores != scores[:, :1]).any())
@@ -25,7 +25,7 @@ def test_the_statistic_is_that_of_scipy_with_its_correction_for_ties(scores):
     assert found.pvalue == pytest.approx(told.pvalue, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TABLES)
 def test_ranks_within_a_query_are_those_of_scipy(scores):
     np.testing.assert_array_equal(query_ranks(scores), scipy.stats.rankdata(-scores, axis=1))

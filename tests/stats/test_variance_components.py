@@ -144,7 +144,7 @@ TABLES = st.integers(2, 6).flatmap(
 
 
 @given(TABLES, st.floats(0.5, 4), st.integers(-5, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_correlation_does_not_change_with_the_unit(table, factor, shift):
     scores = np.array(table)
     one, other = variance_components(scores), variance_components(factor * scores + shift)
@@ -153,7 +153,7 @@ def test_the_correlation_does_not_change_with_the_unit(table, factor, shift):
 
 
 @given(TABLES, st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_order_of_queries_and_runs_plays_no_part(table, random):
     scores = np.array(table)
     rows, columns = list(range(scores.shape[0])), list(range(scores.shape[1]))
@@ -165,7 +165,7 @@ def test_the_order_of_queries_and_runs_plays_no_part(table, random):
 
 
 @given(TABLES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_an_interval_surrounds_its_estimate(table):
     found = variance_components(table)
     assert found.sd_within.low <= found.sd_within.estimate <= found.sd_within.high

@@ -75,7 +75,7 @@ def test_a_line_has_no_interval(kind):
     assert math.isnan(found.low)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=40))
 def test_swapping_the_sides_changes_nothing_and_turning_one_the_sign(rows):
     judge, people = np.array(rows, dtype=float).T

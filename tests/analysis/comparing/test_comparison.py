@@ -349,7 +349,7 @@ def test_the_printed_comparison_is_at_most_100_columns_wide(two):
 scores = st.lists(st.sampled_from([0.0, 0.2, 0.25, 0.5, 0.75, 1.0]), min_size=6, max_size=25)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(scores, st.data())
 def test_the_interval_and_the_pvalue_never_contradict_each_other(before, data):
     after = data.draw(st.lists(st.floats(0, 1), min_size=len(before), max_size=len(before)))

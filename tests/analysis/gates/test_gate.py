@@ -115,7 +115,7 @@ def test_the_confidence_level_moves_the_interval():
     assert row("ci_low(faithfulness) >= 0.5", confidence_level=0.8)["value"] == expected.low
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.floats(0, 1) | st.just(NAN), min_size=1, max_size=30).filter(
         lambda values: not np.isnan(values).all()
@@ -394,7 +394,7 @@ PIECES = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(PIECES), max_size=10).map("".join))
 def test_any_rule_is_answered_or_refused_in_our_words(rule):
     try:

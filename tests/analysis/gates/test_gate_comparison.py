@@ -132,7 +132,7 @@ def test_the_margin_of_the_comparison_is_the_default():
 TENTHS = st.integers(1, 9).map(lambda tenths: tenths / 10)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(TENTHS, TENTHS), min_size=2, max_size=20))
 def test_turning_a_metric_round_changes_no_verdict(pairs):
     before, after = map(np.array, zip(*pairs, strict=True))

@@ -58,7 +58,7 @@ def test_letters_go_beyond_the_alphabet():
     assert told[52:] == ["(53)", "(54)"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.integers(2, 9).flatmap(lambda k: st.tuples(st.just(k), st.sets(st.integers(0, k * k - 1))))
 )

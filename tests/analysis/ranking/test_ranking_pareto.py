@@ -107,7 +107,7 @@ def test_no_objective_with_data_is_an_error(shops):
         rank(*shops).pareto(["citation"])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(arrays(float, st.tuples(st.integers(2, 6), st.integers(1, 3)), elements=st.integers(0, 3)))
 def test_dominance_is_a_strict_order_and_someone_is_on_the_front(values):
     found = dominance_matrix(values, np.zeros(values.shape[1]))

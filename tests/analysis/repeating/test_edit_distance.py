@@ -22,14 +22,14 @@ WORDS = st.text("abcé ", max_size=14)
 
 
 @given(WORDS, WORDS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_it_is_the_distance_of_the_whole_table(one, other):
     longest = max(len(one), len(other), 1)
     assert edit_distance(one, other) == by_table(one, other) / longest
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_it_is_the_distance_of_rapidfuzz(one, other):
     peer = pytest.importorskip("rapidfuzz.distance")
     expected = peer.Levenshtein.normalized_distance(one, other)
@@ -37,7 +37,6 @@ def test_it_is_the_distance_of_rapidfuzz(one, other):
 
 
 @given(WORDS, WORDS)
-@settings(deadline=None)
 def test_either_text_may_come_first(one, other):
     assert edit_distance(one, other) == edit_distance(other, one)
 

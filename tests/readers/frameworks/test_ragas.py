@@ -246,7 +246,8 @@ EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 20), PIECES), min_siz
 
 
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=80,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.sampled_from(FILES), EDITS, st.sampled_from([None, RAGAS]))
 def test_a_damaged_file_is_read_or_refused(tmp_path, content, edits, reader):

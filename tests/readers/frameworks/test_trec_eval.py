@@ -115,7 +115,7 @@ MEASURES = st.sampled_from(["map", "P_5", "ndcg_cut_10", "recip_rank"])
 QUERIES = st.text("abc019-_", min_size=1, max_size=6).filter(lambda text: text != "all")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(st.tuples(QUERIES, MEASURES), NUMBERS, min_size=1))
 def test_whatever_is_printed_is_read_back(tmp_path_factory, cells):
     lines = [f"{measure:22}\t{query}\t{value:6.4f}\n" for (query, measure), value in cells.items()]

@@ -99,7 +99,7 @@ def test_a_rare_category_lowers_kappa_and_not_ac1():
     assert gwet_ac1(judge, people).estimate == pytest.approx((0.9 - 0.095) / 0.905)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=4, max_size=40))
 def test_kappa_is_that_of_scikit_learn_and_does_not_care_who_is_first(pairs):
     theirs = pytest.importorskip("sklearn.metrics")  # 1.9.1

@@ -119,7 +119,7 @@ def test_an_unknown_method_is_met_with_the_nearest():
         percentiles_of([1.0], method="liner")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=50), st.randoms(use_true_random=False))
 def test_the_order_of_the_queries_does_not_matter(scores, random):
     shuffled = random.sample(scores, len(scores))

@@ -166,7 +166,7 @@ def test_values_without_a_step_have_none(values):
     assert lattice_spacing(np.array(values, dtype=float)) is None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.floats(-10, 10, width=32), min_size=2, max_size=30),
     st.floats(0.001, 0.999),

@@ -250,7 +250,7 @@ def test_an_unknown_method_is_met_with_the_nearest():
         mean_interval([], method="wilsn")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scores_between(0, 1))
 def test_bounded_stays_within_the_bounds_and_holds_the_mean(scores):
     interval = mean_interval(scores, method="bounded", bounds=(0, 1))
@@ -258,7 +258,7 @@ def test_bounded_stays_within_the_bounds_and_holds_the_mean(scores):
     assert interval.low < interval.high
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(scores_between(-5, 5, least=2), st.floats(-3, 3), st.floats(0.1, 10))
 def test_intervals_move_and_stretch_with_the_scores(scores, shift, scale):
     low, high = -5 * scale + shift, 5 * scale + shift
@@ -269,7 +269,7 @@ def test_intervals_move_and_stretch_with_the_scores(scores, shift, scale):
         assert limits(after) == pytest.approx(moved, abs=1e-7 * (1 + abs(shift) + scale))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(scores_between(0, 1, least=2), st.randoms(use_true_random=False))
 def test_the_order_of_the_queries_does_not_matter(scores, random):
     shuffled = np.array(random.sample(scores.tolist(), scores.size))
@@ -280,7 +280,7 @@ def test_the_order_of_the_queries_does_not_matter(scores, random):
         assert limits(one) == pytest.approx(limits(other), abs=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(scores_between(0, 1, least=2), st.floats(0.5, 0.99), st.floats(0.001, 0.009))
 def test_a_higher_level_never_gives_a_narrower_interval(scores, level, more):
     for method in ("t", "bounded", "percentile", "bca"):

@@ -91,7 +91,7 @@ def test_a_level_that_is_none_is_refused():
         quantile_interval([1.0, 2.0], 0.5, confidence_level=90)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=60), st.floats(0.05, 0.95))
 def test_the_limits_are_scores_around_the_estimate(scores, quantile):
     interval = quantile_interval(scores, quantile)
@@ -101,7 +101,7 @@ def test_the_limits_are_scores_around_the_estimate(scores, quantile):
     assert not interval.high < interval.estimate
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(-50, 50), min_size=20, max_size=60))
 def test_a_rising_transformation_carries_the_limits_along(scores):
     plain = quantile_interval(scores, 0.5)

@@ -55,7 +55,7 @@ def test_a_sorted_column_is_no_special_case(arrange):
     assert np.array_equal(order_statistics(scores, LONG, RANKS), np.sort(scores)[RANKS])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_columns_of_few_values_are_selected_as_if_sorted(data):
     values = data.draw(st.lists(st.sampled_from([0, 1, 2, 3, np.nan]), min_size=1, max_size=5))

@@ -92,7 +92,7 @@ def test_two_queries_have_no_unbiased_effect_size():
 SCORES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=20)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(pairs=SCORES)
 def test_cliffs_delta_is_the_count_over_all_pairs(pairs):
     before, after = np.array(pairs, float).T / 10
@@ -112,7 +112,7 @@ def test_cliffs_delta_is_two_times_the_area_under_the_curve_less_one():
     assert effect_size(before, after, "cliffs_delta") == pytest.approx(expected, rel=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(pairs=SCORES)
 def test_the_rank_biserial_correlation_balances_wilcoxons_rank_sums(pairs):
     before, after = np.array(pairs, float).T

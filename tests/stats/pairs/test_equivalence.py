@@ -43,7 +43,7 @@ def test_the_interval_is_the_t_interval_at_one_less_two_alpha(scores):
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     gains=st.lists(st.integers(-5, 6), min_size=2, max_size=15),
     margin=st.floats(0.01, 0.99),  # the limits of a share end at 1, where nothing is larger

@@ -211,7 +211,7 @@ def test_every_interval_can_be_asked_for_by_name(method):
     assert interval.low <= interval.estimate <= interval.high
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(gains=st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=14, unique=True))
 def test_the_default_interval_excludes_zero_exactly_when_the_test_rejects(gains):
     after = np.round(gains, 6)
@@ -254,7 +254,7 @@ def stressed_pvalue(before, after):
     return flip_pvalues(np.append(differences, against))[0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(gains=st.lists(st.floats(-0.3, 1.0), min_size=6, max_size=12, unique=True))
 def test_a_result_is_fragile_if_one_more_query_against_it_would_undo_it(gains):
     before, after = np.full(len(gains), 0.3), 0.3 + np.round(gains, 6)

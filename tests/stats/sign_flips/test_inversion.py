@@ -59,7 +59,7 @@ def test_a_shift_is_inside_exactly_if_the_test_does_not_reject_it(shift):
     assert (interval.low <= shift <= interval.high) == accepted
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.integers(6, 24),
     st.integers(0, 10**6),

@@ -24,7 +24,7 @@ def test_the_step_is_the_largest_one():
     assert lattice_step(np.array([4.0, -6.0, 8.0, 2.0])) == 2.0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 30), min_size=12, max_size=40), st.integers(1, 12))
 def test_noise_of_single_precision_hides_no_lattice(steps, denominator):
     exact = np.array([30, 29, *steps]) / denominator

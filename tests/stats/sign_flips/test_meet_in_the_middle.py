@@ -24,7 +24,7 @@ def enumerated_sums(values, counts):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.floats(0.01, 5.0), st.integers(1, 4)), min_size=1, max_size=4),
     st.floats(0.0, 1.0),

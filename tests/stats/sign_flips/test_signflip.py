@@ -56,7 +56,7 @@ def exact_share(steps):
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 @pytest.mark.parametrize("midp", [False, True])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.one_of(
         st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=10),
