@@ -141,3 +141,9 @@ def test_sides_of_unequal_length_are_refused():
 def test_the_verdict_that_is_none_is_named():
     with pytest.raises(DataError, match=r"verdicts must be 0, 1 or NaN; got 0.25: apply"):
         rogan_gladen([0.0, 1.0, 0.25, 0.5], JudgeErrors(9, 10, 9, 10))
+
+
+@pytest.mark.parametrize("errors", [JudgeErrors(0, 0, 5, 10), JudgeErrors(5, 10, 0, 0)])
+def test_a_judge_is_calibrated_on_both_kinds(errors):
+    with pytest.raises(DataError, match="errors must be counted on queries of both kinds"):
+        rogan_gladen([1.0, 0.0], errors)

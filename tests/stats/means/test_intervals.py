@@ -394,3 +394,9 @@ def test_the_t_interval_of_one_score_is_none():
     assert interval.estimate == 0.4
     assert all(map(math.isnan, limits(interval)))
     assert interval.notes == ("one score: no interval",)
+
+
+def test_equal_scores_at_the_lower_bound_mirror_those_at_the_upper_one():
+    low = mean_interval(np.full(10, 1.0), bounds=(1, 5))
+    t = scipy.stats.t.ppf(0.975, 9)
+    assert limits(low) == pytest.approx((1.0, 5 - 4 / (1 + t * t / 10)))

@@ -205,3 +205,9 @@ def test_an_unknown_effect_size_answers_with_the_nearest_one():
 def test_no_scored_pair_has_no_effect():
     with pytest.raises(DataError, match="no query has a score on both sides"):
         effect_size([0.1, math.nan], [math.nan, 0.2])
+
+
+def test_two_queries_have_no_corrected_size_unless_it_is_zero_or_infinite():
+    assert effect_size([0.5, 0.5], [0.5, 0.5], "hedges_g_z") == 0.0
+    assert effect_size([0.5, 0.5], [0.75, 0.75], "hedges_g_z") == math.inf
+    assert math.isnan(effect_size([0.5, 0.5], [0.75, 1.0], "hedges_g_z"))

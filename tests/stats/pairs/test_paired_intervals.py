@@ -204,3 +204,33 @@ def test_one_pair_has_no_interval(method):
     assert found.estimate == pytest.approx(0.3)
     assert math.isnan(found.low)
     assert math.isnan(found.high)
+
+
+def score_statistic(wins, losses, n, difference):
+    """Wins less losses in standard errors, at the likeliest table with this difference."""
+
+    def surprise(lost):
+        won, same = lost + difference, 1 - 2 * lost - difference
+        cells = ((wins, won), (losses, lost), (n - wins - losses, same))
+        return -sum(count * math.log(max(share, 1e-300)) for count, share in cells if count)
+
+    low, high = max(0.0, -difference), (1 - difference) / 2
+    lost = optimize.minimize_scalar(
+        surprise, bounds=(low, high), method="bounded", options={"xatol": 1e-12}
+    ).x
+    return (wins - losses - n * difference) / math.sqrt(
+        n * (2 * lost + difference * (1 - difference))
+    )
+
+
+@pytest.mark.parametrize("level", [0.2, 0.8, 0.95])
+@pytest.mark.parametrize(("wins", "losses", "n"), [(4, 1, 12), (2, 3, 9), (7, 2, 10), (1, 1, 6)])
+def test_the_limits_of_tango_have_the_score_of_their_level(wins, losses, n, level):
+    before = [0] * wins + [1] * losses + [1] * (n - wins - losses)
+    after = [1] * wins + [0] * losses + [1] * (n - wins - losses)
+    found = PAIRED_INTERVALS["tango"](
+        PairedScores.of(before, after), confidence_level=level, n_resamples=1, seed=0
+    )
+    z = scipy_stats.norm.ppf(0.5 + level / 2)
+    assert score_statistic(wins, losses, n, found.low) == pytest.approx(z, rel=1e-4)
+    assert score_statistic(wins, losses, n, found.high) == pytest.approx(-z, rel=1e-4)
