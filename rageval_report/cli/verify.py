@@ -7,11 +7,11 @@ from rageval_report.cli.options import OutputOptions
 
 
 class VerifyArguments(OutputOptions):
-    """Check whether files are as they were written, and exit with 1 if one is damaged.
+    """Check whether files are as they were written.
 
     A PATH is a cache of judges, a journal, a run file, a saved table with its description, or a
-    folder of such files. Files of earlier versions have no digests and are listed as not protected.
-    Nothing is changed.
+    folder of such files. The exit code is 1 if one is damaged. Files of earlier versions have no
+    digests and are listed as not protected. Nothing is changed.
     """
 
     paths: tuple[str, ...] = argument(nargs=-1, metavar="PATH...")
@@ -21,7 +21,7 @@ verify = Command(
     VerifyArguments,
     "rageval_report.cli.verify_body:verify",
     examples=(
-        "rageval-report verify runs/",
-        "rageval-report verify ~/.cache/rageval-report/judges.sqlite",
+        "rageval-report verify .",
+        "rageval-report verify bm25.csv --format json",
     ),
 )

@@ -47,6 +47,8 @@ CREATE TABLE IF NOT EXISTS replies (
 _COLUMNS = "key judge model text prompt_tokens completion_tokens kept ending digest".split()
 _SELECT_ALL = f"SELECT {', '.join(_COLUMNS)} FROM replies"  # noqa: S608
 _INSERT = f"INSERT OR REPLACE INTO replies VALUES ({','.join('?' * len(_COLUMNS))})"  # noqa: S608
+# Messages of SQLite quote the damaged text, which Python then cannot decode.
+DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 _COMPANIONS = ("-wal", "-shm")  # endings of the files that SQLite keeps next to its own
 _STACK_LEVEL = 4  # warnings point to the caller of the method
 
@@ -323,11 +325,11 @@ class Cache:
                     f"the cache {self.path} cannot be written ({exc}); from here on verdicts are "
                     "not kept on disk"
                 )
-            except sqlite3.DatabaseError as exc:
+            except DAMAGE as exc:
                 self._begin_anew(exc)
         return None
 
-    def _begin_anew(self, exc: sqlite3.DatabaseError) -> None:
+    def _begin_anew(self, exc: Exception) -> None:
         self._database.close()
         try:
             why = f"it is damaged ({exc})"
@@ -380,7 +382,7 @@ class Cache:
             return _set_up(self.path)
         except sqlite3.OperationalError as exc:
             raise DataError(f"the cache {self.path} cannot be opened: {exc}") from exc
-        except sqlite3.Error as exc:
+        except DAMAGE as exc:
             raise _UnfitError(f"it is damaged, or not a cache ({exc})") from exc
         except DataError as exc:
             raise DataError(f"the cache {self.path} {exc}") from exc
@@ -466,8 +468,8 @@ def count_rows(path: Path) -> tuple[bool | None, int, list[str]]:
 
     Raises
     ------
-    sqlite3.Error
-        If the file cannot be read.
+    sqlite3.Error or UnicodeDecodeError
+        If the file cannot be read; see `DAMAGE`.
 
     Examples
     --------

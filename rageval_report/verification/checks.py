@@ -7,7 +7,6 @@ None if the file is of another kind.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from rageval_report.files.digests import (
     separate_lines,
 )
 from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.judges.reply_cache import count_rows
+from rageval_report.judges.reply_cache import DAMAGE, count_rows
 from rageval_report.runner.run_journal import is_without_digests, salt_of
 from rageval_report.scores.run_file import FORMAT as RUN_FORMAT
 from rageval_report.scores.run_file import damaged_queries
@@ -113,7 +112,7 @@ def _check_cache(path: Path, head: bytes) -> FileCheck | None:
     kind = "cache of judges"
     try:
         version, n, damage = count_rows(path)
-    except sqlite3.Error as exc:
+    except DAMAGE as exc:
         return FileCheck(kind, 0, (f"the file cannot be read: {exc}",))
     if version is None:
         return FileCheck("database of another program", is_protected=False)

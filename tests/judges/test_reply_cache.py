@@ -489,3 +489,14 @@ def test_rows_in_the_write_ahead_log_are_found_too(path, tmp_path):
         copy.write_bytes(b"")
         Path(f"{copy}-wal").write_bytes(Path(f"{path}-wal").read_bytes())
     assert [row[:4] for row in rows_in(copy)] == [(b"a", "j", "m", "1/10")]
+
+
+def test_a_message_of_sqlite_that_cannot_be_decoded_is_damage(path):
+    # SQLite quotes the damaged word of the statement that made the table.
+    data = bytearray(filled(path, 3).read_bytes())
+    data[data.index(b"ABLE replies")] ^= 0x80
+    path.write_bytes(bytes(data))
+    with pytest.warns(RagevalWarning, match="it is damaged, or not a cache"):
+        opened = Cache(path)
+    with opened as cache:
+        assert cache.status().n_replies == 3

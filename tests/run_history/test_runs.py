@@ -124,7 +124,9 @@ def test_an_empty_file_is_left_out_and_told(runs):
 
 def test_a_time_that_is_none_is_left_out_and_told(runs):
     path = run().save(runs / "monday.json", created="2026-08-01")
-    (runs / "odd.json").write_text(json.dumps(document(path) | {"created": "last monday"}))
+    odd = document(path) | {"created": "last monday"}
+    without_digests = {key: value for key, value in odd.items() if "digest" not in key}
+    (runs / "odd.json").write_text(json.dumps(without_digests))
     [note] = [note for note in history(runs).notes if "odd.json" in note]
     assert "ISO 8601" in note
     assert "'last monday'" in note
