@@ -19,7 +19,7 @@ from rageval_report.run_history import runs as run_history
 def history(options: HistoryArguments) -> None:
     """Read the runs, test them, and write the trends or the changes."""
     output = Output.of(options)
-    check_files(options.picture, force=False)
+    check_files(options.picture, force=options.force)
     trends = run_history.history(
         _runs(options),
         baseline=options.baseline,
@@ -32,7 +32,7 @@ def history(options: HistoryArguments) -> None:
         seed=options.seed,
     )
     if options.picture is not None:
-        save_plot(trends, "trends", options.picture)
+        save_plot(trends, "trends", options.picture, force=options.force)
         note(f"wrote {options.picture}")
     result: Result = trends.changes() if options.changes else trends
     output.write({result.title: result})

@@ -65,7 +65,7 @@ def score(options: ScoreArguments) -> int:
     if options.queries is not None:
         if len(files) > 1:
             raise click.UsageError("--queries is for one run; score the others one by one.")
-        check_files(Path(options.queries), force=False)
+        check_files(Path(options.queries), force=options.force)
     score_one = _score_rankings if kind == "rankings" else _score_records
     stem = ranking_name if kind == "rankings" else None
     evaluations = [score_one(source, options) for source in _named_sources(files, stem)]
@@ -128,7 +128,7 @@ def _flag_of(context: click.Context, name: str) -> str:
 
 def _score_traces(options: ScoreArguments, output: Output) -> int:
     queries = None if options.queries is None else Path(options.queries)
-    check_files(options.report_path, queries, force=False)
+    check_files(options.report_path, queries, force=options.force)
     result = score_traces(
         *(str(options.gold), str(options.trace), options.k, options.gates),
         missing=options.missing,

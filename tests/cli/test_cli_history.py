@@ -41,6 +41,9 @@ def test_a_picture_is_drawn_beside_the_table_and_kept(demo_folder, run, refused)
     assert Path("trends.png").read_bytes().startswith(b"\x89PNG")
     assert "History of hybrid" in result.stdout
     assert "exists already" in refused("history runs --plot trends.png")
+    Path("trends.png").write_bytes(b"old")
+    assert run("history runs --plot trends.png --force").exit_code == 0
+    assert Path("trends.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_files_of_scores_are_runs_in_the_order_given(demo_folder, run):

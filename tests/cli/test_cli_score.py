@@ -46,6 +46,11 @@ def test_the_report_and_the_questions_are_written(files):
     assert report["gate_results"]["precision"] == {"value": 1.0, "threshold": 0.8, "passed": True}
     assert (files / "queries.csv").read_text(encoding="utf-8").startswith("query_id,")
     assert "wrote report.json" in result.stderr
+    (files / "report.json").write_text("old")
+    words = ("--trace", "good.jsonl", "--report", "report.json", "--queries", "queries.csv")
+    assert "report.json exists already" in run(*words).stderr
+    assert run(*words, "--force").exit_code == 0
+    assert json.loads((files / "report.json").read_text(encoding="utf-8")) == report
 
 
 def test_a_gate_that_is_misspelt_ends_with_2_and_one_line(files):
@@ -187,6 +192,13 @@ def test_the_queries_of_several_runs_go_to_no_single_file(rankings):
 
 def test_a_file_of_queries_that_is_there_is_kept(rankings):
     assert "exists already" in told_by(score_run("--queries", "qrels.txt"))
+
+
+def test_a_file_of_queries_is_replaced_with_force(rankings):
+    Path("queries.csv").write_text("old")
+    result = score_run("--queries", "queries.csv", "--force")
+    assert result.exit_code == 0, result.stderr
+    assert Path("queries.csv").read_text().startswith("query_id,")
 
 
 def test_a_broken_run_is_told_by_file_and_line(rankings):

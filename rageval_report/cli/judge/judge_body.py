@@ -29,7 +29,7 @@ def judge(options: JudgeArguments) -> int:
     """Estimate, judge, or compare with a baseline."""
     output = Output.of(options)
     if options.queries is not None:
-        check_files(Path(options.queries), force=False)
+        check_files(Path(options.queries), force=options.force)
     setup = JudgeSetup(options)
     if options.dry_run:
         output.write({"estimate": _estimate(options, setup)})

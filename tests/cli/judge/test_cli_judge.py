@@ -316,6 +316,16 @@ def test_what_is_wrong_is_one_line(refused, monkeypatch, words, told):
     assert told in refused(words)
 
 
+def test_the_file_of_an_earlier_call_is_replaced_with_force(judge, folder):
+    words = ("old.jsonl", "--judge", "coherence", "--queries", "scores.json")
+    assert judge(*words).exit_code == 0
+    first = (folder / "scores.json").read_text()
+    (folder / "scores.json").write_text("old")
+    assert "exists already; replace it with --force" in judge(*words).stderr
+    assert judge(*words, "--force").exit_code == 0
+    assert (folder / "scores.json").read_text()[:200] == first[:200]
+
+
 def test_what_was_judged_can_be_judged_again(judge, folder):
     judge("old.jsonl", "--judge", "coherence", "--queries", "run.jsonl")
     result = judge("run.jsonl", "--judge", "coherence", "--queries", "again.jsonl")
