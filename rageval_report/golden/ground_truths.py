@@ -10,9 +10,14 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.datasets.golden_items import GoldenItem
-from rageval_report.errors import DataError, RagevalWarning, explain_keywords, named
+from rageval_report.errors import DataError, JudgeError, RagevalWarning, explain_keywords, named
 from rageval_report.golden.prompts import Prompt, load_prompts
-from rageval_report.golden.reply_journal import AskText, ChatFailedError, ReplyJournal
+from rageval_report.golden.reply_journal import (
+    AskText,
+    ChatDownError,
+    ChatFailedError,
+    ReplyJournal,
+)
 from rageval_report.judges.chats import Chat, as_chat
 from rageval_report.judges.parsing.objects import remove_thoughts
 from rageval_report.records.levels import GoldSection
@@ -112,6 +117,9 @@ def ground_truth(
     ------
     DataError
         If no query is left.
+    JudgeError
+        If there is a journal, and the chat could not be reached or was busy for some queries: call
+        it again to go on. Without a journal, these queries are left out.
 
     Examples
     --------
@@ -128,9 +136,11 @@ def ground_truth(
     model, replies = as_chat(chat), ReplyJournal(journal)
     templates = prompts if isinstance(prompts, Mapping) else load_prompts(prompts)
     prompt = templates["ground_truth"]
-    skipped: dict[str, str] = {}
+    skipped: dict[str, str | ChatFailedError] = {}
     with replies.open(model) as ask:
         items = list(_write_items(queries, texts, prompt, ask, first, model.model, skipped))
+    if journal is not None:
+        _check_not_down(skipped, len(queries), journal)
     _warn_of_skipped(skipped, len(records) - len(queries))
     if not items:
         raise DataError("no query could be given an answer; the warnings say why")
@@ -152,7 +162,7 @@ def _write_items(
     ask: AskText,
     first: int,
     model: str,
-    skipped: dict[str, str],
+    skipped: dict[str, str | ChatFailedError],
 ) -> Iterator[GoldenItem]:
     """The items of the queries; those without an answer are added to `skipped`, with a reason."""
     questions = queries["question"].tolist() if "question" in queries else [None] * len(queries)
@@ -166,7 +176,7 @@ def _write_items(
         try:
             answer = remove_thoughts(ask(prompt.message(context=context, question=question)))
         except ChatFailedError as exc:
-            skipped[query_id] = str(exc)
+            skipped[query_id] = exc
             continue
         if not answer:
             skipped[query_id] = "the reply was blank"
@@ -182,7 +192,20 @@ def _write_items(
         )
 
 
-def _warn_of_skipped(skipped: Mapping[str, str], n_without: int) -> None:
+def _check_not_down(
+    skipped: Mapping[str, str | ChatFailedError], n: int, journal: str | Path
+) -> None:
+    """Refuse a set that is smaller only because the chat was down for a while."""
+    down = [query_id for query_id, reason in skipped.items() if isinstance(reason, ChatDownError)]
+    if down:
+        raise JudgeError(
+            f"{journal}: {len(down)} of {n} queries have no reference yet, because "
+            f"{skipped[down[0]]}. The other replies are kept in this file: run it again to go on. "
+            f"Without a reference: {named(down)}"
+        )
+
+
+def _warn_of_skipped(skipped: Mapping[str, str | ChatFailedError], n_without: int) -> None:
     if n_without:
         message = f"{n_without} queries have no highly relevant document, and are left out"
         warnings.warn(message, RagevalWarning, stacklevel=3)

@@ -48,6 +48,10 @@ class ChatFailedError(Exception):
     """The chat did not answer one message; the text says why."""
 
 
+class ChatDownError(ChatFailedError):
+    """The chat was not reached, or was busy, also after its retries; it may answer later."""
+
+
 class ReplyJournal:
     """Replies by message, on disk or, without a path, in memory.
 
@@ -135,7 +139,9 @@ class ReplyJournal:
             self._failures += 1
             if self._failures >= _MOST_FAILURES:
                 raise
-            raise ChatFailedError(f"the chat failed: {exc}") from exc
+            is_down = isinstance(exc, OSError) or getattr(exc, "is_temporary", False)
+            failure = ChatDownError if is_down else ChatFailedError
+            raise failure(f"the chat failed: {exc}") from exc
         self._failures = 0
         if reply.ending != "end":
             raise ChatFailedError(f"the chat's answer is incomplete: {reply.ending}")

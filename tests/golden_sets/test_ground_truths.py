@@ -9,12 +9,17 @@ from rageval_report import score
 from rageval_report.datasets import load_dataset
 from rageval_report.errors import DataError, JudgeError, RagevalWarning
 from rageval_report.golden import golden_records, ground_truth, highly_relevant
+from rageval_report.http.request_errors import RequestError
 from rageval_report.judges.chats import ScriptedChat
 
 
 def records_of(n_high):
     grades = {**{f"h{n}": 2.0 for n in range(n_high)}, "low": 1.0}
     return pd.DataFrame({"question": ["Is milk healthy?"], "relevant": [grades]}, index=["q1"])
+
+
+def busy_server():
+    return RequestError("busy", url="http://host", failure="status", status=503)
 
 
 TEXTS = {"low": "Low.", **{f"h{n}": f"Text {n}." for n in range(9)}}
@@ -105,3 +110,30 @@ def test_the_evaluation_of_adr_013():
     assert run.scores["reachable_recall@10"].tolist() == [1.0, 1.0, 0.0]
     table = pd.crosstab(run.scores["reachable_recall@10"] >= 0.8, run.scores["exact_match"] == 1)
     assert table.to_dict() == {False: {False: 0, True: 1}, True: {False: 1, True: 1}}
+
+
+@pytest.mark.parametrize("failure", [ConnectionRefusedError("refused"), busy_server()])
+def test_a_chat_that_is_down_for_a_while_makes_no_smaller_set(tmp_path, failure):
+    both = pd.concat([records_of(1), records_of(2).set_axis(["q2"])])
+    is_down = [True]
+
+    def reply(message):
+        return failure if is_down[0] and "Text 1." in message.user else "It is."
+
+    journal = tmp_path / "truth.journal"
+    with pytest.raises(JudgeError, match=r"1 of 2 queries have no reference yet.*'q2'"):
+        ground_truth(both, TEXTS, ScriptedChat(reply), journal=journal)
+    is_down[0] = False
+    chat = ScriptedChat(reply)
+    assert [item.query_id for item in ground_truth(both, TEXTS, chat, journal=journal)] == [
+        "q1",
+        "q2",
+    ]
+    assert len(chat.asked) == 1  # the other reply was kept
+
+
+def test_a_query_that_is_refused_is_left_out_with_a_journal_too(tmp_path):
+    both = pd.concat([records_of(1), records_of(2).set_axis(["q2"])])
+    chat = ScriptedChat(lambda message: JudgeError("no") if "Text 1." in message.user else "Yes.")
+    with pytest.warns(RagevalWarning, match=r"no answer was written for 'q2"):
+        assert len(ground_truth(both, TEXTS, chat, journal=tmp_path / "j")) == 1
