@@ -8,7 +8,7 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 
 from rageval_report.errors import DataError
-from rageval_report.stats import TESTS, PairedScores
+from rageval_report.stats import TESTS, PairedScores, paired_test
 
 ALTERNATIVES = ["two-sided", "less", "greater"]
 SCIPY_ZEROS = {"wilcoxon": "wilcox", "wilcoxon-pratt": "pratt", "wilcoxon-zsplit": "zsplit"}
@@ -234,7 +234,7 @@ RATINGS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, 
 
 
 @pytest.mark.parametrize("test", [test for test in MINE if "mcnemar" not in test])
-@settings(max_examples=15)
+@settings(max_examples=15, deadline=None)
 @given(pairs=RATINGS)
 def test_a_pvalue_is_a_probability_and_the_sides_may_be_exchanged(test, pairs):
     before, after = np.array(pairs, float).T
@@ -249,3 +249,15 @@ def test_the_order_of_the_queries_does_not_matter(test):
     before, after = table(3, 6, 2, 4)
     order = np.random.default_rng(0).permutation(before.size)
     assert run(test, before[order], after[order]) == pytest.approx(run(test, before, after))
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(7, 2), (2, 7), (4, 4)])
+def test_one_sided_mcnemar_counts_the_side_that_is_claimed(wins, losses):
+    before = [0] * wins + [1] * losses + [1, 0]
+    after = [1] * wins + [0] * losses + [1, 0]
+    coin = scipy_stats.binom(wins + losses, 0.5)
+    for alternative, fewer in (("greater", losses), ("less", wins)):
+        for test, less in (("mcnemar", 0.0), ("mcnemar-midp", coin.pmf(fewer) / 2)):
+            found = paired_test(before, after, test=test, alternative=alternative)
+            assert found.pvalue == pytest.approx(coin.cdf(fewer) - less)
+            assert found.statistic == wins
