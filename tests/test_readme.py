@@ -36,6 +36,7 @@ def folder(tmp_path, monkeypatch):
     record |= {"retrieved": ["d1"], "relevant": ["d1"]}
     Path("answered.jsonl").write_text(json.dumps(record) + "\n", encoding="utf-8")
     candidate.save("judged.json")
+    candidate.save("hybrid.json")  # as the Python example does
     candidate.scores["faithfulness"].dropna().head(8).round().to_csv("sheet.csv")
     item = {"query_id": "a", "question": "Where is the Louvre?", "relevant": ["louvre.md"]}
     Path("golden.jsonl").write_text(json.dumps(item) + "\n", encoding="utf-8")

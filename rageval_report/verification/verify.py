@@ -135,11 +135,11 @@ def _notes(
 ) -> Iterator[str]:
     for path, problems in damage.items():
         yield f"{path}: {_listed(problems)}"
-    n_unprotected = int((frame["state"] == UNPROTECTED).sum())
-    if n_unprotected:
+    unprotected = frame.loc[frame["state"] == UNPROTECTED, "file"].tolist()
+    if unprotected:
         yield (
-            f"{n_unprotected} files have no digests: damage in them cannot be found. Save them "
-            "again to protect them"
+            f"without digests, so that damage cannot be found: {named(unprotected)}. Save what "
+            "this library wrote again to protect it"
         )
     if others:
         yield f"{len(others)} files of other kinds were not checked: {named(others)}"
