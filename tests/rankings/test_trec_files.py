@@ -200,7 +200,8 @@ def test_numbers_are_read_wherever_their_point_stands(tmp_path, way, sign):
 
 
 def test_hardly_a_number_of_seventeen_digits_is_left_to_float(tmp_path):
-    words = [repr(one) for one in np.random.default_rng(0).random(2000).tolist()]
+    rng = np.random.default_rng(0)
+    words = [repr(one) for one in (rng.random(2000) * rng.choice([-1, 1], 2000)).tolist()]
     path = tmp_path / "numbers"
     path.write_text("x" * 40 + " " + " ".join(words))
     lengths = np.array([len(word) for word in words])
@@ -208,6 +209,18 @@ def test_hardly_a_number_of_seventeen_digits_is_left_to_float(tmp_path):
     values, doubt = parse_decimals(read_text(path), starts, starts + lengths)
     assert doubt.mean() < 0.02
     assert values[~doubt].tolist() == np.array(words, float)[~doubt].tolist()
+
+
+def test_short_numbers_are_never_left_to_float(tmp_path):
+    words = ["0", "7", "-7", "12", "12345678", "-1234567", "0.5", "-0.5", "12.25", "1234567.5",
+             "0.12345678", "123456.789012345"]  # fmt: skip
+    path = tmp_path / "numbers"
+    path.write_text("x" * 40 + " " + " ".join(words))
+    lengths = np.array([len(word) for word in words])
+    starts = 41 + np.cumsum(lengths + 1) - lengths - 1
+    values, doubt = parse_decimals(read_text(path), starts, starts + lengths)
+    assert values.tolist() == list(map(float, words))
+    assert not doubt.any()
 
 
 @pytest.mark.parametrize(
