@@ -255,11 +255,11 @@ def _agrees(value: float, statistic: float) -> bool:
     if not math.isfinite(value) or not math.isfinite(statistic):
         return False
     n_decimals = max(0, -int(Decimal(repr(value)).as_tuple().exponent))
+    # A whole number rounds a latency, but a mean of scores of 0.7 is not written as 1.
+    if value.is_integer() and abs(value) >= 10:
+        n_decimals = 0
     # Sums in another order differ in their last bits.
     exact = 1e-9 * max(1.0, abs(statistic))
-    # A whole number rounds a latency, but a mean of scores of 0.7 is not written as 1.
-    if n_decimals == 0 and abs(value) < 10:
-        return abs(value - statistic) <= exact
     unit = 10.0**-n_decimals
     is_rounded = abs(value - statistic) <= unit / 2 + exact
     is_cut = n_decimals > 1 and 0 <= abs(statistic) - abs(value) < unit

@@ -393,3 +393,12 @@ def test_without_numba_there_is_no_scan(monkeypatch):
         assert compiled_scan() is None
     finally:
         compiled_scan.cache_clear()
+
+
+@pytest.mark.parametrize(("n", "is_cut"), [(80, False), (81, True)])
+def test_a_long_line_is_cut_in_an_error(tmp_path, n, is_cut):
+    line = "q1 Q0 " + "d" * (n - 6)
+    with pytest.raises(ReaderError) as caught:
+        score(tmp_path, f"{RUN}{line}\n", QRELS)
+    shown = repr(line[:80] + "...") if is_cut else repr(line)
+    assert f"got 3, in {shown}." in str(caught.value)

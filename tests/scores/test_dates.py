@@ -64,3 +64,45 @@ def test_large_numbers_under_the_name_of_a_count_are_no_dates(name):
 @pytest.mark.parametrize("numbers", [[], [np.nan], [np.inf], [-1e9], [0.5, 1.0], [1e300]])
 def test_other_numbers_are_no_dates(numbers):
     assert date_in_numbers("created", np.array(numbers, dtype=float)) is None
+
+
+@pytest.mark.parametrize("tick", [1, 1_000, 1_000_000, 1_000_000_000])
+def test_counted_seconds_are_dates_from_2000_until_2100(tick):
+    first, last = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2000, 2100))
+    assert date_in_numbers("x", np.array([first]) * tick) == "2000-01-01"
+    assert date_in_numbers("x", np.array([first + 86_400, last - 1]) * tick) == "2000-01-02"
+    assert date_in_numbers("x", np.array([first, last]) * tick) is None
+    assert date_in_numbers("x", np.array([first - 1, last - 1]) * tick) is None
+
+
+def test_days_are_dates_from_2000_until_2100():
+    # A spreadsheet counts 36526 for the first day of 2000, and 73050 for the last of 2099.
+    assert date_in_numbers("date", np.array([36_526.0, 73_049.0])) == "2000-01-01"
+    assert date_in_numbers("date", np.array([73_049.5])) == "2099-12-30"
+    assert date_in_numbers("date", np.array([36_525.0, 40_000.0])) is None
+    assert date_in_numbers("date", np.array([40_000.0, 73_050.0])) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (19_000_101, "1900-01-01"),
+        (20_991_231, "2099-12-31"),
+        (20_250_131, "2025-01-31"),
+        (20_251_201, "2025-12-01"),
+        *((18_991_231, None), (21_000_101, None), (20_251_301, None), (20_250_001, None)),
+        *((20_250_100, None), (20_250_132, None), (20_250_101.5, None)),
+    ],
+)
+def test_numbers_that_spell_dates_have_a_month_and_a_day(number, expected):
+    assert date_in_numbers("x", np.array([number, np.nan], dtype=float)) == expected
+    if expected is None:  # one number that spells no date is enough
+        assert date_in_numbers("x", np.array([20_250_101, number], dtype=float)) is None
+
+
+def test_a_date_has_four_to_forty_characters():
+    assert is_date("5:00")
+    assert not is_date("5:0")
+    assert is_date("2025-11-03 10:00:00." + "1" * 20)
+    assert not is_date("2025-11-03 10:00:00." + "1" * 21)
+    assert is_date("  2025-11-03 10:00:00." + "1" * 20 + "  ")

@@ -152,3 +152,9 @@ def test_few_ids_are_left_to_pandas(monkeypatch):
     monkeypatch.setattr(fingerprints, "_FEWEST", 4)
     assert fingerprints._fingerprints(arrow(["a", "b", "c"])) is None
     assert fingerprints._fingerprints(arrow(["a", "b", "c", "d"])) is not None
+
+
+def test_ids_of_two_kinds_are_left_to_pandas():
+    ids, wanted = ["a", "b", "c"], ["c", "x", "a"]
+    assert find_rows(pd.Index(ids, dtype=object), arrow(wanted)).tolist() == [2, -1, 0]
+    assert find_rows(arrow(ids), pd.Index(wanted, dtype=object)).tolist() == [2, -1, 0]

@@ -7,7 +7,15 @@ import pytest
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, UnknownValueError
 from rageval_report.scores import score_table
-from rageval_report.scores.query_rows import query_rows
+from rageval_report.scores.query_rows import (
+    LeftOutRow,
+    QueryRows,
+    label_cells,
+    left_out_note,
+    query_rows,
+    reason_of_line,
+    rows_without_content,
+)
 
 
 @pytest.fixture
@@ -216,3 +224,129 @@ def test_rows_of_an_index_of_numbers_keep_no_gap():
 
 def test_a_plain_table_is_not_copied(scores):
     assert query_rows(scores).select(scores) is scores
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        *((line, "a line of dashes") for line in ("--", "|---|:--:|", "+--+--+", ":-:", "-")),
+        *(
+            (line, "the footer of a database shell")
+            for line in ("(107 rows)", "1 row", "1,200 rows selected.", "Rows: 3", "Query OK, done",
+                         "Time: 3.5 ms", "12 rows in set (0.01 sec)", "2 rows affected;")
+        ),
+        *((line, "a comment") for line in ("# note", "// note", "-- note", "% note", "  # note")),
+        *((line, None) for line in ("q7", "--note", "%note", "a - b", "rows", "7", "q - -", "/ x")),
+    ],
+)  # fmt: skip
+def test_a_line_is_named_by_its_form(line, reason):
+    assert reason_of_line(line) == reason
+    without = None if reason == "a comment" else reason
+    assert reason_of_line(line, may_be_comment=False) == without
+
+
+def test_a_note_names_five_places_and_counts_the_others():
+    places = [f"line {n}" for n in range(1, 8)]
+    assert left_out_note(places[:1], "x") == "left out, because it is not a query: line 1 (x)"
+    assert left_out_note(places[:5], "x").endswith("line 1, line 2, line 3, line 4, line 5 (x)")
+    assert left_out_note(iter(places), "x") == (
+        "left out, because they are not queries: "
+        "line 1, line 2, line 3, line 4, line 5 and 2 more (x)"
+    )
+
+
+def test_what_is_left_out_is_told_in_one_note_for_each_reason():
+    ids = ["q1", None, "# x", "q2", None, "q3"]
+    frame = pd.DataFrame({"query_id": ids, "recall": [1, None, None, 0.5, None, 0]})
+    rows = query_rows(frame)
+    assert rows.left_out == (
+        LeftOutRow(1, "a blank row"), LeftOutRow(2, "a comment"), LeftOutRow(4, "a blank row")
+    )  # fmt: skip
+    assert rows.notes == (
+        "left out, because they are not queries: row 2, row 5 (a blank row)",
+        "left out, because it is not a query: row 3 (a comment)",
+    )
+    assert query_rows(frame, totals="keep").left_out == rows.left_out
+
+
+def test_the_rows_that_stay_keep_names_but_not_numbers():
+    rows = QueryRows((LeftOutRow(1, "x"),))
+    assert rows.is_query(3).tolist() == [True, False, True]
+    numbered = pd.DataFrame({"a": pd.Series([1, "x", 2], dtype=object)})
+    assert rows.select(numbered).index.tolist() == [0, 1]
+    assert rows.select(numbered)["a"].dtype == np.int64
+    assert rows.select(numbered.set_axis(["p", "q", "r"])).index.tolist() == ["p", "r"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "label"),
+    [
+        (pd.DataFrame(columns=["question", "QID", "recall"]), "QID"),
+        (pd.DataFrame(columns=["id", "Query ID"]), "Query ID"),
+        (pd.DataFrame(columns=["recall", "Question"]), "Question"),
+        (pd.DataFrame({"recall": [1]}, index=pd.Index(["a"], name="qid")), "qid"),
+        (pd.DataFrame({"id": ["b"]}, index=pd.Index(["a"], name="query_id")), "query_id"),
+        (pd.DataFrame({"recall": [1]}, index=pd.Index(["a"], name="run")), "run"),
+    ],
+)
+def test_rows_are_named_by_their_ids_an_index_or_the_questions(frame, label):
+    assert label_cells(frame).name == label
+
+
+def test_rows_may_have_no_names():
+    assert label_cells(pd.DataFrame({"recall": [1.0]})) is None
+    levels = pd.MultiIndex.from_tuples([("a", "b")], names=["query_id", "x"])
+    assert label_cells(pd.DataFrame({"recall": [1.0]}, index=levels)) is None
+    assert label_cells(pd.DataFrame({"name": ["a"], "id": ["b"]}), "name").tolist() == ["a"]
+    assert rows_without_content(pd.DataFrame({"recall": ["-", "--"]})) == []
+
+
+def test_more_than_five_totals_are_told_in_six_notes():
+    ids = [*(f"q{n}" for n in range(1, 9)), *["mean"] * 7]
+    scores = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.91]
+    frame = pd.DataFrame({"query_id": ids, "recall": [*scores, *[0.46375] * 7]})
+    rows = query_rows(frame)
+    assert [row.row for row in rows.left_out] == list(range(8, 15))
+    assert len(rows.notes) == 6
+    assert rows.notes[0] == (
+        "left out row 9: 'mean' with recall 0.46375 is the mean of the other rows, not a query"
+    )
+    assert rows.notes[5] == "left out for the same reason: row 14, row 15"
+
+
+def test_an_empty_total_is_left_out():
+    ids = ["q1", "q2", "mean"]
+    rows = query_rows(pd.DataFrame({"query_id": ids, "recall": [0.5, 1.0, np.nan]}))
+    assert [row.row for row in rows.left_out] == [2]
+    assert "'mean' without a score is an empty total" in rows.notes[0]
+    kept = query_rows(
+        pd.DataFrame(
+            {"query_id": ids, "recall": [0.5, 1.0, np.nan], "question": ["Who?", "Why?", "What?"]}
+        )
+    )
+    assert (kept.left_out, kept.notes) == ((), ())  # a question of its own makes it a query
+
+
+def test_a_total_of_the_block_before_or_after_it_is_left_out():
+    ids = ["q1", "q2", "mean", "q3", "q4", "average"]
+    recall = [1.0, 0.0, 0.5, 0.8, 0.6, 0.7]
+    rows = query_rows(pd.DataFrame({"query_id": ids, "recall": recall}))
+    assert [row.row for row in rows.left_out] == [2, 5]
+    turned = query_rows(pd.DataFrame({"query_id": ids[::-1], "recall": recall[::-1]}))
+    assert [row.row for row in turned.left_out] == [0, 3]
+
+
+def test_rows_named_by_several_totals_of_which_one_does_not_fit_are_refused():
+    frame = pd.DataFrame({"query_id": ["q1", "q2", "sum"], "recall": [1.0, 0.5, 1.5]})
+    assert query_rows(frame).notes[0].startswith("left out row 3: 'sum' with recall 1.5 is the sum")
+    frame.loc[2, "recall"] = 1.6
+    with pytest.raises(DataError, match=r"row 3 is labelled 'sum': .* \(recall 1\.6\) are not the"):
+        query_rows(frame)
+
+
+def test_statistics_as_columns_are_refused_only_if_all_are_there():
+    names = ["count", "mean", "std", "min", "25%", "50%", "75%", "max"]
+    frame = pd.DataFrame([[1.0] * 8], columns=names).assign(id="recall")
+    with pytest.raises(DataError, match="the columns are statistics"):
+        rows_without_content(frame)
+    assert rows_without_content(frame.drop(columns="std")) == []

@@ -17,6 +17,7 @@ from rageval_report import Metric, RAGPipelineEvaluation, compare, read_scores, 
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.scores import score_table
 from rageval_report.scores.exact_values import are_same, python_value
+from rageval_report.scores.saved_columns import SavedColumn
 from rageval_report.scores.saved_tables import sealed_description
 
 SUFFIXES = ["csv", "tsv", "jsonl", "parquet", "json"]
@@ -655,3 +656,32 @@ def test_formulas_are_neutralised_for_spreadsheets_alone(tmp_path, suffix):
     with pytest.raises(DataError, match=r"neutralise_formulas is for \.csv and \.tsv"):
         run.save(tmp_path / f"run.{suffix}", neutralise_formulas=True)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *({"name": 5}, {"dtype": None}, {"cells": 1}, {"cells": "other"}, {"exceptions": "x"}),
+        *({"exceptions": [["a"]]}, {"exceptions": [["a", "q1"]]}, {"exceptions": [["a", [1]]]}),
+        *({"exceptions": ["a"]}, {"categories": "abc"}, {"changed": "1"}, {"changed": 1.5}),
+    ],
+)
+def test_a_description_of_another_type_is_refused(part):
+    with pytest.raises(DataError, match="the description of detail 'topic' is not valid"):
+        SavedColumn.of_document(part, "topic")
+    with pytest.raises(DataError, match="detail 'topic' must be an object; got 'x'"):
+        SavedColumn.of_document("x", "topic")
+
+
+def test_what_a_description_leaves_out_has_its_usual_value():
+    column = SavedColumn.of_document({}, "topic")
+    assert (column.name, column.cells, column.n_changed) == ("topic", "plain", 0)
+    assert (column.exceptions, column.categories, column.is_ordered) == ((), None, False)
+    column = SavedColumn.of_document(
+        {"exceptions": [["a", ["q1"]]], "categories": ["x", "y"], "ordered": True, "changed": 2},
+        "t",
+    )
+    assert (column.exceptions, column.categories) == ((("a", ("q1",)),), ("x", "y"))
+    assert (column.is_ordered, column.n_changed) == (True, 2)
+    again = SavedColumn.of_document(column.to_document(), "t")
+    assert again.to_document() == column.to_document()
