@@ -1,8 +1,10 @@
 """README's examples run as they stand, on the demonstration data under the names that it uses."""
 
+import contextlib
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import matplotlib as mpl
@@ -19,10 +21,16 @@ EVERY_COMMAND = re.findall(r"^rageval-report .*$", README, re.MULTILINE)
 COMMANDS = [command for command in EVERY_COMMAND if "http://" not in command]
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    mpl.use("Agg")
+@pytest.fixture(scope="module")
+def example_files(tmp_path_factory):
+    """What the examples read, written once: each test gets a copy."""
+    folder = tmp_path_factory.mktemp("readme")
+    with contextlib.chdir(folder):
+        _write_example_files()
+    return folder
+
+
+def _write_example_files():
     baseline, candidate = demo_evaluations()
     baseline.save("bm25.csv")
     candidate.save("hybrid.csv")
@@ -45,6 +53,13 @@ def folder(tmp_path, monkeypatch):
     Path("bm25.run").write_text("q1 Q0 d1 1 0.9 bm25\n", encoding="utf-8")
     Path("dense.run").write_text("q1 Q0 d2 1 0.9 dense\nq1 Q0 d1 2 0.5 dense\n", encoding="utf-8")
     Path("qrels.txt").write_text("q1 0 d1 1\n", encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, example_files, monkeypatch):
+    shutil.copytree(example_files, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    mpl.use("Agg")
     return tmp_path
 
 
