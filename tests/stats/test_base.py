@@ -40,3 +40,9 @@ def test_a_margin_must_be_finite_and_above_zero(value):
 def test_a_number_of_queries_must_be_whole_and_at_least_two(n):
     with pytest.raises(DataError, match="n must be an integer >= 2; got"):
         check_queries(n)
+
+
+@pytest.mark.parametrize("value", [1, 100, 101, 0])
+def test_what_is_no_percentage_gets_no_hint(value):
+    with pytest.raises(DataError, match=rf"alpha must lie between 0 and 1; got {value}$"):
+        check_probability("alpha", value)

@@ -232,3 +232,11 @@ def test_a_missing_name_is_not_a_name(nothing):
 def test_a_rating_that_is_no_category_is_named():
     with pytest.raises(DataError, match=r"among the categories 'no', 'yes'; got 'maybe'$"):
         cohen_kappa(["yes", "maybe", "no"], ["yes", "no", "no"], categories=["no", "yes"])
+
+
+def test_two_queries_on_which_all_agree_have_no_spread():
+    found = cohen_kappa(["yes", "no"], ["yes", "no"])
+    assert (found.estimate, found.standard_error) == (1.0, 0.0)
+    assert np.isnan([found.low, found.high]).all()
+    one = cohen_kappa(["yes"], ["no"], categories=["no", "yes"])
+    assert np.isnan(one.standard_error)

@@ -64,3 +64,11 @@ def test_a_score_between_right_and_wrong_is_named_with_the_method_that_cannot_ta
         DataError, match=r"'tango' needs scores of 0 and 1.*candidate also has 0\.5"
     ):
         count_discordant(np.array([0.0, 1.0]), np.array([0.0, 0.5]), "tango")
+
+
+@pytest.mark.parametrize("side", ["baseline", "candidate"])
+def test_the_score_that_is_no_bit_is_named(side):
+    bits, others = np.array([0.0, 1.0, 1.0]), np.array([1.0, 0.0, 0.25])
+    sides = (others, bits) if side == "baseline" else (bits, others)
+    with pytest.raises(DataError, match=rf"the {side} also has 0\.25\."):
+        count_discordant(*sides, "mcnemar")

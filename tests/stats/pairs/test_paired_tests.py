@@ -234,7 +234,7 @@ RATINGS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, 
 
 
 @pytest.mark.parametrize("test", [test for test in MINE if "mcnemar" not in test])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(pairs=RATINGS)
 def test_a_pvalue_is_a_probability_and_the_sides_may_be_exchanged(test, pairs):
     before, after = np.array(pairs, float).T
