@@ -427,3 +427,15 @@ def test_no_cell_is_read_twice(cells):
     except DataError:
         assume(False)
     np.testing.assert_array_equal(read_cells(numbers.tolist()).numbers, numbers)
+
+
+def test_the_unit_in_the_name_of_a_column_needs_no_note_on_plain_numbers():
+    named = table_of(["12 ms", 13], "latency_ms")
+    assert named.scores["latency_ms"].tolist() == [12.0, 13.0]
+    assert not any("without a unit" in note for note in named.notes)
+    assert any("without a unit" in note for note in table_of(["12 ms", 13], "latency").notes)
+
+
+def test_drawn_stars_are_a_scale_only_if_all_cells_have_as_many():
+    assert table_of(["★★★☆☆", "★★★★★"]).metrics["my_metric"].bounds == (0, 5)
+    assert table_of(["★★★★★", "★★☆"]).metrics["my_metric"].bounds != (0, 3)

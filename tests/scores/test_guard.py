@@ -197,3 +197,10 @@ def test_without_doubts_the_notes_are_unchanged():
 
 def test_every_check_of_scores_has_a_name():
     assert set(SCORE_CHECKS) <= set(CHECK_NAMES)
+
+
+def test_unscored_queries_do_not_hide_that_a_metric_is_constant():
+    recall = [float("nan"), *[0.0] * (N - 1)]
+    assert checks_of(evaluation_of(**{"recall@5": recall, "mrr": VARYING})) == ["constant_metric"]
+    recall[-1] = 1.0
+    assert checks_of(evaluation_of(**{"recall@5": recall, "mrr": VARYING})) == []

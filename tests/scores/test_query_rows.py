@@ -350,3 +350,10 @@ def test_statistics_as_columns_are_refused_only_if_all_are_there():
     with pytest.raises(DataError, match="the columns are statistics"):
         rows_without_content(frame)
     assert rows_without_content(frame.drop(columns="std")) == []
+
+
+def test_single_dashes_are_missing_cells_and_no_line_of_dashes():
+    frame = pd.DataFrame([["q1", "0.5"], ["-", "-"], ["q2", "1"]], columns=["query_id", "recall"])
+    assert rows_without_content(frame) == []
+    frame.loc[1] = ["--", "-"]
+    assert rows_without_content(frame) == [LeftOutRow(1, "a line of dashes")]

@@ -323,3 +323,15 @@ def test_the_numbers_are_copied_once():
     assert len(table.scores) == 200_000
     assert held < 1.05 * n_bytes
     assert peak < 1.9 * n_bytes
+
+
+def test_a_metric_that_the_caller_lists_counts_in_a_correction():
+    data = {"query_id": ["a", "b"], "recall": [0.5, 1.0], "total_tokens": [10.0, 25.0]}
+
+    def is_counted(**options):
+        return score_table(data, **options).metrics["total_tokens"].in_family
+
+    assert not is_counted()
+    assert is_counted(metrics=["recall", "total_tokens"]) is True
+    assert not is_counted(metrics={"total_tokens": {"in_family": False}})
+    assert is_counted(metrics={"total_tokens": {"title": "Tokens"}})

@@ -7,6 +7,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, inspect, read_scores
 from rageval_report.errors import DataError
+from rageval_report.scores.roles.usual_names import meaning_of_numbers
 
 ROWS = {"query_id": ["q1", "q2", "q3"], "recall": [0.5, 1.0, 0.0]}
 
@@ -105,3 +106,20 @@ def test_pipelines_that_a_name_shows_are_certain():
     for run in read_scores(pd.DataFrame(rows)).values():
         role = run.roles.set_index("column").loc["pipeline"]
         assert (role["role"], role["confidence"]) == ("pipeline", "certain")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "meaning"),
+    [
+        (range(20), "row numbers"),
+        (range(1, 21), "row numbers"),
+        (range(2, 22), None),
+        ([*range(19), 25], None),
+        ([*range(19), 18], None),
+        ([*range(1, 20), 2_000_000_000], None),
+        ([1_700_000_000 + n for n in range(20)], "times or other numbers above a billion"),
+    ],
+)
+def test_numbers_from_zero_or_one_on_without_a_gap_number_the_rows(numbers, meaning):
+    assert meaning_of_numbers(pd.Series(list(numbers))) == meaning
+    assert meaning_of_numbers(pd.Series(list(numbers)[::-1])) == meaning
