@@ -10,9 +10,11 @@ or torn:
 
 - Every file with its final name is whole, at any time: the one that was there before, or the one
   that a run without trouble writes.
-- In the end all files are those of a run without trouble, and no temporary file is left.
+- In the end all files are those of a run without trouble, `verify` finds them whole, and no
+  temporary file is left.
 - What was answered and kept is not asked for again; a kill loses only answers in flight.
-- The ledger never knows of less than the server billed.
+- The ledger never knows of less than the server billed, unless it was said that it cannot be
+  written.
 - No traceback, and no command that does not end.
 
 If one of these does not hold, the exit code is 1. ``--kills`` is the number of scenarios with a
@@ -39,6 +41,8 @@ from typing import Any
 from fault_jobs import IN_FLIGHT, JOBS, Job, Outputs
 from forked_commands import Ended, ForkedCommands
 from mortal_servers import MortalServer
+
+from rageval_report import verify
 
 HOUR = 3600.0
 BUG = 70
@@ -143,6 +147,7 @@ class Scenario:
     seen: Counter[str]
     faults: list[str] = field(default_factory=list)
     n_kills: int = 0
+    is_ledger_lost: bool = False  # and a warning said so
 
     def play(self, folder: Path) -> None:
         again = False
@@ -184,6 +189,8 @@ class Scenario:
             if outputs.get(name) != expected[name]
         )
         self._check_money(folder)
+        if not verify(folder).is_whole:
+            self.faults.append(f"verify finds damage: {verify(folder).frame['state'].tolist()}")
         left = [path.name for path in folder.rglob("*") if TEMPORARY in path.name]
         if left:
             self.faults.append(f"temporary files are left: {left}")
@@ -191,7 +198,9 @@ class Scenario:
     def _run(self, folder: Path, *, again: bool, **trouble: Any) -> Ended:
         words = [*self.job.words(self.room.server.url, again), *trouble.pop("more_words", [])]
         self.seen["runs"] += 1
-        return self.room.commands.run(words, folder, mistake=self.room.mistake, **trouble)
+        ended = self.room.commands.run(words, folder, mistake=self.room.mistake, **trouble)
+        self.is_ledger_lost |= "is not kept for later runs" in ended.output
+        return ended
 
     def _check_end(self, ended: Ended) -> None:
         code = ended.code
@@ -219,7 +228,7 @@ class Scenario:
                 self.faults.append(f"{name} is torn: {value!s:.300}")
 
     def _check_money(self, folder: Path) -> None:
-        if self.job.n_committed is not None:
+        if self.job.n_committed is not None and not self.is_ledger_lost:
             known, billed = self.job.n_committed(folder), self.room.server.billed
             if known < billed:
                 self.faults.append(f"the ledger knows of {known}, and {billed} were billed")

@@ -79,8 +79,11 @@ def serve() -> None:
     """Fork a child for each line of standard input, and answer how it ended."""
     for line in sys.stdin:
         request = json.loads(line)
-        sys.stdout.write(json.dumps(_fork(request)) + "\n")
-        sys.stdout.flush()
+        try:
+            sys.stdout.write(json.dumps(_fork(request)) + "\n")
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever asked was killed
+            os._exit(1)
 
 
 def _fork(request: dict[str, Any]) -> dict[str, Any]:
