@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from rageval_report.errors import DataError
 
@@ -137,6 +138,33 @@ def open_private(path: str | Path) -> int:
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
     return os.open(path, flags | getattr(os, "O_BINARY", 0), OWNER_ONLY)
+
+
+def write_whole(file: BinaryIO, data: bytes) -> None:
+    """Write all the bytes to an unbuffered file, which may accept only a part of them at a time.
+
+    Parameters
+    ----------
+    file : binary file
+        The file, opened without a buffer.
+    data : bytes
+        What to write.
+
+    Raises
+    ------
+    OSError
+        If a part cannot be written, e.g. on a full disk; the parts before it are in the file.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryFile(buffering=0) as file:
+    ...     write_whole(file, b"a line")
+    ...     file.tell()
+    6
+    """
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) or 0 :]
 
 
 @contextmanager

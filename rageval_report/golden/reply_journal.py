@@ -34,7 +34,7 @@ from rageval_report.files.digests import (
     seal_line,
     separate_lines,
 )
-from rageval_report.files.writing import open_private
+from rageval_report.files.writing import open_private, write_whole
 from rageval_report.judges.chats import Chat, Message
 from rageval_report.judges.chats.base import Ask
 
@@ -221,11 +221,14 @@ def _append(
     if file is None:
         return
     line = seal_line(json.dumps(entry, ensure_ascii=True).encode(), number)
+    place = os.fstat(file.fileno()).st_size
     try:
-        file.write(line)
+        write_whole(file, line)
         # Each reply was paid for, so it must survive a power cut too.
         os.fsync(file.fileno())
     except OSError as exc:
+        # Half a line would join the next one and spoil both.
+        file.truncate(place)
         raise DataError(
             f"{path}: the journal cannot be written: {exc.strerror}; its entries are kept"
         ) from exc

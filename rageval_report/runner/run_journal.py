@@ -35,7 +35,7 @@ from rageval_report.files.digests import (
     separate_lines,
 )
 from rageval_report.files.strict_json import replace_lone_surrogates
-from rageval_report.files.writing import open_private
+from rageval_report.files.writing import open_private, write_whole
 
 try:
     import fcntl
@@ -162,7 +162,7 @@ class RunJournal:
             place, last = self._end, self._numbers.last
             line = self._seal(text)
             try:
-                _write_whole(self._file, line)
+                write_whole(self._file, line)
             except OSError as exc:
                 # Half a line would join the next one and spoil both.
                 self._file.truncate(place)
@@ -235,7 +235,7 @@ class RunJournal:
             raise ReaderError(f"{message} other line is of this run", self.path, 1)
         if old_header is None:
             first = seal_line(_line(new_header), self._numbers.next())
-            _write_whole(self._file, first)
+            write_whole(self._file, first)
             self._end += len(first)
         return old_header or new_header
 
@@ -387,13 +387,6 @@ def _line(entry: Mapping[str, Any]) -> bytes:
     # Half a character cannot be encoded when the records are written, hours later.
     text, _ = replace_lone_surrogates(json.dumps(entry, default=str))
     return text.encode("ascii")
-
-
-def _write_whole(file: BinaryIO, line: bytes) -> None:
-    """Write the whole line; an unbuffered file may accept only a part at a time."""
-    rest = memoryview(line)
-    while rest:
-        rest = rest[file.write(rest) or 0 :]
 
 
 def _read_line(file: BinaryIO) -> bytes:

@@ -288,7 +288,7 @@ def _write_in_place() -> None:
 def _forget_answers() -> None:
     from rageval_report.runner import run_journal
 
-    written = run_journal._write_whole
+    written = run_journal.write_whole
     lines: list[bytes] = []
 
     def write_later(file: Any, line: bytes) -> None:
@@ -297,7 +297,7 @@ def _forget_answers() -> None:
             written(file, b"".join(lines))
             lines.clear()
 
-    run_journal._write_whole = write_later
+    run_journal.write_whole = write_later
 
 
 def _forget_replies() -> None:

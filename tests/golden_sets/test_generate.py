@@ -308,6 +308,28 @@ def test_a_kind_that_is_not_known_is_refused(documents, chat):
         made(documents, chat, {"multihop": 1})
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs limits of files")
+def test_a_disk_that_is_full_leaves_no_half_line_in_the_journal(documents, chat, tmp_path):
+    """A limit of the size of files, because a disk accepts the first part of a line, too."""
+    import resource
+
+    journal = tmp_path / "journal"
+    whole = made(documents, chat, {"factoid": 2}, journal=journal)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.unlink()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (sum(map(len, lines)) - 5, limits[1]))
+    try:
+        with pytest.raises(DataError, match="the journal cannot be written: File too large"):
+            made(documents, chat, {"factoid": 2}, journal=journal)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert journal.read_bytes().count(b"\n") == len(lines) - 1
+    assert journal.read_bytes().endswith(b"\n")
+    resumed = made(documents, chat, {"factoid": 2}, journal=journal)
+    assert (resumed.items, resumed.n_asked) == (whole.items, 1)
+
+
 KILLED_CHAT = """\
 import os, signal, sys
 
