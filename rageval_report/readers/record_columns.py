@@ -43,9 +43,16 @@ def series_of(
     """
     ids = set(id_columns(columns, query_id))
     return {
-        name: pd.Series(cells, dtype=object if name in ids and not _are_texts(cells) else None)
+        name: _series(cells, is_object=name in ids and not _are_texts(cells))
         for name, cells in columns.items()
     }
+
+
+def _series(cells: Sequence[Any] | pd.Series, *, is_object: bool) -> pd.Series:
+    try:
+        return pd.Series(cells, dtype=object if is_object else None)
+    except OverflowError:  # pandas 2.2 looks for a number in integers that no float holds
+        return pd.Series(cells, dtype=object)
 
 
 def _are_texts(cells: Sequence[Any] | pd.Series) -> bool:

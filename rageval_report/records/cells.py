@@ -112,6 +112,8 @@ def short_repr(value: object) -> str:
         text = repr(value)
     except ValueError:  # an integer of more than 4,300 digits
         return "a value with too many digits to print"
+    except RecursionError:
+        return "a value with too many levels to print"
     return text if len(text) <= _LONGEST_REPR else text[: _LONGEST_REPR - 3] + "..."
 
 

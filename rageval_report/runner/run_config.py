@@ -66,6 +66,7 @@ class CommandSection(TypedDict, total=False):
     fields: Sequence[str]
     timeout: float
     max_bytes: int
+    grace_period: float
 
 
 class TargetSections(TypedDict, total=False):
