@@ -291,7 +291,8 @@ def _prepare_evaluate(folder: Path) -> None:
 
 def _evaluate_words(url: str, again: bool) -> list[str]:
     words = ["golden", "evaluate", "set", "-o", "out", "--url", f"{url}/answer"]
-    return [*words, *_judging_words(url, "--judge-concurrency")]
+    words += _judging_words(url, "--judge-concurrency")
+    return [*words, "--retry-failed"] if again else words
 
 
 def _evaluate_outputs(folder: Path) -> Outputs:

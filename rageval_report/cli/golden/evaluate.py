@@ -43,6 +43,9 @@ class EvaluateArguments(SeedOption, MatchingOptions, JudgingOptions, FormatOptio
     config: str | None = option(
         "--config", metavar="FILE", help="The pipeline's settings in YAML, as `eval` takes them."
     )
+    retry_failed: bool = option(
+        "--retry-failed", help="Ask the pipeline again for the queries that failed in FOLDER."
+    )
     samples: int | None = option(
         "--samples", metavar="N", help="Number of queries to draw; all if omitted."
     )

@@ -101,7 +101,12 @@ def _answer(options: EvaluateArguments, chat: Chat) -> AnsweredSet:
     resume = (folder / "journal.jsonl").exists()
     with target_from(config) as target:
         finished = collect_answers(
-            questions, target, folder, config, resume=resume, retry_failed=False
+            questions,
+            target,
+            folder,
+            config,
+            resume=resume,
+            retry_failed=options.retry_failed and resume,
         )
     # Raised before a judge is asked; otherwise they stand in the results.
     notes_with_doubts(finished.notes, strict=options.strict, allow=options.allow)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rageval_report import read_records
 from rageval_report.golden import read_golden
 
 PIPELINE = """\
@@ -112,6 +113,28 @@ def test_a_second_call_asks_the_model_nothing_again(words, model, run):
     n_asked = len(model.asked)
     assert run(words).exit_code == 0
     assert len(model.asked) == n_asked
+
+
+def test_queries_that_failed_are_asked_again_on_request(words, model, run):
+    program = PIPELINE.replace('part == "2"', 'part == "2" and Path("down").exists()')
+    Path("my_pipeline.py").write_text("from pathlib import Path\n" + program)
+    Path("down").touch()
+    assert run(f"{words} --retry-failed").exit_code == 0  # on a first run it changes nothing
+    assert _failed("found/run") == ["PLAIN-2"]
+    Path("down").unlink()
+    assert run(words).exit_code == 0
+    assert _failed("found/run") == ["PLAIN-2"]
+    n_asked = len(model.asked)
+    assert run(f"{words} --retry-failed").exit_code == 0
+    assert _failed("found/run") == []
+    assert len(model.asked) == n_asked + 1  # only the new answer is judged
+
+
+def _failed(folder):
+    """The queries of a run that have no answer."""
+    [path] = Path(folder).glob("records.*")
+    records = read_records(path)
+    return records.index[records["answer"].isna()].tolist()
 
 
 def test_the_folder_of_a_run_is_evaluated_without_asking_the_pipeline(words, run):
