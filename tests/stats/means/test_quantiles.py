@@ -75,7 +75,8 @@ def test_nothing_scored_is_said():
 def test_unscored_queries_are_left_out():
     scores = np.arange(30.0)
     gappy = np.insert(scores, [3, 9], NAN)
-    assert quantile_interval(gappy, 0.5) == quantile_interval(scores, 0.5)
+    # By text: the standard error is NaN, which equals itself in no dataclass from Python 3.13 on.
+    assert repr(quantile_interval(gappy, 0.5)) == repr(quantile_interval(scores, 0.5))
 
 
 @pytest.mark.parametrize(
