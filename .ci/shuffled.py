@@ -1,7 +1,7 @@
 """A plugin of pytest that runs the tests in a random order: `-p shuffled`, with .ci on the path.
 
-The environment variable SHUFFLE_SEED chooses the order. The same seed gives the same order to every
-worker of pytest-xdist, and to whoever wants to see a failure again.
+The environment variable SHUFFLE_SEED chooses the order. The same seed gives the same order in every
+run, so that the workers of pytest-xdist agree and a failure can be repeated.
 """
 
 import os

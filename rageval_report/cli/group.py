@@ -145,7 +145,7 @@ def _code_of_error(error: Exception) -> int:
         complain(error.format_message())
     elif isinstance(error, RagevalError | OSError):
         complain(str(error))
-    else:  # not a mistake of the user: whoever fixes it needs the traceback
+    else:  # a fault of this package or of a plug-in: the traceback shows where
         traceback.print_exception(error)
         complain(_blame(error))
         return BUG

@@ -56,7 +56,7 @@ def run_jobs(
         while waiting:
             waiting = _keep_finished(waiting, keep)
     except KeyboardInterrupt:
-        is_abandoned = True  # unless there is no second interruption
+        is_abandoned = True  # set back below, if no second interruption comes
         brake.stop(INTERRUPTED)
         # Calls in flight are paid for, so their verdicts are waited for and kept.
         running = {future for future in waiting if not future.cancel()}

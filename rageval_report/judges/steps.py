@@ -22,7 +22,7 @@ _ASK_AGAIN = (
 
 
 class NoVerdictError(Exception):
-    """There is no verdict: the call failed, or the model refused or gave an unreadable reply."""
+    """No verdict was given: the call failed, or the model refused, or its reply was unreadable."""
 
 
 class NotAskedError(Exception):
