@@ -6,7 +6,6 @@ Needs the extra ``http``.
 from __future__ import annotations
 
 import base64
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,20 +16,17 @@ import numpy as np
 
 from rageval_report.embeddings.vectors import check_texts, check_vectors, no_vectors
 from rageval_report.errors import DataError, check_choice
-from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.client import Client, Headers, HttpResponse
 from rageval_report.http.keys import (
     check_body,
-    check_key_variable,
-    check_url_template,
-    fill_keys,
-    fill_keys_in_url,
+    fill_request,
     key_from_environment,
     keys_named_in,
 )
+from rageval_report.http.provider_homes import ProviderHome
 from rageval_report.types import Float32Array, Sleep
 
-_OPENAI = "https://api.openai.com/v1"
+_HOME = ProviderHome("https://api.openai.com/v1", ("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))
 _STAND_IN = "."  # sent if all texts are blank, to learn the length of a vector
 _NUMBER = np.dtype("<f4")  # the numbers in base64
 
@@ -94,17 +90,15 @@ class EmbeddingServer:
 
     def _request_vectors(self, texts: list[str]) -> Float32Array:
         """The vectors of distinct texts, batch by batch."""
-        headers, keys = self.headers(), keys_named_in([self.url, self.body])
-        url, settings = fill_keys_in_url(self.url, keys), fill_keys(self.body, keys)
+        url, settings, keys = fill_request(self.url, self.body)
+        headers = self.headers()
         width = self.body.get("dimensions")
         parts: list[Float32Array] = []
         with self.client() as client:
             for start in range(0, len(texts), self.batch_size):
                 batch = texts[start : start + self.batch_size]
                 body = {**settings, "input": batch}
-                response = client.request(
-                    "POST", url, json=body, headers=headers, keys=keys.values()
-                )
+                response = client.request("POST", url, json=body, headers=headers, keys=keys)
                 parts.append(_parse_vectors(response, len(batch), width))
                 width = parts[0].shape[1]
         return np.concatenate(parts)
@@ -214,7 +208,8 @@ def openai_embeddings(
     (2, 768)
     """
     _check_arguments(model, batch_size, dimensions, encoding_format)
-    address, variable = _server(base_url, api_key_env)
+    base, variable = _HOME.locate(base_url, api_key_env)
+    address = base.removesuffix("/embeddings") + "/embeddings"
     body: dict[str, object] = {
         **check_body(extra_body or {}, "extra_body"),
         "model": model,
@@ -242,21 +237,3 @@ def _check_arguments(
         if not isinstance(value, int) or value < 1:
             raise DataError(f"{name} must be an integer >= 1; got {value!r}")
     check_choice("encoding_format", encoding_format, ("float", "base64"))
-
-
-def _server(base_url: str | None, api_key_env: str | None) -> tuple[str, str | None]:
-    """The address to which texts are sent, and the variable of the key that is sent with them."""
-    routed = os.environ.get("OPENAI_BASE_URL")
-    base = check_address(base_url or routed or _OPENAI)
-    if "?" in base or "#" in base:
-        raise DataError(f"base_url must have no '?' or '#'; write {redact_url(base)}")
-    url = (
-        check_url_template(base, "base_url").rstrip("/").removesuffix("/embeddings") + "/embeddings"
-    )
-    if api_key_env is not None:
-        return url, check_key_variable(api_key_env)
-    # A key of the environment must not go to a server that was named in code.
-    if base_url is not None:
-        return url, None
-    needs_key = not routed or "OPENAI_API_KEY" in os.environ
-    return url, "OPENAI_API_KEY" if needs_key else None

@@ -57,7 +57,7 @@ _FORMS = (
     r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*",  # JSON Web Token
 )
 _KEY_FORM = re.compile(rf"(?<![\w-])(?:{'|'.join(_FORMS)})(?![\w-])")
-# The words before a key in a header, with what follows if it is no ordinary word.
+# "Bearer" or "token" in a header, and the key after it: 12 characters or more, with a digit.
 _BEARER = re.compile(r"(?i:\b(?:bearer|token)\s+)(?=[\w.~+/-]*\d)[\w.~+/=-]{12,}")
 _BASIC = re.compile(r"(?i:\bbasic\s+)([A-Za-z0-9+/]{8,}={0,2})")
 _PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
@@ -90,7 +90,7 @@ _ABOUT = frozenset(
 _SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SHORTEST_AMBIGUOUS = 12
-_SHORTEST_PASSWORD = 4  # of a proxy: stars for each "a" would spoil every text
+_SHORTEST_PASSWORD = 4  # stars for each "a" would spoil every text
 _SHORTEST_RANDOM = 20
 # Of a base62 text of twenty characters, half have at least six changes between letters and digits;
 # names with a version in them, such as Llama3Prod2025, have at most four.
@@ -297,7 +297,7 @@ def keys_named_in(template: object, *, for_header: bool = False) -> dict[str, Ke
     Raises
     ------
     DataError
-        If a variable is not set, or does not contain a usable key.
+        If a variable is not set, or does not contain a usable key: of four characters or more.
 
     Examples
     --------
@@ -314,9 +314,17 @@ def keys_named_in(template: object, *, for_header: bool = False) -> dict[str, Ke
                 "variable of the given name is set. The name is not shown because it may be the "
                 "key; a field such as {question} has no $ before it"
             )
-    return {
+    keys = {
         name: key_from_environment(name, scheme="", for_header=for_header) for name in sorted(names)
     }
+    for name, key in keys.items():
+        if len(key.text()) < _SHORTEST_PASSWORD:
+            raise DataError(
+                f"${{{name}}} is for a key, which is replaced by stars in everything that the "
+                f"server says; the variable {name} holds fewer than {_SHORTEST_PASSWORD} "
+                "characters, which many texts contain: if it is no secret, write its value itself"
+            )
+    return keys
 
 
 def fill_keys(template: Any, keys: Mapping[str, Key], *, escape: Callable[[str], str] = str) -> Any:
@@ -354,6 +362,23 @@ def fill_keys_in_url(url: str, keys: Mapping[str, Key]) -> str:
     'http://host/a%2Fb/ask'
     """
     return str(fill_keys(url, keys, escape=lambda text: quote(text, safe="")))
+
+
+def fill_request(url: str, body: Any) -> tuple[str, Any, tuple[Key, ...]]:
+    """An address and a body with their keys, and the keys, which the client hides.
+
+    Raises
+    ------
+    DataError
+        If a variable is not set, or does not contain a usable key.
+
+    Examples
+    --------
+    >>> fill_request("http://host/ask", {"model": "small"})
+    ('http://host/ask', {'model': 'small'}, ())
+    """
+    keys = keys_named_in([url, body])
+    return fill_keys_in_url(url, keys), fill_keys(body, keys), tuple(keys.values())
 
 
 # -- literal keys
@@ -626,3 +651,31 @@ def redact_document(keys: Iterable[Key], document: Any) -> Any:
             for name, item in document.items()
         }
     return document
+
+
+def hidden_names(
+    keys: Mapping[str, Key], document: Any, said: Callable[[], Any]
+) -> tuple[str, ...]:
+    """The names of the keys that stars replace in a document.
+
+    Parameters
+    ----------
+    keys : mapping of str to Key
+        The keys that were sent, by the name of their variable.
+    document : JSON value
+        What was read from an answer, after `redact_document`.
+    said : callable
+        Returns the answer before it; it is called only if there are stars.
+
+    Examples
+    --------
+    >>> keys = {"TEAM": Key("search"), "MY_KEY": Key("sk-1234")}
+    >>> hidden_names(keys, {"answer": "The *** team."}, lambda: ["The search team."])
+    ('TEAM',)
+    """
+    if not keys or not any(_HIDDEN in str(text) for *_, text in _texts_in([document])):
+        return ()
+    before = said()
+    return tuple(
+        sorted(name for name, key in keys.items() if redact_document([key], before) != before)
+    )

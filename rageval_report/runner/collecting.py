@@ -21,6 +21,7 @@ from rageval_report.files.digests import file_digest, is_whole, sealed_document
 from rageval_report.files.writing import write_atomically
 from rageval_report.records.table import UnplacedGold
 from rageval_report.runner.first_answers import CheckFirst, FirstAnswers
+from rageval_report.runner.hidden_values import HIDDEN_VALUES, doubts_about_hidden
 from rageval_report.runner.query_source import Queries, Query, queries_of, sample_mask
 from rageval_report.runner.record_files import table_kind, write_records
 from rageval_report.runner.reply_keys import (
@@ -283,9 +284,10 @@ class _StartedRun:
         failures = self._failures(journal)
         doubts = [doubt.note for doubt in doubts_about_replies(samples, journal.names)]
         if not samples:  # nothing was asked now, so what was seen earlier still holds
-            doubts = [note for note in notes_of_run(folder) if is_doubt(note)]
+            doubts = [note for note in notes_of_run(folder) if _is_about_replies(note)]
         places = notes_on_id_places(samples) if samples else _earlier_notes_on_places(folder)
-        notes = (*doubts, *places, *self._notes(journal, failures))
+        notes = (*doubts, *self._doubts_about_hidden(journal), *places)
+        notes += self._notes(journal, failures)
         finished = FinishedRun(
             folder,
             records,
@@ -308,6 +310,13 @@ class _StartedRun:
         rows = np.flatnonzero(journal.failures).tolist()
         kinds = Counter((journal.entry(row) or {}).get("error_kind", "") for row in rows)
         return dict(kinds.most_common())
+
+    def _doubts_about_hidden(self, journal: RunJournal) -> list[str]:
+        if HIDDEN_VALUES not in journal.names:
+            return []
+        answered = np.flatnonzero(journal.done & ~journal.failures).tolist()
+        entries = (journal.entry(row) or {} for row in answered)
+        return [doubt.note for doubt in doubts_about_hidden(entries)]
 
     def _notes(self, journal: RunJournal, failures: dict[str, int]) -> tuple[str, ...]:
         notes = []
@@ -353,6 +362,11 @@ class _StartedRun:
                 "retries": asdict(config.retries),
             },
         }
+
+
+def _is_about_replies(note: str) -> bool:
+    # What was hidden is in the journal, and is counted anew.
+    return is_doubt(note) and not note.endswith(f"[{HIDDEN_VALUES}]")
 
 
 def _refusal(journal: RunJournal, kind: str) -> str:

@@ -25,6 +25,7 @@ ANSWER_COLUMNS: dict[str, str] = {
     "completion_tokens": "float",
     "cost_usd": "float",
     "model": _TEXT,
+    "hidden_values": _TEXTS,
     "attempts": "int",
     "asked_at": _TEXT,
     "error": _TEXT,

@@ -52,7 +52,7 @@ _ANSWERS = (
     *("latency_ms", "prompt_tokens", "completion_tokens", "cost_usd", "model"),
     "error",
 )
-RUN_COLUMNS = ("first_byte_ms", "attempts", "error_kind", "asked_at")
+RUN_COLUMNS = ("first_byte_ms", "hidden_values", "attempts", "error_kind", "asked_at")
 _GOLD_NAMES = _REVEALING.union(*((field, *FIELDS[field]) for field in _GOLD))
 _ANSWER_NAMES = frozenset(RUN_COLUMNS).union(*((field, *FIELDS[field]) for field in _ANSWERS))
 _KEPT_SUFFIX = "_given"

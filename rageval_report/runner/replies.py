@@ -54,17 +54,25 @@ class TargetReply:
         text.
     document : JSON value, optional
         The whole reply, which is not kept in the journal.
+    hidden : tuple of str
+        The environment variables whose values were in the reply, if ``***`` stands in a field
+        instead.
     """
 
     fields: dict[str, Any]
     latency_ms: float
     first_byte_ms: float | None = None
     document: object = None
+    hidden: tuple[str, ...] = ()
 
     def entry(self) -> dict[str, Any]:
-        """The fields and the timing, for the journal."""
-        timing = {"latency_ms": self.latency_ms, "first_byte_ms": self.first_byte_ms}
-        return self.fields | {name: value for name, value in timing.items() if value is not None}
+        """The fields, the timing, and which variables were hidden, for the journal."""
+        more = {
+            "latency_ms": self.latency_ms,
+            "first_byte_ms": self.first_byte_ms,
+            "hidden_values": list(self.hidden) or None,
+        }
+        return self.fields | {name: value for name, value in more.items() if value is not None}
 
 
 @dataclass(frozen=True)

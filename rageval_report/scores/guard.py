@@ -27,6 +27,7 @@ CHECK_NAMES: dict[str, str] = {
     "same_retrieved": "the same documents were retrieved for every query",
     "no_answer": "most answers are empty",
     "same_answer": "the same answer was given to every question",
+    "hidden_values": "a text that is hidden as a key was in an answer, or in a passage",
     "unread_keys": "the replies have keys that look like what is missing",
     "constant_metric": "a metric is 0, or 1, for every query, while its neighbours vary",
     "same_mark": "a judge gave the same mark to every answer",

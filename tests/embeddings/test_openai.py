@@ -301,7 +301,10 @@ def test_what_is_no_text_is_refused(model, embed, texts):
         ({"dimensions": 0}, "dimensions must be an integer >= 1; got 0"),
         ({"encoding_format": "int8"}, "encoding_format must be .*; got .int8"),
         ({"base_url": "localhost:11434"}, "expected an address such as 'https://host/path'"),
-        ({"base_url": "http://h/v1?key=SECRET"}, r"base_url must have no '\?' or '#'"),
+        (
+            {"base_url": "http://h/v1?key=SECRET"},
+            r"base_url must end before any '\?' or '#'; use http://h/v1$",
+        ),
         ({"base_url": "http://me:SECRET@h/v1"}, "do not put credentials in a URL"),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -13,18 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self, Unpack
 
 from rageval_report.errors import DataError, JudgeError
-from rageval_report.http.addresses import check_address, redact_url
+from rageval_report.http.addresses import redact_url
 from rageval_report.http.client import Client, Headers, HttpResponse
 from rageval_report.http.keys import (
     Key,
     check_body,
-    check_key_variable,
-    check_url_template,
-    fill_keys,
-    fill_keys_in_url,
+    fill_request,
     key_from_environment,
     keys_named_in,
 )
+from rageval_report.http.provider_homes import ProviderHome
 from rageval_report.judges.attempts import AskInAttempts, RunAttempt
 from rageval_report.judges.chats.base import (
     MAX_TOKENS,
@@ -101,48 +98,6 @@ class CheckedOptions:
             max_wait=self.max_wait,
             sleep=self.sleep,
         )
-
-
-@dataclass(frozen=True)
-class ProviderHome:
-    """The address of a provider, and the environment variables that override it.
-
-    Parameters
-    ----------
-    url : str
-        The provider's own address.
-    url_variables, key_variables : tuple of str
-        The first of them that is set counts.
-    """
-
-    url: str
-    url_variables: tuple[str, ...]
-    key_variables: tuple[str, ...]
-
-    def locate(self, base_url: str | None, api_key_env: str | None) -> tuple[str, str | None]:
-        """The address of the server, and the variable of the key that is sent there.
-
-        A server that the caller names gets a key only if the caller names its variable too, so
-        that the provider's key is sent to no other server.
-        """
-        routed = _first_set(self.url_variables)
-        base = base_url or (os.environ[routed] if routed else self.url)
-        if "?" in base or "#" in base:
-            raise DataError(f"base_url must end before any '?' or '#'; use {redact_url(base)}")
-        address = check_url_template(check_address(base), "base_url").rstrip("/")
-        if api_key_env is not None:
-            return address, check_key_variable(api_key_env)
-        # A key must not go to a server that was named in code unless it was named with it.
-        if base_url is not None:
-            return address, None
-        key = _first_set(self.key_variables)
-        # An address from the environment may be a local server without a key; the provider itself
-        # always wants one, and the error names its variable.
-        return address, key or (None if routed else self.key_variables[-1])
-
-
-def _first_set(variables: tuple[str, ...]) -> str | None:
-    return next((name for name in variables if os.environ.get(name)), None)
 
 
 @dataclass(frozen=True)
@@ -247,17 +202,15 @@ class HttpChat(ABC):
     @contextmanager
     def open_attempts(self) -> Iterator[AskInAttempts]:
         """The same; the function also takes what runs each attempt, as each may be billed."""
-        headers, keys = self.headers(), self.named_keys()
-        url, added = fill_keys_in_url(self.url, keys), fill_keys(self.options.extra_body, keys)
+        url, added, keys = fill_request(self.url, self.options.extra_body)
+        headers = self.headers()
         with self.options.new_client() as client:
 
             def ask(message: Message, run_attempt: RunAttempt) -> Reply:
                 body = self.request_body(message, added)
 
                 def send() -> Reply:
-                    answer = client.send(
-                        "POST", url, json=body, headers=headers, keys=keys.values()
-                    )
+                    answer = client.send("POST", url, json=body, headers=headers, keys=keys)
                     return self.read(answer)
 
                 return client.retry(lambda: run_attempt(send))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from rageval_report.http.keys import (
     check_url_template,
     fill_keys,
     fill_keys_in_url,
+    hidden_names,
     keys_named_in,
     redact_document,
     redact_keys,
@@ -222,8 +223,8 @@ class HttpTarget(Target):
                 settings.method, url, json=body, headers=self._headers, keys=self._keys
             )
             if settings.stream is None:
-                return _complete_reply(timed, settings.response)
-            return _streamed_reply(timed, settings.stream, settings.response, self._keys)
+                return _complete_reply(timed, settings.response, self._by_name)
+            return _streamed_reply(timed, settings.stream, settings.response, self._by_name)
         except RequestError as exc:
             raise target_error(exc) from exc
         except RecursionError as exc:
@@ -273,9 +274,13 @@ class _AnyField(dict[str, Any]):
         return "x"
 
 
-def _complete_reply(timed: TimedResponse, paths: ResponsePaths) -> TargetReply:
+def _complete_reply(
+    timed: TimedResponse, paths: ResponsePaths, keys: Mapping[str, Key]
+) -> TargetReply:
     document = timed.answer.json()
-    reply = TargetReply(record_fields(document, paths), 0.0, document=document)
+    fields = record_fields(document, paths)
+    hidden = hidden_names(keys, fields, lambda: json.loads(timed.answer.body))
+    reply = TargetReply(fields, 0.0, document=document, hidden=hidden)
     return _with_timing(reply, timed, timed.first_byte_seconds)
 
 
@@ -290,8 +295,9 @@ def _with_timing(
 
 
 def _streamed_reply(
-    timed: TimedResponse, stream: StreamSettings, paths: ResponsePaths, keys: Sequence[Key]
+    timed: TimedResponse, stream: StreamSettings, paths: ResponsePaths, by_name: Mapping[str, Key]
 ) -> TargetReply:
+    keys = tuple(by_name.values())
     texts: list[str] = []
     last: dict[str, Any] = {}
     place, is_done = None, stream.done is None
@@ -313,8 +319,11 @@ def _streamed_reply(
         last |= _fields_of(document)
     if not is_done:
         raise TargetError(f"the answer ended before the event {stream.done!r}", "content")
-    answer = redact_keys(keys, "".join(texts))
-    return _join_pieces(answer, redact_document(keys, last), timed, place, paths)
+    answer = "".join(texts)
+    reply = _join_pieces(
+        redact_keys(keys, answer), redact_document(keys, last), timed, place, paths
+    )
+    return replace(reply, hidden=hidden_names(by_name, reply.fields, lambda: [answer, last]))
 
 
 def _is_end(event: Event, document: Any, end: str) -> bool:
