@@ -35,6 +35,7 @@ FLOORS = (
     {"golden", "reports"},
     {"evaluation"},
     {"scoring", "run_history", "verification"},
+    {"evaluating"},  # one call for all steps of an evaluation, so it is above every one of them
     {"__init__"},
     {"demo"},
     {"cli"},

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import click
 from click.core import ParameterSource
 
-from rageval_report.cli.eval.default_metrics import allowed_metrics
 from rageval_report.cli.group import FAILED, OK
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_text
 from rageval_report.cli.score import ScoreArguments
 from rageval_report.cli.sources import PipelineSource, check_unique_names, parse_sources
 from rageval_report.errors import DataError, named
+from rageval_report.evaluating.default_metrics import allowed_metrics
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.readers.ranking_files import ranking_name
 from rageval_report.readers.record_files import read_records

@@ -8,23 +8,19 @@ from pathlib import Path
 
 from rageval_report._command_process import INTERRUPTED
 from rageval_report.analysis.ranking.one_run import check_weights, weighted_score
-from rageval_report.cli.eval.config import (
-    EvalConfig,
-    override_config,
-    read_eval_config,
-    required_folder,
-)
 from rageval_report.cli.eval.eval import EvalArguments
-from rageval_report.cli.eval.eval_queries import QuerySource, check_gold, query_source
-from rageval_report.cli.eval.first_check import FirstAnswersError, first_check
+from rageval_report.cli.eval.overrides import check_queries, override_config, required_folder
 from rageval_report.cli.eval.rehearsal import rehearse
-from rageval_report.cli.eval.scoring import ScoringPlan, check_answered, score_answers, tools_of
 from rageval_report.cli.group import OK
-from rageval_report.cli.judge.section import JudgeSection
-from rageval_report.cli.judge.setup import JudgeSetup, noise_results
+from rageval_report.cli.judge.setup import judge_setup
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
 from rageval_report.errors import DataError, JudgeError, UnknownNameError, is_doubt
+from rageval_report.evaluating.config import EvalConfig, read_eval_config
+from rageval_report.evaluating.eval_queries import QuerySource, check_gold, query_source
+from rageval_report.evaluating.first_check import FirstAnswersError, first_check
+from rageval_report.evaluating.judge_setup import JudgeSetup, noise_results
+from rageval_report.evaluating.scoring import ScoringPlan, check_answered, score_answers, tools_of
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import Rubric
 from rageval_report.judges.judge_options import JudgeOptions
@@ -51,9 +47,10 @@ def evaluate(options: EvalArguments) -> int:
         EvalConfig(RunConfig()) if options.config is None else read_eval_config(options.config)
     )
     config = override_config(file_config, options)
-    setup = JudgeSetup(options, config.judge or JudgeSection())
+    setup = judge_setup(options, config.judge)
     # Wrong names and weights, and missing keys, are found now and not after a thousand queries.
     plan = _scoring_plan(config, setup, no_judge=options.no_judge)
+    check_queries(config)
     queries, folder = query_source(config), required_folder(config)
     check_gold(plan.rubrics, queries.queries)
     if config.run.target_name == "callable":
@@ -66,7 +63,7 @@ def evaluate(options: EvalArguments) -> int:
         return OK
     finished = _ask(queries, folder, options, first_check(config, plan))
     check_answered(finished, _TARGET_FLAGS.get(queries.run.target_name, "the target"))
-    outcome = score_answers(finished, queries, folder, config, plan)
+    outcome = score_answers(finished, queries, folder, config, plan, note)
     _report(outcome.scored, folder, config, output)
     files = (finished.records.name, *_WRITTEN)
     note(f"wrote {', '.join(str(folder / name) for name in files)}")

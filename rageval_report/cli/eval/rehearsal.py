@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report.cli.eval.default_metrics import JUDGED
-from rageval_report.cli.eval.eval_queries import QuerySource
-from rageval_report.cli.judge.setup import JudgeSetup, estimate_result
+from rageval_report.cli.judge.setup import estimate_result
+from rageval_report.evaluating.default_metrics import JUDGED
+from rageval_report.evaluating.eval_queries import QuerySource
+from rageval_report.evaluating.judge_setup import JudgeSetup
 from rageval_report.judges import Rubric, estimate
 from rageval_report.judges.chats.base import Chat
 from rageval_report.readers.record_files import read_records
@@ -95,7 +96,7 @@ def _judge_result(
         n_repeats=setup.repeats,
         cache=setup.cache(),
         prices=setup.prices(chat.model),
-        retry_unusable=setup.retry_unusable,
+        retry_unusable=setup.section.retry_unusable,
     )
     if records is not None:
         return estimate_result(setup, chat, frame)

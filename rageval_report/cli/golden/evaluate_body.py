@@ -16,10 +16,11 @@ from rageval_report.cli.golden.evaluate import EvaluateArguments
 from rageval_report.cli.golden.items_out import write_items
 from rageval_report.cli.golden.making_body import beir_questions, chat_function
 from rageval_report.cli.group import FAILED, OK
-from rageval_report.cli.judge.setup import JudgeSetup, noise_results
+from rageval_report.cli.judge.setup import judge_setup
 from rageval_report.cli.notes import note, warn_of_doubts
 from rageval_report.cli.output import Output
 from rageval_report.errors import DataError, RagevalError, is_doubt
+from rageval_report.evaluating.judge_setup import JudgeSetup, noise_results
 from rageval_report.files.archives import is_archive
 from rageval_report.files.source import Source
 from rageval_report.golden import golden_records, ground_truth, highly_relevant, read_golden
@@ -50,7 +51,7 @@ def evaluate(options: EvaluateArguments) -> int:
     """Get the answers, score and judge them, and write the tables."""
     if len(options.judges) + len(options.rubrics) > 1:
         raise click.UsageError("Give one judge: it says whether an answer is right.")
-    setup = JudgeSetup(options)
+    setup = judge_setup(options)
     chat = as_chat(chat_function(options.chat) if options.chat is not None else setup.chat())
     answered = _answer(options, chat)
     try:

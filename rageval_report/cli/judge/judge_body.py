@@ -10,12 +10,20 @@ import pandas as pd
 from rageval_report._command_process import INTERRUPTED
 from rageval_report.cli.group import OK
 from rageval_report.cli.judge.judge import JudgeArguments
-from rageval_report.cli.judge.setup import JudgeSetup, estimate_result, noise_results
+from rageval_report.cli.judge.setup import estimate_result, judge_setup
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files
 from rageval_report.errors import JudgeError
+from rageval_report.evaluating.judge_setup import JudgeSetup, noise_results
 from rageval_report.files.writing import write_atomically
-from rageval_report.judges import Judged, Rubric, estimate, estimate_preference, prefer
+from rageval_report.judges import (
+    Judged,
+    Rubric,
+    estimate,
+    estimate_preference,
+    prefer,
+    read_rubric,
+)
 from rageval_report.judges.preferences import Preferences
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
@@ -30,7 +38,7 @@ def judge(options: JudgeArguments) -> int:
     output = Output.of(options)
     if options.queries is not None:
         check_files(Path(options.queries), force=options.force)
-    setup = JudgeSetup(options)
+    setup = judge_setup(options)
     if options.dry_run:
         output.write({"estimate": _estimate(options, setup)})
         return OK
@@ -44,7 +52,7 @@ def _read(options: JudgeArguments, path: str) -> pd.DataFrame:
 
 
 def _estimate(options: JudgeArguments, setup: JudgeSetup) -> Result:
-    rubric = _preference_rubric(setup) if options.against else None
+    rubric = _preference_rubric(options) if options.against else None
     chat = setup.chat()
     if rubric is None:
         frame = estimate(
@@ -54,7 +62,7 @@ def _estimate(options: JudgeArguments, setup: JudgeSetup) -> Result:
             n_repeats=setup.repeats,
             cache=setup.cache(),
             prices=setup.prices(chat.model),
-            retry_unusable=setup.retry_unusable,
+            retry_unusable=setup.section.retry_unusable,
         )
         return estimate_result(setup, chat, frame)
     frame = estimate_preference(
@@ -64,19 +72,19 @@ def _estimate(options: JudgeArguments, setup: JudgeSetup) -> Result:
         rubric=rubric,
         cache=setup.cache(),
         prices=setup.prices(chat.model),
-        retry_unusable=setup.retry_unusable,
+        retry_unusable=setup.section.retry_unusable,
     )
     note_on_orders = "each query is asked in both orders; answers that are the same cost nothing"
     return estimate_result(setup, chat, frame, note_on_orders)
 
 
-def _preference_rubric(setup: JudgeSetup) -> Rubric | str:
+def _preference_rubric(options: JudgeArguments) -> Rubric | str:
     """The rubric that compares two answers."""
-    if setup.options.judges or setup.repeats > 1:
+    if options.judges or (options.n_repeats or 1) > 1:
         raise click.UsageError("--against asks for a preference; leave out --judge and --n-repeats")
-    if len(setup.options.rubrics) > 1:
+    if len(options.rubrics) > 1:
         raise click.UsageError("--against takes one --rubric, of the kind preference")
-    return next(iter(setup.rubrics_in_files()), "preference")
+    return next(map(read_rubric, options.rubrics), "preference")
 
 
 def _judge_records(options: JudgeArguments, setup: JudgeSetup, output: Output) -> int:
@@ -101,7 +109,7 @@ def _judge_records(options: JudgeArguments, setup: JudgeSetup, output: Output) -
 
 
 def _compare(options: JudgeArguments, setup: JudgeSetup, output: Output) -> int:
-    rubric = _preference_rubric(setup)
+    rubric = _preference_rubric(options)
     chat = setup.chat()
     preferences = prefer(
         _read(options, str(options.against)),

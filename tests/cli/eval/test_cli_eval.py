@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, read_records
-from rageval_report.cli.judge.setup import JudgeSetup
 from rageval_report.demo.server import (
     ExtractiveRag,
     Faults,
@@ -16,6 +15,7 @@ from rageval_report.demo.server import (
     demo_documents,
     demo_queries,
 )
+from rageval_report.evaluating.judge_setup import JudgeSetup
 from rageval_report.judges import Reply, ScriptedChat
 
 ASK = "eval --callable my_rag:answer --records queries.jsonl -o run"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.cli.eval.config import eval_config_of, read_eval_config
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
+from rageval_report.evaluating.config import eval_config_of, read_eval_config
 
 CALLABLE = "callable: {function: 'my_rag:answer'}\n"
 

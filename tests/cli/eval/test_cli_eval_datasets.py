@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, read_records
-from rageval_report.cli.eval.eval_queries import dataset_questions
 from rageval_report.datasets import load_dataset
 from rageval_report.errors import DataError
+from rageval_report.evaluating.eval_queries import dataset_questions
 
 ASK = "eval --callable my_rag:answer -o run"
 SQUAD = {

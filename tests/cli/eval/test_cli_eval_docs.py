@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report.cli.judge.section import JudgeSection
 from rageval_report.demo.server import ExtractiveRag, ReferenceServer, demo_documents, demo_queries
+from rageval_report.evaluating.judge_section import JudgeSection
 
 PAGE = (Path(__file__).parents[3] / "docs" / "evaluate.md").read_text(encoding="utf-8")
 [YAML] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rageval_report import METRICS, RAGPipelineEvaluation
-from rageval_report.cli.judge.setup import JudgeSetup
+from rageval_report.evaluating.judge_setup import JudgeSetup
 from rageval_report.judges import Reply, ScriptedChat
 
 SECRET = "sk-very-secret-0123456789"

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import click
 import pandas as pd
 
-from rageval_report.cli.eval.config import EvalConfig
 from rageval_report.datasets import DATASETS, load_dataset
 from rageval_report.errors import DataError
+from rageval_report.evaluating.config import EvalConfig
 from rageval_report.judges import Rubric
 from rageval_report.readers.record_files import read_records
 from rageval_report.records import FIELDS
@@ -50,7 +49,7 @@ def query_source(config: EvalConfig) -> QuerySource:
 
     Raises
     ------
-    UsageError
+    DataError
         If they name none.
     """
     run = config.run
@@ -62,7 +61,7 @@ def query_source(config: EvalConfig) -> QuerySource:
         # The sample was drawn from each data set; the runner must not draw again.
         return QuerySource(table, replace(run, samples=None, about=about), origin)
     if run.records is None:
-        raise click.UsageError("Missing option '--records' or '--datasets'.")
+        raise DataError("queries must be a table or a file, or datasets must be named; got neither")
     if Path(run.records).suffix.lower() in _LINES:
         return QuerySource(run.records, run, {})
     return QuerySource(read_records(run.records), run, {})

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pandas as pd
 
-from rageval_report.cli.notes import note
 from rageval_report.errors import RagevalWarning
 from rageval_report.runner import FinishedRun
 
@@ -33,9 +32,12 @@ class RecordBlocks:
     ----------
     finished : FinishedRun
         The run.
+    tell : callable
+        Is called with a note on the warnings.
     """
 
     finished: FinishedRun
+    tell: Callable[[str], object]
     _warnings: list[str] = field(default_factory=list)
     _has_warned: bool = False
 
@@ -47,7 +49,7 @@ class RecordBlocks:
         if not self._has_warned and self._warnings:
             n_more = len(self._warnings) - 1
             rest = f"; similar warnings in {n_more} further parts of the run" if n_more else ""
-            note(self._warnings[0] + rest)
+            self.tell(self._warnings[0] + rest)
         self._has_warned = True
 
     def _next(self, blocks: Iterator[pd.DataFrame]) -> pd.DataFrame | None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report.cli.eval.config import EvalConfig
-from rageval_report.cli.eval.default_metrics import allowed_metrics
-from rageval_report.cli.eval.scoring import ScoringPlan, tools_of
 from rageval_report.errors import DataError
+from rageval_report.evaluating.config import EvalConfig
+from rageval_report.evaluating.default_metrics import allowed_metrics
+from rageval_report.evaluating.scoring import ScoringPlan, tools_of
 from rageval_report.records import record_table
 from rageval_report.records.id_doubts import doubts_about_ids
 from rageval_report.records.id_search import QueryIds

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from rageval_report.cli.eval.blocks import RecordBlocks, is_large
-from rageval_report.cli.eval.config import EvalConfig
-from rageval_report.cli.eval.default_metrics import allowed_metrics, allowed_rubrics
-from rageval_report.cli.eval.eval_queries import QuerySource
-from rageval_report.cli.notes import note
 from rageval_report.errors import DataError, JudgeError, PipelineError, is_doubt
+from rageval_report.evaluating.blocks import RecordBlocks, is_large
+from rageval_report.evaluating.config import EvalConfig
+from rageval_report.evaluating.default_metrics import allowed_metrics, allowed_rubrics
+from rageval_report.evaluating.eval_queries import QuerySource
 from rageval_report.judges import Rubric
 from rageval_report.judges.chats.base import Chat
 from rageval_report.judges.judge_options import JudgeOptions
@@ -30,6 +29,10 @@ from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
 
 # The names under which a server's configuration may hold the model that gives the answers.
 _GENERATORS = ("llm_model", "generator_model", "generation_model", "generator", "model")
+
+
+# Is called with each note as soon as it is known.
+Tell = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,12 @@ def check_answered(finished: FinishedRun, target: str) -> None:
 
 
 def score_answers(
-    finished: FinishedRun, queries: QuerySource, folder: Path, config: EvalConfig, plan: ScoringPlan
+    finished: FinishedRun,
+    queries: QuerySource,
+    folder: Path,
+    config: EvalConfig,
+    plan: ScoringPlan,
+    tell: Tell,
 ) -> ScoredRun:
     """Compute and judge; if the judge fails, what was computed is kept.
 
@@ -111,10 +119,11 @@ def score_answers(
     JudgeError
         If the judge fails, and nothing was to be computed.
     """
-    blocks = RecordBlocks(finished) if is_large(finished) else None
+    blocks = RecordBlocks(finished, tell) if is_large(finished) else None
     records = _read_answers(finished) if blocks is None else blocks.sketch()
     computed, rubrics = _metrics(records, finished, config, plan)
-    _note_missing_fields(records, computed, dialect_of_name(config.dialect))
+    for message in _notes_on_fields(records, computed, dialect_of_name(config.dialect)):
+        tell(message)
     generator = config.judge.generator if config.judge is not None else None
     judging: JudgeOptions = {
         **plan.how,
@@ -166,7 +175,7 @@ def score_answers(
         if rubrics and computed:
             return ScoredRun(score(computed), str(exc))
         if rubrics:
-            note(f"nothing was judged; the answers are kept in {folder}: go on with --resume")
+            tell(f"nothing was judged; the answers are kept in {folder}: go on with --resume")
         raise
     return ScoredRun(scored, None if scored.judged is None else scored.judged.failure)
 
@@ -215,17 +224,17 @@ def _metrics(
     return computed, rubrics
 
 
-def _note_missing_fields(
+def _notes_on_fields(
     records: pd.DataFrame, computed: list[str], dialect: Dialect | None
-) -> None:
-    """Note which metrics stay without a score, one sentence for each set of missing fields."""
+) -> Iterator[str]:
+    """Which metrics stay without a score, one sentence for each set of missing fields."""
     if not computed:
         return
     names_by_fields: dict[tuple[str, ...], list[str]] = {}
     for name, fields in lacking_fields(records, computed, dialect).items():
         names_by_fields.setdefault(fields, []).append(name)
     for fields, names in names_by_fields.items():
-        note(f"{', '.join(names)}: not applicable, the records have no {' and no '.join(fields)}")
+        yield f"{', '.join(names)}: not applicable, the records have no {' and no '.join(fields)}"
 
 
 def _generator(config: Mapping[str, Any]) -> str | None:
