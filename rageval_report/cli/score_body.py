@@ -136,7 +136,7 @@ def _score_traces(options: ScoreArguments, output: Output) -> int:
         strict=options.strict,
         allow=options.allow,
     )
-    output.write({result.title: result})
+    output.write({result.title: result, "diagnosis": result.diagnosis})
     if options.report_path is not None:
         write_text(json.dumps(result.report(), indent=2) + "\n", options.report_path)
     if queries is not None:

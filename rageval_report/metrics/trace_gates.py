@@ -36,6 +36,11 @@ class TraceGate:
     at_least: bool
     by_convention: float
 
+    @property
+    def rule(self) -> str:
+        """How the figure is compared with the threshold."""
+        return ">=" if self.at_least else "<="
+
     def column_at(self, k: int) -> str:
         """The column, if the cutoff of the recall is `k`."""
         return f"{self.column}@{k}" if self.figure == "recall@k" else self.column
@@ -125,7 +130,6 @@ def gate_table(
         gate, value = GATES[name], figures[GATES[name].figure]
         passed = value >= threshold if gate.at_least else value <= threshold  # False for NaN
         n = int(scores[gate.column_at(k)].notna().sum())
-        rule = ">=" if gate.at_least else "<="
-        rows.append((name, gate.figure, rule, threshold, value, n, passed))
+        rows.append((name, gate.figure, gate.rule, threshold, value, n, passed))
     columns = ["gate", "figure", "rule", "threshold", "value", "n", "passed"]
     return pd.DataFrame(rows, columns=columns).astype({"passed": bool})

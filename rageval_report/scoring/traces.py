@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, GateError, explain_keywords, is_doubt
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.metrics.trace_files import TraceSource
-from rageval_report.metrics.trace_gates import DEFAULT_GATES
+from rageval_report.metrics.trace_gates import DEFAULT_GATES, GATES, parse_gates
 from rageval_report.metrics.traces import (
     MissingTraces,
     TraceScores,
@@ -33,8 +35,18 @@ from rageval_report.scores.catalogue.dialects import (
 )
 from rageval_report.scores.guard import Doubt, notes_with_doubts
 from rageval_report.scoring.evaluations import build_evaluation
+from rageval_report.scoring.trace_diagnosis import diagnose
+from rageval_report.stats import mean_interval
+from rageval_report.stats.base import Interval
 
+_HEADLINE = ("figure", "value", "ci_low", "ci_high", "n", "gate", "rule", "threshold", "passed")
+# Traces are compared by equal ids, so advice on changes of their form does not apply.
 _ALIKE = "Write the ids alike in gold_citations and in retrieved_ids"
+_ADVICE = {
+    "same_retrieved": "The pipeline may not get the question: look at what is sent to it",
+    "no_retrieved": "Check the filter or the index of the pipeline, and whether traces have "
+    "retrieved_ids",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,10 +61,16 @@ class TraceResult(Result):
         All scores, question by question.
     name : str
         The name of the pipeline.
+    intervals : dict of str to Interval
+        By figure; a figure that applies to no question has none.
+    thresholds : dict of str to float
+        By gate.
     """
 
     scored: TraceScores | None = None
     name: str = "trace"
+    intervals: dict[str, Interval] = field(default_factory=dict)
+    thresholds: dict[str, float] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -72,14 +90,27 @@ class TraceResult(Result):
         return build_evaluation(self.name, scores, details, self.notes, known=known, config=config)
 
     @property
+    def diagnosis(self) -> Result:
+        """The patterns in the figures, with a usual cause, what to look at first, and where."""
+        return diagnose(self._scored, self.intervals, self.thresholds, self.name)
+
+    @property
     def _scored(self) -> TraceScores:
         if self.scored is None:
             raise DataError("this result has no traces; create it with score_traces()")
         return self.scored
 
     def report(self) -> dict[str, Any]:
-        """The report for JSON: figures as numbers, each gate with value, threshold and outcome."""
-        return self._scored.report()
+        """The report for JSON: the figures with intervals, the outcomes of gates, the patterns."""
+        intervals = {
+            figure: {"n": n, "ci_low": low, "ci_high": high}
+            for figure, n, low, high in self.frame[["figure", "n", "ci_low", "ci_high"]].itertuples(
+                index=False
+            )
+            if n
+        }
+        patterns = self.diagnosis.frame.to_dict("records")
+        return {**self._scored.report(), "intervals": intervals, "diagnosis": patterns}
 
     def raise_for_failure(self) -> None:
         """Raise an error if a gate failed.
@@ -150,7 +181,9 @@ def score_traces(
     Returns
     -------
     TraceResult
-        One row per figure: ``figure``, ``value``, ``gate``, ``rule``, ``threshold``, ``passed``.
+        One row per figure: ``figure``, ``value``, ``n`` (the questions that it is about),
+        ``ci_low`` and ``ci_high`` (Wilson's interval at 95 %), ``gate``, ``rule``, ``threshold``,
+        ``passed``. Its `diagnosis` names patterns of figures with a usual cause.
 
     Raises
     ------
@@ -181,20 +214,25 @@ def score_traces(
     )
     pipeline = name or (Path(trace).stem if isinstance(trace, str | Path) else "trace")
     notes = (*(() if rules is None else (rules.note,)), _count_note(scored), *scored.notes)
-    of_scores = filter(is_doubt, build_evaluation(pipeline, scored.scores, scored.details).notes)
-    notes = notes_with_doubts(
-        (*notes, *of_scores), _doubts_about_traces(scored), strict=strict, allow=allow
-    )
+    doubts = _doubts_about_traces(scored)
+    if len(scored.scores):  # without a question there is no evaluation
+        evaluation = build_evaluation(pipeline, scored.scores, scored.details)
+        notes = (*notes, *filter(is_doubt, evaluation.notes))
+    notes = notes_with_doubts(notes, doubts, strict=strict, allow=allow)
     settings: dict[str, object] = {"k": scored.k, "missing": missing, "undefined": undefined}
     if rules is not None:
         settings[DIALECT] = rules.name
+    intervals = _intervals(scored)
     return TraceResult(
         f"Traces of {pipeline}: {'passed' if scored.passed else 'failed'}",
-        _figure_table(scored),
+        _figure_table(scored, intervals),
         settings,
         notes,
+        headline=_HEADLINE,
         scored=scored,
         name=pipeline,
+        intervals=intervals,
+        thresholds=parse_gates(DEFAULT_GATES if gates is None else gates),
     )
 
 
@@ -237,14 +275,42 @@ def _doubts_about_traces(scored: TraceScores) -> list[Doubt]:
             with_trace.index, with_trace["relevant"], with_trace["retrieved"], strict=True
         )
     ]
-    # Traces are compared by equal ids, so the advice on changes of form does not apply.
-    return [replace(doubt, advice=_ALIKE) for doubt in doubts_about_ids(queries)]
+    return [
+        replace(doubt, advice=_ADVICE.get(doubt.check, _ALIKE))
+        for doubt in doubts_about_ids(queries)
+    ]
 
 
-def _figure_table(scored: TraceScores) -> pd.DataFrame:
-    values = pd.DataFrame({"figure": scored.figures.keys(), "value": scored.figures.values()})
-    gates = scored.gates.drop(columns="value")
-    return values.merge(gates, on="figure", how="left")
+def _intervals(scored: TraceScores) -> dict[str, Interval]:
+    """Wilson's interval of each figure that applies to a question."""
+    answered = scored.details["outcome"] == "answered"
+    columns = {gate.figure: scored.scores[gate.column_at(scored.k)] for gate in GATES.values()}
+    columns["chr_all"] = scored.details.loc[answered, "citation_hit"]
+    return {
+        figure: mean_interval(values, method="wilson")
+        for figure, column in columns.items()
+        if len(values := column.dropna().to_numpy(dtype=np.float64))
+    }
+
+
+def _figure_table(scored: TraceScores, intervals: Mapping[str, Interval]) -> pd.DataFrame:
+    answered = int((scored.details["outcome"] == "answered").sum())
+    counts = {
+        gate.figure: int(scored.scores[gate.column_at(scored.k)].notna().sum())
+        for gate in GATES.values()
+    }
+    rows = [
+        {
+            "figure": figure,
+            "value": value,
+            "n": counts.get(figure, answered),
+            "ci_low": intervals[figure].low if figure in intervals else math.nan,
+            "ci_high": intervals[figure].high if figure in intervals else math.nan,
+        }
+        for figure, value in scored.figures.items()
+    ]
+    gates = scored.gates.drop(columns=["value", "n"])
+    return pd.DataFrame(rows).merge(gates, on="figure", how="left")
 
 
 def _count_note(scored: TraceScores) -> str:

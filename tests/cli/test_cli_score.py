@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from rageval_report.cli import rageval_report
 from rageval_report.metrics.trace_gates import GATES
+from rageval_report.scoring.trace_diagnosis import PATTERNS
 
 GOLD = [{"qid": "a", "answerable": True, "gold_claim_substr": ["Paris"]}]
 
@@ -38,6 +39,17 @@ def test_a_gate_that_fails_ends_with_1(files):
     result = run("--trace", "bad.jsonl", "--gates", "precision=0.8")
     assert result.exit_code == 1
     assert "failed" in result.stdout
+
+
+def test_the_patterns_stand_below_the_figures(files):
+    shown = run("--trace", "bad.jsonl").stdout
+    assert shown.index("Traces of bad") < shown.index("Diagnosis of bad")
+    assert "right passages, wrong answers" in shown
+    assert "may be chance" in shown
+    result = run("--trace", "bad.jsonl", "--report", "report.json")
+    assert result.exit_code == 1
+    report = json.loads((files / "report.json").read_text(encoding="utf-8"))
+    assert report["diagnosis"][0]["query_ids"] == ["a"]
 
 
 def test_the_report_and_the_questions_are_written(files):
@@ -285,6 +297,11 @@ def test_the_page_on_traces_names_every_field_and_gate():
         assert f"| `{field}`" in PAGE, field
     for name, gate in GATES.items():
         assert f"| {gate.figure} | `{name}`, {'at least' if gate.at_least else 'at most'} |" in PAGE
+
+
+def test_the_page_on_traces_names_every_pattern():
+    for name in PATTERNS:
+        assert f"| {name} |" in PAGE, name
 
 
 def test_help_names_the_fields_that_are_read():

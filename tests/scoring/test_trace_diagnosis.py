@@ -1,0 +1,171 @@
+"""Patterns in the figures of traces: one gold set, and pipelines that each do one thing wrong."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from rageval_report.metrics import score_traces
+from rageval_report.scoring.trace_diagnosis import PATTERNS
+
+N = 40  # questions with an answer; as many without one
+
+GOLD = [
+    {
+        "qid": f"q{n}",
+        "answerable": True,
+        "gold_claim_substr": [f"answer {n:03}"],
+        "gold_citations": [f"p{n}"],
+    }
+    for n in range(N)
+] + [{"qid": f"u{n}", "answerable": False} for n in range(N)]
+
+
+def answer(n, claim=None, cites=None, found=True):
+    retrieved = [f"p{n}"] if found else [f"x{n}"]
+    cited = retrieved if cites is None else cites
+    return {
+        "qid": f"q{n}",
+        "retrieved_ids": retrieved,
+        "answer_json": {"claim": claim or f"It is answer {n:03}.", "citations": cited},
+    }
+
+
+def refusal(name, found=True):
+    retrieved = [f"p{name[1:]}"] if found else [f"x{name}"]
+    said = {"claim": "not in context", "citations": []}
+    return {"qid": name, "retrieved_ids": retrieved, "answer_json": said}
+
+
+def guess(n):
+    said = {"claim": "It is answer 999.", "citations": []}
+    return {"qid": f"u{n}", "retrieved_ids": [f"x{n}"], "answer_json": said}
+
+
+RIGHT = [answer(n) for n in range(N)]
+REFUSED = [refusal(f"u{n}") for n in range(N)]
+HALF = range(N // 2)
+REST = RIGHT[N // 2 :]
+# What goes wrong with the first half of the questions, and the patterns that name it.
+FAULTS = {
+    "right passages, wrong answers": ([answer(n, "It is so.") for n in HALF] + REST + REFUSED),
+    "gold found and not cited": [answer(n, cites=[]) for n in HALF] + REST + REFUSED,
+    "retrieval misses the gold": [answer(n, found=False) for n in HALF] + REST + REFUSED,
+    "refusals with the gold at hand": [refusal(f"q{n}") for n in HALF] + REST + REFUSED,
+    "refusals because the gold is missing": (
+        [refusal(f"q{n}", found=False) for n in HALF] + REST + REFUSED
+    ),
+    "answers without a basis": RIGHT + [guess(n) for n in HALF] + REFUSED[N // 2 :],
+    "refusals of the wrong questions": (
+        [refusal(f"q{n}") for n in HALF] + REST + [guess(n) for n in HALF] + REFUSED[N // 2 :]
+    ),
+}
+
+
+def patterns(traces, **options):
+    frame = score_traces(GOLD, traces, **options).diagnosis.frame
+    return frame.set_index("pattern")
+
+
+def test_there_is_a_pipeline_for_every_pattern():
+    assert FAULTS.keys() == PATTERNS.keys()
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_named_with_the_questions_that_show_it(name):
+    row = patterns(FAULTS[name]).loc[name]
+    expected = {f"q{n}" for n in HALF} if "without a basis" not in name else set()
+    if name in ("answers without a basis", "refusals of the wrong questions"):
+        expected |= {f"u{n}" for n in HALF}
+    assert set(row["query_ids"]) == expected
+    assert row["n"] == len(expected)
+
+
+def test_a_pipeline_without_a_fault_has_no_pattern():
+    result = score_traces(GOLD, RIGHT + REFUSED).diagnosis
+    assert result.frame.empty
+    assert "every figure is on the right side" in result.notes[0]
+    assert "every figure is on the right side" in str(result)
+
+
+def test_wrong_answers_and_missing_citations_are_told_apart():
+    assert "gold found and not cited" not in patterns(FAULTS["right passages, wrong answers"]).index
+    assert "right passages, wrong answers" not in patterns(FAULTS["gold found and not cited"]).index
+
+
+def test_few_questions_may_show_a_pattern_by_chance_and_many_do_not():
+    few = [*FAULTS["refusals with the gold at hand"][:3], *RIGHT[3:8]]  # 3 of 8 refused, and none
+    gold = [*GOLD[:8], *GOLD[N:]]
+    frame = score_traces(gold, [*few, *REFUSED]).diagnosis.frame.set_index("pattern")
+    assert frame.loc["refusals with the gold at hand", "certainty"] == "may be chance"
+    many = patterns(FAULTS["refusals with the gold at hand"])
+    assert many.loc["refusals with the gold at hand", "certainty"] == "shown"
+
+
+def test_the_thresholds_of_the_gates_decide_what_is_missed():
+    traces = FAULTS["refusals with the gold at hand"]  # half of the questions are refused
+    assert patterns(traces, gates="over=0.6").empty
+    assert not patterns(traces, gates="over=0.4").empty
+    # Without a gate, a half of the gold found is too little; with one, it is what was asked for.
+    lost = FAULTS["retrieval misses the gold"]
+    assert "retrieval misses the gold" in patterns(lost, gates={}).index
+    assert "retrieval misses the gold" not in patterns(lost, gates="recall=0.5").index
+
+
+def test_a_missed_figure_without_a_pattern_is_said():
+    # Each figure of the answerable questions holds; what is missed has no question behind it but
+    # the answers to questions without an answer, which the gate on refusals allows here.
+    traces = RIGHT + [guess(n) for n in range(N)]
+    result = score_traces(GOLD, traces, gates="under=1.0").diagnosis
+    assert result.frame.empty
+    [note] = result.notes
+    assert note.startswith("no pattern explains precision 0.5 < 0.8; chr 0.5 < 0.75")
+
+
+def test_each_figure_has_its_count_and_wilsons_interval():
+    traces = [answer(n, "It is so.") for n in range(13)] + RIGHT[13:] + REFUSED[:30]
+    frame = score_traces(GOLD, traces, missing="skip").frame.set_index("figure")
+    # SciPy 1.11 or later: binomtest(...).proportion_ci(method="wilson").
+    for figure, right, n in [("precision", 27, 40), ("chr", 40, 40), ("under_refusal", 0, 30)]:
+        limits = binomtest(right, n).proportion_ci(0.95, method="wilson")
+        assert frame.loc[figure, "n"] == n
+        assert frame.loc[figure, ["ci_low", "ci_high"]].tolist() == pytest.approx(
+            [limits.low, limits.high], abs=1e-12
+        )
+    assert frame.loc["chr_all", "n"] == 40
+
+
+def test_a_figure_that_applies_to_no_question_has_no_interval():
+    result = score_traces(GOLD[:N], RIGHT)
+    row = result.frame.set_index("figure").loc["under_refusal"]
+    assert (row["value"], row["n"]) == (0.0, 0)
+    assert math.isnan(row["ci_low"])
+    assert "under_refusal" not in result.report()["intervals"]
+
+
+def test_the_report_for_json_holds_intervals_and_patterns():
+    traces = FAULTS["answers without a basis"]
+    report = json.loads(json.dumps(score_traces(GOLD, traces).report(), allow_nan=False))
+    assert report["intervals"]["under_refusal"]["n"] == N
+    assert [row["pattern"] for row in report["diagnosis"]] == ["answers without a basis"]
+    assert report["diagnosis"][0]["query_ids"] == [f"u{n}" for n in HALF]
+
+
+def test_the_order_of_the_questions_does_not_matter():
+    traces = FAULTS["refusals of the wrong questions"]
+    order = np.random.default_rng(0).permutation(len(GOLD))
+    shuffled = score_traces([GOLD[n] for n in order], traces).diagnosis.frame
+    straight = patterns(traces)
+    assert shuffled["pattern"].tolist() == straight.index.tolist()
+    assert [sorted(ids) for ids in shuffled["query_ids"]] == [
+        sorted(ids) for ids in straight["query_ids"]
+    ]
+
+
+@pytest.mark.parametrize("missing", ["answered", "refusal", "skip"])
+def test_an_empty_gold_set_has_no_pattern(missing):
+    result = score_traces([], RIGHT, missing=missing)
+    assert result.diagnosis.frame.empty
+    assert not result.passed
