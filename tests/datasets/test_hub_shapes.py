@@ -1,7 +1,7 @@
 """Parquet files with the columns and types of the data sets' pages, in the folders of a download.
 
 The rows are invented; the columns are those of rungalileo/ragbench, microsoft/ms_marco (v2.1) and
-of the conversion of allenai/qasper to Parquet. Whole copies are read where the public data has them.
+of the conversion of allenai/qasper to Parquet. Whole copies are read where the public data is.
 """
 
 from __future__ import annotations
