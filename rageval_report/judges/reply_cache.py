@@ -11,11 +11,11 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 from urllib.parse import quote
 
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning
@@ -26,8 +26,9 @@ from rageval_report.judges.chats.base import Ending, Message, Reply
 
 T = TypeVar("T")
 
-FORMAT_VERSION = 3
-# The columns that came with each version after the first; see `_upgrade`.
+FORMAT_VERSION = 4
+# The columns that came with each version after the first; see `_upgrade`. Version 4 has other
+# digests than version 3.
 _WITHOUT_ENDINGS, _WITHOUT_DIGESTS = 1, 2
 _APPLICATION_ID = 0x52414745  # "RAGE", in the field by which SQLite marks whose file it is
 _BUSY_SECONDS = 30.0  # how long one process waits for another that writes
@@ -124,8 +125,7 @@ class CacheStatus:
     n_damaged: int = 0
 
 
-@dataclass(frozen=True)
-class CachedRow:
+class CachedRow(NamedTuple):
     """A row of a cache.
 
     Parameters
@@ -159,12 +159,8 @@ class CachedRow:
     @property
     def is_whole(self) -> bool:
         """Whether the row is as it was written."""
-        return self.digest == row_digest(*self.values[:-1])
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """The columns, in order."""
-        return tuple(getattr(self, name) for name in _COLUMNS)
+        others = self[:-1]
+        return self.digest == row_digest(*others) or self.digest == _digest_of_json(*others)
 
     @property
     def name(self) -> str:
@@ -183,7 +179,20 @@ def row_digest(*values: object) -> bytes:
     >>> row_digest(*row) == row_digest(b"yek", *row[1:])
     False
     """
-    # The type is part of it: a text is not the blob of its bytes, and 1 is not "1".
+    return digest_of_parts(map(_typed_bytes, values))
+
+
+def _typed_bytes(value: object) -> bytes:
+    """A cell as bytes that differ by its type: a text is not the blob of its bytes."""
+    # Not as JSON: its escapes of texts beyond ASCII took most of the time of `Cache.get`.
+    if isinstance(value, bytes):
+        return b"blob:" + value
+    kind, text = ("text:", value) if isinstance(value, str) else ("number:", repr(value))
+    return (kind + text).encode("utf-8", "surrogatepass")
+
+
+def _digest_of_json(*values: object) -> bytes:
+    """The digest of a row that was written to a file of version 3."""
     parts = [{"blob": value.hex()} if isinstance(value, bytes) else value for value in values]
     return digest_of_parts([canonical_json(parts)])
 
@@ -369,7 +378,7 @@ class Cache:
         if aside is not None:
             rows = _whole_rows(aside)
             with suppress(sqlite3.Error), database:  # on a full disk they are asked for again
-                database.executemany(_INSERT, [row.values for row in rows])
+                database.executemany(_INSERT, rows)
             kept = f" with its {len(rows)} replies that are whole" if rows else ""
             _warn(
                 f"the cache {self.path}: {why}. It was renamed to {aside.name}, and a new one was "
@@ -441,6 +450,8 @@ def _upgrade(database: sqlite3.Connection, version: int) -> None:
         database.execute("ALTER TABLE replies ADD COLUMN digest BLOB NOT NULL DEFAULT x''")
         columns = ", ".join(_COLUMNS[:-1])
         database.execute(f"UPDATE replies SET digest = row_digest({columns})")  # noqa: S608
+    # The rows of version 3 keep their digests; a program of that version would not accept the new
+    # ones, and must not open the file.
     if version < FORMAT_VERSION:
         database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
 
@@ -509,7 +520,7 @@ def _whole_rows(path: Path) -> list[CachedRow]:
                 continue
             row = CachedRow(*cast("tuple[Any, ...]", values))
             if isinstance(row.kept, int):  # how SQLite stores a float without a fraction
-                row = replace(row, kept=float(row.kept))
+                row = row._replace(kept=float(row.kept))
             if row.is_whole and not (row.key in newest and newest[row.key].kept > row.kept):
                 newest[row.key] = row
     except OSError:  # nothing can be read any more

@@ -1,5 +1,6 @@
 """The cache: what it keeps, and what becomes of it when the disk or another process errs."""
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -19,9 +20,10 @@ from rageval_report.judges import (
     default_cache,
     estimate,
     judge,
+    reply_cache,
 )
 from rageval_report.judges.cache_rescue import rows_in
-from rageval_report.judges.reply_cache import reply_key
+from rageval_report.judges.reply_cache import count_rows, reply_key, row_digest
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
 FIVE = json.dumps({"reasoning": "so", "score": 5})
@@ -445,6 +447,52 @@ def test_a_cache_of_an_earlier_version_is_read_and_protected_from_then_on(path):
     change_row(path, "UPDATE replies SET text = '2/10'")
     with Cache(path) as cache, pytest.warns(RagevalWarning, match="is damaged"):
         assert cache.get(b"a") is None
+
+
+THIRD = ("tone", "m", "8/10 \u00e9 \U0001f9b6", 3, None, 1.5, "end")
+
+
+def third_version(path):
+    """A cache as version 3 wrote it: the digest of a row is that of its JSON."""
+    Cache(path).close()
+    text = json.dumps([{"blob": "61"}, *THIRD], separators=(",", ":")).encode()
+    digest = hashlib.blake2b(len(text).to_bytes(8, "big") + text, digest_size=16).digest()
+    change_row(path, f"INSERT INTO replies VALUES ({','.join(9 * '?')})", b"a", *THIRD, digest)
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 3")
+    database.close()
+
+
+def test_the_digests_of_version_3_are_still_checked(path):
+    third_version(path)
+    assert count_rows(path) == (True, 1, [])
+    with Cache(path) as cache:
+        assert cache.get(b"a").text == THIRD[2]
+        cache.put(b"b", Reply("9/10"), judge="tone", model="m")
+    # A program of version 3 would take the new rows for damaged ones, and must not open the file.
+    database = sqlite3.connect(path)
+    assert database.execute("PRAGMA user_version").fetchone() == (4,)
+    database.close()
+    change_row(path, "UPDATE replies SET text = '2/10' WHERE key = x'61'")
+    with Cache(path) as cache, pytest.warns(RagevalWarning, match="key 61 .* is damaged"):
+        assert (cache.get(b"a"), cache.get(b"b").text) == (None, "9/10")
+
+
+def test_the_digest_of_a_row_is_that_of_its_bytes():
+    # By hand: the length of each cell before it, and its type, so that no two rows are alike.
+    row = (b"a", *THIRD)
+    cells = [b"blob:a", *(f"text:{text}".encode() for text in THIRD[:3])]
+    cells += [b"number:3", b"number:None", b"number:1.5", b"text:end"]
+    joined = b"".join(len(cell).to_bytes(8, "big") + cell for cell in cells)
+    assert row_digest(*row) == hashlib.blake2b(joined, digest_size=16).digest()
+
+
+def test_a_whole_row_is_checked_without_its_json(path, monkeypatch):
+    # JSON escapes every letter beyond ASCII, which took ten times as long as the search.
+    with Cache(path) as cache:
+        cache.put(b"a", Reply("\u56e0" * 4000), judge="tone", model="m")
+        monkeypatch.setattr(reply_cache, "canonical_json", None)
+        assert cache.get(b"a").text == "\u56e0" * 4000
 
 
 def filled(path, n=400, size=300):
