@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Literal
 
 from rageval_report.errors import DataError, RagevalWarning, check_choice
-from rageval_report.judges.ledger_file import LedgerFaultError, LedgerFile
+from rageval_report.judges.ledger_file import (
+    LEDGER_ENDING,
+    LedgerDamagedError,
+    LedgerFaultError,
+    LedgerFile,
+)
 from rageval_report.metrics.performance import Price
 
 MaxCostOver = Literal["cache", "run"]
@@ -101,6 +106,7 @@ class Ledger:
         self.n_in_flight = 0
         self.earlier = 0  # what other runs have spent and reserved, if the budget includes it
         self._changed = threading.Condition()
+        self._damage: LedgerDamagedError | None = None
         self._file = None if path is None else LedgerFile(path, model)
         self._read_file()
 
@@ -110,11 +116,8 @@ class Ledger:
         try:
             others = self._file.committed_by_others()
         except LedgerFaultError as exc:
-            if self.limit is not None and self.over == "cache":
-                raise DataError(
-                    f"max_cost includes what earlier runs spent, but {exc}. Delete that file to "
-                    'count from 0, or use max_cost_over="run"'
-                ) from exc
+            if self._needs_others:
+                raise _unknown_spending(exc) from exc
             self._give_up_file(exc)
         else:
             self._count_others(others)
@@ -124,6 +127,11 @@ class Ledger:
         with self._changed:
             if self._file is not None:
                 self._file.close()
+
+    @property
+    def _needs_others(self) -> bool:
+        """Whether the budget cannot be kept without knowing what other runs spend."""
+        return self.limit is not None and self.over == "cache"
 
     @property
     def room(self) -> int | None:
@@ -143,6 +151,11 @@ class Ledger:
             Millionths of a US dollar.
         check : callable
             Called before each look at the budget; an error that it raises ends the waiting.
+
+        Raises
+        ------
+        DataError
+            If the file was damaged since, and the budget includes what other runs spend.
         """
         with self._changed:
             while True:
@@ -188,6 +201,8 @@ class Ledger:
             most = self.limit - self.spent - self.reserved
         # Other processes look and reserve at the same time: one transaction does both.
         self._count_others(self._in_file(lambda file: file.reserve(amount, most)))
+        if self._damage is not None:
+            raise _unknown_spending(self._damage) from self._damage
         if not self._fits(amount):
             return False
         self.reserved += amount
@@ -207,7 +222,10 @@ class Ledger:
         try:
             return operation(self._file)
         except LedgerFaultError as exc:
-            self._give_up_file(exc)
+            if isinstance(exc, LedgerDamagedError) and self._needs_others:
+                self._damage = exc
+            else:
+                self._give_up_file(exc)
         return None
 
     def _give_up_file(self, exc: LedgerFaultError) -> None:
@@ -270,6 +288,13 @@ def open_ledger(
     return Ledger(max_cost, path, over=over, model=model)
 
 
+def _unknown_spending(exc: LedgerFaultError) -> DataError:
+    return DataError(
+        f"max_cost includes what earlier runs spent, but {exc}. Delete that file to "
+        'count from 0, or use max_cost_over="run"'
+    )
+
+
 def ledger_path(cache: Path) -> Path:
     """The file next to a cache that keeps what its runs have spent.
 
@@ -278,4 +303,4 @@ def ledger_path(cache: Path) -> Path:
     >>> ledger_path(Path("judges.sqlite")).name
     'judges.sqlite.spending'
     """
-    return cache.with_name(f"{cache.name}.spending")
+    return cache.with_name(f"{cache.name}{LEDGER_ENDING}")

@@ -23,6 +23,7 @@ from rageval_report.files.digests import (
     separate_lines,
 )
 from rageval_report.files.strict_json import NotJSONError, parse_json
+from rageval_report.judges.ledger_file import LEDGER_ENDING, count_runs, is_ledger
 from rageval_report.judges.reply_cache import DAMAGE, count_rows
 from rageval_report.runner.run_journal import is_without_digests, salt_of
 from rageval_report.scores.run_file import FORMAT as RUN_FORMAT
@@ -103,7 +104,15 @@ def check_file(path: Path) -> FileCheck:
     return FileCheck("file without digests", is_protected=False)
 
 
-# -- the cache
+# -- databases
+
+
+def _check_ledger(path: Path, head: bytes) -> FileCheck | None:
+    is_ours = head.startswith(_SQLITE) and is_ledger(head)
+    if not is_ours and not path.name.endswith(LEDGER_ENDING):
+        return None
+    is_protected, n, damage = count_runs(path)
+    return FileCheck("ledger of a budget", n, tuple(damage), is_protected=is_protected)
 
 
 def _check_cache(path: Path, head: bytes) -> FileCheck | None:
@@ -290,6 +299,7 @@ def _earlier_run(folder: Path) -> dict[str, Any]:
 
 # The order matters where a name and a content say different things.
 CHECKS: tuple[FileChecker, ...] = (
+    _check_ledger,
     _check_cache,
     _check_run_journal,
     _check_run_file,

@@ -26,6 +26,7 @@ from rageval_report.errors import RagevalError
 from rageval_report.golden.reply_journal import ReplyJournal
 from rageval_report.judges import Cache, Message, Reply
 from rageval_report.judges.chats import as_chat
+from rageval_report.judges.ledger import Ledger
 from rageval_report.runner.run_journal import RunJournal
 
 UNCHANGED, REPORTED, ASKED_AGAIN, SILENT = "unchanged", "reported", "asked again", "SILENT"
@@ -64,6 +65,23 @@ def make_cache(folder: Path) -> None:
 def read_cache(folder: Path) -> tuple[dict[object, object], list[str]]:
     with Cache(folder / "judges.sqlite") as cache:
         return {key: cache.get(key) for key in keys()}, []
+
+
+# -- the ledger
+
+
+def make_ledger(folder: Path) -> None:
+    for n in range(N_ROWS):
+        ledger = Ledger(1.0, folder / "judges.sqlite.spending", model="m")
+        ledger.reserve(1000)
+        ledger.settle(1000, 500 + n)
+        ledger.close()
+
+
+def read_ledger(folder: Path) -> tuple[dict[object, object], list[str]]:
+    ledger = Ledger(1.0, folder / "judges.sqlite.spending")
+    ledger.close()
+    return {"earlier": ledger.earlier}, []
 
 
 # -- journals
@@ -137,6 +155,7 @@ def read_saved(name: str) -> Callable[[Path], tuple[dict[object, object], list[s
 
 KINDS = {
     "cache": Kind(make_cache, "judges.sqlite", read_cache),
+    "ledger": Kind(make_ledger, "judges.sqlite.spending", read_ledger, asks_again=False),
     "journal of a run": Kind(make_journal, "journal.jsonl", read_journal),
     "journal of replies": Kind(make_replies, "replies.jsonl", read_replies),
     "run file": Kind(make_saved("run.json"), "run.json", read_saved("run.json"), asks_again=False),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rageval_report.errors import DataError, RagevalWarning
 from rageval_report.judges import Reply, Rubric, ScriptedChat, judge
 from rageval_report.judges.ledger import Ledger, cost_in_micros, ledger_path, open_ledger
+from rageval_report.judges.ledger_file import count_runs
 from rageval_report.metrics.performance import Price
 
 SOON = 20  # seconds after which a thread that waits is taken to hang
@@ -191,7 +192,11 @@ TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=
 FIVE = '{"reasoning": "so", "score": 5}'
 
 
-@pytest.mark.parametrize("spoil", [damaged, foreign])
+def empty(path):
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("spoil", [damaged, foreign, empty])
 def test_a_ledger_that_cannot_be_read_is_an_error_before_the_first_call(tmp_path, rows, spoil):
     cache = tmp_path / "c.sqlite"
     spoil(ledger_path(cache))
@@ -203,6 +208,115 @@ def test_a_ledger_that_cannot_be_read_is_an_error_before_the_first_call(tmp_path
     with pytest.warns(RagevalWarning, match="is not kept for later runs"):
         judged = judge(rows, TONE, chat, max_cost=1, max_cost_over="run", **how)
     assert judged.scores["tone"].tolist() == [1.0] * 3
+
+
+@pytest.fixture
+def spent(tmp_path):
+    """The ledger of three runs that have spent 100, 200 and 300."""
+    path = tmp_path / "spending"
+    for cost in (100, 200, 300):
+        ledger = budget(1000, path)
+        assert ledger.reserve(cost)
+        ledger.settle(cost, cost)
+        ledger.close()
+    return path
+
+
+def change(path, statement):
+    database = sqlite3.connect(path)
+    with database:
+        database.execute(statement)
+    database.close()
+
+
+DAMAGE = {
+    "UPDATE runs SET spent = 0 WHERE run = 2": "run 2 is damaged",
+    "UPDATE runs SET reserved = -600 WHERE run = 1": "run 1 is damaged",
+    "UPDATE runs SET model = CAST(x'ff' AS TEXT) WHERE run = 3": "run 3 is damaged",
+    "UPDATE runs SET digest = x'' WHERE run = 1": "run 1 is damaged",
+    "UPDATE runs SET run = 9 WHERE run = 1": "run 9 is damaged; run 1 is missing",
+    "DELETE FROM runs WHERE run = 1": "run 1 is missing",
+    "DELETE FROM runs WHERE run = 3": "run 3 is missing",
+    "DELETE FROM sqlite_sequence": "the numbers of the runs are damaged",
+    "DROP TABLE runs": "no such table: runs",
+    "ALTER TABLE runs DROP COLUMN reserved": "no such column: reserved",
+    "PRAGMA user_version = 3": "it is empty, or of another program or version",
+}
+
+
+@pytest.mark.parametrize("statement", DAMAGE)
+def test_what_earlier_runs_spent_is_never_less_than_they_wrote(spent, statement):
+    assert budget(1000, spent).earlier == 600  # 100 + 200 + 300
+    change(spent, statement)
+    before = spent.read_bytes()
+    with pytest.raises(DataError, match=r"Delete that file to count from 0, or use") as error:
+        budget(1000, spent)
+    assert f"spending is damaged, or not a ledger ({DAMAGE[statement]})" in str(error.value)
+    assert spent.read_bytes() == before  # nothing that could still be read is lost
+
+
+@pytest.mark.parametrize("statement", list(DAMAGE)[:6])
+def test_a_ledger_that_is_damaged_during_a_run_stops_the_run(spent, statement):
+    ledger = budget(1000, spent)
+    assert ledger.reserve(100)
+    change(spent, statement)
+    for _ in range(2):
+        with pytest.raises(DataError, match="max_cost includes what earlier runs spent, but"):
+            ledger.reserve(100)
+    ledger.settle(100, 40)
+    assert (ledger.spent, ledger.reserved, ledger.n_in_flight) == (40, 0, 0)
+
+
+def test_a_session_whose_ledger_is_damaged_keeps_its_verdicts_and_says_why(tmp_path, rows):
+    cache = tmp_path / "c.sqlite"
+    earlier = budget(1000, ledger_path(cache))
+    assert earlier.reserve(1)
+    earlier.close()
+
+    def answer(message):
+        change(ledger_path(cache), "UPDATE runs SET spent = 0, reserved = 0")
+        return Reply(FIVE, 10, 10)
+
+    how = {"prices": {"m": (1.0, 10.0)}, "cache": cache, "concurrency": 1}
+    judged = judge(rows, TONE, ScriptedChat(answer, model="m"), max_cost=1, **how)
+    assert judged.scores["tone"].notna().tolist() == [True, False, False]
+    assert "c.sqlite.spending is damaged" in " ".join(judged.notes)
+
+
+def test_a_ledger_of_the_first_version_counts_and_is_protected_from_then_on(tmp_path):
+    path = tmp_path / "spending"
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA application_id = 1380011079")  # "RALG"
+    database.execute("PRAGMA user_version = 1")
+    database.execute(
+        "CREATE TABLE runs (run INTEGER PRIMARY KEY, model TEXT NOT NULL, started REAL NOT NULL, "
+        "spent INTEGER NOT NULL, reserved INTEGER NOT NULL)"
+    )
+    database.execute("INSERT INTO runs VALUES (1, 'm', 5.0, 200, 50), (2, 'm', 6.5, 300, 0)")
+    database.commit()
+    database.close()
+    assert count_runs(path) == (False, 2, [])
+    assert budget(1000, path).earlier == 550
+    assert count_runs(path) == (True, 2, [])
+    change(path, "UPDATE runs SET spent = 1 WHERE run = 2")
+    with pytest.raises(DataError, match="run 2 is damaged"):
+        budget(1000, path)
+
+
+def test_a_ledger_is_its_owners_alone_and_whole_from_its_first_moment(tmp_path, monkeypatch):
+    ledger = budget(1000, tmp_path / "spending")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed:
+        killed.setattr("rageval_report.judges.ledger_file._connect", stop)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.reserve(1)
+    assert list(tmp_path.iterdir()) == []  # an empty file would be a ledger that lost its runs
+    assert ledger.reserve(1)
+    assert (tmp_path / "spending").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_full_disk_stops_neither_the_work_nor_the_budget(tmp_path):

@@ -16,6 +16,7 @@ from rageval_report.errors import DataError
 from rageval_report.golden.reply_journal import ReplyJournal
 from rageval_report.judges import Cache, Message, Reply
 from rageval_report.judges.chats import as_chat
+from rageval_report.judges.ledger import Ledger
 from rageval_report.runner import collect_answers
 
 RUN = RAGPipelineEvaluation(
@@ -41,6 +42,10 @@ def folder(tmp_path):
     with Cache(tmp_path / "judges.sqlite") as cache:
         cache.put(b"k1", Reply("8/10"), judge="tone", model="m")
         cache.put(b"k2", Reply("2/10"), judge="tone", model="m")
+    ledger = Ledger(1.0, tmp_path / "judges.sqlite.spending")
+    assert ledger.reserve(600)
+    ledger.settle(600, 1234)
+    ledger.close()
     with ReplyJournal(tmp_path / "replies.jsonl").open(as_chat(lambda text: text)) as ask:
         ask(Message("one"))
         ask(Message("two"))
@@ -67,6 +72,7 @@ def test_a_folder_of_every_kind_is_whole(folder):
     assert set(result.frame["state"]) == {"whole"}
     assert result.frame["kind"].tolist() == [
         "cache of judges",
+        "ledger of a budget",
         "run file",
         "journal of replies",
         "journal of a run",
@@ -109,6 +115,50 @@ def test_a_row_of_a_cache_is_named_by_its_key(folder):
     kind, state, damage = damage_in(folder / "judges.sqlite")
     assert (kind, state) == ("cache of judges", "damaged")
     assert damage == "the reply with the key 6b31 (judge 'tone') is damaged"
+
+
+def change_ledger(folder, statement):
+    database = sqlite3.connect(folder / "judges.sqlite.spending")
+    with database:
+        database.execute(statement)
+    database.close()
+
+
+def test_a_run_of_a_ledger_is_named(folder):
+    change_ledger(folder, "UPDATE runs SET spent = 1000")
+    found = ("ledger of a budget", "damaged", "run 1 is damaged")
+    assert damage_in(folder / "judges.sqlite.spending") == found
+
+
+def test_a_run_that_is_missing_in_a_ledger_is_found(folder):
+    change_ledger(folder, "DELETE FROM runs")
+    assert damage_in(folder / "judges.sqlite.spending")[2] == "run 1 is missing"
+
+
+def test_a_ledger_that_a_killed_run_left_in_a_transaction_is_whole(folder):
+    path = folder / "judges.sqlite.spending"
+    killed = sqlite3.connect(path, isolation_level=None)
+    killed.execute("PRAGMA cache_size = 1")
+    killed.execute("PRAGMA cache_spill = 1")
+    killed.execute("BEGIN IMMEDIATE")
+    killed.execute("UPDATE runs SET spent = 7")
+    copy = folder / "copy.spending"
+    copy.write_bytes(path.read_bytes())
+    journal = path.with_name(f"{path.name}-journal")
+    (folder / "copy.spending-journal").write_bytes(journal.read_bytes())
+    killed.close()
+    before = {name: (folder / name).read_bytes() for name in ("copy.spending-journal",)}
+    assert damage_in(copy) == ("ledger of a budget", "whole", "")
+    assert before == {"copy.spending-journal": (folder / "copy.spending-journal").read_bytes()}
+
+
+@pytest.mark.parametrize("place", [0, 20, 64, 100, 4096])
+def test_a_damaged_page_of_a_ledger_is_damage(folder, place):
+    path = folder / "judges.sqlite.spending"
+    data = bytearray(path.read_bytes())
+    data[place : place + 40] = b"\xff" * 40
+    path.write_bytes(bytes(data))
+    assert damage_in(path)[:2] == ("ledger of a budget", "damaged")
 
 
 @pytest.mark.parametrize("place", [0, 20, 100, 4096])

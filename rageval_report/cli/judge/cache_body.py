@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pandas as pd
 
 from rageval_report.cli.judge.cache import ClearArguments, StatusArguments
 from rageval_report.cli.output import Output
 from rageval_report.judges import Cache, default_cache
-from rageval_report.judges.ledger import MICROS_PER_USD, Ledger, ledger_path
+from rageval_report.judges.ledger import MICROS_PER_USD, ledger_path
+from rageval_report.judges.ledger_file import LedgerFaultError, LedgerFile
 from rageval_report.results import Result
 
 
@@ -26,11 +29,19 @@ def status(options: StatusArguments) -> None:
     frame = pd.DataFrame(rows, columns=["judge", "model", "n_answers"])
     notes = [f"{path}: {sum(n for *_, n in rows)} answers, {n_bytes:,} bytes"]
     if ledger_path(path).exists():
-        spent = Ledger(path=ledger_path(path)).earlier / MICROS_PER_USD
-        notes.append(
-            f"{ledger_path(path)}: runs with this cache have spent {spent:.4g} USD at most"
-        )
+        notes.append(_spending_note(ledger_path(path)))
     output.write({"cache": Result("Answers of judges", frame, {}, tuple(notes))})
+
+
+def _spending_note(path: Path) -> str:
+    ledger = LedgerFile(path, "")
+    try:
+        spent = ledger.committed_by_others() / MICROS_PER_USD
+    except LedgerFaultError as exc:
+        return f"{exc}: what runs with this cache have spent is not known"
+    finally:
+        ledger.close()
+    return f"{path}: runs with this cache have spent {spent:.4g} USD at most"
 
 
 def clear(options: ClearArguments) -> None:
