@@ -4,7 +4,8 @@ It is a JSON Lines file, with a digest of model, settings and message as the key
 the same documents and seed takes the replies from there, and asks only for the others.
 
 Each line ends with its number and a digest. A line that is damaged is reported, and its message is
-asked again.
+asked again. The first line has the number of lines, as it was when the file was last closed, so
+that lines that are missing at the end are reported too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
@@ -42,6 +43,8 @@ AskText = Callable[[Message], str]
 
 _STACK_LEVEL = 4  # the warning points to the caller of the function with the journal
 _MOST_FAILURES = 5  # in a row: then the chat is most likely down
+# The number of lines is padded with blanks: the first line is written again in its place.
+_FIRST_LINE = b'{"key": "", "reply": "", "n_lines": %15d}'
 
 
 class ChatFailedError(Exception):
@@ -91,6 +94,7 @@ class ReplyJournal:
         self._lock = threading.Lock()
         self._numbers = LineNumbers()
         self._had_no_digests = True
+        self._has_count = False
         if self.path is not None:
             self._read(self.path)
 
@@ -121,8 +125,8 @@ class ReplyJournal:
                         return self._replies[key]
                 reply = self._ask_chat(ask, message)
                 with self._lock:
-                    entry = {"key": key, "reply": reply}
-                    _append(file, self.path, entry, self._numbers.next())
+                    entry = json.dumps({"key": key, "reply": reply}, ensure_ascii=True)
+                    self._append(file, entry.encode())
                     self._replies[key] = reply
                     self.n_asked += 1
                 return reply
@@ -157,7 +161,44 @@ class ReplyJournal:
         except OSError as exc:
             raise DataError(f"{self.path}: the journal cannot be written: {exc.strerror}") from exc
         with file:
-            yield file
+            self._write_first_line(file)
+            try:
+                yield file
+            finally:
+                self._write_count(self.path)
+
+    def _write_first_line(self, file: BinaryIO) -> None:
+        """Begin a new file; one that earlier versions began goes on without a number of lines."""
+        if not self._numbers.n_lines and not self._replies:
+            self._has_count = True
+            self._append(file, _FIRST_LINE % 1)
+
+    def _append(self, file: BinaryIO | None, entry: bytes) -> None:
+        if file is None:
+            return
+        last = self._numbers.last
+        line = seal_line(entry, self._numbers.next())
+        place = os.fstat(file.fileno()).st_size
+        try:
+            write_whole(file, line)
+            # Each reply was paid for, so it must survive a power cut too.
+            os.fsync(file.fileno())
+        except OSError as exc:
+            # Half a line would join the next one and spoil both.
+            file.truncate(place)
+            self._numbers.last = last
+            raise DataError(
+                f"{self.path}: the journal cannot be written: {exc.strerror}; its entries are kept"
+            ) from exc
+
+    def _write_count(self, path: Path) -> None:
+        """Write the number of lines into the first one."""
+        if not self._has_count:
+            return
+        # The replies are kept without it, so that a fault of the disk stops nothing.
+        with suppress(OSError), path.open("r+b", buffering=0) as file:
+            write_whole(file, seal_line(_FIRST_LINE % self._numbers.n_lines, 1))
+            os.fsync(file.fileno())
 
     def _read(self, path: Path) -> None:
         if not path.exists():
@@ -165,6 +206,7 @@ class ReplyJournal:
         content = path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         damage = []
+        n_lines = 0
         for line in _lines_of(whole):
             opened = open_line(line.content)
             if opened is None and not self._is_of_earlier_version(line):
@@ -175,8 +217,13 @@ class ReplyJournal:
             problem = self._numbers.check(number)
             if problem is not None:
                 damage.append(problem)
+            if n := lines_counted(line.content):
+                self._has_count, n_lines = True, n
+                continue
             key, reply = _parse_entry(entry, path, line.number)
             self._replies[key] = reply
+        if problem := self._numbers.missing_until(n_lines):
+            damage.append(problem)
         if damage:
             warnings.warn(
                 f"{path}: the journal is damaged: {named(damage)}; what is lost is asked again",
@@ -190,6 +237,21 @@ class ReplyJournal:
         """Whether a line has no digest because its version wrote none; then no line before had."""
         self._had_no_digests = self._had_no_digests and not looks_sealed(line.content)
         return self._had_no_digests
+
+
+def lines_counted(line: bytes) -> int | None:
+    """The number of lines in the first line of a journal; None if it is another line, or damaged.
+
+    Examples
+    --------
+    >>> lines_counted(seal_line(_FIRST_LINE % 12, 1)), lines_counted(seal_line(b'{"row": 0}', 1))
+    (12, None)
+    """
+    opened = open_line(line)
+    if opened is None or opened[1] != 1:
+        return None
+    n_lines = json.loads(opened[0]).get("n_lines")
+    return n_lines if type(n_lines) is int else None
 
 
 def _lines_of(content: bytes) -> Iterator[Line]:
@@ -213,22 +275,3 @@ def _parse_entry(line: bytes, path: Path, number: int) -> tuple[str, str]:
     if not isinstance(entry, Mapping) or not {"key", "reply"} <= set(entry):
         raise ReaderError("expected a key and a reply; is this another file?", path, number)
     return str(entry["key"]), str(entry["reply"])
-
-
-def _append(
-    file: BinaryIO | None, path: Path | None, entry: Mapping[str, str], number: int
-) -> None:
-    if file is None:
-        return
-    line = seal_line(json.dumps(entry, ensure_ascii=True).encode(), number)
-    place = os.fstat(file.fileno()).st_size
-    try:
-        write_whole(file, line)
-        # Each reply was paid for, so it must survive a power cut too.
-        os.fsync(file.fileno())
-    except OSError as exc:
-        # Half a line would join the next one and spoil both.
-        file.truncate(place)
-        raise DataError(
-            f"{path}: the journal cannot be written: {exc.strerror}; its entries are kept"
-        ) from exc

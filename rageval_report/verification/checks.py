@@ -23,6 +23,7 @@ from rageval_report.files.digests import (
     separate_lines,
 )
 from rageval_report.files.strict_json import NotJSONError, parse_json
+from rageval_report.golden.reply_journal import lines_counted
 from rageval_report.judges.ledger_file import LEDGER_ENDING, count_runs, is_ledger
 from rageval_report.judges.reply_cache import DAMAGE, count_rows
 from rageval_report.runner.run_journal import is_without_digests, salt_of
@@ -164,6 +165,10 @@ def _check_reply_journal(path: Path, head: bytes) -> FileCheck | None:
     numbers = LineNumbers()
     numbers.last = first
     n, damage = _check_lines(lines[first:], numbers, b"")
+    if is_cut:
+        numbers.count_damaged()
+    missing = numbers.missing_until(lines_counted(lines[0].content) or 0)
+    damage += [] if missing is None else [missing]
     return FileCheck(kind, n, (*damage, *_cut(is_cut)))
 
 

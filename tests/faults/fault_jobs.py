@@ -271,7 +271,7 @@ GENERATE = Job(
     _prepare_generate,
     _generate_words,
     lambda folder: read_outputs(folder, {"drafts.jsonl": rows_in}),
-    lambda folder: n_lines(folder / "drafts.jsonl.journal", skip="format"),
+    lambda folder: n_lines(folder / "drafts.jsonl.journal", skip="n_lines"),
 )
 
 
@@ -306,7 +306,7 @@ def _evaluate_outputs(folder: Path) -> Outputs:
 
 
 def _n_kept_of_evaluate(folder: Path) -> int:
-    references = n_lines(folder / "out" / "truth.jsonl.journal", skip="format")
+    references = n_lines(folder / "out" / "truth.jsonl.journal", skip="n_lines")
     answers = n_lines(folder / "out" / "run" / "journal.jsonl", skip="format")
     return references + answers + n_replies(folder)
 

@@ -18,6 +18,7 @@ from rageval_report.errors import (
     ReaderError,
     UnknownNameError,
 )
+from rageval_report.files.digests import open_line, seal_line
 from rageval_report.golden import GoldenItem, check_golden, generate_golden, load_prompts
 from rageval_report.golden.source_documents import Documents, passages_of
 from rageval_report.judges.chats import Message, Reply, ScriptedChat
@@ -210,7 +211,8 @@ def test_a_line_that_was_cut_is_asked_again(documents, chat, tmp_path):
     first = made(documents, chat, {"factoid": 2}, journal=journal)
     content = journal.read_bytes()
     journal.write_bytes(content[:-9])
-    again = made(documents, chat, {"factoid": 2}, journal=journal)
+    with pytest.warns(RagevalWarning, match=rf"line {1 + first.n_asked} is missing"):
+        again = made(documents, chat, {"factoid": 2}, journal=journal)
     assert (again.n_asked, again.items) == (1, first.items)
     assert journal.read_bytes() == content
 
@@ -220,6 +222,49 @@ def test_another_model_gets_no_answers_of_the_first(documents, chat, tmp_path):
     first = made(documents, chat, {"factoid": 1}, journal=journal)
     other = ScriptedChat(chat._answer, model="another")
     assert made(documents, other, {"factoid": 1}, journal=journal).n_asked == first.n_asked
+
+
+@pytest.mark.parametrize("n_left", [1, 2, 4])
+def test_a_journal_that_is_cut_at_a_line_end_is_reported_and_asked_again(
+    documents, chat, tmp_path, n_left
+):
+    journal = tmp_path / "journal.jsonl"
+    first = made(documents, chat, {"factoid": 3}, journal=journal)
+    content = journal.read_bytes()
+    lines = content.splitlines(keepends=True)
+    assert len(lines) == 1 + first.n_asked > 5
+    journal.write_bytes(b"".join(lines[:n_left]))
+    missing = rf"{len(lines) - n_left} of the lines {n_left + 1} to {len(lines)} are missing"
+    with pytest.warns(RagevalWarning, match=missing):
+        again = made(documents, chat, {"factoid": 3}, journal=journal)
+    assert (again.n_asked, again.items) == (len(lines) - n_left, first.items)
+    assert sorted(journal.read_bytes().splitlines()) == sorted(content.splitlines())
+
+
+def test_a_journal_that_was_not_closed_is_whole(documents, chat, tmp_path):
+    journal = tmp_path / "journal.jsonl"
+    first = made(documents, chat, {"factoid": 2}, journal=journal)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    # The first line as it was before the first reply: the process was killed.
+    begun = seal_line(b'{"key": "", "reply": "", "n_lines": %15d}' % 1, 1)
+    assert len(begun) == len(lines[0])
+    journal.write_bytes(b"".join([begun, *lines[1:]]))
+    again = made(documents, chat, {"factoid": 2}, journal=journal)
+    assert (again.n_asked, again.items) == (0, first.items)
+    assert journal.read_bytes().splitlines(keepends=True) == lines
+
+
+def test_a_journal_of_an_earlier_version_goes_on_without_a_number_of_lines(
+    documents, chat, tmp_path
+):
+    journal = tmp_path / "journal.jsonl"
+    first = made(documents, chat, {"factoid": 2}, journal=journal)
+    entries = [open_line(line)[0] for line in journal.read_bytes().splitlines()[1:]]
+    sealed = b"".join(seal_line(entry, number) for number, entry in enumerate(entries, 1))
+    journal.write_bytes(sealed)
+    again = made(documents, chat, {"factoid": 2}, journal=journal)
+    assert (again.n_asked, again.items) == (0, first.items)
+    assert journal.read_bytes() == sealed
 
 
 def test_another_file_is_no_journal(documents, chat, tmp_path):
