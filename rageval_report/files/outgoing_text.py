@@ -1,8 +1,8 @@
 """What a text from data may not do in the program that opens it: one policy, one home.
 
 - In a terminal or a log it stays on its line, and moves no cursor: `clean`.
-- In Markdown it is text: no HTML, no images, no links, no footnotes (`escape_markdown`), and where
-  other people are told of it, no mentions and no references either (`inert_markdown`).
+- In Markdown it is text: no HTML, no images, no links, no footnotes (`escape_markdown`), and no
+  mentions, references or addresses that become links (`inert_markdown`, `inert_cell`).
 - In a spreadsheet it is not computed: `neutralise_formula`, which `restore_formula` undoes.
 
 HTML pages are escaped by their templates.
@@ -128,6 +128,17 @@ def inert_markdown(text: str) -> str:
     !\[x\](http:|//h/x.png) &lt;script&gt; @|ann
     """
     return disarm_markdown(escape_markdown_line(clean(text)))
+
+
+def inert_cell(text: str) -> str:
+    r"""As `inert_markdown`, for a text on one line that does not start it, such as a cell.
+
+    Examples
+    --------
+    >>> print(inert_cell("1. <b> | @ann").replace("\u200b", "!"))
+    1. &lt;b&gt; \| @!ann
+    """
+    return disarm_markdown(escape_markdown(text))
 
 
 # -- spreadsheets

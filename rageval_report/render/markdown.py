@@ -8,7 +8,7 @@ from functools import partial
 
 from tabulate import tabulate
 
-from rageval_report.files.outgoing_text import escape_markdown, escape_markdown_line
+from rageval_report.files.outgoing_text import inert_cell, inert_markdown
 from rageval_report.render.cell_text import LONGEST, LONGEST_SENTENCE
 from rageval_report.render.display import clean, shorten
 from rageval_report.render.text_table import NO_ROWS, RowGroup, TextTable, table_of
@@ -24,6 +24,8 @@ def render(
     longest: int = LONGEST,
 ) -> str:
     r"""The result as Markdown: title, verdicts, one pipe table per group, notes, signature.
+
+    Texts of the data are shown as they are: no HTML, no images, no links, no mentions.
 
     Parameters
     ----------
@@ -67,14 +69,14 @@ render_file = partial(render, max_rows=None, max_columns=None)
 
 
 def escape_sentence(text: str) -> str:
-    r"""A sentence, escaped so that it may also start a line.
+    r"""A sentence, escaped so that it may start a line and links to nothing.
 
     Examples
     --------
     >>> print(escape_sentence("1. not a list"))
     1\. not a list
     """
-    return escape_markdown_line(shorten(text, LONGEST_SENTENCE))
+    return inert_markdown(shorten(text, LONGEST_SENTENCE))
 
 
 def code(text: str) -> str:
@@ -102,13 +104,13 @@ def _body(result: Result, table: TextTable) -> Iterator[str]:
         for group in table.groups:
             yield f"#### {escape_sentence(group.heading)}" if group.heading else ""
             yield _pipe_table(table, group)
-        yield f"... and {table.left_out}" if table.left_out else ""
+        yield f"... and {inert_cell(table.left_out)}" if table.left_out else ""
 
 
 def _pipe_table(table: TextTable, group: RowGroup) -> str:
     return tabulate(
-        [[escape_markdown(text) for text in table.row(i)] for i in range(group.start, group.stop)],
-        [escape_markdown(column.heading) for column in table.columns],
+        [[inert_cell(text) for text in table.row(i)] for i in range(group.start, group.stop)],
+        [inert_cell(column.heading) for column in table.columns],
         tablefmt="pipe",
         colalign=["right" if column.is_numeric else "left" for column in table.columns],
         # The texts are finished: tabulate would parse numbers and write them anew.

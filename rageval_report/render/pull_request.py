@@ -8,7 +8,7 @@ from functools import partial
 
 from tabulate import tabulate
 
-from rageval_report.files.outgoing_text import disarm_markdown, escape_markdown
+from rageval_report.files.outgoing_text import inert_cell
 from rageval_report.render.markdown import code, escape_sentence
 from rageval_report.render.text_table import table_of
 from rageval_report.results import Result
@@ -70,7 +70,7 @@ def _head_line(result: Result) -> str:
     broken, n = int((~result.frame["passed"].astype(bool)).sum()), len(result.frame)
     sign = _SIGNS["failed" if broken else "passed"]
     count = f"{broken} of {n} failed" if broken else f"all {n} passed"
-    return disarm_markdown(f"### {sign} {escape_sentence(result.title)}: {count}")
+    return f"### {sign} {escape_sentence(result.title)}: {count}"
 
 
 def _gates(result: Result, most: int) -> str:
@@ -88,20 +88,20 @@ def _table(
     """A pipe table of the first rows, with the signs in front of them."""
     table = table_of(result, columns=columns, max_rows=most)
     alignment = ["right" if column.is_numeric else "left" for column in table.columns]
-    rows = [[escape_markdown(text) for text in table.row(place)] for place in range(table.n_rows)]
-    heads = [escape_markdown(column.heading) for column in table.columns]
+    rows = [[inert_cell(text) for text in table.row(place)] for place in range(table.n_rows)]
+    heads = [inert_cell(column.heading) for column in table.columns]
     if signs:
         rows = [[sign, *row] for sign, row in zip(signs, rows, strict=False)]
         heads, alignment = ["", *heads], ["left", *alignment]
     text = tabulate(rows, heads, tablefmt="pipe", colalign=alignment, disable_numparse=True)
-    return disarm_markdown(text + (f"\n\n... and {table.left_out}" if table.left_out else ""))
+    return text + (f"\n\n... and {inert_cell(table.left_out)}" if table.left_out else "")
 
 
 def _reasons(result: Result, most: int) -> str:
     broken = result.frame[~result.frame["passed"].astype(bool)]["why"]
     more = len(broken) - most
     lines = [f"- {escape_sentence(str(why))}" for why in broken.head(most)]
-    return disarm_markdown("\n".join([*lines, *([f"- ... and {more} more"] if more > 0 else [])]))
+    return "\n".join([*lines, *([f"- ... and {more} more"] if more > 0 else [])])
 
 
 def _notes(result: Result, most: int) -> str:
@@ -110,7 +110,7 @@ def _notes(result: Result, most: int) -> str:
     more = len(result.notes) - most
     lines = [f"- {escape_sentence(note)}" for note in result.notes[:most]]
     listed = "\n".join([*lines, *([f"- ... and {more} more"] if more > 0 else [])])
-    return disarm_markdown(_fold("Notes", listed))
+    return _fold("Notes", listed)
 
 
 def _folded_tables(failing: Sequence[Result], room: int) -> Iterator[str]:
@@ -127,7 +127,7 @@ def _queries(result: Result, most: int) -> str:
     title = (
         f"{result.title} ({result.settings['rule']})" if "rule" in result.settings else result.title
     )
-    return disarm_markdown(_fold(escape_sentence(title), _table(result, most)))
+    return _fold(escape_sentence(title), _table(result, most))
 
 
 def _fold(summary: str, content: str) -> str:

@@ -3,10 +3,11 @@ import re
 import pandas as pd
 import pytest
 
+from rageval_report import RAGPipelineEvaluation
 from rageval_report._version import __version__
+from rageval_report.files.outgoing_text import escape_markdown
 from rageval_report.render.markdown import (
     code,
-    escape_markdown,
     escape_sentence,
     render,
     render_file,
@@ -109,3 +110,62 @@ def test_rows_that_are_not_shown_are_counted_unless_all_are_asked_for():
     result = Result("t", pd.DataFrame({"n": range(300)}))
     assert "... and 100 more rows" in render(result)
     assert render_file(result).count("\n|") == 2 + 300
+
+
+# -- texts of the data do nothing
+
+ARMED = (
+    "@team <img src=x> ![i](http://h/i.png) [l](https://h) www.h.org a@h.org #12 !3 GH-4 "
+    "mailto:x javascript:x [^1]"
+)
+# What GitHub or GitLab would act on, if no backslash, entity or zero-width space disarmed it.
+LIVE = re.compile(
+    r"(?<!\w)@\w|\w@[\w-]+\.\w|<\w|(?<!\\)\]\(|://|www\.|#\d|(?<!\w)!\d|GH-\d"
+    r"|(?:mailto|javascript):\w|(?<!\\)\[\^"
+)
+
+
+def armed_result():
+    frame = pd.DataFrame(
+        {
+            "group": [f"group {ARMED}"] * 2,
+            "query_id": [f"first {ARMED}", ARMED],
+            ARMED: [ARMED, ARMED],
+            "verdict": [ARMED, f"second {ARMED}"],
+        }
+    )
+    return Result(f"of {ARMED}", frame, {"name": ARMED}, (ARMED,), grouped_by="group")
+
+
+def without_code(text):
+    """The text without inline code, in which nothing is live."""
+    return re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
+
+
+@pytest.mark.parametrize("write", [render, render_file, Result.to_markdown, Result._repr_markdown_])
+def test_no_text_of_the_data_is_live(write):
+    text = write(armed_result())
+    # Title, note, two sentences, a heading of a group, a heading of a column, four cells.
+    assert text.count("first") == 1
+    assert without_code(text).count("\u200bteam") >= 9
+    assert LIVE.findall(without_code(text)) == []
+
+
+def test_the_search_for_live_texts_finds_each_of_them():
+    assert len(LIVE.findall(ARMED)) == 14
+
+
+def test_columns_that_are_left_out_are_not_live():
+    frame = pd.DataFrame({f"@team{n} www.h.org": [1.0] for n in range(60)})
+    text = without_code(render(Result("Wide", frame), max_columns=5))
+    assert "... and" in text
+    assert LIVE.findall(text) == []
+
+
+def test_a_report_in_markdown_is_not_live(tmp_path):
+    rows = {"query_id": [ARMED, "b"], "recall": [0.5, 1.0], "question": [ARMED, "Who?"]}
+    run = RAGPipelineEvaluation(f"rag {ARMED}", rows)
+    page = run.report(title=f"Of {ARMED}").save(tmp_path / "report.md")
+    text = without_code(page.read_text(encoding="utf-8"))
+    assert "\u200bteam" in text
+    assert LIVE.findall(text) == []
