@@ -3,7 +3,8 @@
 A *pipeline* answers *queries*, and each answer has a *score* on each *metric*. The table of scores
 has one row per query and one column per metric, with NaN where a query is unscored.
 `RAGPipelineEvaluation` holds such a table under the name of the pipeline. `read_scores` reads
-evaluations from a file of scores; `read_records` reads records (questions, contexts, answers), and
+evaluations from a file of scores; `evaluate` asks a pipeline, and gives its evaluation with costs,
+gates and a weighted score; `read_records` reads records (questions, contexts, answers), and
 `score` computes scores from them. An evaluation gives reports, thresholds and failing queries;
 `compare` compares two of them query by query, and `rank` orders several. Every answer is a
 `Result`: a table at full precision with its settings and notes, which prints, renders and saves
@@ -30,15 +31,15 @@ if TYPE_CHECKING:
     from rageval_report.analysis.comparing.comparison import compare as compare
     from rageval_report.analysis.gates.gates_file import read_gates as read_gates
     from rageval_report.analysis.gates.result import GateResult as GateResult
-    from rageval_report.analysis.history.trends import History as History
     from rageval_report.analysis.ranking.leaderboard import Ranking as Ranking
     from rageval_report.analysis.ranking.leaderboard import rank as rank
     from rageval_report.analysis.ranking.objectives import Objective as Objective
-    from rageval_report.analysis.repeating.repeats import Repeats as Repeats
     from rageval_report.analysis.repeating.repeats import repeats as repeats
     from rageval_report.analysis.summary import EvaluationReport as EvaluationReport
     from rageval_report.datasets import load_dataset as load_dataset
     from rageval_report.errors import RagevalError as RagevalError
+    from rageval_report.evaluating.evaluate import evaluate as evaluate
+    from rageval_report.evaluating.evaluation_run import EvaluationRun as EvaluationRun
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
     from rageval_report.evaluation.inspection import inspect as inspect

@@ -371,8 +371,8 @@ def test_the_face_and_a_type_checker_take_each_name_from_the_same_place():
 
 
 def test_a_name_that_is_not_there_is_no_attribute():
-    with pytest.raises(AttributeError, match=r"'rageval_report' has no attribute 'evaluate'"):
-        rageval_report.evaluate  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'rageval_report' has no attribute 'experiments'"):
+        rageval_report.experiments  # noqa: B018
 
 
 # -- what loads when

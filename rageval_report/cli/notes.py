@@ -18,6 +18,9 @@ def _role_options(match: re.Match[str]) -> str:
     return " ".join(f"--role {shlex.quote(f'{column}={role}')}" for column, role in pairs)
 
 
+# The option that names each kind of target.
+_TARGET_OPTIONS = {"http": "--url", "callable": "--callable", "command": "--command"}
+
 # The library gives its advice in Python; these patterns put it in terms of the command line. A test
 # calls the library for a message for each of them, and fails if a pattern no longer matches.
 ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
@@ -68,6 +71,9 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"retry_unusable=True", "--retry-unusable"),
     (r'max_cost_over="run"', "--max-cost-over run"),
     (r"model=\.\.\.", "--model NAME"),
+    (r"retry_failed=True, folder='(.+)'", r"--retry-failed -o \1"),
+    (r"resume=True", "--resume"),
+    (r"the (http|callable|command) target", lambda match: _TARGET_OPTIONS[match[1]]),
     (r"replace it with force=True", "replace it with --force"),
     (
         r"score\(read_records\(path\), metrics\)",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
+from rageval_report.analysis.gates.gates_file import Gates, read_gates
+from rageval_report.analysis.gates.grammar import Rule, parse_rule
 from rageval_report.analysis.ranking.objectives import Objective, ObjectiveStatistic
 from rageval_report.errors import (
+    DataError,
     MissingDependencyError,
     RagevalError,
     ReaderError,
@@ -18,6 +21,8 @@ from rageval_report.evaluating.config_lines import line_of
 from rageval_report.evaluating.default_metrics import MetricGroups
 from rageval_report.evaluating.judge_section import JudgeSection
 from rageval_report.files.source import Source
+from rageval_report.judges import Rubric
+from rageval_report.judges.chats.base import Chat
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.score_tables import NoRelevant
 from rageval_report.records.levels import LevelOption
@@ -45,7 +50,12 @@ class _EvalSection:
 
     datasets: tuple[str, ...] | str = ()
     split: str | None = None
+    queries: str | None = None
     judge: JudgeSection | None = None
+    gates: Any = None
+    folder: str | None = None
+    resume: bool = False
+    retry_failed: bool = False
     weights: dict[str, float] = field(default_factory=dict)
     objectives: dict[str, Any] = field(default_factory=dict)
     runs_dir: str | None = None
@@ -62,7 +72,7 @@ class _EvalSection:
 
 @dataclass(frozen=True)
 class EvalConfig:
-    """All settings of eval.
+    """All settings of an evaluation.
 
     Parameters
     ----------
@@ -74,6 +84,8 @@ class EvalConfig:
         The split of the data sets.
     judge : JudgeSection, optional
         The judge; None if the file has no such section.
+    gates : Gates, optional
+        The rules that the scores must keep.
     groups : MetricGroups, optional
         The groups of metrics, if the file names no metrics.
     weights, objectives : dict
@@ -82,6 +94,8 @@ class EvalConfig:
         Whether a weighted score is shown.
     folder : Path, optional
         The folder of the run.
+    resume, retry_failed : bool
+        Whether the run in the folder is continued, and its failed queries are asked again.
     level, duplicates, no_relevant, dialect : str, optional
         As for `rageval_report.score`, but a passage that a server returns twice does not cost the
         run: duplicates is "best" if neither it nor a dialect is set.
@@ -91,17 +105,28 @@ class EvalConfig:
         Whether a doubt about the numbers is an error.
     allow : tuple of str
         The checks whose doubts are ordinary notes.
+    table : object, optional
+        Queries in memory, instead of a file.
+    function : callable, optional
+        The pipeline, if it is a function that was handed in.
+    chat : Chat, optional
+        The judge, if it is a chat model that was handed in.
+    rubrics : tuple of Rubric
+        Rubrics that were handed in.
     """
 
     run: RunConfig
     datasets: tuple[str, ...] = ()
     split: str | None = None
     judge: JudgeSection | None = None
+    gates: Gates | None = None
     groups: MetricGroups | None = None
     weights: dict[str, float] = field(default_factory=dict)
     objectives: dict[str, Any] = field(default_factory=dict)
     is_weighted: bool = False
     folder: Path | None = None
+    resume: bool = False
+    retry_failed: bool = False
     level: LevelOption | None = None
     duplicates: DuplicateDocs | None = None
     no_relevant: NoRelevant | None = None
@@ -109,6 +134,10 @@ class EvalConfig:
     match_ids: tuple[str, ...] = ()
     strict: bool = False
     allow: tuple[str, ...] = ()
+    table: object | None = None
+    function: Callable[[Any], Any] | None = None
+    chat: Chat | None = None
+    rubrics: tuple[Rubric, ...] = ()
 
 
 def read_eval_config(path: str | Path) -> EvalConfig:
@@ -166,17 +195,22 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
     groups = None
     if isinstance(rest.get("metrics"), Mapping):
         groups = parse_settings(MetricGroups, rest.pop("metrics"), "metrics")
-    run = config_from(_with_ragbench_names(rest, own))
+    if own.queries is not None:
+        rest["records"] = own.queries
+    run = config_from(_with_ragbench_names(with_target(rest), own))
     return EvalConfig(
         run,
         (own.datasets,) if isinstance(own.datasets, str) else own.datasets,
         own.split,
         own.judge,
+        gates_of(own.gates),
         groups,
         own.weights,
         {name: _objective(name, value) for name, value in own.objectives.items()},
         is_weighted=bool(own.weights or own.objectives),
-        folder=Path(own.runs_dir) / run.name if own.runs_dir and run.name else None,
+        folder=_folder(own, run),
+        resume=own.resume,
+        retry_failed=own.retry_failed,
         level=own.level,
         duplicates=own.duplicates,
         no_relevant=own.no_relevant,
@@ -203,6 +237,73 @@ def _with_ragbench_names(rest: dict[str, Any], own: _EvalSection) -> dict[str, A
     if own.rag_server_url is not None:
         settings["http"] = {"url": own.rag_server_url, **(settings.get("http") or {})}
     return settings
+
+
+# How a target is recognised by what names it: the target, and the key of its section.
+_TARGET_FORMS: tuple[tuple[Callable[[object], bool], str, str], ...] = (
+    (lambda target: isinstance(target, list | tuple), "command", "line"),
+    (lambda target: isinstance(target, str) and "://" in target, "http", "url"),
+    (lambda target: isinstance(target, str) and ":" in target, "callable", "function"),
+)
+
+
+def with_target(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with the section of the target that ``target`` names by a value.
+
+    Parameters
+    ----------
+    settings : mapping
+        ``target`` may be a URL, a list (a command and its arguments), "module:function", or, as
+        always, the name of a section.
+
+    Examples
+    --------
+    >>> with_target({"target": "http://localhost:8001/answer", "http": {"timeout": 5}})
+    {'target': 'http', 'http': {'timeout': 5, 'url': 'http://localhost:8001/answer'}}
+    """
+    target = settings.get("target")
+    for is_form, name, key in _TARGET_FORMS:
+        if is_form(target):
+            section = {**(settings.get(name) or {}), key: target}
+            return {**settings, "target": name, name: section}
+    return dict(settings)
+
+
+_GATE_FILES = (".toml", ".yaml", ".yml")
+
+
+def gates_of(gates: object) -> Gates | None:
+    """The rules of a file, or those in a text or a list; None if there are none.
+
+    Parameters
+    ----------
+    gates : str, Path, Gates, or list of str, optional
+        A file of gates, a rule, or several rules.
+
+    Raises
+    ------
+    DataError
+        If it is something else.
+
+    Examples
+    --------
+    >>> [rule.text for rule in gates_of(["mean(recall@5) >= 0.5"]).rules]
+    ['mean(recall@5) >= 0.5']
+    """
+    if gates is None or isinstance(gates, Gates):
+        return gates
+    if isinstance(gates, str | Path) and Path(gates).suffix.lower() in _GATE_FILES:
+        return read_gates(gates)
+    rules = [gates] if isinstance(gates, str | Rule) else gates
+    if not isinstance(rules, Iterable) or isinstance(rules, Mapping):
+        raise DataError(f"gates must be a file of gates, a rule, or a list of rules; got {gates!r}")
+    return Gates(tuple(rule if isinstance(rule, Rule) else parse_rule(rule) for rule in rules))
+
+
+def _folder(own: _EvalSection, run: RunConfig) -> Path | None:
+    if own.folder is not None:
+        return Path(own.folder)
+    return Path(own.runs_dir) / run.name if own.runs_dir and run.name else None
 
 
 def _objective(name: str, value: object) -> object:

@@ -31,7 +31,7 @@ class QuerySource:
 
     Parameters
     ----------
-    queries : path or DataFrame
+    queries : path, DataFrame or other table
         A file of lines is read line by line by the runner.
     run : RunConfig
         Without a number of samples if samples were drawn from data sets already.
@@ -39,7 +39,7 @@ class QuerySource:
         The origin of the queries, if they do not come from a file.
     """
 
-    queries: str | pd.DataFrame
+    queries: object
     run: RunConfig
     about: dict[str, Any]
 
@@ -60,6 +60,8 @@ def query_source(config: EvalConfig) -> QuerySource:
         about = {**run.about, **origin, "split": config.split}
         # The sample was drawn from each data set; the runner must not draw again.
         return QuerySource(table, replace(run, samples=None, about=about), origin)
+    if config.table is not None:
+        return QuerySource(config.table, run, {})
     if run.records is None:
         raise DataError("queries must be a table or a file, or datasets must be named; got neither")
     if Path(run.records).suffix.lower() in _LINES:
@@ -129,7 +131,7 @@ def _parse_dataset(text: str) -> tuple[str, Path | None]:
     return text, None
 
 
-def check_gold(rubrics: Iterable[Rubric], queries: str | pd.DataFrame) -> None:
+def check_gold(rubrics: Iterable[Rubric], queries: object) -> None:
     """Refuse rubrics that need a field that no query has, before anything is asked.
 
     Fields that the pipeline gives, such as contexts, are not known yet.

@@ -32,6 +32,8 @@ class JudgeSetup:
         Rubrics that replace those of the section: names, files and rubrics.
     price : tuple of float, optional
         US dollars per million tokens sent and received, of the model that judges.
+    model : Chat, optional
+        The chat model that judges, if it was handed in; otherwise that of the section.
     progress : bool
         Whether a progress bar is shown if standard error is a terminal.
     tell : callable, optional
@@ -47,6 +49,7 @@ class JudgeSetup:
     section: JudgeSection = field(default_factory=JudgeSection)
     chosen: tuple[str | Path | Rubric, ...] = ()
     price: tuple[float, float] | None = None
+    model: Chat | None = None
     progress: bool = True
     tell: Callable[[str], object] | None = None
 
@@ -62,6 +65,8 @@ class JudgeSetup:
 
     def chat(self) -> Chat:
         """The model that judges."""
+        if self.model is not None:
+            return self.model
         section = self.section
         settings: ChatOptions = {"temperature": section.temperature}
         if section.max_tokens is not None:
@@ -93,9 +98,11 @@ class JudgeSetup:
 
     def cache(self) -> Path | None:
         """The file that keeps verdicts; None if none are kept."""
-        if self.section.cache is False:
+        # A callable is known by its name alone, which another one may have tomorrow.
+        in_section = self.section.cache
+        if in_section is False or (in_section is None and self.model is not None):
             return None
-        return Path(self.section.cache) if isinstance(self.section.cache, str) else default_cache()
+        return Path(in_section) if isinstance(in_section, str) else default_cache()
 
     def prices(self, model: str) -> dict[str, Any] | None:
         """The price of each model; None if none is known."""

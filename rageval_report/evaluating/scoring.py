@@ -84,7 +84,7 @@ def check_answered(finished: FinishedRun, target: str) -> None:
     finished : FinishedRun
         The run.
     target : str
-        The option that names the target.
+        The name of the target.
 
     Raises
     ------
@@ -93,19 +93,19 @@ def check_answered(finished: FinishedRun, target: str) -> None:
     """
     if finished.n_answered:
         return
-    records = _read_answers(finished)
+    records = read_answers(finished)
     pairs = zip(records["error"].map(str), records["error_kind"].map(str), strict=True)
     errors = Counter(error.removeprefix(f"{kind}: ") for error, kind in pairs)
     reasons = "; ".join(f"{n} of {finished.n}: {error}" for error, n in errors.most_common(3))
     raise PipelineError(
-        f"no query has an answer, so there is nothing to score; check {target}. {reasons}"
+        f"no query has an answer, so there is nothing to score; check the {target} target. "
+        f"{reasons}"
     )
 
 
 def score_answers(
     finished: FinishedRun,
     queries: QuerySource,
-    folder: Path,
     config: EvalConfig,
     plan: ScoringPlan,
     tell: Tell,
@@ -120,7 +120,7 @@ def score_answers(
         If the judge fails, and nothing was to be computed.
     """
     blocks = RecordBlocks(finished, tell) if is_large(finished) else None
-    records = _read_answers(finished) if blocks is None else blocks.sketch()
+    records = read_answers(finished) if blocks is None else blocks.sketch()
     computed, rubrics = _metrics(records, finished, config, plan)
     for message in _notes_on_fields(records, computed, dialect_of_name(config.dialect)):
         tell(message)
@@ -129,7 +129,7 @@ def score_answers(
         **plan.how,
         "generator": generator or _generator(finished.config),
     }
-    name = config.run.name or folder.absolute().name
+    name = config.run.name or _name_of(config.folder)
     about = {**queries.about, **finished.config}
     tools = tools_of(config)
     doubts = tuple(filter(is_doubt, finished.notes))
@@ -175,9 +175,14 @@ def score_answers(
         if rubrics and computed:
             return ScoredRun(score(computed), str(exc))
         if rubrics:
-            tell(f"nothing was judged; the answers are kept in {folder}: go on with --resume")
+            kept = f"the answers are kept in {config.folder}: go on with resume=True"
+            tell("nothing was judged" + (f"; {kept}" if config.folder is not None else ""))
         raise
     return ScoredRun(scored, None if scored.judged is None else scored.judged.failure)
+
+
+def _name_of(folder: Path | None) -> str:
+    return "pipeline" if folder is None else folder.absolute().name
 
 
 def tools_of(config: EvalConfig) -> Tools:
@@ -198,8 +203,14 @@ def tools_of(config: EvalConfig) -> Tools:
     )
 
 
-def _read_answers(finished: FinishedRun) -> pd.DataFrame:
-    """The answers; gold that does not fit them is dropped, so that it does not cost the run."""
+def read_answers(finished: FinishedRun) -> pd.DataFrame:
+    """The answers; gold that does not fit them is dropped, so that it does not cost the run.
+
+    Parameters
+    ----------
+    finished : FinishedRun
+        The run.
+    """
     return read_records(finished.records, unretrieved_citations="keep", unplaced_gold="drop")
 
 
@@ -207,7 +218,7 @@ def _metrics(
     records: pd.DataFrame, finished: FinishedRun, config: EvalConfig, plan: ScoringPlan
 ) -> tuple[list[str], list[str | Rubric]]:
     """The metrics and rubrics that are named, else those that the fields allow."""
-    is_named = bool(plan.computed or (config.run.metrics and plan.rubrics))
+    is_named = bool(plan.computed or (plan.rubrics and (config.run.metrics or config.rubrics)))
     computed = (
         [*plan.computed] if is_named else allowed_metrics(records, config.groups, config.dialect)
     )
@@ -219,7 +230,7 @@ def _metrics(
         raise DataError(
             f"the answers are in {finished.records}, but no metric can be computed from what they "
             f"and the queries hold ({', '.join(fields)}): recall needs relevant and retrieved, "
-            "exact_match needs reference and answer; name other metrics with --metric"
+            "exact_match needs reference and answer; name other metrics with metrics=[...]"
         )
     return computed, rubrics
 

@@ -39,6 +39,7 @@ from rageval_report.scores.saved_columns import (
 from rageval_report.scores.states import FAILED, MISSING, SCORED, states_frame
 from rageval_report.scores.table import Scored
 from rageval_report.scores.texts import REFERENCE
+from rageval_report.types import JsonObject
 
 FORMAT = "rageval_report run"
 FORMAT_VERSION = 1
@@ -91,6 +92,7 @@ def run_document(
     notes: Iterable[str] = (),
     created: datetime | None = None,
     correct: Correct | None = None,
+    results: Mapping[str, JsonObject] | None = None,
 ) -> dict[str, Any]:
     """The document of a run file.
 
@@ -106,13 +108,17 @@ def run_document(
         When the pipeline was run; if omitted, the document has no such field.
     correct : optional
         The rule for a correct answer.
+    results : mapping of str to dict, optional
+        Tables as ``Result.to_dict`` gives them, such as the weighted score, for other programs;
+        reading does not restore them.
 
     Returns
     -------
     dict
         ``format``, ``format_version``, ``version``, ``name``, ``created`` (ISO 8601, if known),
         ``config``, ``query_set`` (the number of queries, and a hash of ids and references),
-        ``correct`` (if there is a rule), ``metrics``, ``scorecard`` by group, ``notes``,
+        ``correct`` (if there is a rule), ``metrics``, ``scorecard`` by group, ``results`` (if there
+        are any), ``notes``,
         ``details`` (the names of the columns), ``columns`` (the type of each detail, and what JSON
         cannot hold of it), ``queries`` (``query_id``, ``scores``, ``states`` of unscored metrics,
         ``details``), ``query_digests`` (one per query, in their order), ``digest`` (of everything
@@ -145,6 +151,7 @@ def run_document(
         "query_set": {"n": len(evaluation.scores), "hash": query_set_hash(evaluation)},
         "metrics": {name: metric_fields(metric) for name, metric in evaluation.metrics.items()},
         "scorecard": _scorecard(evaluation),
+        **({"results": dict(results)} if results else {}),
         "notes": list(notes),
         "details": list(saved),
         "columns": {name: column.to_document() for name, (_, column) in saved.items()},

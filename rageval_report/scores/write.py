@@ -40,6 +40,7 @@ from rageval_report.scores.saved_tables import (
     sealed_description,
 )
 from rageval_report.scores.table import Scored
+from rageval_report.types import JsonObject
 
 _INDENTED: dict[str, Any] = {"ensure_ascii": False, "indent": 1}
 
@@ -52,6 +53,7 @@ class _Content:
     notes: Iterable[str] = ()
     created: datetime | None = None
     correct: Correct | None = None
+    results: Mapping[str, JsonObject] | None = None
 
     def run_document(self, evaluation: Scored) -> dict[str, Any]:
         """The document of a run file."""
@@ -61,6 +63,7 @@ class _Content:
             notes=self.notes,
             created=self.created,
             correct=self.correct,
+            results=self.results,
         )
 
     def describe_table(
@@ -86,6 +89,7 @@ def save_scores(
     correct: Correct | None = None,
     force: bool = True,
     neutralise_formulas: bool = False,
+    results: Mapping[str, JsonObject] | None = None,
 ) -> Path:
     """Write one row per query, and a description with which it reads back as the same evaluation.
 
@@ -110,6 +114,9 @@ def save_scores(
     neutralise_formulas : bool, default False
         Whether an apostrophe is put before texts that a spreadsheet would compute, of a .csv or
         .tsv; the description says so, and reading removes them.
+    results : mapping of str to dict, optional
+        Further tables as ``Result.to_dict`` gives them, such as the weighted score; only a run file
+        holds them.
 
     Raises
     ------
@@ -138,7 +145,7 @@ def save_scores(
     if neutralise_formulas:
         check_spreadsheet_format(suffix)
     check_free(path, force=force)
-    content = _Content(config, notes, created, correct)
+    content = _Content(config, notes, created, correct, results)
     if suffix == PARQUET:
         return _write_parquet(evaluation, content, path)
     if suffix == RUN_FILE:

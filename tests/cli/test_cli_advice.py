@@ -12,6 +12,7 @@ from rageval_report import (
     RAGPipelineEvaluation,
     calibrate,
     compare,
+    evaluate,
     history,
     load_dataset,
     rank,
@@ -129,6 +130,7 @@ CLI_WORDS = [
     ),
     *("--pipeline NAME", "FILE::PIPELINE", "--price SENT:RECEIVED", "--model NAME", "--force"),
     *("--duplicates best", "--option values=scores", "Leave out --qrels,"),
+    *("--resume", "--retry-failed -o", "check --callable"),
     *("--role model=pipeline", "--role model=detail", "Write one JSON object per line"),
     *("score --records FILE", "judge FILE --judge NAME", "--against BASELINE", "as NAME=FILE"),
 ]
@@ -142,6 +144,18 @@ RUN = "q Q0 a 1 0.9 t\nq Q0 b 2 0.8 t\n"
 def evaluation(name, **columns):
     n = len(next(iter(columns.values())))
     return RAGPipelineEvaluation(name, {"query_id": [f"q{i}" for i in range(n)], **columns})
+
+
+QUERIES = [
+    {"query_id": "a", "question": "Why?", "reference": "So."},
+    {"query_id": "b", "question": "How?", "reference": "Thus."},
+]
+
+
+def answer(question):
+    if question == "How?":
+        raise ValueError("out of order")
+    return "So."
 
 
 def failures(folder):
@@ -169,6 +183,7 @@ def failures(folder):
     pd.DataFrame().to_excel(workbook, index=False)
     for split in ("train", "test"):
         file(f"{split}-00000-of-00001.jsonl", "{}\n")
+    evaluate(queries=QUERIES, target=answer, folder=folder / "answered")
     not_a_ledger = file("judges.sqlite.spending", "not a ledger" * 999)
     return [
         lambda: evaluation("a", recall=[0.5, 3.0]),
@@ -216,6 +231,8 @@ def failures(folder):
         lambda: read_scores(file("predictions.json", '{"q1": "Oslo", "q2": ""}')),
         lambda: read_scores(file("summary.csv", SUMMARY)),
         lambda: evaluation("a", recall=[0.5, 1.0, 0.2, 0.1], model=["x", "x", "y", "y"]),
+        lambda: evaluate(queries=QUERIES, target=answer, folder=folder / "answered"),
+        lambda: evaluate(queries=QUERIES[1:], target=answer),
     ]
 
 
@@ -234,7 +251,8 @@ def results(folder):
     scored = [score([row], "mrr"), score([row], "mrr", level="document")]
     hm = {"query_id": "q", "question": "Where?", "answer": "There."}
     judgings = [judge([hm], "coherence", lambda text: "hm", cache=folder / "c") for _ in range(2)]
-    return [stability(runs), history(several), ranked, *scored, *judgings]
+    asked = evaluate(queries=QUERIES, target=answer, folder=folder / "half")
+    return [stability(runs), history(several), ranked, *scored, *judgings, asked]
 
 
 @pytest.fixture

@@ -161,6 +161,11 @@ class ResultOptions(RetrievalOptions, MatchingOptions):
         metavar="NAME=METRIC,...",
         help="An objective and its metrics; may be repeated.",
     )
+    gates_file: Path | None = option(
+        "--gates",
+        metavar="FILE",
+        help="Rules in a file, .toml or .yaml, as for gate; exit code 1 if one does not hold.",
+    )
     dry_run: bool = option(
         "--dry-run", help="Ask neither pipeline nor judge; show what would be asked."
     )

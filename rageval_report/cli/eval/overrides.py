@@ -10,7 +10,7 @@ import click
 
 from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.errors import DataError
-from rageval_report.evaluating.config import EvalConfig
+from rageval_report.evaluating.config import EvalConfig, gates_of
 from rageval_report.runner import RunConfig
 from rageval_report.runner.run_config import TargetSections
 
@@ -34,6 +34,9 @@ def override_config(config: EvalConfig, options: EvalArguments) -> EvalConfig:
         datasets=options.datasets or (() if options.records else config.datasets),
         split=options.split or config.split,
         folder=options.folder or config.folder,
+        resume=options.resume or config.resume,
+        retry_failed=options.retry_failed or config.retry_failed,
+        gates=config.gates if options.gates_file is None else gates_of(options.gates_file),
         groups=None if options.metrics else config.groups,
         weights=weights or config.weights,
         objectives={**config.objectives, **objectives},

@@ -376,3 +376,22 @@ def test_the_live_demo_shows_the_whole_chain_and_can_be_run_again(folder, run):
     assert max(map(len, lines)) <= 100
     proposed = [line.strip() for line in lines if line.strip().startswith("rageval-report compare")]
     assert run(proposed[0].removeprefix("rageval-report ")).exit_code == 0
+
+
+def test_gates_of_a_file_decide_the_exit_code(demo_folder, run):
+    Path("gates.toml").write_text('rules = ["mean(exact_match) >= 0"]\n')
+    held = run(f"{ASK} --metric exact_match --gates gates.toml")
+    assert held.exit_code == 0, held.stderr
+    assert "Gates of run" in held.stdout
+    Path("gates.toml").write_text('rules = ["mean(exact_match) > 1"]\n')
+    broken = run(f"{ASK} --metric exact_match --gates gates.toml --resume")
+    assert broken.exit_code == 1
+    assert "wrote run/records" in broken.stderr
+    results = json.loads(Path("run/scores.json").read_text())["results"]
+    assert results["gates"]["passed"] is False
+
+
+def test_gates_that_cannot_be_read_are_refused_before_anything_is_asked(demo_folder, refused):
+    Path("gates.toml").write_text('rules = ["mean(exact_match >= 0"]\n')
+    assert "gates.toml" in refused(f"{ASK} --gates gates.toml")
+    assert not Path("run").exists()

@@ -52,6 +52,16 @@ def test_the_file_is_whole_and_every_command_runs(demo_folder, run, here, judge_
     assert {one["model"] for one in judge_server.asked} == {"llama3.1"}
 
 
+def test_the_blocks_of_python_run(demo_folder):
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert len(blocks) == 2
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "evaluate.md", "exec"), names)
+    assert (demo_folder / "run.html").exists()
+    assert (demo_folder / "run" / "scores.json").exists()
+
+
 def test_every_key_of_the_judge_is_named():
     told = PAGE.partition("Of `judge`:")[2].partition("\n\n")[0]
     assert {one.name for one in fields(JudgeSection)} <= set(re.findall(r"`(\w+)`", told))
