@@ -266,7 +266,8 @@ def _finish(
     scale: ForestScale,
     left_out: Sequence[Metric],
 ) -> None:
-    baseline = comparison.pairings[0].baseline.name
+    baselines = {pairing.baseline.name for pairing in comparison.pairings}
+    baseline = baselines.pop() if len(baselines) == 1 else "the first level"
     ax.axvline(0, color=ink(), linewidth=1.0, zorder=1)
     has_margin = any(_margin_of(comparison, row.metric) for row in forest_rows)
     ax.set_xlim(*_limits(forest_rows))

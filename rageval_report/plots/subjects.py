@@ -54,6 +54,10 @@ class DrawnComparison(Protocol):
     """Candidates against a baseline."""
 
     @property
+    def title(self) -> str:
+        """The title of the table."""
+
+    @property
     def frame(self) -> pd.DataFrame:
         """One row per metric and candidate."""
 
@@ -182,6 +186,8 @@ def _metric_of(name: str, row: pd.Series, catalogue: Catalogue) -> Metric:
 
 def comparison_title(comparison: DrawnComparison) -> str:
     """The title of a comparison: its candidate, or "Candidates", against the baseline."""
+    if len({pair.baseline.name for pair in comparison.pairings}) > 1:
+        return comparison.title  # of the effects of several settings
     names = [pair.candidate.name for pair in comparison.pairings]
     candidate = names[0] if len(names) == 1 else "Candidates"
     return f"{candidate} against {comparison.pairings[0].baseline.name}"

@@ -378,34 +378,75 @@ def compare(
     )
     runs = candidates if on is None else [match_queries(run, baseline, on) for run in candidates]
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
-    rows = [row for pairing in pairings for row in _compare_metrics(pairing, plan, clusters)]
-    family = family_of_pairings(pairings)
-    adjusted = _adjust_rows(rows, family, correction, plan, len(baseline.scores))
-    frame = _comparison_frame(rows, adjusted, plan, n_candidates=len(candidates))
-    settings = {
-        **plan.settings(),
-        "correction": correction,
-        "family_size": _count_tests(rows, family),
-    }
-    settings |= dialect_settings((baseline, *candidates))
+    settings: dict[str, object] = dict(dialect_settings((baseline, *candidates)))
     if clusters is not None:
         # Labels by query would not fit into a signature.
         settings["clusters"] = clusters if isinstance(clusters, str) else "given"
     if on is not None:
         settings["on"] = on
     names = ", ".join(candidate.name for candidate in candidates)
-    return Comparison(
+    return compare_pairings(
         f"{names} against {baseline.name}",
-        frame,
-        settings,
-        # Several candidates may have the same note.
-        (
+        pairings,
+        plan,
+        correction=correction,
+        clusters=clusters,
+        settings=settings,
+        notes=(
             *doubts_of((baseline, *candidates)),
             *note_on_dialects((baseline, *candidates)),
+        ),
+    )
+
+
+def compare_pairings(
+    title: str,
+    pairings: tuple[Pairing, ...],
+    plan: ComparisonPlan,
+    *,
+    correction: str,
+    clusters: Clusters | None = None,
+    settings: Mapping[str, object] | None = None,
+    notes: Iterable[str] = (),
+) -> Comparison:
+    """Test every metric of pairs of runs, with one correction over all of them.
+
+    Parameters
+    ----------
+    title : str
+        The title of the result.
+    pairings : tuple of Pairing
+        At least one; all baselines have the same queries in the same order.
+    plan : ComparisonPlan
+        The test, the interval and their settings.
+    correction, clusters
+        As in `compare`.
+    settings : mapping, optional
+        What else belongs into the signature.
+    notes : iterable of str
+        What goes before the notes of the comparison.
+    """
+    rows = [row for pairing in pairings for row in _compare_metrics(pairing, plan, clusters)]
+    family = family_of_pairings(pairings)
+    n_queries = len(pairings[0].baseline.scores)
+    adjusted = _adjust_rows(rows, family, correction, plan, n_queries)
+    frame = _comparison_frame(rows, adjusted, plan, n_candidates=len(pairings))
+    return Comparison(
+        title,
+        frame,
+        {
+            **plan.settings(),
+            "correction": correction,
+            "family_size": _count_tests(rows, family),
+            **(settings or {}),
+        },
+        # Several candidates may have the same note.
+        (
+            *notes,
             *dict.fromkeys(_comparison_notes(pairings, rows, family, correction, plan)),
         ),
         headline=_HEADLINE
-        if len(candidates) > 1
+        if len(pairings) > 1
         else tuple(c for c in _HEADLINE if c != "candidate"),
         pairings=pairings,
         plan=plan,

@@ -1,0 +1,263 @@
+"""Effects of the settings of a grid of pipelines, against least squares, SciPy and plain loops."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report.analysis.main_effects import MainEffects, main_effects
+from rageval_report.errors import DataError
+
+GRID = {"top_k": (5, 10), "reranker": ("off", "on"), "chunk_size": (128, 256, 512)}
+N = 40
+
+
+def cell(settings, scores, **metrics):
+    ids = [f"q{n}" for n in range(len(scores))]
+    name = "-".join(map(str, settings.values()))
+    return RAGPipelineEvaluation(
+        name, {"query_id": ids, "recall@5": scores, **metrics}, config=settings
+    )
+
+
+def scores_of(settings, rng):
+    """A hard query is hard for all; the reranker helps more where much is retrieved."""
+    hard = np.random.default_rng(1).beta(3, 2, N)
+    gain = 0.05 * (settings["top_k"] == 10) + 0.08 * (settings["reranker"] == "on")
+    both = 0.10 * (settings["top_k"] == 10) * (settings["reranker"] == "on")
+    return np.clip(0.6 * hard + gain + both + rng.normal(0, 0.05, N), 0, 1)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    rng = np.random.default_rng(0)
+    cells = [dict(zip(GRID, values, strict=True)) for values in itertools.product(*GRID.values())]
+    return [cell(one, scores_of(one, rng)) for one in cells]
+
+
+@pytest.fixture(scope="module")
+def effects(runs):
+    return main_effects(runs)
+
+
+def long_frame(runs):
+    return pd.concat(
+        [run.scores.reset_index().assign(**run.config) for run in runs], ignore_index=True
+    )
+
+
+def test_effects_are_the_coefficients_of_least_squares_with_a_term_for_each_query(runs, effects):
+    # NumPy's lstsq on the model score ~ query + top_k + reranker + chunk_size.
+    long = long_frame(runs)
+    columns = {f"q{n}": (long["query_id"] == f"q{n}").astype(float) for n in range(N)}
+    for factor, (_, *others) in GRID.items():
+        columns |= {f"{factor}={level}": (long[factor] == level).astype(float) for level in others}
+    design = pd.DataFrame(columns)
+    solved = np.linalg.lstsq(design.to_numpy(), long["recall@5"].to_numpy(), rcond=None)[0]
+    by_name = dict(zip(design.columns, solved, strict=True))
+    for row in effects.frame.itertuples():
+        assert row.difference == pytest.approx(by_name[row.candidate], abs=1e-12)
+
+
+def test_pvalues_are_those_of_a_paired_test_of_the_averages(runs, effects):
+    long = long_frame(runs)
+    for row in effects.frame.itertuples():
+        levels = dict(zip(map(str, GRID[row.factor]), GRID[row.factor], strict=True))
+        mean = long.groupby([row.factor, "query_id"])["recall@5"].mean()
+        differences = (mean[levels[row.level]] - mean[levels[row.reference]]).to_numpy()
+        # SciPy's permutation_test (signs, 99,999 drawn) and t-test see the same effect.
+        drawn = stats.permutation_test(
+            (differences,),
+            np.mean,
+            permutation_type="samples",
+            n_resamples=99_999,
+            rng=np.random.default_rng(0),
+        ).pvalue
+        assert row.pvalue == pytest.approx(drawn, abs=0.006)
+        assert row.statistic == pytest.approx(differences.mean(), abs=1e-12)
+
+
+def test_one_correction_is_over_all_factors(effects):
+    pvalues = effects.frame["pvalue"].to_numpy()
+    order = np.argsort(pvalues)
+    holm = np.empty(len(pvalues))  # Holm (1979), by hand
+    largest = 0.0
+    for place, position in enumerate(order):
+        largest = max(largest, min(1.0, (len(pvalues) - place) * pvalues[position]))
+        holm[position] = largest
+    assert effects.frame["pvalue_adjusted"].tolist() == pytest.approx(holm.tolist(), rel=1e-12)
+    assert effects.settings["family_size"] == 4
+
+
+def test_a_grid_of_one_factor_is_a_comparison():
+    first = cell({"top_k": 5}, [0.1, 0.5, 0.9, 0.4, 0.3, 0.2, 0.8])
+    second = cell({"top_k": 10}, [0.2, 0.5, 1.0, 0.6, 0.3, 0.4, 0.7])
+    columns = ["n", "difference", "ci_low", "ci_high", "pvalue", "wins", "ties", "losses"]
+    [effect] = main_effects([first, second]).frame[columns].to_dict("records")
+    [plain] = compare(first, second).frame[columns].to_dict("records")
+    assert effect == plain
+    with pytest.raises(DataError, match="interactions need two factors; the only one is 'top_k'"):
+        main_effects([first, second]).interactions()
+
+
+def test_shares_of_zeros_and_ones_are_averaged():
+    rng = np.random.default_rng(3)
+    hits = [
+        cell(
+            {"a": a, "b": b},
+            np.linspace(0, 1, 30),
+            hit=(rng.random(30) < 0.4 + 0.4 * (b == "y")).astype(float),
+        )
+        for a, b in itertools.product("xy", "xy")
+    ]
+    row = main_effects(hits, metrics="hit").frame.set_index("factor").loc["b"]
+    expected = np.mean([run.scores["hit"].mean() for run in hits if run.config["b"] == "y"])
+    assert row["candidate_mean"] == pytest.approx(expected, abs=1e-12)
+    assert row["test"] == "sign-flip-midp"  # halves are neither 0 nor 1, but ties are forced
+
+
+def test_the_other_order_of_levels_turns_the_sign(runs, effects):
+    turned = main_effects(runs[::-1])
+    for factor in ("top_k", "reranker"):
+        [one] = effects.frame[effects.frame["factor"] == factor].to_dict("records")
+        [other] = turned.frame[turned.frame["factor"] == factor].to_dict("records")
+        assert other["difference"] == pytest.approx(-one["difference"], abs=1e-15)
+        assert other["pvalue"] == pytest.approx(one["pvalue"], rel=1e-9)
+        assert (other["reference"], other["level"]) == (one["level"], one["reference"])
+
+
+def test_the_order_of_the_queries_moves_nothing(runs, effects):
+    shuffled = [
+        RAGPipelineEvaluation(
+            run.name, run.scores.sample(frac=1, random_state=n).reset_index(), config=run.config
+        )
+        for n, run in enumerate(runs)
+    ]
+    frame = main_effects(shuffled).frame
+    columns = ["difference", "ci_low", "ci_high", "pvalue"]
+    np.testing.assert_allclose(frame[columns], effects.frame[columns], rtol=1e-9, atol=1e-14)
+
+
+def test_a_query_that_one_pipeline_did_not_score_is_left_out_and_counted(runs):
+    broken = runs[0].scores.reset_index()
+    broken.loc[3, "recall@5"] = math.nan
+    first = RAGPipelineEvaluation(runs[0].name, broken, config=runs[0].config)
+    frame = main_effects([first, *runs[1:]]).frame
+    assert frame["n"].tolist() == [N - 1] * 4
+    assert frame["n_dropped"].tolist() == [1] * 4
+
+
+def test_queries_that_a_pipeline_lacks_are_said(runs):
+    short = RAGPipelineEvaluation(
+        runs[0].name, runs[0].scores.reset_index().iloc[:35], config=runs[0].config
+    )
+    effects = main_effects([short, *runs[1:]])
+    assert effects.frame["n"].tolist() == [35] * 4
+    assert any("35 queries are in all pipelines" in note for note in effects.notes)
+
+
+# -- interactions
+
+
+def test_an_interaction_is_a_difference_of_two_effects(runs, effects):
+    long = long_frame(runs)
+    mean = long.groupby(["top_k", "reranker", "query_id"])["recall@5"].mean()
+    small = mean[5]["on"] - mean[5]["off"]
+    large = mean[10]["on"] - mean[10]["off"]
+    row = effects.interactions().frame.set_index("candidate").loc["reranker=on at top_k=10"]
+    assert row["baseline_mean"] == pytest.approx(small.mean(), abs=1e-12)
+    assert row["candidate_mean"] == pytest.approx(large.mean(), abs=1e-12)
+    assert row["difference"] == pytest.approx((large - small).mean(), abs=1e-12)
+    drawn = stats.ttest_1samp(large - small, 0.0).pvalue  # SciPy: an effect of 0.1 is far out
+    assert row["pvalue_adjusted"] < 0.001
+    assert drawn < 1e-6
+
+
+def test_there_is_a_row_for_each_pair_of_further_levels(effects):
+    names = effects.interactions().frame["candidate"].tolist()
+    assert names == [
+        "reranker=on at top_k=10",
+        *("chunk_size=256 at top_k=10", "chunk_size=512 at top_k=10"),
+        *("chunk_size=256 at reranker=on", "chunk_size=512 at reranker=on"),
+    ]
+
+
+# -- the rest of a comparison
+
+
+def test_the_queries_behind_an_effect_are_listed(effects):
+    worse = effects.regressions("recall@5", "chunk_size=256")
+    assert (worse["difference"] < 0).all()
+    assert len(worse) == effects.frame.set_index("candidate").loc["chunk_size=256", "losses"]
+
+
+def test_effects_are_printed_and_drawn(effects):
+    text = str(effects)
+    assert "Effects of top_k, reranker and chunk_size" in text
+    assert "reranker=on is better on recall@5" in text
+    assert "2 of top_k x 2 of reranker x 3 of chunk_size, every combination once" in text
+    axes = effects.plot()
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels[:2] == ["top_k=10", "reranker=on"]
+    assert "improvement over the first level" in axes.get_xlabel()
+    assert axes.get_title() == "Effects of top_k, reranker and chunk_size"
+
+
+def test_effects_have_no_page(effects):
+    with pytest.raises(DataError, match="a page shows pipelines"):
+        effects.report()
+
+
+# -- what is no grid
+
+
+def test_a_missing_combination_is_named(runs):
+    with pytest.raises(DataError, match=r"1 of 12 are missing: 'top_k=10, reranker=on, .*=512'"):
+        main_effects(runs[:-1])
+
+
+def test_two_pipelines_of_the_same_settings_are_named(runs):
+    twin = runs[0].with_name("twin")
+    with pytest.raises(DataError, match="'twin' and '5-off-128' have the same settings: top_k=5"):
+        main_effects([*runs, twin])
+
+
+def test_settings_that_were_not_varied_are_no_factors(runs):
+    named = [
+        RAGPipelineEvaluation(
+            run.name, run.scores.reset_index(), config={**run.config, "llm": "x", "seen": [1, 2]}
+        )
+        for run in runs
+    ]
+    assert main_effects(named).frame["factor"].unique().tolist() == list(GRID)
+    with pytest.raises(DataError, match="'llm' has one value in all evaluations"):
+        main_effects(named, ["llm"])
+    with pytest.raises(DataError, match=r"'seen' is not in the config of .*that are: 'top_k'"):
+        main_effects(named, "seen")
+
+
+def test_evaluations_without_settings_are_refused():
+    bare = [RAGPipelineEvaluation(name, {"query_id": ["a"], "recall": [0.5]}) for name in "xy"]
+    with pytest.raises(DataError, match="must have their settings in config, such as"):
+        main_effects(bare)
+    same = [run.with_name(f"{n}") for n, run in enumerate([cell({"k": 1}, [0.5, 0.6])] * 2)]
+    with pytest.raises(DataError, match=r"must differ in a setting of their config.*theirs: 'k'"):
+        main_effects(same)
+
+
+def test_pipelines_on_other_queries_are_refused(runs):
+    frame = runs[0].scores.reset_index()
+    frame["query_id"] = "other-" + frame["query_id"]
+    other = RAGPipelineEvaluation(runs[0].name, frame, config=runs[0].config)
+    with pytest.raises(DataError, match="no query id is in all of them"):
+        main_effects([other, *runs[1:]])
+
+
+def test_effects_made_by_hand_have_no_grid(effects):
+    bare = MainEffects("by hand", effects.frame, pairings=effects.pairings)
+    with pytest.raises(DataError, match=r"create them with main_effects\(\)"):
+        bare.interactions()
