@@ -58,13 +58,43 @@ def test_what_the_documents_do_not_say_is_refused(question):
     assert (found["answer"], found["citations"]) == (REFUSAL, [])
 
 
-@given(st.text())
-def test_any_text_is_answered_or_refused(question):
-    found = RAG.answer(question)
+@given(st.text(), st.booleans(), st.booleans(), st.floats(0, 1), st.integers(1, 30))
+def test_any_text_is_answered_or_refused(question, synonyms, rerank, least_covered, k):
+    found = RAG.answer(question, k, synonyms=synonyms, rerank=rerank, least_covered=least_covered)
+    assert len(found["retrieved"]) <= k
     assert set(found["citations"]) <= {hit["doc_id"] for hit in found["retrieved"]}
     assert (found["answer"] == REFUSAL) == (not found["citations"])
     scores = [hit["score"] for hit in found["retrieved"]]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_words_that_mean_the_same_are_found():
+    rag = ExtractiveRag(
+        [Document("a", "The fee is 6 crowns."), Document("b", "The dog is black. It sleeps.")]
+    )
+    plain = rag.answer("What does it cost?")
+    assert (plain["answer"], plain["retrieved"]) == (REFUSAL, [])
+    found = rag.answer("What does it cost?", synonyms=True)
+    assert (found["answer"], found["citations"]) == ("The fee is 6 crowns.", ["a"])
+
+
+def test_a_reranker_puts_the_document_with_the_best_sentence_first():
+    spread = "Dogs dogs dogs dogs. Tickets tickets tickets tickets."  # BM25 counts words
+    together = "A dog needs one of the tickets. " + "It may sleep at the window of a cabin. " * 3
+    rag = ExtractiveRag([Document("spread", spread), Document("together", together)])
+    question = "Which dog has a ticket?"
+    assert [hit["doc_id"] for hit in rag.answer(question, 1)["retrieved"]] == ["spread"]
+    [hit] = rag.answer(question, 1, rerank=True)["retrieved"]
+    # By hand: "dog" and "ticket" are the words of the question, and both are in its best sentence.
+    assert (hit["doc_id"], hit["score"]) == ("together", 1.0)
+
+
+def test_a_sentence_with_too_small_a_share_of_the_words_is_no_answer():
+    rag = ExtractiveRag([Document("a", "The fee is 6 crowns."), Document("b", "Dogs sleep.")])
+    # "fee" and "dog" are in one of two documents, and weigh the same: each has half of the weight.
+    question = "Is there a fee for a dog?"
+    assert rag.answer(question, least_covered=0.5)["answer"] == "Dogs sleep."
+    assert rag.answer(question, least_covered=0.51)["answer"] == REFUSAL
 
 
 def test_words_are_singular_and_say_something():
@@ -145,6 +175,10 @@ def asked(port, method, path, body=None, headers=None):
 def test_a_question_is_answered_over_a_socket_as_in_python(port):
     status, body = asked(port, "POST", "/answer", '{"question": "Do guide dogs pay?", "k": 2}')
     assert (status, json.loads(body)) == (200, RAG.answer("Do guide dogs pay?", 2))
+    settings = {"k": 1, "synonyms": True, "rerank": True, "least_covered": 0.2}
+    question = "What does it cost to send sand over?"
+    body = json.dumps({"question": question, **settings})
+    assert json.loads(asked(port, "POST", "/answer", body)[1]) == RAG.answer(question, **settings)
 
 
 def test_pieces_join_to_the_answer(port):
@@ -171,6 +205,10 @@ def test_health_and_settings_are_told(port):
         ("/answer", '{"question": 3}', 400),
         ("/answer", '{"question": "a", "k": 0}', 400),
         ("/answer", '{"question": "a", "k": true}', 400),
+        ("/answer", '{"question": "a", "rerank": 1}', 400),
+        ("/answer", '{"question": "a", "synonyms": "yes"}', 400),
+        ("/answer", '{"question": "a", "least_covered": 1.5}', 400),
+        ("/answer", '{"question": "a", "least_covered": NaN}', 400),
         ("/nothing", '{"question": "a"}', 404),
         ("/answer", "x" * ((1 << 20) + 1), 413),
     ],

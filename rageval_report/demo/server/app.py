@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -25,6 +25,27 @@ _IDLE = 60.0  # seconds that a client may keep a connection open between two req
 _PATHS = ("/answer", "/stream")
 
 
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_switch(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+# What a request may set, besides the question.
+_SETTINGS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "k": (_is_count, "an integer >= 1"),
+    "synonyms": (_is_switch, "true or false"),
+    "rerank": (_is_switch, "true or false"),
+    "least_covered": (_is_share, "a number from 0 to 1"),
+}
+
+
 class _BadRequestError(Exception):
     """A request that cannot be answered: the HTTP status and the reason."""
 
@@ -38,16 +59,17 @@ class _AnswerRequest:
     """A question from a client."""
 
     question: str
-    k: int | None
+    settings: dict[str, Any]
     is_stream: bool
 
 
 class ReferenceServer:
     """A RAG server on this machine; use it in a ``with`` block, or call `serve`.
 
-    ``POST /answer`` takes ``{"question": ..., "k": ...}`` and returns ``answer``, ``retrieved``,
-    ``citations`` and ``model``; ``POST /stream`` returns the same as server-sent events, word by
-    word; ``GET /health`` and ``GET /config`` return its status and configuration.
+    ``POST /answer`` takes ``{"question": ..., "k": 3, "synonyms": false, "rerank": false,
+    "least_covered": 0.5}``, all but the question optional, as `ExtractiveRag.answer` does. It
+    returns ``answer``, ``retrieved``, ``citations`` and ``model``; ``POST /stream`` returns the
+    same as server-sent events, word by word; ``GET /health`` and ``GET /config`` return its status and configuration.
 
     Parameters
     ----------
@@ -224,7 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         reference = self.server.reference
         reference.is_over.wait(reference.delay)
-        answer = reference.rag.answer(request.question, request.k)
+        answer = reference.rag.answer(request.question, **request.settings)
         body = json.dumps(answer).encode()
         fault = reference.faults.draw(request.question)
         if fault is not None and FAULTS[fault](self, body):
@@ -251,10 +273,12 @@ class _Handler(BaseHTTPRequestHandler):
         question = document.get("question") if isinstance(document, dict) else None
         if not isinstance(question, str):
             raise _BadRequestError(_BAD, 'expected {"question": "..."}')
-        k = document.get("k")
-        if k is not None and (not isinstance(k, int) or isinstance(k, bool) or k < 1):
-            raise _BadRequestError(_BAD, f"k must be an integer >= 1; got {k!r}")
-        return _AnswerRequest(question, k, path == _PATHS[1])
+        settings = {name: document[name] for name in _SETTINGS if document.get(name) is not None}
+        for name, value in settings.items():
+            is_valid, expected = _SETTINGS[name]
+            if not is_valid(value):
+                raise _BadRequestError(_BAD, f"{name} must be {expected}; got {value!r}")
+        return _AnswerRequest(question, settings, path == _PATHS[1])
 
     def _config(self) -> dict[str, Any]:
         return {

@@ -25,7 +25,21 @@ _STOP_WORDS = frozenset(
     "which who whom why will with you your".split()
 )
 # A sentence is an answer if its words have at least half the weight of the words in the question.
-_LEAST_COVERED = 0.5
+LEAST_COVERED = 0.5
+# What people say, and what a council writes instead.
+_SYNONYMS = {
+    "boat": ("ferry",),
+    "charge": ("fee",),
+    "cost": ("fee", "crown"),
+    "paper": ("form",),
+    "pay": ("fee", "crown"),
+    "permit": ("licence",),
+    "price": ("fee", "crown"),
+    "quickly": ("day",),
+    "sell": ("stall",),
+    "send": ("freight",),
+}
+_RERANKED = 10  # the documents of which a reranker chooses
 
 
 def words_of(text: str) -> list[str]:
@@ -83,7 +97,15 @@ class ExtractiveRag:
         self._index = load("bm25s:BM25")()
         self._index.index(words, show_progress=False)
 
-    def answer(self, question: str, k: int | None = None) -> dict[str, Any]:
+    def answer(
+        self,
+        question: str,
+        k: int | None = None,
+        *,
+        synonyms: bool = False,
+        rerank: bool = False,
+        least_covered: float = LEAST_COVERED,
+    ) -> dict[str, Any]:
         """Answer a question.
 
         Parameters
@@ -92,6 +114,14 @@ class ExtractiveRag:
             Any text.
         k : int, optional
             The number of documents to retrieve; if omitted, the `k` of the server.
+        synonyms : bool
+            Whether documents are also found by words that mean the same.
+        rerank : bool
+            Whether the `k` documents are those of the first ten whose best sentence has the largest
+            share of the words of the question.
+        least_covered : float
+            The smallest share of the words of the question that an answer has, weighted by how rare
+            they are; a question without such a sentence is refused.
 
         Returns
         -------
@@ -100,9 +130,14 @@ class ExtractiveRag:
             ``citations``, ids; ``model``.
         """
         words = sorted(set(words_of(question)))
-        documents = self._retrieve(words, k or self.k)
-        place, sentence, covered = self._best_sentence(words, documents)
-        is_answered = covered >= _LEAST_COVERED
+        n = k or self.k
+        meant = [(word, *(_SYNONYMS.get(word, ()) if synonyms else ())) for word in words]
+        searched = sorted({word for alike in meant for word in alike})
+        documents = self._retrieve(searched, max(n, _RERANKED) if rerank else n)
+        if rerank:
+            documents = self._rerank(meant, documents)[:n]
+        place, sentence, covered = self._best_sentence(meant, documents)
+        is_answered = covered > 0 and covered >= least_covered
         return {
             "answer": sentence if is_answered else REFUSAL,
             "retrieved": documents,
@@ -127,16 +162,31 @@ class ExtractiveRag:
             if scores[place] > 0
         ]
 
+    def _rerank(
+        self, meant: Sequence[tuple[str, ...]], documents: list[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """The documents by the share of their best sentence, which becomes their score."""
+        shares = [self._best_sentence(meant, [document])[2] for document in documents]
+        order = sorted(range(len(documents)), key=lambda place: -shares[place])  # stable
+        return [{**documents[place], "score": round(shares[place], 4)} for place in order]
+
     def _best_sentence(
-        self, words: list[str], documents: list[dict[str, Any]]
+        self, meant: Sequence[tuple[str, ...]], documents: list[dict[str, Any]]
     ) -> tuple[int, str, float]:
-        """The sentence with the largest weighted share of the words: place, text and share."""
-        total = sum(self._weight(word) for word in words)
+        """The sentence with the largest weighted share of the words: place, text and share.
+
+        Each word comes with those that mean the same; any of them in the sentence will do.
+        """
+        weights = [self._weight(alike[0]) for alike in meant]
         best = (0, "", 0.0)
         for place, document in enumerate(documents):
             for sentence in _SENTENCE.split(document["text"].strip()):
                 in_sentence = set(words_of(sentence))
-                covered = sum(self._weight(word) for word in words if word in in_sentence) / total
+                covered = sum(
+                    weight
+                    for weight, alike in zip(weights, meant, strict=True)
+                    if not in_sentence.isdisjoint(alike)
+                ) / sum(weights)
                 if covered > best[2]:
                     best = (place, sentence, covered)
         return best
