@@ -19,8 +19,8 @@ from rageval_report.scores.catalogue.dialects import dialect_settings
 from rageval_report.scores.guard import doubts_of
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 
-Level = str | int | float | bool | None
-Cell = tuple[Level, ...]
+SettingValue = str | int | float | bool | None
+Cell = tuple[SettingValue, ...]
 
 _CALL = "main_effects(evaluations)"
 _HEADLINE = (
@@ -168,7 +168,7 @@ def main_effects(
         seed=check_seed(seed),
     )
     pairings: list[Pairing] = []
-    labels: dict[str, tuple[str, Level, Level]] = {}
+    labels: dict[str, tuple[str, SettingValue, SettingValue]] = {}
     for factor, (first, *others) in grid.levels.items():
         reference = grid.average({factor: first})
         for level in others:
@@ -213,7 +213,7 @@ class Grid:
         The queries that all pipelines have.
     """
 
-    levels: dict[str, tuple[Level, ...]]
+    levels: dict[str, tuple[SettingValue, ...]]
     cells: dict[Cell, Scored]
     ids: pd.Index
 
@@ -257,7 +257,7 @@ class Grid:
             )
         return cls(levels, cells, ids)
 
-    def average(self, chosen: Mapping[str, Level]) -> EvaluationSubset:
+    def average(self, chosen: Mapping[str, SettingValue]) -> EvaluationSubset:
         """The mean of each query over all pipelines with these settings."""
         runs = self._select(chosen)
         names = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
@@ -296,7 +296,7 @@ class Grid:
                 "are left out"
             )
 
-    def _select(self, chosen: Mapping[str, Level]) -> list[Scored]:
+    def _select(self, chosen: Mapping[str, SettingValue]) -> list[Scored]:
         places = {name: place for place, name in enumerate(self.levels)}
         return [
             run
@@ -305,7 +305,7 @@ class Grid:
         ]
 
     def _effect(
-        self, at: Mapping[str, Level], factor: str, start: Level, end: Level
+        self, at: Mapping[str, SettingValue], factor: str, start: SettingValue, end: SettingValue
     ) -> EvaluationSubset:
         before, after = (self.average({**at, factor: level}) for level in (start, end))
         place = _words(at, tuple(at.values()))
@@ -315,7 +315,7 @@ class Grid:
         )
 
 
-def _settings_of(run: Scored) -> dict[str, Level]:
+def _settings_of(run: Scored) -> dict[str, SettingValue]:
     """The settings of a pipeline that are one value each."""
     config = getattr(run, "config", None) or {}
     return {
@@ -326,19 +326,15 @@ def _settings_of(run: Scored) -> dict[str, Level]:
 
 
 def _factors(
-    configs: Mapping[str, Mapping[str, Level]], factors: str | Iterable[str] | None
+    configs: Mapping[str, Mapping[str, SettingValue]], factors: str | Iterable[str] | None
 ) -> list[str]:
     """The names of the factors, each with a value in every pipeline."""
     known = list(dict.fromkeys(name for config in configs.values() for name in config))
     if factors is None:
-        asked = [
-            name
-            for name in known
-            if len({repr(config.get(name)) for config in configs.values()}) > 1
-        ]
+        chosen = [name for name in known if _n_values(name, configs) > 1]
     else:
-        asked = [factors] if isinstance(factors, str) else list(factors)
-    for name in asked:
+        chosen = [factors] if isinstance(factors, str) else list(factors)
+    for name in chosen:
         lacking = [run for run, config in configs.items() if name not in config]
         if lacking:
             raise DataError(
@@ -347,7 +343,7 @@ def _factors(
             )
         if _n_values(name, configs) < 2:
             raise DataError(f"factors: {name!r} has one value in all evaluations; it has no effect")
-    if not asked:
+    if not chosen:
         raise DataError(
             "evaluations must differ in a setting of their config, such as "
             f"RAGPipelineEvaluation(name, data, config={{'top_k': 5}}); theirs: {named(known)}"
@@ -355,10 +351,10 @@ def _factors(
             else "evaluations must have their settings in config, such as "
             "RAGPipelineEvaluation(name, data, config={'top_k': 5}); they have none"
         )
-    return asked
+    return chosen
 
 
-def _n_values(name: str, configs: Mapping[str, Mapping[str, Level]]) -> int:
+def _n_values(name: str, configs: Mapping[str, Mapping[str, SettingValue]]) -> int:
     return len({repr(config.get(name)) for config in configs.values()})
 
 
