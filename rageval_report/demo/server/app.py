@@ -69,7 +69,8 @@ class ReferenceServer:
     ``POST /answer`` takes ``{"question": ..., "k": 3, "synonyms": false, "rerank": false,
     "least_covered": 0.5}``, all but the question optional, as `ExtractiveRag.answer` does. It
     returns ``answer``, ``retrieved``, ``citations`` and ``model``; ``POST /stream`` returns the
-    same as server-sent events, word by word; ``GET /health`` and ``GET /config`` return its status and configuration.
+    same as server-sent events, word by word; ``GET /health`` and ``GET /config`` return its status
+    and its configuration.
 
     Parameters
     ----------
