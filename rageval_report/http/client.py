@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import httpx2
 
@@ -30,12 +30,30 @@ T = TypeVar("T")
 
 Headers = Mapping[str, str | Key]
 
+
+class Signer(Protocol):
+    """Signs requests: called for each attempt with method, address, headers and the final body."""
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The keys that sign, which no error, log or answer may repeat."""
+
+    def __call__(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes
+    ) -> Headers:
+        """The headers that are added to the request."""
+
+
 _MEGABYTE = 1 << 20
 _OK = range(200, 300)
 # A redirect is an error: to follow it would send the key to another server.
 _REDIRECTS = range(300, 400)
 _UNAUTHORISED = (401, 403)
 _NOT_FOUND = 404
+# Amazon says in a header what kind of error it is, and with a wrong key as without a permission
+# that access is denied.
+_AWS_ERROR = "x-amzn-errortype"
+_AWS_DENIED = "AccessDenied"
 
 
 @dataclass(frozen=True)
@@ -277,12 +295,19 @@ class Client:
         json: object = None,
         headers: Headers | None = None,
         keys: Iterable[Key] = (),
+        signer: Signer | None = None,
     ) -> HttpResponse:
         """Send a request once, for a caller that counts the attempts; see `retry`.
 
-        Parameters, result and errors are those of `request`.
+        Parameters
+        ----------
+        method, url, json, headers, keys
+            As for `request`, like the result and the errors.
+        signer : Signer, optional
+            Adds headers that sign the body as it is sent. `request` has none, because a signature
+            contains the time of its attempt.
         """
-        return self._send_once(_build_request(method, url, json, headers or {}, keys), 1)
+        return self._send_once(_build_request(method, url, json, headers or {}, keys, signer), 1)
 
     def retry(self, attempt: Callable[[], T]) -> T:
         """Call a function again while it raises a temporary `RequestError`, within the limits.
@@ -382,22 +407,37 @@ for _name in (
 
 
 def _build_request(
-    method: str, url: str, body: object, headers: Headers, keys: Iterable[Key] = ()
+    method: str,
+    url: str,
+    body: object,
+    headers: Headers,
+    keys: Iterable[Key] = (),
+    signer: Signer | None = None,
 ) -> _Request:
     try:
         # NaN is not JSON: the server would refuse it without saying which value.
         content = None if body is None else json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as exc:
         raise DataError(f"the body of the request cannot be written as JSON: {exc}") from exc
+    address = check_address(url)
     sent = {"content-type": "application/json"} if content is not None else {}
-    for name, value in headers.items():
-        sent[name] = value.header() if isinstance(value, Key) else _check_header(name, value)
+    sent |= _write_headers(headers)
     sent_keys = (*keys, *(value for value in headers.values() if isinstance(value, Key)))
+    if signer is not None:
+        sent |= _write_headers(signer(method, address, sent, content or b""))
+        sent_keys += signer.keys
     return _Request(
-        *(method, check_address(url), content, sent),
+        *(method, address, content, sent),
         keys=(*sent_keys, *proxy_keys()),
         has_key=bool(sent_keys),
     )
+
+
+def _write_headers(headers: Headers) -> dict[str, str]:
+    return {
+        name: value.header() if isinstance(value, Key) else _check_header(name, value)
+        for name, value in headers.items()
+    }
 
 
 def _check_header(name: str, value: str) -> str:
@@ -436,7 +476,7 @@ def _is_about_trust(exc: BaseException | None) -> bool:
 def _status_error(
     request: _Request, status: int, headers: dict[str, str], body: bytes
 ) -> RequestError:
-    message = server_message(body, request.keys)
+    message = server_message(body, request.keys, headers.get(_AWS_ERROR, ""))
     return request.error(
         f"answered {status}"
         + (f": {message}" if message else "")
@@ -450,6 +490,8 @@ def _status_error(
 def _advice(request: _Request, status: int, headers: dict[str, str]) -> str:
     if status in _REDIRECTS and "location" in headers:
         return f" (it has moved to {redact_url(headers['location'])}: use that address)"
+    if headers.get(_AWS_ERROR, "").startswith(_AWS_DENIED):
+        return " (the key is wrong, or it or its account may not use this)"
     if status in _UNAUTHORISED:
         return " (the key was refused)" if request.has_key else " (no key was sent)"
     return " (is the address right?)" if status == _NOT_FOUND else ""

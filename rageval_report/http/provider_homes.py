@@ -26,14 +26,19 @@ class ProviderHome:
     url_variables: tuple[str, ...]
     key_variables: tuple[str, ...]
 
+    def routed_url(self) -> str | None:
+        """The address in the environment; None if no variable of it is set."""
+        variable = _first_set(self.url_variables)
+        return variable and os.environ[variable]
+
     def locate(self, base_url: str | None, api_key_env: str | None) -> tuple[str, str | None]:
         """The address of the server, and the variable of the key that is sent there.
 
         A server that the caller names gets a key only if the caller names its variable too, so
         that the provider's key is sent to no other server.
         """
-        routed = _first_set(self.url_variables)
-        base = base_url or (os.environ[routed] if routed else self.url)
+        routed = self.routed_url()
+        base = base_url or routed or self.url
         if "?" in base or "#" in base:
             raise DataError(f"base_url must end before any '?' or '#'; use {redact_url(base)}")
         address = check_url_template(check_address(base), "base_url").rstrip("/")

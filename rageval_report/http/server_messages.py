@@ -13,11 +13,12 @@ _LONGEST_BEGINNING = 60
 _MOST_READ = 4096  # characters
 # Keys are hidden before a text is cut; this cut is far behind the characters that are shown.
 _MOST_REDACTED = 1 << 16
-# OpenAI nests {"error": {"message"}}, FastAPI writes "detail", OAuth "error_description".
-_MESSAGE_KEYS = ("error", "message", "detail", "error_description", "msg")
+# OpenAI nests {"error": {"message"}}, FastAPI writes "detail", OAuth "error_description", and
+# Amazon's gateways "Message".
+_MESSAGE_KEYS = ("error", "message", "Message", "detail", "error_description", "msg")
 
 
-def server_message(body: bytes, keys: Iterable[Key] = ()) -> str:
+def server_message(body: bytes, keys: Iterable[Key] = (), kind: str = "") -> str:
     """The message of a server about a failure, in one line.
 
     Parameters
@@ -26,9 +27,13 @@ def server_message(body: bytes, keys: Iterable[Key] = ()) -> str:
         The answer: JSON with a message somewhere in it, or any text.
     keys : iterable of Key
         The keys that were sent, which some servers repeat.
+    kind : str
+        The kind of the failure, if a header names it; an address may follow it.
 
     Examples
     --------
+    >>> server_message(b'{"message": "Slow down"}', kind="ThrottlingException:http://host/")
+    'ThrottlingException: Slow down'
     >>> server_message(b'{"error": {"message": "model not found", "code": 404}}')
     'model not found'
     >>> server_message(b"<h1>Bad gateway</h1>")
@@ -39,7 +44,10 @@ def server_message(body: bytes, keys: Iterable[Key] = ()) -> str:
         message = _message_in(json.loads(text)) or text
     except (ValueError, RecursionError):
         message = text
-    return _to_line(redact_keys(keys, message), _LONGEST_MESSAGE)
+    # Keys are hidden before the address is cut off, which could cut one in two.
+    name = redact_keys(keys, kind).partition(":")[0]
+    parts = filter(None, (name, redact_keys(keys, message)))
+    return _to_line(": ".join(parts), _LONGEST_MESSAGE)
 
 
 def quote_beginning(body: bytes, keys: Iterable[Key] = ()) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rageval_report.judges.chats.base import FunctionChat as FunctionChat
     from rageval_report.judges.chats.base import Message as Message
     from rageval_report.judges.chats.base import Reply as Reply
+    from rageval_report.judges.chats.bedrock import bedrock_chat as bedrock_chat
     from rageval_report.judges.chats.environment import (
         chat_from_environment as chat_from_environment,
     )

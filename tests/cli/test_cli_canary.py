@@ -23,7 +23,7 @@ from rageval_report.judges import CHATS
 from rageval_report.judges.chats.over_http import HttpChat
 
 STEM = "CaNaRy"
-PROVIDERS = ("anthropic", "gemini", "openai")
+PROVIDERS = ("anthropic", "bedrock", "gemini", "openai")
 
 
 def canary(name: str) -> str:
@@ -65,10 +65,11 @@ class Repeats(BaseHTTPRequestHandler):
             "contexts": [seen],
             "llm_model": seen,
             seen: seen,
-            # OpenAI, Anthropic, Gemini
+            # OpenAI, Anthropic, Gemini, Bedrock
             "choices": [{"message": {"content": verdict}, "finish_reason": "stop"}],
             "content": [{"type": "text", "text": verdict}],
             "candidates": [{"content": {"parts": [{"text": verdict}]}, "finishReason": "STOP"}],
+            "output": {"message": {"content": [{"text": verdict}]}},
             "model": f"model {seen}",
             "modelVersion": f"model {seen}",
             "usage": {"prompt_tokens": 9, "completion_tokens": 9, "input_tokens": 9},
@@ -248,6 +249,25 @@ def test_judges_write_no_key(room, monkeypatch, provider, mode):
     assert any(canary(variable) in text for text in room.server.seen)
     assert (room.folder / "c.db").exists()
     assert room.leaks("cache", "status", "--cache", "c.db", exit_codes=codes) == []
+
+
+@pytest.mark.parametrize("mode", ["answer", "not_json", "refusal", "failure", "moved", "escaped"])
+def test_a_judge_that_signs_its_requests_writes_no_key(room, monkeypatch, mode):
+    for name in ("RAG_EVAL_BEDROCK_API_KEY", "AWS_BEARER_TOKEN_BEDROCK"):
+        monkeypatch.delenv(name)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, canary(name))
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", room.url)
+    judge = ("--judge", "faithfulness", "--provider", "bedrock", "--model", "m:0", "--no-cache")
+    for more in (("--dry-run",), ("--queries", "judged.json")):
+        assert (
+            room.leaks("judge", "records.jsonl", *judge, *more, mode=mode, exit_codes=(0, 2)) == []
+        )
+    assert all("/model/m%3A0/converse" in text for text in room.server.seen)
+    assert all(f"Credential={canary('AWS_ACCESS_KEY_ID')}/" in text for text in room.server.seen)
+    assert any(canary("AWS_SESSION_TOKEN") in text for text in room.server.seen)
+    assert not any(canary("AWS_SECRET_ACCESS_KEY") in text for text in room.server.seen)
 
 
 def test_keys_of_a_file_of_settings_are_written_nowhere_else(room):

@@ -20,6 +20,7 @@ from rageval_report.http.server_messages import quote_beginning, server_message
         {"detail": "no such model"},  # FastAPI
         {"detail": [{"loc": ["body"], "msg": "no such model"}]},  # FastAPI, of a field
         [{"error": {"code": 404, "message": "no such model"}}],  # Gemini
+        {"Message": "no such model"},  # gateways of Amazon
         "no such model",
     ],
 )
@@ -33,6 +34,18 @@ def test_a_document_without_a_message_is_shown():
 
 def test_nothing_said_is_nothing():
     assert server_message(b"") == ""
+
+
+def test_the_kind_of_a_failure_goes_before_its_message():
+    kind = "ThrottlingException:http://internal.amazon.com/coral/"
+    assert (
+        server_message(b'{"message": "Slow down"}', kind=kind) == "ThrottlingException: Slow down"
+    )
+    assert server_message(b"", kind=kind) == "ThrottlingException"
+
+
+def test_a_key_in_the_kind_of_a_failure_is_hidden_before_it_is_cut():
+    assert server_message(b"no", [Key("sk:1234")], "E-sk:1234:http://x/") == "E-***: no"
 
 
 def test_what_moves_a_cursor_is_not_printed():

@@ -1,13 +1,14 @@
-"""A server on this machine that speaks the protocols of three providers, and errs when told to.
+"""A server on this machine that speaks the protocols of four providers, and errs when told to.
 
 It is as strict as theirs: a field that the provider does not publish is refused with 400. The
 fields are those of the types in anthropic 2.12.0 (and temperature, which its older models take),
-openai 3.54.0 and google-genai 3.4.0.
+openai 3.54.0 and google-genai 3.4.0, and those of the operation Converse in botocore 1.44.5.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import ssl
 import subprocess
@@ -45,6 +46,12 @@ GEMINI_CONFIG = set(
     "maxOutputTokens temperature responseMimeType responseJsonSchema responseSchema topP topK seed "
     "stopSequences candidateCount thinkingConfig".split()
 )
+BEDROCK_FIELDS = set(
+    "messages system inferenceConfig toolConfig guardrailConfig additionalModelRequestFields "
+    "promptVariables additionalModelResponseFieldPaths requestMetadata performanceConfig "
+    "serviceTier outputConfig".split()
+)
+BEDROCK_CONFIG = set("maxTokens temperature topP stopSequences".split())
 
 
 @dataclass
@@ -239,7 +246,59 @@ class Gemini:
         return {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
 
 
-PROTOCOLS = {"anthropic": Anthropic, "gemini": Gemini, "openai": OpenAI}
+class Bedrock:
+    path = "/model/toy/converse"
+    key_header, scheme = "authorization", "Bearer "
+
+    @staticmethod
+    def fault(asked: Document, headers: Any) -> str:
+        unknown = (asked.keys() - BEDROCK_FIELDS) | (
+            asked.get("inferenceConfig", {}).keys() - BEDROCK_CONFIG
+        )
+        if unknown:
+            return f"{min(unknown)}: extraneous key is not permitted"
+        if [one["role"] for one in asked["messages"]] != ["user"]:
+            return "messages: roles"
+        wanted = asked.get("outputConfig", {}).get("textFormat")
+        if wanted is None:
+            return ""
+        schema = wanted["structure"]["jsonSchema"]["schema"]
+        if wanted["type"] != "json_schema" or not isinstance(schema, str):
+            return "outputConfig.textFormat: wrong"
+        return "" if strict_object(json.loads(schema)) else "schema: not closed"
+
+    @staticmethod
+    def prompt(asked: Document) -> str:
+        return asked["messages"][-1]["content"][0]["text"]
+
+    @staticmethod
+    def schema(asked: Document) -> Any:
+        return asked.get("outputConfig")
+
+    @staticmethod
+    def document(asked: Document, said: Said) -> Document:
+        stop = {"end": "end_turn", "length": "max_tokens", "refusal": "content_filtered"}
+        thought = {"reasoningContent": {"reasoningText": {"text": "Hm, 2/10?", "signature": "x"}}}
+        usage = said.tokens and {
+            "inputTokens": said.tokens[0] - 10,
+            "cacheReadInputTokens": 4,
+            "cacheWriteInputTokens": 6,
+            "outputTokens": said.tokens[1],
+            "totalTokens": sum(said.tokens),
+        }
+        return {
+            "output": {"message": {"role": "assistant", "content": [thought, {"text": said.text}]}},
+            "stopReason": stop[said.ending],
+            "usage": usage or {},
+            "metrics": {"latencyMs": 7},
+        }
+
+    @staticmethod
+    def error(message: str) -> Document:
+        return {"message": message}
+
+
+PROTOCOLS = {"anthropic": Anthropic, "bedrock": Bedrock, "gemini": Gemini, "openai": OpenAI}
 
 
 # -- the server
@@ -262,7 +321,7 @@ class Provider:
     arrived: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
     def url(self, name: str) -> str:
-        ending = {"anthropic": "", "gemini": "/v1beta"}.get(name, "/v1")
+        ending = {"anthropic": "", "bedrock": "", "gemini": "/v1beta"}.get(name, "/v1")
         return f"http://127.0.0.1:{self.port}{ending}"
 
     def will(self, *script: Any) -> None:
@@ -332,7 +391,9 @@ def plain_environment(monkeypatch, tmp_path):
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "GOOGLE", "OLLAMA", "GOOGLE_GEMINI"):
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name in ("OPENAI", "ANTHROPIC", "BEDROCK", "GEMINI", "GOOGLE", "OLLAMA", "GOOGLE_GEMINI"):
         for front in ("", "RAG_EVAL_"):
             for ending in ("API_KEY", "BASE_URL", "MODEL", "HOST"):
                 monkeypatch.delenv(f"{front}{name}_{ending}", raising=False)

@@ -22,7 +22,7 @@ def told(judged):
     return states["tone_reason"].iloc[0]
 
 
-@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai"])
+@pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini", "openai"])
 def test_a_judge_that_refuses_gives_no_score(provider, chat_of, say, rows, name):
     provider.will(say("I will not judge that.", "refusal"))
     assert told(judge(rows[:1], TONE, chat_of(name))).startswith("the judge refused")
@@ -33,7 +33,7 @@ def test_a_refusal_in_words_gives_no_score(provider, chat_of, rows):
     assert "no grade in \"I'm sorry" in told(judge(rows[:1], TONE, chat_of()))
 
 
-@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai"])
+@pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini", "openai"])
 def test_an_answer_that_was_cut_gives_no_score(provider, chat_of, say, rows, name):
     provider.will(say('{"reasoning": "It is 5/5', "length"))
     reason = told(judge(rows[:1], TONE, chat_of(name, max_tokens=9)))
@@ -159,7 +159,7 @@ def test_a_server_that_dies_on_the_way_leaves_what_was_judged(provider, chat_of,
     assert "stopped before the end" in judged.notes[0]
 
 
-@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai"])
+@pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini", "openai"])
 def test_a_server_that_refuses_a_schema_is_asked_in_words_and_it_is_noted_once(
     provider, chat_of, rows, name
 ):

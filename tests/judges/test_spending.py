@@ -171,7 +171,7 @@ def test_a_refusal_is_paid_for(provider, chat_of, say, rows):
 
 
 @pytest.mark.parametrize("text", ["漢字", "ไทย", "😀", "\ud83d", 'a\n"', "\x00"])
-@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai"])
+@pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini", "openai"])
 def test_no_request_has_more_tokens_than_are_reserved(chat_of, name, text):
     message = Message(text * 500, text, {"type": "object", "title": text})
     chat = chat_of(name)
@@ -181,13 +181,14 @@ def test_no_request_has_more_tokens_than_are_reserved(chat_of, name, text):
     assert max_request_tokens(chat, message) <= 6 * n_bytes + 1000
 
 
-@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai", "ollama"])
+@pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini", "openai", "ollama"])
 def test_the_limit_of_answers_is_sent_by_every_chat(provider, chat_of, name, rows):
     provider.will(FIVE)
     chat = chat_of(name, max_tokens=77)
     assert judge(rows[:1], TONE, chat).scores["tone"].item() == 1.0
     [asked] = provider.asked
-    sent = asked.get("max_tokens", asked.get("generationConfig", {}).get("maxOutputTokens"))
+    elsewhere = {**asked.get("generationConfig", {}), **asked.get("inferenceConfig", {})}
+    sent = asked.get("max_tokens", elsewhere.get("maxOutputTokens", elsewhere.get("maxTokens")))
     assert sent == max_reply_tokens(chat) == 77
 
 
@@ -200,6 +201,8 @@ def test_the_limit_of_answers_is_sent_by_every_chat(provider, chat_of, name, row
         ("anthropic", {"max_tokens": 300}, 300),
         ("gemini", {"generationConfig": {"maxOutputTokens": 50, "candidateCount": 2}}, 100),
         ("gemini", {"generationConfig": {"temperature": 0}}, None),
+        ("bedrock", {"inferenceConfig": {"maxTokens": 50}}, 50),
+        ("bedrock", {"inferenceConfig": None}, None),
     ],
 )
 def test_what_is_added_to_a_request_changes_its_limit(chat_of, rows, name, extra, most):

@@ -11,9 +11,9 @@ class JudgeArguments(JudgingOptions, OutputOptions):
     """Let a chat model judge records by rubrics.
 
     RECORDS holds one row per query: question, answer, contexts, reference. Keys come from the
-    environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY; a server of your own gets the
-    key that you name. Verdicts are kept in a cache, so that after Ctrl-C the same command goes on;
-    when the budget is spent, it does with a higher --max-cost.
+    environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, AWS_BEARER_TOKEN_BEDROCK; a
+    server of your own gets the key that you name. Verdicts are kept in a cache, so that after
+    Ctrl-C the same command goes on; when the budget is spent, it does with a higher --max-cost.
     """
 
     records: str = argument(metavar="RECORDS")

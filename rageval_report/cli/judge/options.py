@@ -52,8 +52,8 @@ class JudgingOptions(QuietOption):
     provider: str | None = option(
         "--provider",
         metavar="NAME",
-        help="anthropic, gemini, ollama or openai; if omitted, RAG_EVAL_PROVIDER, else openai "
-        "with --base-url and ollama without.",
+        help="anthropic, bedrock, gemini, ollama or openai; if omitted, RAG_EVAL_PROVIDER, else "
+        "openai with --base-url and ollama without.",
     )
     model: str | None = option(
         "--model",

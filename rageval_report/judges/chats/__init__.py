@@ -20,6 +20,7 @@ CHATS: Registry[ChatFactory] = Registry(
     "provider of chat models",
     {
         "anthropic": f"{_HERE}.anthropic:anthropic_chat",
+        "bedrock": f"{_HERE}.bedrock:bedrock_chat",
         "gemini": f"{_HERE}.gemini:gemini_chat",
         "ollama": f"{_HERE}.openai:ollama_chat",
         "openai": f"{_HERE}.openai:openai_chat",

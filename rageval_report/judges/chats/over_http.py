@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, Self, Unpack
 
 from rageval_report.errors import DataError, JudgeError
 from rageval_report.http.addresses import redact_url
-from rageval_report.http.client import Client, Headers, HttpResponse
+from rageval_report.http.client import Client, Headers, HttpResponse, Signer
 from rageval_report.http.keys import (
     Key,
     check_body,
@@ -140,6 +140,7 @@ class HttpChat(ABC):
             raise DataError(f"model must be the name of a model; got {self.model!r}")
         # A missing key is reported now, not at the first call.
         self.headers()
+        self.signer()
         self.named_keys()
 
     @classmethod
@@ -152,8 +153,13 @@ class HttpChat(ABC):
     ) -> Self:
         """A chat with a model of the provider, or of a server that speaks its protocol."""
         check_options(f"{cls.provider}_chat", options, ChatOptions.__annotations__)
-        base, key_variable = cls.home.locate(base_url, api_key_env)
+        base, key_variable = cls.locate(base_url, api_key_env)
         return cls(model, cls.endpoint(base, model), key_variable, CheckedOptions(**options))
+
+    @classmethod
+    def locate(cls, base_url: str | None, api_key_env: str | None) -> tuple[str, str | None]:
+        """The address of the server, and the variable of the key that is sent there."""
+        return cls.home.locate(base_url, api_key_env)
 
     @staticmethod
     @abstractmethod
@@ -163,6 +169,10 @@ class HttpChat(ABC):
     @abstractmethod
     def headers(self) -> Headers:
         """The headers, which carry the key."""
+
+    def signer(self) -> Signer | None:
+        """What signs each request; None if a key in a header is enough."""
+        return None
 
     @abstractmethod
     def write(self, message: Message) -> JsonBody:
@@ -203,14 +213,16 @@ class HttpChat(ABC):
     def open_attempts(self) -> Iterator[AskInAttempts]:
         """The same; the function also takes what runs each attempt, as each may be billed."""
         url, added, keys = fill_request(self.url, self.options.extra_body)
-        headers = self.headers()
+        headers, signer = self.headers(), self.signer()
         with self.options.new_client() as client:
 
             def ask(message: Message, run_attempt: RunAttempt) -> Reply:
                 body = self.request_body(message, added)
 
                 def send() -> Reply:
-                    answer = client.send("POST", url, json=body, headers=headers, keys=keys)
+                    answer = client.send(
+                        "POST", url, json=body, headers=headers, keys=keys, signer=signer
+                    )
                     return self.read(answer)
 
                 return client.retry(lambda: run_attempt(send))

@@ -17,7 +17,7 @@ SCHEMA = {
     "additionalProperties": False,
 }
 MESSAGE = Message("How good?", "You judge.", SCHEMA)
-NAMES = ["anthropic", "gemini", "openai"]
+NAMES = ["anthropic", "bedrock", "gemini", "openai"]
 
 
 def ask(chat, message=MESSAGE):
@@ -176,6 +176,8 @@ def test_a_server_that_is_busy_is_asked_again_when_it_says(provider, chat_of, st
         ("openai", {"choices": []}),
         ("openai", {"error": {"message": "overloaded"}}),
         ("gemini", {"candidates": []}),
+        ("bedrock", {"output": {"message": {"content": "text"}}}),
+        ("bedrock", [1]),
         ("openai", b"<html>Welcome</html>"),
         ("openai", b""),
         ("anthropic", [1]),
