@@ -67,6 +67,10 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "score with",
     ),
     (r"Join them with the questions: score\(.*?\]\)\. Or write", "Write"),
+    (
+        r"such as prices=\{'(.+?)': \(sent, received\)\}",
+        r"such as --pipeline-price \1=SENT:RECEIVED",
+    ),
     (r"prices=\{.+?: \(sent, received\)\}", "--price SENT:RECEIVED"),
     (r"retry_unusable=True", "--retry-unusable"),
     (r'max_cost_over="run"', "--max-cost-over run"),

@@ -13,13 +13,18 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import Judged
 from rageval_report.metrics.performance import (
     Performance,
+    Prices,
+    check_prices,
+    notes_on_costs,
     performance_figures,
     performance_of,
 )
 from rageval_report.results import Result
 
 _COLUMNS = ("part", "n", "n_known", "prompt_tokens", "completion_tokens", "cost_usd")
-_FIELDS = ("latency_ms", "prompt_tokens", "completion_tokens", "cost_usd")
+_AMOUNTS = ("prompt_tokens", "completion_tokens", "cost_usd")
+_FIELDS = (*_AMOUNTS, "latency_ms", "model", "error")
+_STATED_SUFFIX = "_given"
 _PIPELINE = "pipeline"
 
 
@@ -40,32 +45,42 @@ class StepSeconds:
     n_new: int
 
 
-def amounts_of(evaluation: RAGPipelineEvaluation) -> Performance:
-    """Latency, tokens and cost of each query of an evaluation, NaN if not known.
+def measured_records(evaluation: RAGPipelineEvaluation) -> pd.DataFrame:
+    """Latency, tokens, cost and model of each query, as the pipeline stated them.
 
     Parameters
     ----------
     evaluation : RAGPipelineEvaluation
-        A field that is a metric is among its scores, otherwise among its details.
+        If a metric has the name of a field, the field is among the details under another name.
     """
+    details = evaluation.details
     fields = {
-        name: table[name]
-        for name in _FIELDS
-        for table in (evaluation.details, evaluation.scores)
-        if name in table
+        field: details[name]
+        for field in _FIELDS
+        for name in (field, f"{field}{_STATED_SUFFIX}")
+        if name in details
     }
-    return performance_of(pd.DataFrame(fields, index=evaluation.scores.index))
+    return pd.DataFrame(fields, index=evaluation.scores.index)
 
 
-def costs_result(evaluation: RAGPipelineEvaluation, judged: Judged | None) -> Result:
+def costs_result(
+    evaluation: RAGPipelineEvaluation,
+    judged: Judged | None,
+    prices: Prices | None = None,
+    model: str | None = None,
+) -> Result:
     """What the pipeline and the judge cost.
 
     Parameters
     ----------
     evaluation : RAGPipelineEvaluation
-        The scores; ``cost_usd`` is a metric or a detail.
+        The scores.
     judged : Judged, optional
         The verdicts.
+    prices : mapping of str to Price, optional
+        US dollars per million tokens sent and received, by the model of the pipeline.
+    model : str, optional
+        The model of the answers that do not name one.
 
     Returns
     -------
@@ -74,8 +89,13 @@ def costs_result(evaluation: RAGPipelineEvaluation, judged: Judged | None) -> Re
         ``n_known`` (those of known cost), ``prompt_tokens``, ``completion_tokens``, ``cost_usd``
         (the sum of the known costs, NaN if none is known).
     """
-    rows = [_pipeline_row(amounts_of(evaluation)), *_judge_rows(judged)]
-    return Result("Costs", pd.DataFrame(rows, columns=list(_COLUMNS)), {}, _notes_on(rows))
+    records = measured_records(evaluation)
+    pipeline = _pipeline_row(performance_of(records, prices, model=model))
+    judges = _judge_rows(judged)
+    notes = (*notes_on_costs(records, prices, model=model), *_notes_on(judges))
+    settings = {"prices": {name: list(price) for name, price in check_prices(prices or {}).items()}}
+    frame = pd.DataFrame([pipeline, *judges], columns=list(_COLUMNS))
+    return Result("Costs", frame, settings, notes)
 
 
 def _pipeline_row(amounts: Performance) -> dict[str, object]:
@@ -98,7 +118,7 @@ def _judge_rows(judged: Judged | None) -> list[dict[str, object]]:
             "part": f"judge: {row['judge']}",
             "n": row["n_calls"],
             "n_known": 0 if pd.isna(row["cost_usd"]) else row["n_calls"],
-            **{name: row[name] for name in _FIELDS[1:]},
+            **{name: row[name] for name in _AMOUNTS},
         }
         for row in judged.usage.to_dict("records")
     ]
@@ -110,16 +130,11 @@ def _sum(numbers: np.ndarray) -> float:
 
 
 def _notes_on(rows: list[dict[str, object]]) -> tuple[str, ...]:
-    notes = []
-    for row in rows:
-        if row["n_known"] != row["n"]:
-            notes.append(
-                f"{row['part']}: the cost of {row['n_known']} of {row['n']} is known, and the sum "
-                "is that of these"
-                if row["n_known"]
-                else f"{row['part']}: the cost is unknown"
-            )
-    return tuple(notes)
+    return tuple(
+        f"{row['part']}: the cost is unknown: the model that judges has no price"
+        for row in rows
+        if row["n"] and not row["n_known"]
+    )
 
 
 def timings_result(
@@ -141,7 +156,7 @@ def timings_result(
     Result
         Columns ``figure``, ``value``, ``n``, ``n_unscored``.
     """
-    amounts = amounts_of(evaluation)
+    amounts = performance_of(measured_records(evaluation))
     n = len(amounts.latency_ms)
     # A run that was continued has its answers from several times.
     wall = seconds.asking if seconds.n_new == n and seconds.asking > 0 else None

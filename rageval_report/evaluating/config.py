@@ -23,6 +23,7 @@ from rageval_report.evaluating.judge_section import JudgeSection
 from rageval_report.files.source import Source
 from rageval_report.judges import Rubric
 from rageval_report.judges.chats.base import Chat
+from rageval_report.metrics.performance import Price, check_prices
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.score_tables import NoRelevant
 from rageval_report.records.levels import LevelOption
@@ -51,6 +52,7 @@ class _EvalSection:
     datasets: tuple[str, ...] | str = ()
     split: str | None = None
     queries: str | None = None
+    prices: dict[str, Any] = field(default_factory=dict)
     judge: JudgeSection | None = None
     gates: Any = None
     folder: str | None = None
@@ -84,6 +86,8 @@ class EvalConfig:
         The split of the data sets.
     judge : JudgeSection, optional
         The judge; None if the file has no such section.
+    prices : dict
+        US dollars per million tokens sent and received, by the model of the pipeline.
     gates : Gates, optional
         The rules that the scores must keep.
     groups : MetricGroups, optional
@@ -119,6 +123,7 @@ class EvalConfig:
     datasets: tuple[str, ...] = ()
     split: str | None = None
     judge: JudgeSection | None = None
+    prices: dict[str, Price] = field(default_factory=dict)
     gates: Gates | None = None
     groups: MetricGroups | None = None
     weights: dict[str, float] = field(default_factory=dict)
@@ -203,6 +208,7 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
         (own.datasets,) if isinstance(own.datasets, str) else own.datasets,
         own.split,
         own.judge,
+        _prices(own.prices),
         gates_of(own.gates),
         groups,
         own.weights,
@@ -298,6 +304,13 @@ def gates_of(gates: object) -> Gates | None:
     if not isinstance(rules, Iterable) or isinstance(rules, Mapping):
         raise DataError(f"gates must be a file of gates, a rule, or a list of rules; got {gates!r}")
     return Gates(tuple(rule if isinstance(rule, Rule) else parse_rule(rule) for rule in rules))
+
+
+def _prices(prices: Mapping[str, Any]) -> dict[str, Price]:
+    try:
+        return check_prices(prices)
+    except DataError as exc:
+        raise DataError(f"prices: {exc}") from exc
 
 
 def _folder(own: _EvalSection, run: RunConfig) -> Path | None:

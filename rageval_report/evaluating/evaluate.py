@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ from rageval_report.runner.settings import parse_settings
 from rageval_report.runner.targets import Target
 from rageval_report.runner.targets.functions import FunctionSettings, FunctionTarget
 
+_COST = "cost"  # the objective
 _FUNCTION = "callable"  # the target that is a function
 
 
@@ -81,6 +83,9 @@ def evaluate(
     judge : chat, callable, str, mapping or bool
         The chat model that judges, its name, or the section ``judge`` of a file; False judges
         nothing. Replies of a chat that is handed in are kept only if the section names a cache.
+    prices : mapping
+        US dollars per million tokens sent and received, by the model of the pipeline, such as
+        ``{"gpt-5": (1.25, 10)}``. The cost of each query is then a metric, ``cost_usd``.
     weights, objectives : mapping
         The weighted score; see `rageval_report.rank`.
     gates : path, str or list of str
@@ -265,7 +270,7 @@ def _run_of(
     return EvaluationRun(
         evaluation=evaluation,
         judged=judged,
-        costs=costs_result(evaluation, judged),
+        costs=costs_result(evaluation, judged, config.prices or None, outcome.model),
         timings=timings_result(evaluation, seconds, {"concurrency": config.run.concurrency}),
         gates=None,
         weighted=None,
@@ -280,6 +285,7 @@ def _run_of(
 def _decide(run: EvaluationRun, config: EvalConfig, log: _Log) -> EvaluationRun:
     """The run with its weighted score and its gates; in its folder, everything is written."""
     run = replace(run, weighted=_weighted(run.evaluation, config, log))
+    _note_missing_cost(run, log)
     try:
         run = replace(run, gates=_gates(run.evaluation, config))
     finally:  # a rule may name a metric that is not there; the scores are worth keeping
@@ -287,6 +293,15 @@ def _decide(run: EvaluationRun, config: EvalConfig, log: _Log) -> EvaluationRun:
         if run.folder is not None:
             run.save()
     return run
+
+
+def _note_missing_cost(run: EvaluationRun, log: _Log) -> None:
+    """Say why the cost does not count, although the weighted score has an objective for it."""
+    if run.weighted is None:
+        return
+    value = run.weighted.frame.set_index("objective")["value"].get(_COST, 0.0)
+    if math.isnan(value):
+        log("; ".join(["the weighted score is without the cost", *run.costs.notes[:1]]))
 
 
 def _gates(evaluation: RAGPipelineEvaluation, config: EvalConfig) -> GateResult | None:

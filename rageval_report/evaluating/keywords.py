@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.gates.gates_file import Gates
     from rageval_report.analysis.ranking.objectives import Objective
     from rageval_report.judges.chats.base import Chat
+    from rageval_report.metrics.performance import Prices
     from rageval_report.rankings.inputs import DuplicateDocs
     from rageval_report.rankings.score_tables import NoRelevant
     from rageval_report.records.levels import LevelOption
@@ -46,6 +47,7 @@ class EvaluateOptions(TypedDict, total=False):
     command: CommandSection
     metrics: str | Rubric | Iterable[str | Rubric] | Mapping[str, Any]
     judge: str | bool | Chat | Callable[[str], Any] | Mapping[str, Any] | None
+    prices: Prices
     weights: Mapping[str, float]
     objectives: Mapping[str, Objective | str | Sequence[str]]
     gates: str | Path | Gates | Sequence[str] | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
 # The names under which a server's configuration may hold the model that gives the answers.
 _GENERATORS = ("llm_model", "generator_model", "generation_model", "generator", "model")
 
+
+COST = "cost_usd"
 
 # Is called with each note as soon as it is known.
 Tell = Callable[[str], object]
@@ -70,10 +72,13 @@ class ScoredRun:
         All that was computed and judged.
     failure : str, optional
         Why nothing was judged, although something should have been.
+    model : str, optional
+        The model of the answers that do not name one.
     """
 
     scored: JudgedEvaluation
     failure: str | None = None
+    model: str | None = None
 
 
 def check_answered(finished: FinishedRun, target: str) -> None:
@@ -121,18 +126,17 @@ def score_answers(
     """
     blocks = RecordBlocks(finished, tell) if is_large(finished) else None
     records = read_answers(finished) if blocks is None else blocks.sketch()
+    named = config.judge.generator if config.judge is not None else None
+    generator = named or _generator(finished.config)
+    model, price_notes = _priced_model(records, config, generator)
     computed, rubrics = _metrics(records, finished, config, plan)
     for message in _notes_on_fields(records, computed, dialect_of_name(config.dialect)):
         tell(message)
-    generator = config.judge.generator if config.judge is not None else None
-    judging: JudgeOptions = {
-        **plan.how,
-        "generator": generator or _generator(finished.config),
-    }
+    judging: JudgeOptions = {**plan.how, "generator": generator}
     name = config.run.name or _name_of(config.folder)
     about = {**queries.about, **finished.config}
-    tools = tools_of(config)
-    doubts = tuple(filter(is_doubt, finished.notes))
+    tools = replace(tools_of(config), prices=config.prices or None, model=model)
+    notes = (*filter(is_doubt, finished.notes), *price_notes)
 
     def score(metrics: Sequence[str | Rubric]) -> JudgedEvaluation:
         if blocks is None:
@@ -147,7 +151,7 @@ def score_answers(
                 config=about,
                 created=finished.created,
                 match_ids=config.match_ids,
-                notes=doubts,
+                notes=notes,
                 strict=config.strict,
                 allow=config.allow,
             )
@@ -159,7 +163,7 @@ def score_answers(
             chat=plan.chat,
             judging=judging if plan.how else None,
             notes=(
-                *doubts,
+                *notes,
                 f"the whole texts of this large run are in {finished.records}",
             ),
             config=about,
@@ -173,12 +177,13 @@ def score_answers(
         scored = score([*computed, *rubrics])
     except (DataError, JudgeError) as exc:
         if rubrics and computed:
-            return ScoredRun(score(computed), str(exc))
+            return ScoredRun(score(computed), str(exc), model)
         if rubrics:
             kept = f"the answers are kept in {config.folder}: go on with resume=True"
             tell("nothing was judged" + (f"; {kept}" if config.folder is not None else ""))
         raise
-    return ScoredRun(scored, None if scored.judged is None else scored.judged.failure)
+    failure = None if scored.judged is None else scored.judged.failure
+    return ScoredRun(scored, failure, model)
 
 
 def _name_of(folder: Path | None) -> str:
@@ -222,6 +227,8 @@ def _metrics(
     computed = (
         [*plan.computed] if is_named else allowed_metrics(records, config.groups, config.dialect)
     )
+    if _has_costs(records, config) and COST not in computed:
+        computed.append(COST)
     rubrics: list[str | Rubric] = [*plan.rubrics]
     if plan.judges_by_default:
         rubrics = [*allowed_rubrics(records)]
@@ -233,6 +240,26 @@ def _metrics(
             "exact_match needs reference and answer; name other metrics with metrics=[...]"
         )
     return computed, rubrics
+
+
+def _has_costs(records: pd.DataFrame, config: EvalConfig) -> bool:
+    """Whether ``cost_usd`` is computed without being named: there are prices, or it is weighed."""
+    if config.dialect is not None:  # a system has metrics of its own
+        return False
+    is_stated = COST in records and records[COST].notna().any()
+    return bool(config.prices or (config.is_weighted and is_stated))
+
+
+def _priced_model(
+    records: pd.DataFrame, config: EvalConfig, generator: str | None
+) -> tuple[str | None, tuple[str, ...]]:
+    """The model of answers that do not name one, and a note if it is a guess."""
+    is_named = "model" in records and records["model"].notna().any()
+    if generator is not None or is_named or len(config.prices) != 1:
+        return generator, ()
+    [model] = config.prices
+    note = f"nothing names the model of the pipeline: its tokens have the only price, of {model!r}"
+    return model, (note,)
 
 
 def _notes_on_fields(

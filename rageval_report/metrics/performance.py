@@ -6,6 +6,7 @@ An unknown price makes the cost missing, not 0; give a free model the price 0.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -99,10 +100,15 @@ def performance_of(
     return Performance(column("latency_ms"), sent, received, cost)
 
 
+def _models(records: pd.DataFrame, model: str | None) -> list[str | None]:
+    """The model of each record: the one that it names, else `model`."""
+    named = records["model"].tolist() if "model" in records else [None] * len(records)
+    return [name if isinstance(name, str) else model for name in named]
+
+
 def _rates(records: pd.DataFrame, prices: dict[str, Price], model: str | None) -> FloatArray:
     """The two prices of the model of each record, NaN if it has none."""
-    named = records["model"].tolist() if "model" in records else [None] * len(records)
-    models = [name if isinstance(name, str) else model for name in named]
+    models = _models(records, model)
     unknown = Price(math.nan, math.nan)
     rates = [unknown if name is None else prices.get(name, unknown) for name in models]
     return np.array(rates, dtype=np.float64).reshape(-1, 2)
@@ -151,6 +157,56 @@ def unpriced_models(records: pd.DataFrame, prices: Prices) -> list[str]:
     """
     models = records["model"].tolist() if "model" in records else []
     return sorted({name for name in models if isinstance(name, str) and name not in prices})
+
+
+def notes_on_costs(
+    records: pd.DataFrame, prices: Prices | None, *, model: str | None = None
+) -> tuple[str, ...]:
+    """Where the costs of the answers come from, and why the cost of some is unknown.
+
+    Parameters
+    ----------
+    records, prices, model
+        As for `performance_of`. A record with an ``error`` has no answer, and is not counted.
+
+    Examples
+    --------
+    >>> columns = {"prompt_tokens": [9.0, 9.0], "completion_tokens": [1.0, 1.0]}
+    >>> records = pd.DataFrame({**columns, "model": ["small", "small"]})
+    >>> notes_on_costs(records, {"small": (0.5, 1.5)})
+    ('cost_usd: 2 of 2 are computed from tokens and prices',)
+    """
+    answered = records[records["error"].isna()] if "error" in records else records
+    table = check_prices(prices or {})
+    amounts = performance_of(answered, table, model=model)
+    stated = ~np.isnan(performance_of(answered).cost_usd)
+    unknown = np.isnan(amounts.cost_usd)
+    n_computed = len(answered) - int(stated.sum()) - int(unknown.sum())
+    parts = [
+        f"{n} of {len(answered)} are {origin}"
+        for n, origin in (
+            (int(stated.sum()), "stated by the pipeline, which counts first"),
+            (n_computed, "computed from tokens and prices"),
+        )
+        if n
+    ]
+    reasons = Counter(
+        _reason_of_unknown(name, tokens)
+        for name, tokens, is_unknown in zip(
+            _models(answered, model), total_tokens(amounts).tolist(), unknown, strict=True
+        )
+        if is_unknown
+    )
+    parts += [f"{n} unknown: {reason}" for reason, n in reasons.most_common()]
+    return (f"cost_usd: {'; '.join(parts)}",) if parts else ()
+
+
+def _reason_of_unknown(model: str | None, tokens: float) -> str:
+    if math.isnan(tokens):
+        return "no count of tokens sent and received"
+    if model is None:
+        return "nothing names the model"
+    return f"no price for the model {model!r}, such as prices={{{model!r}: (sent, received)}}"
 
 
 # -- one number per query

@@ -66,6 +66,8 @@ class Tools:
         The retrieval score of a question without relevant documents: NaN, not applicable, or 0.
     dialect : Dialect, optional
         The system whose names and rules hold; `tools_in_dialect` makes the others agree with it.
+    model : str, optional
+        The model of the records that do not name one, for their prices.
     """
 
     embed: Embed | None = None
@@ -75,6 +77,7 @@ class Tools:
     level: LevelOption = "auto"
     no_relevant: NoRelevant = "skip"
     dialect: Dialect | None = None
+    model: str | None = None
 
     @property
     def relevance_level(self) -> float:
@@ -203,7 +206,7 @@ def gold_and_traces_view(records: pd.DataFrame, tools: Tools) -> GoldAndTraces: 
 
 def performance_view(records: pd.DataFrame, tools: Tools) -> Performance:
     """Latency, tokens and cost."""
-    return performance_of(records, tools.prices)
+    return performance_of(records, tools.prices, model=tools.model)
 
 
 def similarities_view(records: pd.DataFrame, tools: Tools) -> Similarities:

@@ -14,7 +14,7 @@ from rageval_report.errors import DataError, UnknownNameError, check_choice, exp
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges.rubrics import JUDGES, judge_of, rubrics_of
 from rageval_report.metrics.cosines import Embed
-from rageval_report.metrics.performance import Prices
+from rageval_report.metrics.performance import Prices, notes_on_costs
 from rageval_report.metrics.refusal import RefusalRule
 from rageval_report.metrics.views import Tools, tools_in_dialect
 from rageval_report.rankings.inputs import DUPLICATE_DOCS, DuplicateDocs
@@ -343,6 +343,8 @@ def join_scores(
     return JudgedEvaluation(evaluation, judged)
 
 
+_COST = "cost_usd"
+
 # The name once meant what is now abstention_recall.
 _RAGBENCH_ACCURACY = "unanswerable_accuracy"
 _NOTE_ON_ACCURACY = (
@@ -354,10 +356,18 @@ _NOTE_ON_ACCURACY = (
 
 def _notes_of(scored: ScoredRecords) -> tuple[str, ...]:
     """Notes on the level, on repeats, on questions without gold, and on a name."""
-    notes = scored.facts.notes(scored.tools)
+    notes = (*scored.facts.notes(scored.tools), *_notes_on_prices(scored))
     if scored.tools.dialect is not None:
         return (scored.tools.dialect.note, *notes)
     return (*notes, _NOTE_ON_ACCURACY) if _RAGBENCH_ACCURACY in scored.metrics else notes
+
+
+def _notes_on_prices(scored: ScoredRecords) -> tuple[str, ...]:
+    """With prices, where the costs come from."""
+    tools = scored.tools
+    if tools.prices is None or _COST not in {metric.known_as for metric in scored.metrics.values()}:
+        return ()
+    return notes_on_costs(scored.records, tools.prices, model=tools.model)
 
 
 def _descriptions(scored: ScoredRecords | None, judged: Judged | None) -> dict[str, Metric] | None:

@@ -131,6 +131,7 @@ CLI_WORDS = [
     *("--pipeline NAME", "FILE::PIPELINE", "--price SENT:RECEIVED", "--model NAME", "--force"),
     *("--duplicates best", "--option values=scores", "Leave out --qrels,"),
     *("--resume", "--retry-failed -o", "check --callable"),
+    "--pipeline-price small=SENT:RECEIVED",
     *("--role model=pipeline", "--role model=detail", "Write one JSON object per line"),
     *("score --records FILE", "judge FILE --judge NAME", "--against BASELINE", "as NAME=FILE"),
 ]
@@ -251,8 +252,11 @@ def results(folder):
     scored = [score([row], "mrr"), score([row], "mrr", level="document")]
     hm = {"query_id": "q", "question": "Where?", "answer": "There."}
     judgings = [judge([hm], "coherence", lambda text: "hm", cache=folder / "c") for _ in range(2)]
-    asked = evaluate(queries=QUERIES, target=answer, folder=folder / "half")
-    return [stability(runs), history(several), ranked, *scored, *judgings, asked]
+    half = evaluate(queries=QUERIES, target=answer, folder=folder / "half")
+    usage = {"prompt_tokens": 9, "completion_tokens": 1}
+    reply = {"answer": "So.", "model": "small", "usage": usage}
+    weighed = evaluate(queries=QUERIES, target=lambda _: reply, weights={"cost": 1, "accuracy": 1})
+    return [stability(runs), history(several), ranked, *scored, *judgings, half, weighed]
 
 
 @pytest.fixture

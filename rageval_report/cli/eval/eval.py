@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rageval_report.cli.command import Command, Options, option
-from rageval_report.cli.judge.options import JudgingOptions
+from rageval_report.cli.judge.options import JudgingOptions, parse_price
 from rageval_report.cli.options import FOLDER, FormatOption, MatchingOptions, RetrievalOptions
 from rageval_report.cli.parsing import parse_pairs
 
@@ -25,6 +25,17 @@ def parse_json(text: str) -> object:
         return json.loads(text)
     except ValueError as exc:
         raise click.BadParameter(f"expected JSON: {exc}") from exc
+
+
+def parse_prices(texts: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """The prices by model of several MODEL=SENT:RECEIVED.
+
+    Examples
+    --------
+    >>> parse_prices(("small=0.15:0.6", "llama3:8b=0:0"))
+    {'small': (0.15, 0.6), 'llama3:8b': (0.0, 0.0)}
+    """
+    return {model: parse_price(price) for model, price in parse_pairs(texts).items()}
 
 
 class QueryOptions(Options):
@@ -143,6 +154,14 @@ class ResultOptions(RetrievalOptions, MatchingOptions):
         help="A metric to compute; may be repeated; if omitted, all that the fields allow.",
     )
     no_judge: bool = option("--no-judge", help="Call no judge, even if the settings name one.")
+    pipeline_prices: dict[str, tuple[float, float]] = option(
+        "--pipeline-price",
+        multiple=True,
+        parse_all=parse_prices,
+        metavar="MODEL=SENT:RECEIVED",
+        help="Price of a model of the pipeline in US dollars per million tokens; may be repeated. "
+        "The cost of each query is then a metric, cost_usd.",
+    )
     weighted: bool = option(
         "--weighted",
         help="Also show one score from weighted objectives, as rank --weighted gives it.",

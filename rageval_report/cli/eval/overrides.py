@@ -11,6 +11,7 @@ import click
 from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.errors import DataError
 from rageval_report.evaluating.config import EvalConfig, gates_of
+from rageval_report.metrics.performance import check_prices
 from rageval_report.runner import RunConfig
 from rageval_report.runner.run_config import TargetSections
 
@@ -38,6 +39,7 @@ def override_config(config: EvalConfig, options: EvalArguments) -> EvalConfig:
         retry_failed=options.retry_failed or config.retry_failed,
         gates=config.gates if options.gates_file is None else gates_of(options.gates_file),
         groups=None if options.metrics else config.groups,
+        prices={**config.prices, **check_prices(options.pipeline_prices)},
         weights=weights or config.weights,
         objectives={**config.objectives, **objectives},
         is_weighted=bool(config.is_weighted or options.weighted or weights or objectives),
