@@ -11,14 +11,17 @@ import contextlib
 import io
 import json
 import logging
+import shlex
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from rageval_report.cli import rageval_report
 from rageval_report.judges import CHATS
 from rageval_report.judges.chats.over_http import HttpChat
 
@@ -270,7 +273,8 @@ def test_a_judge_that_signs_its_requests_writes_no_key(room, monkeypatch, mode):
     assert not any(canary("AWS_SECRET_ACCESS_KEY") in text for text in room.server.seen)
 
 
-def test_keys_of_a_file_of_settings_are_written_nowhere_else(room):
+def write_settings(room: Room) -> None:
+    """A file of settings with a key in each place of a request to a pipeline and to a judge."""
     (room.folder / "settings.yaml").write_text(
         f"records: queries.jsonl\nname: rag\nhttp:\n  url: {room.url}/${{PATH_KEY}}/ask\n"
         "  headers: {X-API-Key: '${HEADER_KEY}'}\n"
@@ -279,6 +283,10 @@ def test_keys_of_a_file_of_settings_are_written_nowhere_else(room):
         f"  base_url: {room.url}/${{PATH_KEY}}/v1\n  api_key_env: QUERY_KEY\n  cache: c.db\n"
         "  extra_body: {metadata: {token: '${BODY_KEY}'}}\n"
     )
+
+
+def test_keys_of_a_file_of_settings_are_written_nowhere_else(room):
+    write_settings(room)
     for more in ("--dry-run",), ():
         assert room.leaks("eval", "--config", "settings.yaml", "-o", "out", *more) == []
     judged = [text for text in room.server.seen if "/v1/chat/completions" in text]
@@ -294,6 +302,90 @@ def test_golden_generate_writes_no_key(room, mode):
     words += ("-o", "drafts.jsonl", "--rejected", "rejected.csv", "--journal", "replies.journal")
     assert room.leaks(*words, mode=mode, exit_codes=(0, 1, 2)) == []
     assert any("/v1/chat/completions" in text for text in room.server.seen)
+
+
+# -- every command
+
+RAG = "--url '{url}/${PATH_KEY}/ask?key=${QUERY_KEY}'"
+MODEL = "--provider openai --model m --base-url '{url}/${PATH_KEY}/v1'"
+HUMAN = "out/scores.json labels.csv --metric answer_correctness --label human_label"
+BOTH = "out/scores.json again/scores.json"
+# Each command at least once, on files that the commands before it wrote, in this order: `out` and
+# `again` are runs of a server that repeats every key, with verdicts of a model that does so too.
+EVERY_COMMAND = {
+    "eval": [f"--config settings.yaml --table jsonl -o {name}" for name in ("out", "again")],
+    "judge": [
+        f"out/records.jsonl --judge answer_correctness {MODEL} -o verdicts.html --queries v.json"
+    ],
+    "inspect": ["out/records.jsonl", "out/scores.json -o roles.html"],
+    "report": [f"out/scores.json -o page.{kind}" for kind in ("html", "md", "tex", "json", "csv")],
+    "thresholds": ["out/scores.json --format json", "again/scores.json -o t.csv"],
+    "failures": ["out/scores.json --metric answer_correctness --threshold 1 -o failures.html"],
+    "compare": [f"{BOTH} -o comparison.html", f"{BOTH} --regressions answer_correctness"],
+    "rank": [f"{BOTH} -o ranking.md"],
+    "history": [". --plot trends.png -o history.html"],
+    "repeats": [f"{BOTH} --queries -o repeats.html"],
+    "calibrate": [f"{HUMAN} --disagreements", f"{HUMAN} --plot a.png -o calibration.md"],
+    "gate": [
+        "out/scores.json --rule 'mean(answer_correctness) >= 1' --junit g.xml --comment gates.md",
+        "out/scores.json --baseline again/scores.json "
+        "--rule 'no_regression(exact_match, margin=0.1)'",
+    ],
+    "score": ["--records out/records.jsonl --metric exact_match -o scored.html"],
+    "plot": [f"{BOTH} --kind forest -o forest.svg", "out/scores.json --kind box -o box.svg"],
+    "export": [f"out/scores.json --to {kind} -o sheet.{kind}" for kind in EXPORTED],
+    "formats": [""],
+    "verify": [".", "out again --format json"],
+    "datasets": ["--format json"],
+    "stats": ["golden.jsonl"],
+    "demo": ["--output demo"],
+    "serve": ["--ask 'Who?'", "--port 0 --seconds 0"],
+    "cache status": ["--cache c.db"],
+    "cache clear": ["--cache c.db"],
+    "golden check": ["golden.jsonl --documents docs"],
+    "golden sample": ["golden.jsonl --n 2 -o sample.jsonl"],
+    "golden split": ["golden.jsonl --part dev.jsonl=0.5 --part test.jsonl=0.5"],
+    "golden generate": [f"docs --factoid 2 --shortest 10 {MODEL} -o d.jsonl --rejected r.csv"],
+    "golden ground-truth": [f"nfcorpus.zip {MODEL} -o truth.jsonl"],
+    "golden review": ["truth.jsonl -o review.html", "truth.jsonl -o review_sheet.csv"],
+    "golden records": ["truth.jsonl --gold ids -o asked.jsonl"],
+    "golden evaluate": [f"nfcorpus.zip {RAG} {MODEL} -o set"],
+}
+
+
+def commands_of(group: click.Group, *above: str) -> Iterator[str]:
+    """The names of all commands, those in families with the name of the family before them."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from commands_of(command, *above, name)
+        else:
+            yield " ".join([*above, name])
+
+
+def test_every_command_is_run_with_canaries():
+    # A new command needs a line in the table.
+    assert set(EVERY_COMMAND) == set(commands_of(rageval_report))
+
+
+def test_no_command_writes_a_key(room):
+    write_settings(room)
+    labels = "".join(f"q{n},{n % 2}\n" for n in range(3))
+    (room.folder / "labels.csv").write_text(f"query_id,human_label\n{labels}")
+    found = {}
+    for command, calls in EVERY_COMMAND.items():
+        for call in calls:
+            words = shlex.split(call.replace("{url}", room.url))
+            # A gate that does not hold, and a draft that no filter takes, are no mistakes.
+            codes = (0, 1) if command != "golden generate" else (0, 2)
+            if leaks := room.leaks(*command.split(), *words, exit_codes=codes):
+                found[command, call] = leaks
+    assert found == {}
+    # The keys were sent and came back, so that there was something to redact.
+    redacted = ("out/scores.json", "v.json", "page.html", "failures.html", "comparison.html")
+    for name in (*redacted, "roles.html", "sheet.csv", "truth.jsonl", "set/report.html"):
+        assert "***" in (room.folder / name).read_text(), name
 
 
 @pytest.mark.parametrize("mode", ["answer", "refusal", "failure", "not_json"])
