@@ -47,11 +47,14 @@ class DescribedTable:
         Why a description that exists is not used.
     text : bytes
         The text that is described, of delimited text.
+    place : str
+        Where the description stands.
     """
 
     description: TableDescription | None = None
     notes: tuple[str, ...] = ()
     text: bytes = b""
+    place: str = ""
 
 
 _NOTHING = DescribedTable()
@@ -69,12 +72,35 @@ def parse_description(document: object, place: str) -> DescribedTable:
         Where it stands, for the note.
     """
     try:
-        return DescribedTable(parse_table_description(document))
+        return DescribedTable(parse_table_description(document), place=place)
     except DataError as exc:
-        return DescribedTable(notes=(_unused(place, str(exc)),))
+        return DescribedTable(notes=(unused_note(place, str(exc)),))
 
 
-def _unused(place: str, reason: str) -> str:
+def without_description(
+    table: DescribedTable, changed: Sequence[str], n_rows: int
+) -> DescribedTable:
+    """No description, and a note that says which rows are not as they were written.
+
+    Parameters
+    ----------
+    table : DescribedTable
+        The table with its description.
+    changed : sequence of str
+        The ids of the rows that were changed or added.
+    n_rows : int
+        The number of rows in the file.
+    """
+    metrics = [] if table.description is None else table.description.metrics
+    reason = (
+        f"{len(changed)} of {n_rows} rows were changed or added after it was written: "
+        f"{named(changed)}; then the metrics were {named(metrics)}"
+    )
+    return DescribedTable(notes=(unused_note(table.place, reason),))
+
+
+def unused_note(place: str, reason: str) -> str:
+    """The note that a description is not used."""
     return (
         f"{place} is not used: {reason}. Metrics and details are recognised as in any table; name "
         "the metrics with metrics=[...], or save the table again"
@@ -105,10 +131,10 @@ def _read_companion(source: Source) -> DescribedTable:
         document = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, NotJSONError) as exc:
         reason = (str(exc).strip() or type(exc).__name__).rstrip(".")
-        return DescribedTable(notes=(_unused(path.name, f"it cannot be read ({reason})"),))
+        return DescribedTable(notes=(unused_note(path.name, f"it cannot be read ({reason})"),))
     if not isinstance(document, dict) or document.get("format") != TABLE_FORMAT:
         if isinstance(document, dict) and DESCRIPTION_DIGEST in document:
-            return DescribedTable(notes=(_unused(path.name, "it is damaged"),))
+            return DescribedTable(notes=(unused_note(path.name, "it is damaged"),))
         return _NOTHING  # a file of somebody else
     parsed = parse_description(document, path.name)
     if parsed.description is None:
@@ -122,13 +148,13 @@ def _read_companion(source: Source) -> DescribedTable:
                 names = [restore_formula(name) for name in names]
             if names != description.columns:
                 reason = "its columns are not those of the file"
-                return DescribedTable(notes=(_unused(path.name, reason),))
+                return DescribedTable(notes=(unused_note(path.name, reason),))
             return DescribedTable(description, text=text)
     metrics = list(description.metrics)
     reason = (
         f"it describes another text than this file has now; then the metrics were {named(metrics)}"
     )
-    return DescribedTable(notes=(_unused(path.name, reason),))
+    return DescribedTable(notes=(unused_note(path.name, reason),))
 
 
 def _texts(text: bytes) -> Iterator[bytes]:
@@ -205,6 +231,14 @@ def described_files(
 def _notes(description: TableDescription, present: Sequence[str], n_rows: int) -> list[str]:
     """What changed in a file since it was written."""
     notes = []
+    has_digests = description.row_digests is not None
+    removed = description.removed_columns(present) if has_digests else []
+    is_checked = has_digests and not removed
+    if removed:
+        notes.append(
+            f"the columns {named(removed)} were removed after the file was written, so that its "
+            "rows cannot be checked"
+        )
     absent = [name for name in description.metrics if name not in present]
     if absent:
         notes.append(f"the file was written with the metrics {named(absent)}, which it lacks now")
@@ -215,7 +249,10 @@ def _notes(description: TableDescription, present: Sequence[str], n_rows: int) -
             "details; if they are metrics, name all metrics with metrics=[...]"
         )
     if description.n_queries and n_rows != description.n_queries:
-        notes.append(f"the file was written with {description.n_queries} rows and has {n_rows} now")
+        note = f"the file was written with {description.n_queries} rows and has {n_rows} now"
+        if is_checked:
+            note += "; those that are left are as they were written"
+        notes.append(note)
     return notes
 
 

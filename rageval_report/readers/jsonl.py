@@ -21,16 +21,22 @@ from rageval_report.readers.described import (
     described_files,
     parse_description,
     restored_frame,
+    without_description,
 )
 from rageval_report.readers.frame_pieces import MixedShapeError, frame_in_pieces
 from rageval_report.readers.json_table import is_table, table_of
 from rageval_report.readers.record_columns import columns_of, lift_nested_scores, series_of
 from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.saved_tables import TABLE_FORMAT, TABLE_KEY, TableDescription
+from rageval_report.scores.saved_tables import (
+    DESCRIPTION_DIGEST,
+    TABLE_FORMAT,
+    TABLE_KEY,
+    TableDescription,
+)
 
 _SAMPLE = 20
 _PIECE = 5_000
-_KEY = f'"{TABLE_KEY}"'
+_KEY, _DIGEST_KEY = f'"{TABLE_KEY}"', f'"{DESCRIPTION_DIGEST}"'
 
 _DESCRIPTIONS: WeakKeyDictionary[Source, DescribedTable] = WeakKeyDictionary()
 
@@ -45,11 +51,10 @@ def _description_within(source: Source) -> DescribedTable:
 def _find_description(source: Source) -> DescribedTable:
     documents = []
     for number, line in numbered_lines(source):
-        if _KEY in line:
+        if _KEY in line or _DIGEST_KEY in line:
             record = _parse_or_none(line)
-            document = record.get(TABLE_KEY) if isinstance(record, dict) else None
-            if _is_description(document):
-                documents.append((number, document))
+            members = record.values() if isinstance(record, dict) else ()
+            documents += [(number, document) for document in members if _is_description(document)]
         # A large file is not read twice for a description that a program has moved.
         if source.size >= LARGE or len(documents) > 1:
             break
@@ -67,7 +72,10 @@ def _find_description(source: Source) -> DescribedTable:
 
 
 def _is_description(value: object) -> bool:
-    return isinstance(value, dict) and value.get("format") == TABLE_FORMAT
+    # By any part of it, because the others, and the key before it, may be damaged.
+    return isinstance(value, dict) and (
+        value.get("format") == TABLE_FORMAT or DESCRIPTION_DIGEST in value
+    )
 
 
 def _rows(source: Source) -> Iterator[dict[str, Any]]:
@@ -123,7 +131,10 @@ def read_jsonl(
     """
     table = _description_within(source)
     if table.description is not None:
-        return _read_described(source, table.description, columns, query_id, decimal)
+        files = _read_described(source, table.description, columns, query_id, decimal)
+        if files is not None:
+            return files
+        table = _description_within(source)
     if source.size < LARGE:
         return _read_whole(source, columns, query_id, decimal)
     try:
@@ -157,20 +168,31 @@ def _read_described(
     columns: Iterable[str] | None,
     query_id: str | None,
     decimal: str | None,
-) -> list[ScoreFile]:
-    """Read a table that rageval_report wrote, piece by piece, as the types are known."""
+) -> list[ScoreFile] | None:
+    """Read a table that rageval_report wrote, piece by piece, as the types are known.
+
+    None if rows were changed since, so that the description is not used any more.
+    """
     metrics = list(description.metrics)
     every = dict.fromkeys(description.columns)
     present: dict[str, None] = {}
     added: CellsByColumn = {}
     pieces: list[pd.DataFrame] = []
+    changed: list[str] = []
+    removed: list[str] = []
     n_rows = 0
     records = _rows(source)
     while piece := list(islice(records, _PIECE)):
         cells = columns_of(piece)
+        if not n_rows:
+            removed = description.removed_columns(cells)
+        n_rows += len(piece)
+        changed += [] if removed else description.changed_rows(piece)
+        if changed:
+            continue
         present |= dict.fromkeys(cells)
         for name in (name for name in cells if name not in every):
-            added.setdefault(name, [None] * n_rows)
+            added.setdefault(name, [None] * (n_rows - len(piece)))
         described = {name: cells.get(name, [None] * len(piece)) for name in every}
         try:
             pieces.append(restored_frame(described, description.details, metrics))
@@ -180,7 +202,10 @@ def _read_described(
             ) from exc
         for name, values in added.items():
             values += cells.get(name, [None] * len(piece))
-        n_rows += len(piece)
+    if changed:
+        table = _description_within(source)
+        _DESCRIPTIONS[source] = without_description(table, changed, n_rows)
+        return None
     if QUERY_ID not in present:
         return _read_whole(source, columns, query_id, decimal)
     frame = pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
 
 from rageval_report._registry import import_parquet, import_pyarrow
-from rageval_report.errors import DataError, RagevalError
+from rageval_report.errors import DataError, RagevalError, named
 from rageval_report.files.source import LARGE, Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.readers.base import (
@@ -25,11 +27,13 @@ from rageval_report.readers.described import (
     described_files,
     parse_description,
     restored_frame,
+    unused_note,
 )
 from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.saved_tables import TABLE_KEY, TableDescription
+from rageval_report.scores.saved_tables import TABLE_FORMAT, TABLE_KEY, TableDescription
 
 _MAGIC = b"PAR1"
+_FOOTER_END = 8  # bytes: the length of the footer, and the magic number again
 
 
 def _recognise(source: Source) -> float:
@@ -65,7 +69,7 @@ def read_parquet(
     schema = _schema(source)
     check_unique_names(source, schema.names)
     kept = select_columns(schema.names, columns, query_id)
-    table = _description_within(schema)
+    table = _description_within(source, schema)
     if table.description is not None and QUERY_ID in schema.names:
         frame = _described_frame(source, schema, table.description, {QUERY_ID, *kept})
         return described_files(
@@ -80,16 +84,28 @@ def read_parquet(
     return single_pipeline(source, frame, (*table.notes, *notes))
 
 
-def _description_within(schema: Any) -> DescribedTable:
+def _description_within(source: Source, schema: Any) -> DescribedTable:
     """The description of the table in the metadata of the file."""
     text = (schema.metadata or {}).get(TABLE_KEY.encode())
+    place = "the description of this table in its metadata"
+    if text is None and f'"{TABLE_FORMAT}"'.encode() in _footer(source):
+        return DescribedTable(notes=(unused_note(place, "the metadata is damaged"),))
     if text is None:
         return DescribedTable()
-    place = "the description of this table in its metadata"
     try:
         return parse_description(parse_json(text.decode("utf-8")), place)
     except (UnicodeDecodeError, NotJSONError) as exc:
         return parse_description(str(exc), place)
+
+
+def _footer(source: Source) -> bytes:
+    """The end of the file, which has its metadata; a damaged list of them loses some."""
+    content = source.path_or_buffer()
+    with content.open("rb") if isinstance(content, Path) else content as file:
+        file.seek(-_FOOTER_END, os.SEEK_END)
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(-min(length + _FOOTER_END, file.tell()), os.SEEK_END)
+        return file.read()
 
 
 def _described_frame(
@@ -105,11 +121,16 @@ def _described_frame(
     ]
     try:
         others = _frame(source, [name for name in schema.names if name in kept - {*objects}])
-        listed = _pyarrow().parquet.read_table(source.path_or_buffer(), columns=objects)
+        listed = _pyarrow().parquet.read_table(
+            source.path_or_buffer(), columns=objects, page_checksum_verification=True
+        )
         cells = {name: listed.column(name).to_pylist() for name in objects}
     except _errors_of_damage() as exc:
         raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
     raw = {**{str(name): column for name, column in others.items()}, **cells}
+    lost = [name for name in schema.names if name in kept and name not in raw]
+    if lost:  # for example an index by the metadata of pandas
+        raise source.error(f"this Parquet file is damaged: its columns {named(lost)} are not read")
     details = {name: saved for name, saved in description.details.items() if name in raw}
     try:
         frame = restored_frame(raw, details, [name for name in description.metrics if name in raw])
@@ -124,20 +145,32 @@ def _described_frame(
 def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
     """The columns; a large file is read one row group at a time, to show the progress."""
     if source.size < LARGE:
-        return pd.read_parquet(source.path_or_buffer(), columns=columns, engine="pyarrow")
-    file = _pyarrow().parquet.ParquetFile(source.path_or_buffer(), pre_buffer=False)
+        return _read_at_once(source, columns)
+    file = _pyarrow().parquet.ParquetFile(
+        source.path_or_buffer(), pre_buffer=False, page_checksum_verification=True
+    )
     groups = tqdm(
         range(file.num_row_groups), desc="groups of rows", leave=False, delay=2, disable=None
     )
     parts = [file.read_row_group(group, columns, use_pandas_metadata=True) for group in groups]
     # A file without row groups still has a schema, which read_parquet keeps.
     if not parts:
-        return pd.read_parquet(source.path_or_buffer(), columns=columns, engine="pyarrow")
+        return _read_at_once(source, columns)
     table = _pyarrow().concat_tables(parts)
     parts.clear()
     # The table gives up each column as it is converted, so that no column is in memory twice.
     frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True)
     return frame
+
+
+def _read_at_once(source: Source, columns: list[str]) -> pd.DataFrame:
+    # Pages without a checksum are read as they are; rageval_report writes them with one.
+    return pd.read_parquet(
+        source.path_or_buffer(),
+        columns=columns,
+        engine="pyarrow",
+        page_checksum_verification=True,
+    )
 
 
 def _check_texts(frame: pd.DataFrame) -> None:

@@ -6,7 +6,7 @@ NaN and not None. The description does, so that a saved table reads back as the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
@@ -16,7 +16,7 @@ import pandas as pd
 
 from rageval_report._version import __version__
 from rageval_report.errors import DataError
-from rageval_report.files.digests import document_digest
+from rageval_report.files.digests import canonical_json, digest_of_parts, document_digest
 from rageval_report.scores.correct import Correct, correct_fields, parse_correct
 from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.metric import Catalogue, Metric
@@ -40,6 +40,12 @@ NEUTRALISED = "neutralised"
 TABLE_KEY = "rageval_report"
 # The key of the digest of the description; "digest" is that of the text beside it.
 DESCRIPTION_DIGEST = "description_digest"
+# The key of the digests of the rows of JSON Lines, which may be sorted or left out.
+ROW_DIGESTS = "row_digests"
+_DIGITS_PER_ROW = 16
+_MOST_EXACT = 2**53  # beyond it, a float and an integer of the same value may be read differently
+# The key that says that the pages of a Parquet file have checksums.
+PAGE_CHECKSUMS = "page_checksums"
 # The ending of the file that describes a table of delimited text.
 COMPANION = ".meta.json"
 
@@ -74,6 +80,10 @@ class TableDescription:
         The delimiter of that text.
     is_neutralised : bool
         Whether an apostrophe stands before each text that a spreadsheet would compute.
+    row_digests : frozenset of str, optional
+        The digests of the rows, of JSON Lines; None if the file has none.
+    has_checksums : bool
+        Whether the pages of the file have checksums, of Parquet.
     """
 
     name: str
@@ -88,6 +98,23 @@ class TableDescription:
     digest: str = ""
     delimiter: str = ""
     is_neutralised: bool = False
+    row_digests: frozenset[str] | None = None
+    has_checksums: bool = False
+
+    def changed_rows(self, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+        """The ids of the rows that are not as they were written; rows may be left out or sorted."""
+        if self.row_digests is None:
+            return []
+        columns = self.columns
+        return [
+            str(row.get(QUERY_ID))
+            for row in rows
+            if row_digest(row, columns) not in self.row_digests
+        ]
+
+    def removed_columns(self, present: Container[str]) -> list[str]:
+        """The columns that the file had and has no more; without them no row has its digest."""
+        return [name for name in self.columns if name not in present]
 
     @property
     def columns(self) -> list[str]:
@@ -191,6 +218,33 @@ def digest_of(text: bytes) -> str:
     return "blake2b:" + blake2b(text, digest_size=16).hexdigest()
 
 
+def row_digest(row: Mapping[str, Any], columns: Iterable[str]) -> str:
+    """The digest of a row of JSON Lines, whatever the order of its members.
+
+    Parameters
+    ----------
+    row : mapping
+        The row, as JSON holds it. A member that is absent counts as null, and 1.0 as 1, because
+        programs that sort or filter rows write them differently.
+    columns : iterable of str
+        The columns that are described; those that were added later do not count.
+
+    Examples
+    --------
+    >>> row_digest({"recall": 1.0, "query_id": "a"}, ["query_id", "recall", "topic"])
+    'c6f2ce3cc5fd13c1'
+    """
+    cells = [_plain_number(row.get(column)) for column in columns]
+    return digest_of_parts([canonical_json(cells)]).hex()[:_DIGITS_PER_ROW]
+
+
+def _plain_number(cell: Any) -> Any:
+    if type(cell) is not float or not cell.is_integer() or abs(cell) > _MOST_EXACT:
+        return cell
+    # The sign of -0.0 would be lost.
+    return int(cell) if cell or str(cell) == "0.0" else cell
+
+
 def sealed_description(document: Mapping[str, Any]) -> dict[str, Any]:
     """The description of a table with its own digest as the last member.
 
@@ -268,7 +322,17 @@ def parse_table_description(document: object) -> TableDescription:
         digest=_get(document, "digest", str),
         delimiter=delimiter,
         is_neutralised=is_neutralised,
+        row_digests=_parse_row_digests(document),
+        has_checksums=_get(document, PAGE_CHECKSUMS, bool),
     )
+
+
+def _parse_row_digests(document: Mapping[str, Any]) -> frozenset[str] | None:
+    if ROW_DIGESTS not in document:
+        return None
+    digits = _get(document, ROW_DIGESTS, str)
+    starts = range(0, len(digits), _DIGITS_PER_ROW)
+    return frozenset(digits[start : start + _DIGITS_PER_ROW] for start in starts)
 
 
 def _get(document: Mapping[str, Any], name: str, kind: type) -> Any:

@@ -32,11 +32,14 @@ from rageval_report.scores.saved_tables import (
     COMPANION,
     NEUTRALISED,
     NEUTRALISED_VERSION,
+    PAGE_CHECKSUMS,
+    ROW_DIGESTS,
     TABLE_FORMAT,
     TABLE_KEY,
     columns_of_details,
     describe_table,
     digest_of,
+    row_digest,
     sealed_description,
 )
 from rageval_report.scores.table import Scored
@@ -319,7 +322,8 @@ def _jsonl_text(rows: pd.DataFrame, document: Mapping[str, Any]) -> str:
     # In the first row and not in a line of its own: each line stays a query, for any program.
     records = _records(rows)
     if records:
-        records[0][TABLE_KEY] = sealed_description(document)
+        digests = "".join([row_digest(record, rows.columns) for record in records])
+        records[0][TABLE_KEY] = sealed_description({**document, ROW_DIGESTS: digests})
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
@@ -336,10 +340,14 @@ def _write_parquet(evaluation: Scored, content: _Content, path: str | Path) -> P
     try:
         rows, document = content.describe_table(evaluation, "arrow")
         table = arrow.Table.from_pandas(rows, preserve_index=False)
-        description = json.dumps(sealed_description(document)).encode("ascii")
+        sealed = sealed_description({**document, PAGE_CHECKSUMS: True})
+        description = json.dumps(sealed).encode("ascii")
         metadata = {**(table.schema.metadata or {}), TABLE_KEY.encode(): description}
         table = table.replace_schema_metadata(metadata)
-        return write_with(path, lambda temporary: parquet.write_table(table, temporary))
+        return write_with(
+            path,
+            lambda temporary: parquet.write_table(table, temporary, write_page_checksum=True),
+        )
     except (TypeError, ValueError, NotImplementedError) as exc:
         if isinstance(exc, DataError):
             raise

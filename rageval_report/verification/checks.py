@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rageval_report.errors import DataError
+from rageval_report._registry import import_parquet, import_pyarrow
+from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.digests import (
     Line,
     LineNumbers,
@@ -22,6 +23,8 @@ from rageval_report.files.digests import (
     open_line,
     separate_lines,
 )
+from rageval_report.files.json_lines import json_objects
+from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.golden.reply_journal import lines_counted
 from rageval_report.judges.ledger_file import LEDGER_ENDING, count_runs, is_ledger
@@ -33,13 +36,16 @@ from rageval_report.scores.saved_tables import (
     COMPANION,
     DESCRIPTION_DIGEST,
     TABLE_FORMAT,
+    TABLE_KEY,
     description_digest,
     digest_of,
+    parse_table_description,
 )
 
 WHOLE, DAMAGED, UNPROTECTED = "whole", "damaged", "not protected"
 _HEAD = 4096
 _SQLITE = b"SQLite format 3\0"
+_PARQUET = b"PAR1"
 _RECORDS = ("records.jsonl", "records.parquet")
 
 
@@ -284,6 +290,58 @@ def _check_table(path: Path, _head: bytes) -> FileCheck | None:
     return FileCheck("table of scores", 1, (problem,))
 
 
+def _check_jsonl_table(path: Path, head: bytes) -> FileCheck | None:
+    if not head.lstrip().startswith(b"{") or not _mentions_description(path):
+        return None
+    kind = "table of scores"
+    try:
+        rows = [row for _, row in json_objects(Source(path))]
+    except ReaderError as exc:
+        return FileCheck(kind, 0, (str(exc),))
+    documents = [row[TABLE_KEY] for row in rows if isinstance(row.get(TABLE_KEY), dict)]
+    if len(documents) != 1:
+        return FileCheck(kind, len(rows), (f"it has {len(documents)} descriptions, not one",))
+    try:
+        description = parse_table_description(documents[0])
+    except DataError as exc:
+        return FileCheck(kind, len(rows), (f"its description cannot be used: {exc}",))
+    if description.row_digests is None:
+        return FileCheck(kind, len(rows), is_protected=False)
+    removed = description.removed_columns({name for row in rows for name in row})
+    if removed:
+        problem = f"its rows cannot be checked: the columns {named(removed)} were removed"
+        return FileCheck(kind, len(rows), (problem,))
+    changed = description.changed_rows(rows)
+    damage = [f"query {query_id!r} is damaged, or was changed or added" for query_id in changed]
+    if len(rows) < description.n_queries:
+        n_missing = description.n_queries - len(rows)
+        damage.append(f"{n_missing} of {description.n_queries} rows are missing")
+    return FileCheck(kind, len(rows), tuple(damage))
+
+
+def _mentions_description(path: Path) -> bool:
+    marks = (f'"{TABLE_FORMAT}"'.encode(), f'"{DESCRIPTION_DIGEST}"'.encode())
+    with path.open("rb") as file:
+        return any(mark in line for line in file for mark in marks)
+
+
+def _check_parquet_table(path: Path, head: bytes) -> FileCheck | None:
+    if not head.startswith(_PARQUET) or TABLE_FORMAT.encode() not in path.read_bytes():
+        return None
+    kind = "table of scores"
+    try:
+        # Without the checksums of its pages, a changed number would be read like any other.
+        table = import_parquet().read_table(path, page_checksum_verification=True)
+        document = parse_json((table.schema.metadata or {})[TABLE_KEY.encode()].decode())
+        description = parse_table_description(document)
+    except (import_pyarrow().ArrowException, OSError, ValueError, KeyError, TypeError) as exc:
+        first_line = str(exc).strip().partition("\n")[0]
+        return FileCheck(kind, 0, (f"it cannot be read: {first_line:.120}",))
+    # Another program that left out rows has written the pages anew, and may have kept the rest.
+    is_ours = description.has_checksums and description.n_queries == len(table)
+    return FileCheck(kind, len(table), is_protected=is_ours)
+
+
 def _parse(path: Path) -> tuple[dict[str, Any], str]:
     """The object in a file, and what is wrong with it."""
     try:
@@ -312,5 +370,7 @@ CHECKS: tuple[FileChecker, ...] = (
     _check_description,
     _check_records,
     _check_table,
+    _check_parquet_table,
+    _check_jsonl_table,
     _check_reply_journal,
 )

@@ -163,6 +163,12 @@ KINDS = {
     "its description": Kind(
         make_saved("a.csv"), "a.csv.meta.json", read_saved("a.csv"), asks_again=False
     ),
+    "saved JSON Lines": Kind(
+        make_saved("a.jsonl"), "a.jsonl", read_saved("a.jsonl"), asks_again=False
+    ),
+    "saved Parquet": Kind(
+        make_saved("a.parquet"), "a.parquet", read_saved("a.parquet"), asks_again=False
+    ),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import struct
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,8 @@ def folder(tmp_path):
     """One file of every kind."""
     RUN.save(tmp_path / "monday.json")
     RUN.save(tmp_path / "table.csv")
+    RUN.save(tmp_path / "table.jsonl")
+    RUN.save(tmp_path / "table.parquet")
     collect_answers(QUERIES, answer_query, tmp_path / "run")
     with Cache(tmp_path / "judges.sqlite") as cache:
         cache.put(b"k1", Reply("8/10"), judge="tone", model="m")
@@ -80,6 +83,8 @@ def test_a_folder_of_every_kind_is_whole(folder):
         "summary of a run",
         "table of scores",
         "description of a table",
+        "table of scores",
+        "table of scores",
     ]
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -201,6 +206,47 @@ def test_a_table_and_its_description_are_checked(folder):
     replace_in(folder / "table.csv.meta.json", b'"recall"', b'"racall"')
     result = verify(folder / "table.csv", folder / "table.csv.meta.json")
     assert result.frame["state"].tolist() == ["damaged", "damaged"]
+
+
+@pytest.mark.parametrize(
+    ("change", "damage"),
+    [
+        (lambda rows: [rows[0], rows[1].replace(b"1.0", b"0.9")], "query 'b' is damaged, or was"),
+        (lambda rows: rows[:1], "1 of 2 rows are missing"),
+        (lambda rows: [*rows, rows[1].replace(b'"b"', b'"c"')], "query 'c' is damaged, or was"),
+        (lambda rows: [row.replace(b'"topic": "', b'"t": "') for row in rows], "columns 'topic'"),
+        (lambda rows: [*rows[1:], rows[0].replace(b"hybrid", b"hybrld")], "its description cannot"),
+        (lambda rows: [rows[0].replace(b'"rageval_report":', b'"rageval":'), rows[1]], "0 descr"),
+        (lambda rows: [rows[0], rows[1][:-5]], "line 2"),
+    ],
+)
+def test_rows_of_json_lines_that_changed_are_damage(folder, change, damage):
+    path = folder / "table.jsonl"
+    path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
+    kind, state, found = damage_in(path)
+    assert (kind, state) == ("table of scores", "damaged")
+    assert damage in found
+
+
+def test_rows_of_json_lines_in_another_order_are_whole(folder):
+    path = folder / "table.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[::-1]))
+    assert damage_in(path) == ("table of scores", "whole", "")
+
+
+def test_a_page_of_a_parquet_file_that_changed_is_damage(folder):
+    replace_in(folder / "table.parquet", struct.pack("<d", 0.5), struct.pack("<d", 0.7))
+    kind, state, found = damage_in(folder / "table.parquet")
+    assert (kind, state) == ("table of scores", "damaged")
+    assert "CRC" in found
+
+
+def test_a_parquet_file_that_another_program_wrote_anew_is_not_protected(folder):
+    import pyarrow.parquet as pq
+
+    path = folder / "table.parquet"
+    pq.write_table(pq.read_table(path).slice(1), path)
+    assert damage_in(path) == ("table of scores", "not protected", "")
 
 
 def test_records_that_changed_are_damaged(folder):
