@@ -141,12 +141,21 @@ def _raise_again(show: Callable[[sys.UnraisableHookArgs], object]) -> Callable[.
             return show(unraisable)
         _Process.n_interrupts -= 1  # the same one comes again
         # Later and from elsewhere: raised here, it would end in this hook.
-        timer = threading.Timer(_RETRY, signal.raise_signal, (signal.SIGINT,))
+        timer = threading.Timer(_RETRY, _press_again)
         timer.daemon = True
         timer.start()
         return None
 
     return hook
+
+
+def _press_again() -> None:
+    # A signal to another thread would not wake the main thread while it waits. Windows has no
+    # signals for threads, and its waits do not end at Ctrl-C either.
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _leave_after(seconds: float) -> None:

@@ -54,7 +54,7 @@ reference = weakref.ref(thing, lambda _: press())
 try:
     with process.raising_interrupts():
         del thing
-        threading.Event().wait(60)
+        threading.Event().wait()  # for ever, unless the interrupt wakes the waiting thread
         print("not reached")
 except KeyboardInterrupt:
     print("kept")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from rageval_report.datasets.base import (
@@ -16,6 +15,7 @@ from rageval_report.datasets.base import (
 )
 from rageval_report.datasets.row_sources import Hub, table_parts
 from rageval_report.errors import DataError
+from rageval_report.files.strict_json import load_json
 from rageval_report.types import JsonObject
 
 # The set's own marker of unanswerable queries, in any case of letters.
@@ -88,8 +88,8 @@ def _texts(cell: object) -> list[Any]:
     """Answers; the official file writes an empty list as the text "[]"."""
     if isinstance(cell, str):
         try:
-            cell = json.loads(cell)
-        except ValueError:
+            cell = load_json(cell)
+        except (ValueError, RecursionError):
             return [cell]
     return to_list(cell)
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from itertools import chain
 from typing import Any
 
 # "[" starts an array only if a value follows: the first column of a CSV may be "[label] prompt".
 _OPENING = re.compile(r"""\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|$|-?\d))""")
+# As deep as Python's own parser lets brackets be in a literal. The parser of JSON has limits that
+# differ: about 1,000 levels less the depth of the caller until Python 3.12, as many as the stack of
+# the machine holds after it. Functions that walk a document level by level need a few calls each.
+_MOST_LEVELS = 200
+_CONTAINERS = (dict, list)
 _UNFINISHED_WORD = re.compile(r"[-+.\w]*\s*")
 # One half of a character beyond U+FFFF; programs that cut texts by length leave it behind.
 _LONE_SURROGATE = re.compile(
@@ -65,6 +71,64 @@ def replace_lone_surrogates(text: str) -> tuple[str, int]:
     return _LONE_SURROGATE.subn(r"\1\\ufffd", text)
 
 
+def check_depth(document: Any, n_characters: int) -> Any:
+    """A parsed document, if its lists and objects are nested at most 200 levels deep.
+
+    Parameters
+    ----------
+    document : Any
+        What was parsed: lists, dicts and values in them.
+    n_characters : int
+        The length of its text; a short text cannot be nested too deeply, and is not walked.
+
+    Raises
+    ------
+    RecursionError
+        If it is nested more deeply.
+
+    Examples
+    --------
+    >>> check_depth([[1]], 5)
+    [[1]]
+    """
+    if n_characters <= 2 * _MOST_LEVELS:  # each level has two brackets
+        return document
+    level = [document] if isinstance(document, _CONTAINERS) else []
+    for _ in range(_MOST_LEVELS):
+        members = chain.from_iterable(
+            value.values() if isinstance(value, dict) else value for value in level
+        )
+        level = [value for value in members if isinstance(value, _CONTAINERS)]
+        if not level:
+            return document
+    raise RecursionError(f"lists and objects are nested more than {_MOST_LEVELS} levels deep")
+
+
+def load_json(text: str | bytes, **options: Any) -> Any:
+    """``json.loads`` with a limit of depth that is the same on all versions of Python.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The JSON document.
+    **options : Any
+        The options of ``json.loads``.
+
+    Raises
+    ------
+    RecursionError
+        If lists and objects are nested more than 200 levels deep.
+    ValueError
+        If the text is not JSON.
+
+    Examples
+    --------
+    >>> load_json("[[1]]")
+    [[1]]
+    """
+    return check_depth(json.loads(text, **options), len(text))
+
+
 def parse_json(text: str) -> Any:
     """Parse a JSON document; NaN and Infinity are accepted, as Python writes them.
 
@@ -79,7 +143,7 @@ def parse_json(text: str) -> Any:
     {'recall': nan}
     """
     try:
-        return _DECODER.decode(text)
+        return check_depth(_DECODER.decode(text), len(text))
     except json.JSONDecodeError as exc:
         raise _to_not_json_error(text, exc) from exc
     except RecursionError as exc:

@@ -17,6 +17,7 @@ from typing import Any, Protocol, Self, TypeVar
 import httpx2
 
 from rageval_report.errors import DataError
+from rageval_report.files.strict_json import load_json
 from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.deadlines import Deadline
 from rageval_report.http.keys import Key, proxy_keys, redact_document, redact_keys
@@ -95,7 +96,7 @@ class HttpResponse:
             If the body is not JSON.
         """
         try:
-            document = json.loads(self.body)
+            document = load_json(self.body)
         except (ValueError, RecursionError) as exc:
             kind = self.headers.get("content-type", "no content type")
             raise self.error(

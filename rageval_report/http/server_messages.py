@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
+from rageval_report.files.strict_json import load_json
 from rageval_report.http.keys import Key, redact_keys
 
 _LONGEST_MESSAGE = 300
@@ -41,7 +41,7 @@ def server_message(body: bytes, keys: Iterable[Key] = (), kind: str = "") -> str
     """
     text = body.decode("utf-8", "replace")
     try:
-        message = _message_in(json.loads(text)) or text
+        message = _message_in(load_json(text)) or text
     except (ValueError, RecursionError):
         message = text
     # Keys are hidden before the address is cut off, which could cut one in two.

@@ -8,6 +8,8 @@ this transport does.
 from __future__ import annotations
 
 import ipaddress
+import os
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -138,17 +140,24 @@ class DeadlineTransport(httpx2.BaseTransport):
 
     def __init__(self, deadline: Deadline, limits: httpx2.Limits, proxies: Proxies):
         self._network, self._limits, self._proxies = DeadlineNetwork(deadline), limits, proxies
-        self._trust = httpx2.create_ssl_context()
-        self._pools: dict[str | None, httpcore2.ConnectionPool] = {}
+        # By the proxy, and by whether the connections are encrypted.
+        self._pools: dict[tuple[str | None, bool], httpcore2.ConnectionPool] = {}
         self._lock = threading.Lock()
         # Now, and not at the first request: a wrong setting is reported before anything is asked.
         for proxy in {None, *proxies.by_scheme.values()}:
-            self._pool(proxy)
+            self._pool(proxy, is_encrypted=False)
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, and return the answer when its headers have come."""
+        """Send a request, and return the answer when its headers have come.
+
+        Raises
+        ------
+        DataError
+            If the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read.
+        """
         url = request.url
-        pool = self._pool(self._proxies.proxy_for(url.scheme, url.host))
+        proxy = self._proxies.proxy_for(url.scheme, url.host)
+        pool = self._pool(proxy, is_encrypted=url.scheme == "https")
         if not isinstance(request.stream, httpx2.SyncByteStream):
             raise TypeError("the body of the request must be synchronous")
         with _errors_of_upper_library():
@@ -175,16 +184,18 @@ class DeadlineTransport(httpx2.BaseTransport):
             for pool in self._pools.values():
                 pool.close()
 
-    def _pool(self, proxy: str | None) -> httpcore2.ConnectionPool:
+    def _pool(self, proxy: str | None, *, is_encrypted: bool) -> httpcore2.ConnectionPool:
+        key = (proxy, is_encrypted)
         with self._lock:
-            if proxy not in self._pools:
-                self._pools[proxy] = self._make_pool(proxy)
-            return self._pools[proxy]
+            if key not in self._pools:
+                self._pools[key] = self._make_pool(proxy, is_encrypted=is_encrypted)
+            return self._pools[key]
 
-    def _make_pool(self, proxy: str | None) -> httpcore2.ConnectionPool:
+    def _make_pool(self, proxy: str | None, *, is_encrypted: bool) -> httpcore2.ConnectionPool:
         limits = self._limits
         settings: dict[str, Any] = {
-            "ssl_context": self._trust,
+            # Reading the certificates takes longer than all else here: only where they are used.
+            "ssl_context": _load_certificates() if is_encrypted else None,
             "max_connections": limits.max_connections,
             "max_keepalive_connections": limits.max_keepalive_connections,
             "keepalive_expiry": limits.keepalive_expiry,
@@ -203,6 +214,17 @@ class DeadlineTransport(httpx2.BaseTransport):
         kind = load("httpcore2:SOCKSProxy") if is_socks else httpcore2.HTTPProxy
         pool: httpcore2.ConnectionPool = kind(_core_url(server.url), server.raw_auth, **settings)
         return pool
+
+
+def _load_certificates() -> ssl.SSLContext:
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as exc:  # also ssl.SSLError: a file without certificates
+        name = "SSL_CERT_FILE" if os.environ.get("SSL_CERT_FILE") else "SSL_CERT_DIR"
+        raise DataError(
+            f"{name}: the certificates in {os.environ.get(name)!r} cannot be read ({exc}). Set the "
+            "environment variable to a file or folder of certificate authorities, or unset it"
+        ) from exc
 
 
 def _core_url(url: httpx2.URL) -> httpcore2.URL:

@@ -12,6 +12,7 @@ from typing import Any
 from rageval_report._registry import import_yaml
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
 from rageval_report.files.source import Source
+from rageval_report.files.strict_json import load_json
 from rageval_report.judges.rubric import Rubric
 
 _FIELDS = tuple(attribute.name for attribute in fields(Rubric))
@@ -93,7 +94,7 @@ def _parse_yaml(text: str) -> object:
 
 def _parse_json(text: str) -> object:
     try:
-        return json.loads(text)
+        return load_json(text)
     except json.JSONDecodeError as exc:
         raise _ParseError(exc.msg, exc.lineno) from exc
     except RecursionError as exc:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
+from rageval_report.files.strict_json import load_json
 from rageval_report.records.levels import GoldSection, Section
 from rageval_report.records.passage_ids import NO_PLACES, IdPlaces, passage_ids, passage_text
 from rageval_report.records.spans import Span
@@ -199,7 +199,7 @@ def decoded(cell: object) -> Any:
     if not isinstance(cell, str) or cell[:1] not in ("[", "{"):
         return cell
     try:
-        return json.loads(cell)
+        return load_json(cell)
     except (ValueError, RecursionError):
         return cell
 

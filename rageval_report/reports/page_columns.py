@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rageval_report.files.strict_json import load_json
 from rageval_report.render.cell_text import is_missing, plain
 from rageval_report.types import FloatArray
 
@@ -178,7 +179,7 @@ def parse_list_cell(cell: object) -> object:
     if not (isinstance(cell, str) and cell[:1] == "[" and cell[-1:] == "]"):
         return cell
     try:
-        parsed = json.loads(cell)
+        parsed = load_json(cell)
     except (ValueError, RecursionError):
         return cell
     return parsed if parsed and all(isinstance(part, str | dict) for part in parsed) else cell

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -13,6 +12,7 @@ import pandas as pd
 from rageval_report._registry import import_parquet, import_pyarrow
 from rageval_report.errors import DataError
 from rageval_report.files.json_lines import json_objects
+from rageval_report.files.strict_json import load_json
 from rageval_report.records import FIELDS, record_table
 from rageval_report.records.table import UnplacedGold
 from rageval_report.runner.column_kinds import ANSWER_COLUMNS
@@ -102,6 +102,6 @@ def _decode_cell(cell: Any) -> Any:
     if not isinstance(cell, str) or not cell.startswith(("{", "[")):
         return cell
     try:
-        return json.loads(cell)
-    except ValueError:
+        return load_json(cell)
+    except (ValueError, RecursionError):
         return cell

@@ -9,7 +9,6 @@ numbers of a column are, and what its commas mean, is decided from all of its ce
 from __future__ import annotations
 
 import ast
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval_report.errors import MOST_NAMED, DataError
+from rageval_report.files.strict_json import load_json
 from rageval_report.scores.column_scale import Column, fraction_whole_of, read_numerals
 from rageval_report.scores.dates import is_date
 from rageval_report.scores.numerals import Numeral, numeral_of_timedelta, parse_numeral
@@ -357,7 +357,7 @@ def _parse_object(text: str) -> Mapping[Any, Any] | None:
     if len(text) > _LONGEST_LITERAL:
         return None
     # JSON first; Python's literals, because frameworks write repr(dict) into CSV files.
-    for parse in (json.loads, ast.literal_eval):
+    for parse in (load_json, ast.literal_eval):
         try:
             value = parse(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):

@@ -20,6 +20,7 @@ import pandas as pd
 
 from rageval_report._registry import import_pyarrow
 from rageval_report.errors import DataError
+from rageval_report.files.strict_json import load_json
 from rageval_report.scores.exact_values import (
     are_same,
     decode_value,
@@ -359,7 +360,7 @@ def _parse_json(cell: object) -> object:
     """A value of Python or JSON in a text; the text itself if it is neither."""
     if cell in ("True", "False"):
         return cell == "True"
-    return json.loads(cell, parse_constant=_refuse) if isinstance(cell, str) else cell
+    return load_json(cell, parse_constant=_refuse) if isinstance(cell, str) else cell
 
 
 def _refuse(word: str) -> None:

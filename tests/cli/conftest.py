@@ -19,6 +19,7 @@ from rageval_report import RAGPipelineEvaluation
 from rageval_report.cli import rageval_report
 from rageval_report.demo import write_demo_files
 from rageval_report.golden import read_golden, review_sheet
+from rageval_report.http.retries import make_retrier
 
 Run = Callable[..., Result]
 
@@ -277,6 +278,16 @@ def _write_runs(folder: Path) -> None:
         rows = {"query_id": ids, "faithfulness": scores, "exact_match": [1, 0] * 4}
         run = RAGPipelineEvaluation("hybrid", rows, config={"top_k": top_k})
         run.save(folder / f"2026-08-0{day}.json", created=f"2026-08-0{day}")
+
+
+@pytest.fixture(autouse=True)
+def no_waits_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask a server that fails as often as ever, but without the seconds between the attempts."""
+
+    def make_retrier_at_once(**options: Any) -> Any:
+        return make_retrier(**{**options, "sleep": lambda _seconds: None})
+
+    monkeypatch.setattr("rageval_report.http.client.make_retrier", make_retrier_at_once)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import cycle
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 
 from rageval_report.files.strict_json import (
     NotJSONError,
+    check_depth,
+    load_json,
     parse_json,
     replace_lone_surrogates,
     starts_like_json,
@@ -54,6 +57,52 @@ def test_a_key_that_is_there_twice_is_refused():
 def test_deep_nesting_is_refused_without_a_crash():
     with pytest.raises(NotJSONError, match=r"too deeply"):
         parse_json("[" * 100_000)
+
+
+# One more level around a text, some with siblings or texts that are full of brackets.
+WRAPPINGS = ["[{}]", '{{"a": {}}}', '["[[{{\\"[", {}]', '{{"[[": [], "a": {}}}', "[{}, [1], 2]"]
+
+
+def nested_texts(levels):
+    """A JSON text of so many levels."""
+
+    def nest(levels, wrappings):
+        text = "[]"
+        for _, wrapping in zip(range(1, levels), cycle(wrappings), strict=False):
+            text = wrapping.format(text)
+        return text
+
+    return st.builds(nest, levels, st.lists(st.sampled_from(WRAPPINGS), min_size=1, max_size=5))
+
+
+@given(nested_texts(st.integers(196, 200)))
+def test_two_hundred_levels_are_read(text):
+    assert load_json(text) == load_json(text.encode()) == parse_json(text) == json.loads(text)
+
+
+# Python 3.11 and 3.12 themselves refuse about 1,000 levels, later versions many more.
+@given(nested_texts(st.integers(201, 220) | st.sampled_from([900, 3000])))
+def test_more_than_two_hundred_levels_are_refused_on_all_versions_of_python(text):
+    with pytest.raises(RecursionError):
+        load_json(text)
+    with pytest.raises(RecursionError):
+        load_json(text.encode())
+    with pytest.raises(NotJSONError, match=r"nested too deeply"):
+        parse_json(text)
+
+
+def test_many_brackets_beside_each_other_are_not_deep():
+    text = json.dumps([[{"a": [[]]}] for _ in range(5000)])
+    assert load_json(text) == parse_json(text) == json.loads(text)
+
+
+def test_the_depth_of_a_document_does_not_depend_on_the_parser():
+    deep = 0
+    for _ in range(201):
+        deep = [deep]
+    assert check_depth(deep[0], 402) == deep[0]
+    with pytest.raises(RecursionError, match=r"more than 200 levels deep"):
+        check_depth(deep, 402)
 
 
 def test_a_number_of_thousands_of_digits_is_refused():

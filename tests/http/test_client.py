@@ -9,6 +9,7 @@ import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx2
 import pytest
 
 from rageval_report.errors import DataError, RagevalError
@@ -263,6 +264,43 @@ def test_a_certificate_of_ones_own_can_be_named(tls_server, own_certificate, mon
     tls_server.will(replies.answer(200, {"ok": True}))
     with Client() as client:
         assert client.request("POST", tls_server.url, json={}).json() == {"ok": True}
+
+
+@pytest.mark.parametrize("content", [None, "not a certificate"])
+def test_a_file_of_certificates_that_cannot_be_read_is_named(
+    tls_server, server, monkeypatch, replies, tmp_path, content
+):
+    path = tmp_path / "authorities.pem"
+    if content is not None:
+        path.write_text(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    server.will(replies.answer(200, {"ok": True}))
+    with Client() as client:
+        with pytest.raises(DataError, match=r"SSL_CERT_FILE: .*authorities\.pem.* cannot be read"):
+            client.request("POST", tls_server.url, json={})
+        # An address without encryption needs no certificates.
+        assert client.request("POST", server.url, json={}).json() == {"ok": True}
+
+
+def test_certificates_are_read_once_and_only_for_encrypted_addresses(
+    tls_server, server, own_certificate, monkeypatch, replies
+):
+    monkeypatch.setenv("SSL_CERT_FILE", str(own_certificate))
+    read_certificates, times = httpx2.create_ssl_context, []
+
+    def count():
+        times.append(1)
+        return read_certificates()
+
+    monkeypatch.setattr(httpx2, "create_ssl_context", count)
+    server.will(replies.answer(200, {"ok": True}))
+    tls_server.will(*[replies.answer(200, {"ok": True})] * 2)
+    with Client() as client:
+        client.request("POST", server.url, json={})
+        assert times == []
+        for _ in range(2):
+            assert client.request("POST", tls_server.url, json={}).json() == {"ok": True}
+    assert times == [1]
 
 
 # -- keys are told to nobody

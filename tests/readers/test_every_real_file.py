@@ -381,10 +381,11 @@ RUNS = {
     "trec_eval_official_test/results.trunc": "qrels.test",
 }
 
-DOUBTFUL = {
+# A tuple: the order of a set changes from process to process, and with it that of the tests.
+DOUBTFUL = (
     "continuous_eval_fixtures/correctness_sm.jsonl",
     "trulens_judges/gpt-4o-mini_3_prompts_results.csv",
-}
+)
 
 REFUSED = OTHERS | SUMMARIES | JUDGMENTS
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -11,6 +10,7 @@ from rageval_report.cli.command import Command, Options, option
 from rageval_report.cli.judge.options import JudgingOptions, parse_price
 from rageval_report.cli.options import FOLDER, FormatOption, MatchingOptions, RetrievalOptions
 from rageval_report.cli.parsing import parse_pairs
+from rageval_report.files.strict_json import load_json
 
 
 def parse_json(text: str) -> object:
@@ -22,8 +22,8 @@ def parse_json(text: str) -> object:
     {'question': '{question}'}
     """
     try:
-        return json.loads(text)
-    except ValueError as exc:
+        return load_json(text)
+    except (ValueError, RecursionError) as exc:
         raise click.BadParameter(f"expected JSON: {exc}") from exc
 
 

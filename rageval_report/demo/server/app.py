@@ -16,6 +16,7 @@ from rageval_report.demo.server.faults import FAULTS, Faults
 from rageval_report.demo.server.requests import RequestReader, is_own_host
 from rageval_report.demo.server.search import MODEL, ExtractiveRag
 from rageval_report.errors import DataError
+from rageval_report.files.strict_json import load_json
 
 _JSON = "application/json"
 _EVENTS = "text/event-stream"
@@ -265,7 +266,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not length.isdecimal() or int(length) > _MOST_BYTES:
             raise _BadRequestError(_TOO_LARGE, f"expected at most {_MOST_BYTES:,} bytes of JSON")
         try:
-            document = json.loads(self.rfile.read(int(length)))
+            document = load_json(self.rfile.read(int(length)))
         except TimeoutError as exc:
             reason = f"the request was not complete within {self.server.reference.patience:g} s"
             raise _BadRequestError(_TOO_LATE, reason) from exc

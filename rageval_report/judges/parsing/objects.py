@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from rageval_report.files.strict_json import check_depth
+
 JsonDocument = dict[str, Any]
 
 # An unclosed tag reaches to the end: an answer that was cut within the thoughts has no verdict.
@@ -54,6 +56,7 @@ def _iterate_objects(text: str) -> Iterator[JsonDocument]:
     while start != -1 and tries < _MOST_TRIES:
         try:
             document, end = decoder.raw_decode(text, start)
+            check_depth(document, end - start)
         except (ValueError, RecursionError):
             tries, end = tries + 1, start + 1
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
+from rageval_report.files.strict_json import load_json
 from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile
 from rageval_report.readers.cell_values import (
     json_text,
@@ -342,7 +342,7 @@ def _read_settings(path: Path) -> JsonObject:
     try:
         if path.stat().st_size > _MOST_BYTES:
             return {}
-        settings = json.loads(path.read_text(encoding="utf-8"))
+        settings = load_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
     return settings if isinstance(settings, dict) else {}

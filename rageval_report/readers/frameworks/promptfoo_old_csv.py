@@ -5,12 +5,12 @@ A cell is "[PASS] (1.51, tone: 0.80)", the answer and the grader's reason, in on
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rageval_report.files.source import Source
+from rageval_report.files.strict_json import load_json
 from rageval_report.readers.base import CellsByColumn, ScoreFile, distinct_names
 from rageval_report.readers.delimited_rows import cell_text, rows
 from rageval_report.readers.frameworks.judgements import (
@@ -87,8 +87,8 @@ def read_old_promptfoo_csv(source: Source) -> list[ScoreFile]:
 def _key(title: str) -> tuple[str, str]:
     """The provider and the prompt in a column's title: JSON in some versions, text in others."""
     try:
-        prompt = json.loads(title)
-    except ValueError:
+        prompt = load_json(title)
+    except (ValueError, RecursionError):
         prompt = None
     if isinstance(prompt, dict) and isinstance(prompt.get("provider"), str):
         texts = (prompt.get(key) for key in ("label", "display", "raw"))

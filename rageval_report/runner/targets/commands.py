@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rageval_report.errors import DataError, PipelineError
+from rageval_report.files.strict_json import load_json
 from rageval_report.runner.query_source import Query
 from rageval_report.runner.replies import ResponsePaths, TargetReply, record_fields
 from rageval_report.runner.target_errors import TargetError
@@ -147,7 +148,7 @@ class CommandTarget(Target):
 
 def _document(line: bytes) -> Any:
     try:
-        return json.loads(line)
+        return load_json(line)
     except (ValueError, RecursionError) as exc:
         quoted = line[:80].decode("utf-8", "replace").strip()
         raise TargetError(f"expected one JSON object per line; got {quoted!r}", "content") from exc

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rageval_report.errors import PipelineError
+from rageval_report.files.strict_json import load_json
 from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.keys import (
     VARIABLE,
@@ -342,7 +343,7 @@ def _fields_of(document: Any) -> dict[str, Any]:
 
 def _document(data: str) -> Any:
     try:
-        return json.loads(data)
+        return load_json(data)
     except (ValueError, RecursionError):
         return data
 

@@ -26,8 +26,15 @@ def test_a_python_literal_in_a_cell_is_the_value_again(value):
 
 
 def test_code_in_a_cell_stays_text():
-    cells = ["[__import__('os').getcwd()]", "{'a': open('x')}", "[" * 5000 + "]" * 5000]
+    cells = ["[__import__('os').getcwd()]", "{'a': open('x')}"]
     assert parse_objects(cells) == cells
+
+
+def test_a_cell_nested_too_deeply_stays_text():
+    cells = ["[" * n + "]" * n for n in (201, 900, 5000)]
+    assert parse_objects(cells) == cells
+    [parsed] = parse_objects(["[" * 200 + "]" * 200])
+    assert json.dumps(parsed) == "[" * 200 + "]" * 200
 
 
 def test_the_only_part_of_an_object_is_its_text():
