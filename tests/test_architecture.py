@@ -58,19 +58,21 @@ def modules_of(root):
     return {".".join(place.parts): path for place, path in files.items()}
 
 
-def parsed(path):
+@cache
+def tree_of(path):
+    """To be read only: most checks look at the same files."""
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
 @cache
-def tree_of(path):
-    """To be read only: most checks look at the same files."""
-    return parsed(path)
+def nodes_of(path):
+    """All nodes of a file."""
+    return list(ast.walk(tree_of(path)))
 
 
-def imports_in(tree, names, package):
-    """What a file imports: dotted names, our own without the package's."""
-    for node in ast.walk(tree):
+def imports_in(nodes, names, package):
+    """What these nodes import: dotted names, our own without the package's."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (module_behind(f"{alias.name}.*", names, package) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -91,7 +93,7 @@ def module_behind(name, names, package):
     return inner or "__init__"
 
 
-def own_imports(root, read=tree_of):
+def own_imports(root, read=nodes_of):
     """For each module of a package the modules of the package that it imports."""
     names = modules_of(root)
     return {
@@ -100,15 +102,13 @@ def own_imports(root, read=tree_of):
     }
 
 
-class WithoutTypes(ast.NodeTransformer):
-    """What runs: a block for type checkers does not."""
-
-    def visit_If(self, node):
-        return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else node
-
-
-def running_tree_of(path):
-    return WithoutTypes().visit(parsed(path))
+def running_nodes_of(path):
+    """The nodes that run: those of a block for type checkers do not."""
+    nodes = [tree_of(path)]
+    for node in nodes:  # the list grows while it is walked
+        is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        nodes += node.orelse if is_for_types else ast.iter_child_nodes(node)
+    return nodes
 
 
 def room_of(module):
@@ -136,7 +136,7 @@ def named_modules(root):
     return {
         name: {
             module_behind(place.replace(":", "."), names, root.name)
-            for place in places_in(tree_of(path), dotted(name, root))
+            for place in places_in(path, dotted(name, root))
             if place.startswith(f"{root.name}.") and is_place(place, names, root.name)
         }
         for name, path in names.items()
@@ -153,12 +153,12 @@ def dotted(name, root):
     return f"{root.name}.{name}".removesuffix(".__init__")
 
 
-def places_in(tree, module):
+def places_in(path, module):
     """The strings of a file that are a place, "module:attribute", f-strings filled in."""
-    constants = constants_of(tree, module)
-    keywords = (node for node in ast.walk(tree) if isinstance(node, ast.keyword))
+    constants = constants_of(tree_of(path), module)
+    keywords = (node for node in nodes_of(path) if isinstance(node, ast.keyword))
     groups = {keyword.value for keyword in keywords if keyword.arg == "group"}  # entry points
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if node in groups:
             continue
         text = text_of(node, constants)
@@ -195,7 +195,7 @@ def unreadable_places(root):
     """Calls of `load` with a string that is put together out of what only runs can tell."""
     for module, path in modules_of(root).items():
         constants = constants_of(tree_of(path), dotted(module, root))
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "load":
                 (place,) = node.args
                 is_text = isinstance(place, ast.JoinedStr | ast.BinOp)
@@ -205,11 +205,13 @@ def unreadable_places(root):
                     yield f"{module}, line {node.lineno}: load({ast.unparse(place)})"
 
 
+@cache
 def targets_by_module(root):
     """What each module reaches: its imports, and the modules that its strings name."""
     named = named_modules(root)
-    for module, imports in own_imports(root).items():
-        yield module, imports, named[module] - {module}
+    return [
+        (module, imports, named[module] - {module}) for module, imports in own_imports(root).items()
+    ]
 
 
 def is_stated(module, target):
@@ -246,7 +248,7 @@ def imports_between_halves(root):
 
 def circles(root):
     """Modules that are reached again from themselves."""
-    targets_of = own_imports(root, running_tree_of)
+    targets_of = own_imports(root, running_nodes_of)
     for start in targets_of:
         seen, waiting = set(), list(targets_of[start] - {start})
         while waiting:
@@ -261,12 +263,12 @@ def circles(root):
 def hidden_imports(root):
     """Imports inside functions, and imports by name outside the registry."""
     for module, path in modules_of(root).items():
-        tree = tree_of(path)
-        functions = ast.FunctionDef | ast.AsyncFunctionDef
-        inside = [n for f in ast.walk(tree) if isinstance(f, functions) for n in ast.walk(f)]
+        nodes = nodes_of(path)
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+        inside = [n for f in nodes if isinstance(f, functions) for n in ast.walk(f)]
         if any(isinstance(node, ast.Import | ast.ImportFrom) for node in inside):
             yield f"{module} imports inside a function"
-        parts = ((node, key) for node in ast.walk(tree) for key in ("id", "attr", "name"))
+        parts = ((node, key) for node in nodes for key in ("id", "attr", "name"))
         names = {getattr(node, key, None) for node, key in parts}
         if names & {"import_module", "__import__"} and module != "_registry":
             yield f"{module} imports by name"
@@ -317,7 +319,7 @@ def test_no_import_hides_inside_a_function():
 def test_the_statistics_know_no_frame_and_no_metric():
     files = modules_of(PACKAGE)
     for module in (name for name in files if room_of(name) == "stats"):
-        known = {room_of(name) for name in imports_in(tree_of(files[module]), files, PACKAGE.name)}
+        known = {room_of(name) for name in imports_in(nodes_of(files[module]), files, PACKAGE.name)}
         ours = known & {room_of(name) for name in files}
         assert "pandas" not in known, module
         assert ours <= {"stats", "errors", "types", "_registry"}, module
