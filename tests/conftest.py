@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
+# Before NumPy is imported: each worker of xdist, and each process that a test starts, would have as
+# many threads for its sums as the machine has cores, and they would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import functools
 import inspect
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path

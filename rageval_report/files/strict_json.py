@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
@@ -104,15 +105,15 @@ def check_depth(document: Any, n_characters: int) -> Any:
     raise RecursionError(f"lists and objects are nested more than {_MOST_LEVELS} levels deep")
 
 
-def load_json(text: str | bytes, **options: Any) -> Any:
+def load_json(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = None) -> Any:
     """``json.loads`` with a limit of depth that is the same on all versions of Python.
 
     Parameters
     ----------
     text : str or bytes
         The JSON document.
-    **options : Any
-        The options of ``json.loads``.
+    parse_constant : callable, optional
+        Gives the value of "NaN", "Infinity" and "-Infinity"; floats if omitted.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def load_json(text: str | bytes, **options: Any) -> Any:
     >>> load_json("[[1]]")
     [[1]]
     """
-    return check_depth(json.loads(text, **options), len(text))
+    return check_depth(json.loads(text, parse_constant=parse_constant), len(text))
 
 
 def parse_json(text: str) -> Any:

@@ -76,9 +76,14 @@ class Nodes:
     is_all: bool
 
     @property
+    def multiples(self) -> IntArray:
+        """The numbers of the points."""
+        return np.append(self.body, self.far)
+
+    @property
     def t(self) -> FloatArray:
         """The imaginary parts of the points."""
-        return np.asarray(self.distance * np.append(self.body, self.far), dtype=np.float64)
+        return np.asarray(self.distance * self.multiples, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +140,9 @@ def tail_series(sums: SignSums, thresholds: FloatArray, line: IntegrationLine) -
     # The mean of the outer terms is zero if they have died out, else the mass that is tied.
     outer = nodes.t > nodes.distance * (nodes.last // 2)
     beyond = 0.0 if nodes.is_all else math.pi / nodes.distance / (nodes.last - nodes.last // 2)
-    sums_of = np.stack([terms * kernel, terms * 2 * step, terms * outer * beyond], axis=1)
+    sums_of = np.stack([terms * kernel, terms * 2 * step, terms * outer * beyond])
     scale = np.exp(centre.value - line.tilt * thresholds) * nodes.distance / math.pi
-    return SeriesTail(*(scale * _waves(thresholds, nodes.t, sums_of).T))
+    return SeriesTail(*(scale * _waves(thresholds, nodes, sums_of)))
 
 
 def select_nodes(sums: SignSums, line: IntegrationLine) -> Nodes:
@@ -156,14 +161,22 @@ def select_nodes(sums: SignSums, line: IntegrationLine) -> Nodes:
     return Nodes(distance, body, far, last, is_all)
 
 
-def _waves(thresholds: FloatArray, t: FloatArray, terms: ComplexArray) -> FloatArray:
-    """The real part of the sum over t of exp(-i t x) times the terms, for each threshold x."""
-    block = max(1, _MOST_WAVES // t.size)
-    parts = [
-        (np.exp(-1j * np.multiply.outer(thresholds[start : start + block], t)) @ terms).real
-        for start in range(0, thresholds.size, block)
-    ]
-    return np.concatenate(parts)
+def _waves(thresholds: FloatArray, nodes: Nodes, terms: ComplexArray) -> FloatArray:
+    """The real part of the sum over t of exp(-i t x) times each row of terms, for each x."""
+    # The nodes are multiples k of a distance. With k = a * stride + b, exp(-i t x) is a product of
+    # two factors, and few of each have to be computed: exp() took most of the time of a test.
+    stride = math.isqrt(nodes.last) + 1
+    coarse, fine = np.divmod(nodes.multiples, stride)
+    turns = -1j * nodes.distance * thresholds
+    block = max(1, _MOST_WAVES // coarse.size)
+    parts = []
+    for start in range(0, thresholds.size, block):
+        some = turns[start : start + block]
+        waves = np.exp(np.multiply.outer(some * stride, np.arange(coarse[-1] + 1)))[:, coarse]
+        waves *= np.exp(np.multiply.outer(some, np.arange(stride)))[:, fine]
+        # Not by BLAS: it would start its threads for a sum of a few thousand terms.
+        parts.append(np.einsum("xt,kt->kx", waves, terms).real)
+    return np.concatenate(parts, axis=1)
 
 
 def _space_nodes(sums: SignSums, line: IntegrationLine) -> tuple[float, int, bool]:
