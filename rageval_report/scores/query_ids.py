@@ -169,8 +169,11 @@ def _convert_floats(column: pd.Series) -> pd.Series:
 def _numbers_repeats(frame: pd.DataFrame, ids: pd.Series) -> bool:
     """Whether a column numbers the rows of each repeated question: repeats of one query."""
     counters = [label for label in map(str, frame.columns) if is_counter_name(label)]
+    # As lists, because rows that were chosen or sorted keep their numbers in the index.
     return any(
-        not pd.DataFrame({"id": ids, "n": frame[label].astype(str)}).duplicated().any()
+        not pd.DataFrame({"id": ids.tolist(), "n": frame[label].astype(str).tolist()})
+        .duplicated()
+        .any()
         for label in counters
     )
 

@@ -223,3 +223,33 @@ def test_ids_of_a_categorical_column_are_texts():
     cells = pd.Categorical(["a", "b", "a"])
     ids, column, _ = query_ids(pd.DataFrame({"query_id": cells, "recall": 0.5}), "query_id")
     assert (ids.tolist(), column) == (["a", "b", "a"], "query_id")
+
+
+@pytest.mark.parametrize(
+    "reorder",
+    [
+        lambda frame: frame,
+        lambda frame: frame[::-1],
+        lambda frame: frame.sample(frac=1, random_state=1),
+        lambda frame: frame.set_axis(range(10, 16)),
+        lambda frame: frame.set_axis([0, 1, 2] * 2),  # of two frames that were concatenated
+    ],
+)
+def test_numbered_repeats_of_a_question_are_one_query_whatever_the_index_is(reorder):
+    questions = ["Who?", "Where?", "When?"] * 2
+    frame = pd.DataFrame(
+        {"question": questions, "trial": [1] * 3 + [2] * 3, "recall": [0.0, 0.2, 0.4, 1, 0.6, 0.8]}
+    )
+    ids, column, notes = query_ids(reorder(frame), "query_id")
+    assert (column, len(set(ids))) == (None, 3)
+    assert notes == ("query ids are derived from the text of column 'question'",)
+    table = score_table(reorder(frame), duplicates="mean")
+    # By hand: the means of 0 and 1, of 0.2 and 0.6, of 0.4 and 0.8.
+    assert sorted(table.scores["recall"]) == pytest.approx([0.4, 0.5, 0.6])
+
+
+def test_rows_that_no_column_numbers_are_queries_of_their_own():
+    frame = pd.DataFrame({"question": ["Who?", "Who?", "When?"], "trial": [1, 1, 1], "recall": 0.5})
+    ids, _, notes = query_ids(frame, "query_id")
+    assert ids[1] == f"{ids[0]}#2"
+    assert notes[1].startswith("1 rows repeat a question ('Who?')")

@@ -159,8 +159,10 @@ def split_pipelines(
     if row_ids is not None:
         # Under its own name it would be taken for the ids of the queries again.
         frame = frame.rename(columns={row_ids: _free_name(frame, "row_number")})
-    parts = {str(label): rows for label, rows in frame.groupby(labels, sort=False)}
-    return {label: rows.reset_index(drop=True) for label, rows in parts.items()}, pipelines
+    parts = {str(label): rows for label, rows in frame.groupby(labels.to_numpy(), sort=False)}
+    if isinstance(frame.index, pd.RangeIndex):  # any other index may hold the ids of the queries
+        parts = {label: rows.reset_index(drop=True) for label, rows in parts.items()}
+    return parts, pipelines
 
 
 def stated_name(frame: pd.DataFrame) -> str | None:
@@ -254,9 +256,7 @@ class _QueryKeys:
         if self.ids is not None:
             yield _QueryKey(self.ids, _hashable(self.frame[self.ids]))
         elif self.question is None and not isinstance(self.frame.index, pd.RangeIndex):
-            yield _QueryKey(
-                "index", self.frame.index.to_series().astype(str).reset_index(drop=True)
-            )
+            yield _QueryKey("index", self.frame.index.to_series().astype(str))
         if self.question is not None:
             questions = self._questions()
             # Blank questions are equal, and say nothing about the queries.
