@@ -357,3 +357,281 @@ def test_single_dashes_are_missing_cells_and_no_line_of_dashes():
     assert rows_without_content(frame) == []
     frame.loc[1] = ["--", "-"]
     assert rows_without_content(frame) == [LeftOutRow(1, "a line of dashes")]
+
+
+# -- which totals fit
+
+
+def left_out(ids, recall, **columns):
+    """The rows that `query_rows` leaves out of a table with these columns."""
+    rows = query_rows(pd.DataFrame({"query_id": ids, "recall": recall, **columns}))
+    return [row.row for row in rows.left_out]
+
+
+def test_five_totals_are_told_in_five_notes():
+    ids = [*(f"q{n}" for n in range(1, 9)), *["mean"] * 5]
+    scores = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.91]
+    rows = query_rows(pd.DataFrame({"query_id": ids, "recall": [*scores, *[0.46375] * 5]}))
+    assert [note.partition(":")[0] for note in rows.notes] == [
+        f"left out row {n}" for n in range(9, 14)
+    ]
+
+
+def test_a_note_shows_three_of_the_columns_that_agree():
+    columns = {name: [0.0, 1.0, 0.5] for name in ("f1", "mrr", "map", "ndcg")}
+    rows = query_rows(pd.DataFrame({"query_id": ["q1", "q2", "mean"], **columns}))
+    assert rows.notes == (
+        "left out row 3: 'mean' with f1 0.5, mrr 0.5, map 0.5 is the mean of the other rows, not "
+        "a query",
+    )
+
+
+def test_half_of_the_columns_that_vary_must_agree():
+    ids = ["q1", "q2", "mean"]
+    assert left_out(ids, [0.0, 1.0, 0.5], mrr=[0.2, 0.4, 0.9]) == [2]
+    with pytest.raises(DataError, match=r"row 3 .* \(recall 0\.5, mrr 0\.9, map 0\.7\) are not"):
+        left_out(ids, [0.0, 1.0, 0.5], mrr=[0.2, 0.4, 0.9], map=[0.2, 0.4, 0.7])
+
+
+def test_a_constant_column_agrees_with_any_total_and_decides_only_alone():
+    ids = ["q1", "q2", "mean"]
+    assert left_out(ids, [0.5, 0.5, 0.5]) == [2]
+    with pytest.raises(DataError, match="is it a query or a total"):
+        left_out(ids, [0.5, 0.5, 0.5], mrr=[0.2, 0.4, 0.9])
+
+
+def test_all_columns_of_a_row_without_an_id_must_agree_and_one_must_vary():
+    ids = ["q1", "q2", None]
+    assert left_out(ids, [0.0, 1.0, 0.5], mrr=[0.2, 0.4, 0.3]) == [2]
+    assert left_out(ids, [0.0, 1.0, 0.5], mrr=[0.2, 0.4, 0.9]) == []
+    assert left_out(ids, [0.5, 0.5, 0.5]) == []
+
+
+def test_the_label_of_a_total_may_be_in_another_column():
+    frame = pd.DataFrame(
+        {"query_id": ["q1", "q2", None], "topic": ["x", "y", "max"], "recall": [0.0, 0.75, 0.75]}
+    )
+    rows = query_rows(frame)
+    assert rows.notes[0].startswith("left out row 3: 'max' with recall 0.75 is the maximum")
+
+
+def test_a_total_of_one_query_alone_is_doubtful():
+    with pytest.raises(DataError, match="row 2 is labelled 'mean'"):
+        left_out(["q1", "mean", "q2", "q3"], [0.5, 0.5, 0.9, 0.3])
+
+
+@pytest.mark.parametrize("dtype", [object, "string"])
+def test_a_total_of_the_rows_with_the_same_text_is_left_out(dtype):
+    topic = pd.Series(["x", None, "x", "x"], dtype=dtype)
+    # 0.3 is the mean of 0.2 and 0.4, but not of all three.
+    assert left_out(["q1", "q2", "q3", "mean"], [0.2, 0.9, 0.4, 0.3], topic=topic) == [3]
+
+
+@pytest.mark.parametrize("blank", ["", "  ", None])
+def test_rows_with_a_blank_text_are_no_group(blank):
+    topic = [blank, "x", blank, blank]
+    with pytest.raises(DataError, match="row 4 is labelled 'mean'"):
+        left_out(["q1", "q2", "q3", "mean"], [0.2, 0.9, 0.4, 0.3], topic=topic)
+
+
+@pytest.mark.parametrize("text", ["Who?", "ab", "mean of two"])
+def test_a_text_of_its_own_makes_a_row_a_query(text):
+    assert left_out(["q1", "q2", "mean"], [0.0, 1.0, 0.5], note=["x?", "y?", text]) == []
+
+
+@pytest.mark.parametrize("text", ["-", "--", "x", "x?", "all", "overall mean", "", None, {"a": 1}])
+def test_dashes_labels_and_texts_of_other_rows_make_no_query(text):
+    assert left_out(["q1", "q2", "mean"], [0.0, 1.0, 0.5], note=["x?", "y?", text]) == [2]
+
+
+def test_an_empty_total_is_left_out_only_if_its_label_is_certain():
+    rows = query_rows(pd.DataFrame({"query_id": ["q1", "q2", "max"], "recall": [0.5, 1, np.nan]}))
+    assert rows.left_out == ()
+    assert rows.notes == (
+        "row 3 is labelled 'max': is it a query or a total? Its values (none) are not the maximum "
+        'of the other rows; it counts as a query. To leave it out, pass totals="drop"',
+    )
+    without_id = pd.DataFrame({"query_id": ["q1", "q2", None], "recall": [0.5, 1, np.nan]})
+    assert query_rows(without_id).left_out == (LeftOutRow(2, "a blank row"),)
+
+
+def test_a_doubt_shows_the_values_of_the_first_three_columns():
+    columns = {"f1": [0, 1, 0.9], "mrr": [0, 1, np.nan], "map": [0, 1, 0.8], "ndcg": [0, 1, 0.7]}
+    rows = query_rows(pd.DataFrame({"query_id": ["q1", "q2", "min"], **columns}))
+    assert "Its values (f1 0.9, map 0.8) are not the minimum of" in rows.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("ids", "is_refused"),
+    [(["red", "green", "q3", "q4"], True), (["red", "green", "blue", "q4"], False)],
+)
+def test_a_total_is_a_query_where_most_ids_are_words(ids, is_refused):
+    frame = pd.DataFrame({"query_id": [*ids, "total"], "recall": [0.1, 0.2, 0.3, 0.4, 0.9]})
+    if is_refused:
+        with pytest.raises(DataError, match="row 5 is labelled 'total'"):
+            query_rows(frame)
+    else:
+        assert "row 5 is labelled 'total'" in query_rows(frame).notes[0]
+
+
+def test_the_words_of_groups_are_not_compared_where_ids_are_words():
+    # 0.3 is the mean of the first two rows, which the blocks of other ids would show.
+    ids = ["red", "green", "mean", "blue", "black"]
+    rows = query_rows(pd.DataFrame({"query_id": ids, "recall": [0.2, 0.4, 0.3, 0.9, 0.8]}))
+    assert (rows.left_out, len(rows.notes)) == ((), 1)
+    numbered = ["q1", "q2", "mean", "q3", "q4"]
+    assert left_out(numbered, [0.2, 0.4, 0.3, 0.9, 0.8]) == [2]
+
+
+def test_texts_of_which_half_are_numbers_are_compared():
+    ids, cells = ["q1", "q2", "q3", "q4", "q5", "mean"], ["0.5", "1.0", "one", "two", "none at all"]
+    assert left_out(ids, [*cells, "0.75"]) == [5]
+    # With one word more they are texts, and a text of its own makes a row a query.
+    assert left_out(["q0", *ids], ["bad", *cells, "0.75"]) == []
+
+
+def test_complex_numbers_are_not_compared():
+    ids = ["q1", "q2", "mean"]
+    rows = query_rows(pd.DataFrame({"query_id": ids, "recall": np.array([0, 1, 0.7], complex)}))
+    assert rows.notes == ("left out row 3: 'mean' without a score is an empty total, not a query",)
+
+
+# -- which rows are looked at
+
+
+@pytest.mark.parametrize(
+    ("row", "is_seen"), [(0, True), (99, True), (100, False), (149, False), (150, True)]
+)
+def test_far_from_the_ends_only_usual_spellings_are_labels(row, is_seen):
+    scores = np.linspace(0, 1, 249)
+    for label, is_found in (("Mean score of all queries", is_seen), ("**Mean**", True)):
+        ids = np.insert(np.array([f"q{n}" for n in range(249)], dtype=object), row, label)
+        assert left_out(ids, np.insert(scores, row, 0.5)) == ([row] if is_found else [])
+
+
+@pytest.mark.parametrize(("row", "is_seen"), [(99, True), (100, False)])
+def test_far_from_the_ends_an_id_of_blanks_is_no_total(row, is_seen):
+    for blank, is_found in ((" ", is_seen), (None, True)):
+        ids = np.insert(np.array([f"q{n}" for n in range(249)], dtype=object), row, blank)
+        found = left_out(ids, np.insert(np.linspace(0, 1, 249), row, 0.5))
+        assert found == ([row] if is_found else [])
+
+
+@pytest.mark.parametrize(("n_totals", "n_left_out"), [(200, 200), (201, 0)])
+@pytest.mark.parametrize("label", ["mean", None])
+def test_more_than_200_totals_are_no_totals(label, n_totals, n_left_out):
+    ids = [*(f"q{n}" for n in range(9)), *[label] * n_totals]
+    recall = [*np.linspace(0, 1, 9), *[0.5] * n_totals]
+    assert len(left_out(ids, recall)) == n_left_out
+
+
+def test_rows_that_may_all_be_ids_are_queries():
+    assert left_out(["max", "min"], [0.5, 1.0]) == []
+    with pytest.raises(DataError, match="every row is a statistic"):
+        left_out(["max", "mean"], [0.5, 1.0])
+
+
+def test_totals_are_dropped_with_the_reason_that_the_caller_said_so():
+    frame = pd.DataFrame({"query_id": ["q1", "max", "q2"], "recall": [0.5, 0.1, 1.0]})
+    rows = query_rows(frame, totals="drop")
+    assert rows.left_out == (LeftOutRow(1, "'max' names a total, and totals=\"drop\""),)
+    assert rows.notes == ("left out row 2: 'max' names a total, and totals=\"drop\"",)
+
+
+# -- rows without content, by their form
+
+
+def texts(*rows, columns=("query_id", "recall")):
+    return rows_without_content(pd.DataFrame(rows, columns=list(columns), dtype=object))
+
+
+def test_half_of_the_ids_may_be_comments():
+    assert [row.row for row in texts(("# a", None), ("b", "1"), ("# c", None), ("d", "0"))] == [
+        0,
+        2,
+    ]
+    assert texts(("# a", None), ("# b", "1"), ("# c", None), ("d", "0")) == []
+    long = [("q", "1")] * 300 + [("# a", None)] * 301
+    assert texts(*long) == []
+    assert len(texts(*long[1:], ("q", "1"), ("q", "1"))) == 301
+
+
+def test_a_comment_may_have_text_where_other_rows_have_numbers():
+    rows = [("q1", "0.5"), ("# run 2", "after lunch"), ("q2", "1")]
+    assert texts(*rows) == [LeftOutRow(1, "a comment")]
+    marked = [("# q1", "0.5"), ("# run 2", "after lunch"), ("q2", "1")]
+    assert texts(*marked) == []
+
+
+@pytest.mark.parametrize("label", [None, np.nan, pd.NA, "", " "])
+def test_a_row_whose_cells_are_all_missing_is_blank(label):
+    assert texts(("q1", "0.5"), (label, None)) == [LeftOutRow(1, "a blank row")]
+    numeric = pd.DataFrame({"query_id": ["q1", label], "recall": [0.5, np.nan]})
+    assert rows_without_content(numeric) == [LeftOutRow(1, "a blank row")]
+
+
+@pytest.mark.parametrize("label", [0, 7, 0.5, True, ("a",)])
+def test_a_row_with_an_id_that_is_no_text_is_a_query(label):
+    assert texts(("q1", "0.5"), (label, None)) == []
+
+
+@pytest.mark.parametrize("dtype", [object, "string", "str"])
+def test_cells_of_blanks_are_blank_in_every_type_of_text(dtype):
+    frame = pd.DataFrame({"query_id": ["q1", "# x", "--"], "note": ["a", "  ", None]})
+    frame["note"] = frame["note"].astype(dtype) if dtype != "str" else frame["note"]
+    reasons = [LeftOutRow(1, "a comment"), LeftOutRow(2, "a line of dashes")]
+    assert rows_without_content(frame) == reasons
+
+
+def test_a_table_whose_rows_would_all_be_left_out_keeps_them():
+    assert texts(("--", None), ("==", None)) == []
+    assert texts(("query_id", "recall"), ("query_id", "recall")) == []
+    assert rows_without_content(pd.DataFrame({"query_id": ["--", "a"]})) == [
+        LeftOutRow(0, "a line of dashes")
+    ]
+
+
+def test_an_id_of_dashes_with_a_score_is_a_query():
+    assert texts(("q1", "0.5"), ("--", "1"), ("=", "0")) == []
+
+
+def test_half_of_the_cells_of_a_column_of_numbers_are_numbers():
+    rows = [("q1", "0.5"), ("q2", "1"), ("q3", "oops"), ("string", "float64")]
+    assert texts(*rows) == [LeftOutRow(3, "a row of units or types")]
+    assert texts(("q0", "bad"), *rows) == []
+
+
+def test_a_table_without_a_column_of_numbers_has_no_row_of_units():
+    assert texts(("q1", "red"), ("string", "text"), ("q2", "blue")) == []
+
+
+@pytest.mark.parametrize(
+    "row", [("id", "(s)"), ("-", "[0,1]"), ("%", "%"), ("n/a", "Percent"), ("String", "[0-1]")]
+)
+def test_units_may_have_brackets_and_any_case(row):
+    assert texts(("q1", "0.5"), row, ("q2", "1")) == [LeftOutRow(1, "a row of units or types")]
+
+
+@pytest.mark.parametrize("row", [("n/a", "-"), ("-", "n/a"), ("string", "who"), ("s", "0.5")])
+def test_words_for_unscored_are_no_units(row):
+    assert texts(("q1", "0.5"), row, ("q2", "1")) == []
+
+
+def test_a_query_may_be_named_like_a_column():
+    columns = ("query_id", "recall", "mrr")
+    rows = [("q1", "0.5", "1"), ("recall", None, None), ("q2", "1", "0")]
+    assert texts(*rows, columns=columns) == []
+    with pytest.raises(DataError, match=r"row 2 is another header \(recall, mrr\) than the first"):
+        texts(rows[0], ("recall", "mrr", None), columns=columns)
+    with pytest.raises(DataError, match=r"row 2 is another header \(query_id, f1\) than the first"):
+        texts(rows[0], ("query_id", "f1", None), columns=columns)
+    assert texts(rows[0], ("recall", "mrr", "0.5"), columns=columns) == []
+
+
+@pytest.mark.parametrize("name", ["qid", "id", "query_id", "Query ID"])
+def test_an_index_with_the_name_of_ids_goes_before_the_questions(name):
+    index = pd.Index([1], name=name)
+    assert label_cells(pd.DataFrame({"question": ["a?"]}, index=index)).name == name
+    number = pd.DataFrame({"question": ["a?"]}, index=index.rename("n"))
+    assert label_cells(number).name == "question"
+    assert label_cells(pd.DataFrame({"question": ["a?"]}, index=["x"])).tolist() == ["x"]
