@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rageval_report import Metric
 from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
 from rageval_report.scores import score_table
+from rageval_report.scores.table import join_details
 
 arrow_texts = pytest.mark.skipif(
     getattr(pd.Series(["a"]).dtype, "storage", None) != "pyarrow",
@@ -335,3 +336,200 @@ def test_a_metric_that_the_caller_lists_counts_in_a_correction():
     assert is_counted(metrics=["recall", "total_tokens"]) is True
     assert not is_counted(metrics={"total_tokens": {"in_family": False}})
     assert is_counted(metrics={"total_tokens": {"title": "Tokens"}})
+
+
+# -- what a table says of itself
+
+
+def test_new_notes_go_first_and_renaming_details_changes_nothing_else():
+    table = score_table({"query_id": ["a"], "recall": [0.5], "topic": ["x"]})
+    noted = table.with_notes("new").with_notes("newer", "second")
+    assert noted.notes == ("newer", "second", "new")
+    renamed = table.with_detail_names({"topic": "subject", "absent": "x"})
+    assert list(renamed.details) == ["subject"]
+    assert renamed.scores is table.scores
+    assert table.with_detail_names({}) is table
+
+
+def test_details_that_are_named_like_scores_get_an_ending():
+    scores = pd.DataFrame({"bleu": [0.5], "mrr": [1.0]})
+    details = pd.DataFrame({"note": ["x"], "mrr": ["first"]})
+    joined = join_details(scores, details)
+    assert joined.to_dict("list") == {
+        "bleu": [0.5],
+        "mrr": [1.0],
+        "note": ["x"],
+        "mrr_detail": ["first"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "role"),
+    [
+        ({"query_id": ["a"]}, {}, ("query_id", "certain", "the usual name of query ids")),
+        ({"qid": ["a"]}, {}, ("qid", "certain", "the usual name of query ids")),
+        ({"id": ["a"]}, {}, ("id", "likely", "the usual name of query ids")),
+        ({"id": ["a"]}, {"query_id": "id"}, ("id", "certain", "the usual name of query ids")),
+        ({"key": ["a"]}, {"roles": {"key": "id"}}, ("key", "certain", "roles= says so")),
+    ],
+)
+def test_the_column_of_ids_has_a_role_that_is_certain_unless_it_is_guessed(columns, options, role):
+    decided = score_table({**columns, "recall": [1.0]}, **options).roles[0]
+    assert (decided.column, decided.confidence, decided.why) == role
+    assert decided.role == "id"
+
+
+def test_a_table_whose_ids_are_in_its_index_has_no_column_of_ids():
+    table = score_table(pd.DataFrame({"recall": [1.0]}, index=["a"]))
+    assert [role.column for role in table.roles] == ["recall"]
+
+
+def test_rows_of_two_pipelines_are_refused_with_both_ways_out():
+    data = {"query_id": list("aabb"), "model": list("xyxy"), "recall": [0.5] * 4}
+    with pytest.raises(DataError) as caught:
+        score_table(data)
+    assert str(caught.value) == (
+        "data holds 2 pipelines, 'x', 'y', in column 'model' (with it no 'query_id' appears twice, "
+        "and its name says so); one evaluation holds one pipeline. Make one of each with "
+        "read_scores(data), or keep all rows together with roles={'model': 'detail'}"
+    )
+    together = score_table(data, is_one_pipeline=True, duplicates="mean")
+    assert together.scores.index.tolist() == ["a", "b"]
+    one = {**data, "query_id": list("abcd"), "model": ["x"] * 4}
+    assert list(score_table(one, roles={"model": "pipeline"}).details) == ["model"]
+
+
+def test_a_table_of_statistics_and_blank_rows_has_no_queries():
+    with pytest.raises(DataError, match="no row of the table is one"):
+        score_table({"query_id": ["max", "min"], "recall": [1.0, 0.5]}, totals="drop")
+
+
+def test_the_reasons_of_unread_cells_stand_in_the_details_where_the_table_has_none():
+    data = {
+        "query_id": IDS,
+        "recall": ["0.5", "broken", "timeout", "n/a"],
+        "recall_state": [None, None, "failed", "skipped by hand"],
+    }
+    table = score_table(data, unreadable="failed")
+    assert table.scores["recall"].tolist()[0] == 0.5
+    assert table.scores["recall"].isna().tolist() == [False, True, True, True]
+    assert table.details["recall_state"].tolist()[1:] == ["failed", "failed", "skipped by hand"]
+    assert table.details["recall_reason"].tolist()[1] == "broken"
+    assert table.details.index.tolist() == IDS
+
+
+# -- scores near their bounds
+
+
+def near(score, **options):
+    """The score that a proportion gets in the table, and the notes."""
+    table = table_of(0.5, score, name="recall", **options)
+    return table.scores["recall"].tolist()[1], table.notes
+
+
+@pytest.mark.parametrize(
+    ("score", "moved", "is_noted"),
+    [(1 + 9e-7, 1.0, False), (1 + 2e-6, 1.0, True), (1 + 9e-4, 1.0, True), (-9e-4, 0.0, True)],
+)
+def test_a_score_slightly_outside_its_bounds_is_moved_with_a_note_if_it_shows(
+    score, moved, is_noted
+):
+    found, notes = near(score)
+    assert found == moved
+    expected = (
+        f"1 scores of 'recall' lie slightly outside 0 to 1 and are moved to the bounds: {score:g} "
+        "at 'b'"
+    )
+    assert notes == ((expected,) if is_noted else ())
+
+
+@pytest.mark.parametrize("score", [1.002, -0.002])
+def test_a_score_further_outside_is_refused(score):
+    with pytest.raises(DataError, match=rf"must lie between 0 and 1; got {score:g} at 'b'\. If"):
+        near(score)
+
+
+def test_strict_refuses_what_is_more_than_rounding():
+    assert near(1 + 9e-7, strict=True) == (1.0, ())
+    with pytest.raises(DataError, match="must lie between 0 and 1; got 1 at 'b'"):
+        near(1 + 2e-6, strict=True)
+
+
+def test_the_distance_from_a_bound_is_measured_in_widths_of_the_scale():
+    bounds = {"metrics": {"recall": {"bounds": (100, 300)}}}
+    scores = [200, 300.19, 99.81]
+    table = table_of(*scores, name="recall", **bounds)
+    assert table.scores["recall"].tolist() == [200, 300, 100]
+    assert "2 scores of 'recall' lie slightly outside 100 to 300" in table.notes[0]
+    with pytest.raises(DataError, match=r"between 100 and 300; got 300\.21 at 'b'"):
+        table_of(200, 300.21, name="recall", **bounds)
+
+
+def test_unscored_cells_are_neither_outside_nor_infinite():
+    table = table_of(math.nan, 1.0, None, name="recall")
+    assert table.scores["recall"].isna().tolist() == [True, False, True]
+    assert table.notes == ()
+
+
+@pytest.mark.parametrize(("n", "ending"), [(5, "5 at 'e'"), (6, "5 at 'e' and 1 more")])
+def test_six_scores_outside_are_listed_as_five_and_one_more(n, ending):
+    with pytest.raises(DataError, match=rf"{ending}\. If it has another scale"):
+        score_table({"query_id": list("abcdef")[:n], "recall": [5.0] * n})
+
+
+# -- what the caller says
+
+
+def test_one_name_of_a_metric_is_a_list_of_one():
+    columns = {"query_id": ["a"], "recall": [1.0], "bleu": [0.5]}
+    assert list(score_table(columns, metrics="bleu").scores) == ["bleu"]
+
+
+def test_what_the_caller_describes_is_a_metric_beside_the_others():
+    columns = {"query_id": ["a", "b"], "recall": [1.0, 0.5], "turn": [3, 4]}
+    assert list(score_table(columns).scores) == ["recall"]
+    assert list(score_table(columns, metrics={"turn": "lower"}).scores) == ["recall", "turn"]
+    # What the file describes, but does not list, is a metric too.
+    known = {"turn": Metric("turn")}
+    assert list(score_table(columns, known=known).scores) == ["recall", "turn"]
+    assert list(score_table(columns, known=known, only=["recall"]).scores) == ["recall"]
+
+
+def test_a_text_in_a_metric_that_the_caller_lists_is_an_error_or_a_failed_score():
+    columns = {"query_id": ["a", "b"], "recall": [1.0, 0.5], "tone": ["3", "good"]}
+    with pytest.raises(DataError, match=r"metric 'tone' must hold numbers; got 'good' at 'b'"):
+        score_table(columns, metrics=["recall", "tone"])
+    failed = score_table(columns, metrics=["recall", "tone"], unreadable="failed")
+    assert failed.scores["tone"].isna().tolist() == [False, True]
+
+
+def test_a_share_of_a_name_with_a_percent_sign_loses_the_sign_in_its_title():
+    table = score_table({"query_id": ["a", "b"], "my quality %": ["90 %", "75 %"]})
+    (metric,) = table.metrics.values()
+    assert table.scores.iloc[:, 0].tolist() == [0.9, 0.75]
+    assert "%" not in metric.title
+
+
+def test_the_range_beside_the_steps_is_the_scale_of_the_metric():
+    table = table_of("4 (1-7)", "2 (1-7)", name="tone_mark")
+    metric = table.metrics["tone_mark"]
+    assert (metric.kind, metric.bounds) == ("ordinal", (1.0, 7.0))
+
+
+def test_repeated_runs_with_an_unscored_one_keep_the_order_and_the_first_details():
+    table = score_table(
+        {"query_id": ["b", "b", "a"], "recall": [None, 1.0, None], "note": ["x", "y", "z"]},
+        duplicates="mean",
+    )
+    assert table.scores["recall"].tolist()[0] == 1.0
+    assert math.isnan(table.scores.loc["a", "recall"])
+    assert table.details["note"].tolist() == ["x", "z"]
+    assert table.notes[-1] == (
+        "3 rows of 2 queries: the score of each query is the mean of its rows, and its details "
+        "are those of its first row"
+    )
+
+
+def test_a_binary_metric_whose_runs_agree_stays_binary():
+    table = score_table({"query_id": ["a", "a", "b"], "exact_match": [1, 1, 0]}, duplicates="mean")
+    assert table.metrics["exact_match"].kind == "binary"
