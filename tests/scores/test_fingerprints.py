@@ -158,3 +158,39 @@ def test_ids_of_two_kinds_are_left_to_pandas():
     ids, wanted = ["a", "b", "c"], ["c", "x", "a"]
     assert find_rows(pd.Index(ids, dtype=object), arrow(wanted)).tolist() == [2, -1, 0]
     assert find_rows(arrow(ids), pd.Index(wanted, dtype=object)).tolist() == [2, -1, 0]
+
+
+# -- the last byte of texts
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=40), st.integers(0, 6))
+@slowly
+@example(["", "", "a"], 1)
+@example(["a"] * 15, 0)
+def test_texts_with_a_last_byte_are_the_rows_that_python_finds(texts, n_cut):
+    texts = texts[n_cut:] or texts
+    is_end = np.zeros(256, dtype=bool)
+    is_end[[ord("a"), ord("8"), "é".encode()[-1]]] = True
+    found = fingerprints.rows_ending_in(pd.Series(texts, dtype="string[pyarrow]"), is_end)
+    ends = tuple(bytes([byte]) for byte in np.flatnonzero(is_end).tolist())
+    expected = [row for row, text in enumerate(texts) if text.encode().endswith(ends)]
+    # An empty text may be found too: the caller compares whole texts.
+    assert [row for row in found.tolist() if texts[row]] == expected
+
+
+def test_texts_in_several_pieces_are_numbered_through(monkeypatch):
+    monkeypatch.setattr(fingerprints, "_PIECE", 3)
+    texts = pd.Series([f"q{n}" for n in range(30)] + ["mean"], dtype="string[pyarrow]")
+    is_end = np.zeros(256, dtype=bool)
+    is_end[[ord("n"), ord("7")]] = True
+    assert fingerprints.rows_ending_in(texts, is_end).tolist() == [7, 17, 27, 30]
+    assert fingerprints.rows_ending_in(texts[5:20], is_end).tolist() == [2, 12]
+    assert fingerprints.rows_ending_in(texts.astype(object), is_end) is None
+
+
+@pytest.mark.parametrize("n", [7, 8, 9])
+def test_many_fingerprints_are_sorted_and_few_are_hashed(n, monkeypatch):
+    monkeypatch.setattr(fingerprints, "_MANY", 8)
+    different = np.arange(n, dtype=np.uint64)[::-1].copy()
+    assert fingerprints._are_different(different)
+    assert not fingerprints._are_different(np.array([*range(1, n), 1], dtype=np.uint64))

@@ -204,3 +204,50 @@ def test_unscored_queries_do_not_hide_that_a_metric_is_constant():
     assert checks_of(evaluation_of(**{"recall@5": recall, "mrr": VARYING})) == ["constant_metric"]
     recall[-1] = 1.0
     assert checks_of(evaluation_of(**{"recall@5": recall, "mrr": VARYING})) == []
+
+
+def test_a_neighbour_with_one_score_does_not_vary():
+    recall = {"recall@5": [0.0] * N}
+    one_score = [0.5] + [float("nan")] * (N - 1)
+    two_scores = [0.5, 0.75] + [float("nan")] * (N - 2)
+    assert checks_of(evaluation_of(**recall, mrr=one_score)) == []
+    assert checks_of(evaluation_of(**recall, mrr=two_scores)) == ["constant_metric"]
+
+
+@pytest.mark.parametrize(("name", "value"), [("recall@5", 0.0), ("faithfulness", 0.5)])
+def test_a_doubt_has_the_ids_of_the_first_five_scored_queries(name, value):
+    columns = {name: [value] * N, "mrr": VARYING, "answer_relevancy": VARYING}
+    evaluation = evaluation_of(**columns)
+    (doubt,) = doubts_about_scores(evaluation.scores, evaluation.metrics)
+    assert doubt.query_ids == ("q0", "q1", "q2", "q3", "q4")
+    marks = evaluation_of(faithfulness=[np.nan, *[0.5] * (N - 1)])
+    (doubt,) = doubts_about_scores(marks.scores, marks.metrics)
+    assert doubt.query_ids == ("q1", "q2", "q3", "q4", "q5")
+
+
+def test_the_lowest_mark_of_a_judge_for_whom_less_is_better_is_no_doubt():
+    # No hallucination in any answer is what everybody wants.
+    columns = {"tone": [1.0] * N, "style": VARYING}
+    worst = {
+        "tone": rr.Metric("tone", kind="proportion", greater_is_better=False, group="generation")
+    }
+    style = {"style": rr.Metric("style", kind="proportion", group="generation")}
+    scores = pd.DataFrame(columns)
+    (doubt,) = doubts_about_scores(scores, {**worst, **style}, judged=["tone", "style"])
+    assert doubt.message == "the judge gave 1 for tone to all 40 answers that it judged"
+    best = scores.assign(tone=0.0)
+    assert doubts_about_scores(best, {**worst, **style}, judged=["tone", "style"]) == []
+
+
+def test_an_error_about_doubts_names_each_check_once():
+    other = Doubt("no_answer", "9 of 9 answers are empty", "Check the pipeline")
+    with pytest.raises(DataError) as caught:
+        notes_with_doubts(["n"], [DOUBT, other], strict=True, where="a.csv: ")
+    assert str(caught.value) == (
+        "a.csv: strict: 2 doubts about this evaluation (no_answer). Doubt: 8 of 9 answers are "
+        "empty. Check the pipeline [no_answer] Doubt: 9 of 9 answers are empty. Check the pipeline "
+        "[no_answer] If the numbers are right, allow the check by its name: "
+        'allow="no_answer" (on the command line: --allow no_answer)'
+    )
+    with pytest.raises(DataError, match=r"strict: 1 doubt about this"):
+        notes_with_doubts([], [DOUBT], strict=True)

@@ -7,7 +7,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.scores.write import save_scores
+from rageval_report.scores.write import save_scores, scores_text
 
 ANSWERS = ['He said "no"', "a\rb", "line\r\nbreak\nend", "comma, tab\t", "🦶 ümlaut \u2028 x", None]
 COLUMNS = {
@@ -131,3 +131,39 @@ def test_an_unknown_suffix_is_told_with_the_known_ones(evaluation, tmp_path):
         save_scores(evaluation, tmp_path / "scores.jsn")
     with pytest.raises(UnknownNameError, match=r"named 'scores'\. Known"):
         save_scores(evaluation, "scores")
+
+
+def test_formulas_are_written_as_they_are_unless_the_caller_asks(tmp_path):
+    evaluation = RAGPipelineEvaluation(
+        "hybrid", {"query_id": ["a"], "recall": [0.5], "answer": ["=1+1"]}
+    )
+    assert scores_text(evaluation, ".csv") == "query_id,answer,recall\na,=1+1,0.5\n"
+    assert scores_text(evaluation, ".csv", neutralise_formulas=True) == (
+        "query_id,answer,recall\na,'=1+1,0.5\n"
+    )
+    with pytest.raises(DataError, match=r"is for \.csv and \.tsv, which spreadsheets open; \.json"):
+        scores_text(evaluation, ".jsonl", neutralise_formulas=True)
+
+
+@pytest.mark.parametrize(
+    "text", ["[1]", '"text"', '{"format": "other"}', "{}", "not JSON", "\udcff"]
+)
+def test_a_file_of_somebody_else_beside_the_table_is_not_replaced(text, tmp_path):
+    evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
+    companion = tmp_path / "scores.csv.meta.json"
+    content = text.encode("utf-8", "surrogateescape")
+    companion.write_bytes(content)
+    with pytest.raises(DataError, match="holds something else; move it"):
+        evaluation.save(tmp_path / "scores.csv", force=True)
+    assert companion.read_bytes() == content
+    assert not (tmp_path / "scores.csv").exists()
+
+
+def test_a_description_that_is_left_over_is_replaced_only_if_the_caller_says_so(tmp_path):
+    evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
+    path = evaluation.save(tmp_path / "scores.csv")
+    path.unlink()
+    with pytest.raises(DataError, match=r"scores\.csv\.meta\.json exists already"):
+        evaluation.save(path, force=False)
+    assert not path.exists()
+    assert evaluation.save(path, force=True).read_text() == "query_id,recall\na,0.5\n"
