@@ -144,3 +144,13 @@ def test_scores_that_cannot_be_tested_are_refused(scores, told):
 def test_an_unknown_name_is_refused(option):
     with pytest.raises(UnknownNameError, match="Did you mean"):
         all_pairs_test(SHARES, **option)
+
+
+@pytest.mark.parametrize("offset", [0.0, np.pi, -1000.3])
+def test_a_part_that_all_scores_share_hides_no_ties(offset):
+    scores = offset + RNG.integers(1, 6, (30, 3)) / 2
+    found = all_pairs_test(scores, correction="holm")
+    assert set(found.tests) == {"sign-flip-midp"}
+    pairs = combinations(range(3), 2)
+    expected = [paired_test(scores[:, i], scores[:, j], test="sign-flip-midp") for i, j in pairs]
+    assert found.pvalue == pytest.approx([one.pvalue for one in expected], rel=1e-6)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.stats import resampled
 from rageval_report.stats.resampled import bootstrap_counts, resampled_statistics
 
 RNG = np.random.default_rng(2)
@@ -75,3 +76,12 @@ def test_an_unknown_statistic_is_refused():
 def test_blocks_must_have_one_shape_of_queries_and_pipelines(blocks):
     with pytest.raises(DataError, match="expected blocks of one shape"):
         resampled_statistics(blocks, ["mean"] * len(blocks), n_resamples=3)
+
+
+@pytest.mark.parametrize("block", [1, 4, 11, 30, 700])
+def test_the_size_of_a_block_changes_no_count(block, monkeypatch):
+    [every] = bootstrap_counts(11, 60, 4)
+    monkeypatch.setattr(resampled, "_BLOCK", block)
+    parts = list(bootstrap_counts(11, 60, 4))
+    assert np.concatenate(parts).tolist() == every.tolist()
+    assert max(map(len, parts)) == max(1, min(60, block // 11))

@@ -153,3 +153,12 @@ def test_missing_pairs_are_left_out_of_the_flipped_mean():
 def test_what_cannot_be_resampled_is_refused(draw, columns, options, message):
     with pytest.raises(DataError, match=message):
         draw(columns, **options)
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_a_large_part_that_all_scores_share_costs_no_digits(gap):
+    scores = np.random.default_rng(1).random((60, 2))
+    scores[7, 1] = NAN if gap else 0.5
+    there = bootstrap_means(scores + 2.0**30, n_resamples=50, seed=3) - 2.0**30
+    # 2**30 leaves a float of 53 bits a rounding of 2**-23 for each score.
+    assert there == pytest.approx(bootstrap_means(scores, n_resamples=50, seed=3), abs=2.0**-22)

@@ -240,3 +240,9 @@ def test_two_queries_on_which_all_agree_have_no_spread():
     assert np.isnan([found.low, found.high]).all()
     one = cohen_kappa(["yes"], ["no"], categories=["no", "yes"])
     assert np.isnan(one.standard_error)
+
+
+@pytest.mark.parametrize("counts", [[], [3, 0], [[]], [[], []], [[[2, 1]]], 3])
+def test_counts_of_raters_are_a_table(counts):
+    with pytest.raises(DataError, match="one row per query and one column per category; got an"):
+        fleiss_kappa(counts)

@@ -31,10 +31,10 @@ def table(both, wins, losses, neither):
 def test_equivalence_is_that_of_statsmodels(scores, margin):
     expected, not_below, _ = ttost_paired(scores[1], scores[0], -margin, margin)  # statsmodels 0.15
     found = equivalence_test(*scores, margin)
-    assert found.pvalue == pytest.approx(expected, rel=1e-9)
+    assert found.pvalue == pytest.approx(expected, rel=1e-9, abs=0.0)
     assert found.equivalent == (expected <= 0.05)
     one_sided = equivalence_test(*scores, margin, alternative="non-inferior")
-    assert one_sided.pvalue == pytest.approx(not_below[1], rel=1e-9)
+    assert one_sided.pvalue == pytest.approx(not_below[1], rel=1e-9, abs=0.0)
 
 
 def test_the_interval_is_the_t_interval_at_one_less_two_alpha(scores):

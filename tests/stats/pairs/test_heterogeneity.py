@@ -158,3 +158,13 @@ def test_fewer_than_two_groups_are_an_error(given):
 def test_infinite_differences_are_an_error():
     with pytest.raises(DataError, match="finite"):
         heterogeneity_test([[0.1, math.inf], [0.2, 0.3]])
+
+
+@pytest.mark.parametrize(
+    ("means", "crossing"),
+    [([0.0, 0.5], 1.0), ([0.0, -0.5], 1.0), ([0.5, 1.0], 1.0), ([-0.5, 0.5], math.nan)],
+)
+def test_groups_without_any_spread_cross_only_if_their_means_lie_on_both_sides(means, crossing):
+    found = heterogeneity_test([np.full(3, mean) for mean in means])
+    assert found.crossing_pvalue == pytest.approx(crossing, nan_ok=True)
+    assert math.isnan(found.pvalue)

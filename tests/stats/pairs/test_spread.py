@@ -37,3 +37,7 @@ def test_magnitudes_that_are_equal_but_for_rounding_become_equal_and_keep_their_
 def test_magnitudes_that_differ_are_left_as_they_are():
     values = np.array([0.5, -0.1, 0.0, 0.25])
     assert tie_magnitudes(values, 1e-12).tolist() == values.tolist()
+
+
+def test_magnitudes_one_tolerance_apart_are_tied_and_farther_ones_are_not():
+    assert tie_magnitudes(np.array([1.0, -1.5, 2.25]), 0.5).tolist() == [1.0, -1.0, 2.25]

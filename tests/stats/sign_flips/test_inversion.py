@@ -236,3 +236,20 @@ def test_secants_give_up_where_the_excess_is_a_staircase():
         follow_secants(lambda shift: -1.0 if shift < 0.3 else 1.0, SecantPoint(0.0, 1.0), 1e-6, 1.0)
         is None
     )
+
+
+@pytest.mark.parametrize("kind", ["continuous", "ratings"])
+@pytest.mark.parametrize("n", [7, 8, 11])
+def test_the_limits_of_the_mid_p_test_are_where_half_the_ties_are_rejected(kind, n):
+    rng = np.random.default_rng(n)
+    d = rng.normal(0.3, 1.0, n) if kind == "continuous" else rng.permutation(np.arange(n)) - 2.0
+    signs = np.array(list(itertools.product([-1.0, 1.0], repeat=n)))
+
+    def midp(shift, side):
+        sums, seen = side * signs @ (d - shift), side * (d - shift).sum()
+        ties = np.abs(sums - seen) < 1e-9
+        return np.mean((sums > seen) & ~ties) + np.mean(ties) / 2
+
+    interval = sign_flip_interval(d, confidence_level=0.9, midp=True)
+    assert midp(interval.low - 1e-6, 1) <= 0.05 < midp(interval.low + 1e-6, 1)
+    assert midp(interval.high + 1e-6, -1) <= 0.05 < midp(interval.high - 1e-6, -1)

@@ -63,8 +63,10 @@ def test_a_lattice_tail_is_the_same_on_every_rung(n):
     total = abs(int(np.where(rng.random(n) < 0.55, 1, -1) @ steps))
     law = lattice_law(distinct, counts.astype(float))
     found = lattice_tail(distinct, counts.astype(float), total)
-    assert found.at_least == pytest.approx(law.weights[law.values >= total].sum(), rel=1e-8)
-    assert found.equal == pytest.approx(law.weights[law.values == total].sum(), rel=1e-8)
+    assert found.at_least == pytest.approx(
+        law.weights[law.values >= total].sum(), rel=1e-8, abs=0.0
+    )
+    assert found.equal == pytest.approx(law.weights[law.values == total].sum(), rel=1e-8, abs=0.0)
 
 
 def test_counted_values_are_repeated_values():
@@ -133,8 +135,8 @@ def test_the_far_tail_of_a_long_lattice_is_about_right():
     expected = law.weights[law.values >= 500].sum()
     found = lattice_tail(steps, counts, 500)
     assert expected < 1e-20
-    assert found.at_least == pytest.approx(expected, rel=1e-2)
-    assert found.equal == pytest.approx(law.weights[law.values == 500].sum(), rel=2e-2)
+    assert found.at_least == pytest.approx(expected, rel=1e-2, abs=0.0)
+    assert found.equal == pytest.approx(law.weights[law.values == 500].sum(), rel=2e-2, abs=0.0)
 
 
 def test_the_farthest_sum_of_a_long_lattice_is_one_pattern():
@@ -168,7 +170,7 @@ def test_the_pvalue_of_all_gains_but_the_smallest_counts_two_patterns_a_side():
     gains = np.random.default_rng(2).random(40) + 0.1
     gains[gains.argmin()] *= -1
     pvalue = paired_test(np.zeros(40), gains, test="sign-flip").pvalue
-    assert pvalue == pytest.approx(4 * 0.5**40, rel=1e-12)
+    assert pvalue == pytest.approx(4 * 0.5**40, rel=1e-12, abs=0.0)
 
 
 @pytest.mark.parametrize("bias", [0.65, 0.7])
@@ -180,5 +182,29 @@ def test_a_far_lattice_tail_is_that_of_the_whole_law(bias):
     law = lattice_law(distinct, counts.astype(float))
     found = lattice_tail(distinct, counts.astype(float), total)
     assert found.at_least < 1e-10
-    assert found.at_least == pytest.approx(law.weights[law.values >= total].sum(), rel=1e-3)
-    assert found.equal == pytest.approx(law.weights[law.values == total].sum(), rel=1e-2)
+    assert found.at_least == pytest.approx(
+        law.weights[law.values >= total].sum(), rel=1e-3, abs=0.0
+    )
+    assert found.equal == pytest.approx(law.weights[law.values == total].sum(), rel=1e-2, abs=0.0)
+
+
+@pytest.mark.parametrize("n_odd", [1, 3])
+@pytest.mark.parametrize("threshold", [51, 151, 251])
+def test_one_odd_value_among_even_ones_decides_where_the_sums_lie(n_odd, threshold):
+    """The characteristic function does not die out: at the end of its period it is near 1."""
+    steps, counts = np.array([1, 2]), np.array([n_odd, 800.0])
+    law = lattice_law(steps, counts)
+    found = lattice_tail(steps, counts, threshold)
+    assert found.at_least == pytest.approx(
+        law.weights[law.values >= threshold].sum(), rel=1e-9, abs=0.0
+    )
+    assert found.equal == pytest.approx(
+        law.weights[law.values == threshold].sum(), rel=1e-9, abs=0.0
+    )
+
+
+def test_the_third_sum_from_the_end_of_a_long_lattice_is_not_the_last():
+    """400 of the patterns of 900 signs reach it, by turning one value of 7: about that many."""
+    found = lattice_tail(np.array([5, 7]), np.array([500.0, 400.0]), 500 * 5 + 400 * 7 - 14)
+    assert 0.1 < found.equal / (400 * 0.5**900) < 10
+    assert 0.1 < found.at_least / (901 * 0.5**900) < 10

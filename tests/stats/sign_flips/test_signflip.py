@@ -98,7 +98,7 @@ def test_wins_and_losses_of_one_size_are_the_binomial_test(wins, losses, alterna
     differences = [0.25] * wins + [-0.25] * losses + [0.0] * 7
     expected = scipy_stats.binomtest(wins, wins + losses, alternative=alternative)  # scipy 1.17.1
     found = sign_flip_pvalue(differences, midp=False, alternative=alternative)
-    assert found == pytest.approx(expected.pvalue, rel=1e-9)
+    assert found == pytest.approx(expected.pvalue, rel=1e-9, abs=0.0)
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(9, 2), (37, 21), (1000, 1100)])
@@ -115,8 +115,8 @@ def test_four_hundred_ratings_agree_with_integer_arithmetic(extra):
     steps = rng.integers(1, 6, 400) - rng.integers(1, 6, 400)
     steps[:extra] = np.abs(steps[:extra])
     expected, ties = exact_share(steps)
-    assert sign_flip_pvalue(steps, midp=False) == pytest.approx(float(expected), rel=1e-9)
-    assert sign_flip_pvalue(steps) == pytest.approx(float(expected - ties / 2), rel=1e-9)
+    assert sign_flip_pvalue(steps, midp=False) == pytest.approx(float(expected), rel=1e-9, abs=0.0)
+    assert sign_flip_pvalue(steps) == pytest.approx(float(expected - ties / 2), rel=1e-9, abs=0.0)
 
 
 @pytest.mark.parametrize(("n", "extra"), [(50, 10), (120, 0), (120, 40)])
@@ -148,7 +148,7 @@ def test_the_far_tail_keeps_its_digits():
     steps[:150] = np.abs(steps[:150])
     expected, _ = exact_share(steps)
     assert expected < Fraction(1, 10**6)
-    assert sign_flip_pvalue(steps, midp=False) == pytest.approx(float(expected), rel=1e-3)
+    assert sign_flip_pvalue(steps, midp=False) == pytest.approx(float(expected), rel=1e-3, abs=0.0)
 
 
 @pytest.mark.parametrize("midp", [False, True])
@@ -167,9 +167,9 @@ def test_order_scale_and_zeros_do_not_matter(n, whole):
     rng = np.random.default_rng(n)
     d = rng.integers(-3, 5, n).astype(float) if whole else rng.normal(0.1, 1.0, n)
     expected = sign_flip_pvalue(d)
-    assert sign_flip_pvalue(rng.permutation(d)) == pytest.approx(expected, rel=1e-6)
-    assert sign_flip_pvalue(1e-5 * d) == pytest.approx(expected, rel=1e-6)
-    assert sign_flip_pvalue(np.append(d, np.zeros(9))) == pytest.approx(expected, rel=1e-6)
+    assert sign_flip_pvalue(rng.permutation(d)) == pytest.approx(expected, rel=1e-6, abs=0.0)
+    assert sign_flip_pvalue(1e-5 * d) == pytest.approx(expected, rel=1e-6, abs=0.0)
+    assert sign_flip_pvalue(np.append(d, np.zeros(9))) == pytest.approx(expected, rel=1e-6, abs=0.0)
 
 
 @pytest.mark.parametrize("n", [10, 40, 300])
@@ -204,7 +204,7 @@ def test_a_constant_shift_of_n_queries_has_p_two_to_the_one_minus_n(n):
 @pytest.mark.parametrize("n", [10, 33, 60])
 def test_differences_that_all_have_one_sign_have_one_pattern_on_either_side(n):
     d = np.random.default_rng(n).random(n) + 0.01
-    assert sign_flip_pvalue(d, midp=False) == pytest.approx(2.0 ** (1 - n), rel=1e-9)
+    assert sign_flip_pvalue(d, midp=False) == pytest.approx(2.0 ** (1 - n), rel=1e-9, abs=0.0)
 
 
 def test_wins_that_balance_losses_have_p_one():
@@ -270,3 +270,13 @@ def test_an_unknown_alternative_is_refused():
 def test_infinite_differences_are_refused():
     with pytest.raises(DataError, match="finite"):
         sign_flip_pvalue([1.0, math.inf])
+
+
+@pytest.mark.parametrize("n_zeros", [1, 2, 5])
+def test_zeros_take_no_part_however_many_there_are(n_zeros):
+    values = np.random.default_rng(5).random(40) + 0.1
+    with_zeros = np.append(values, np.zeros(n_zeros))
+    assert observed_tail(with_zeros, None)[0].at_least == 0.5**40  # one pattern of 40 signs
+    values[values.argmin()] *= -1
+    with_zeros = np.append(np.zeros(n_zeros), values)
+    assert observed_tail(with_zeros, None)[0].at_least == 2 * 0.5**40
