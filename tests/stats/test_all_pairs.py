@@ -154,3 +154,16 @@ def test_a_part_that_all_scores_share_hides_no_ties(offset):
     pairs = combinations(range(3), 2)
     expected = [paired_test(scores[:, i], scores[:, j], test="sign-flip-midp") for i, j in pairs]
     assert found.pvalue == pytest.approx([one.pvalue for one in expected], rel=1e-6)
+
+
+def test_the_spread_of_each_pair_is_that_of_numpy():
+    scores = np.column_stack([SHARES, SHARES[:, 0] + 0.5])  # a constant difference too
+    found = all_pairs_test(scores)
+    pairs = list(combinations(range(5), 2))
+    differences = [scores[:, j] - scores[:, i] for i, j in pairs]
+    expected = [np.std(values, ddof=1) for values in differences]  # NumPy 2
+    assert found.standard_deviation == pytest.approx(expected, rel=1e-9, abs=1e-8)
+    assert found.difference == pytest.approx([values.mean() for values in differences])
+    assert all_pairs_test(scores[:1]).standard_deviation == pytest.approx(
+        [np.nan] * 10, nan_ok=True
+    )

@@ -171,3 +171,12 @@ def test_an_interval_surrounds_its_estimate(table):
     assert found.sd_within.low <= found.sd_within.estimate <= found.sd_within.high
     if not math.isnan(found.icc.estimate):
         assert found.icc.low <= found.icc.estimate <= found.icc.high
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e8])
+def test_rounding_is_no_noise_on_any_scale(scale):
+    table = scale * np.array([[0.3, 0.1 + 0.2], [0.7, 0.7]])
+    assert variance_components(table).within == 0.0
+    # A millionth of the scale is noise: (1e-6)**2 / 2 in one of two queries.
+    table[1, 1] += 1e-6 * scale
+    assert variance_components(table).within == pytest.approx(scale**2 * 1e-12 / 4, rel=1e-6, abs=0)

@@ -246,3 +246,19 @@ def test_two_queries_on_which_all_agree_have_no_spread():
 def test_counts_of_raters_are_a_table(counts):
     with pytest.raises(DataError, match="one row per query and one column per category; got an"):
         fleiss_kappa(counts)
+
+
+@pytest.mark.parametrize("counts", [[[-1, 4], [1, 2]], [[1.5, 1.5]], [[np.inf, 1]], [[NAN, 2]]])
+def test_counts_of_raters_are_whole_numbers(counts):
+    with pytest.raises(DataError, match=r"counts of raters must be integers >= 0"):
+        fleiss_kappa(counts)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-6, 1e6, 1e9])
+def test_alpha_does_not_depend_on_the_unit_of_the_ratings(unit):
+    options = {"level": "interval", "n_resamples": 99, "seed": 1}
+    here = krippendorff_alpha(RATINGS, **options)
+    there = krippendorff_alpha(unit * RATINGS, **options)
+    assert (there.estimate, there.low, there.high) == pytest.approx(
+        (here.estimate, here.low, here.high), rel=1e-9
+    )

@@ -400,3 +400,15 @@ def test_equal_scores_at_the_lower_bound_mirror_those_at_the_upper_one():
     low = mean_interval(np.full(10, 1.0), bounds=(1, 5))
     t = scipy.stats.t.ppf(0.975, 9)
     assert limits(low) == pytest.approx((1.0, 5 - 4 / (1 + t * t / 10)))
+
+
+@pytest.mark.parametrize("beyond", [1e-12, 1e-10])
+@pytest.mark.parametrize("method", ["bounded", "t", "bca", "studentised"])
+def test_scores_that_rounding_put_outside_the_bounds_count_as_the_bounds(beyond, method):
+    scores = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    inside = mean_interval(scores, method=method, bounds=(0.0, 1.0))
+    outside = mean_interval(scores + beyond, method=method, bounds=(0.0, 1.0))
+    assert (outside.estimate, outside.high) == (1.0, 1.0)
+    assert outside.low == pytest.approx(inside.low, rel=1e-9)
+    below = mean_interval(scores - 1 - beyond, method=method, bounds=(0.0, 1.0))
+    assert (below.estimate, below.low) == (0.0, 0.0)

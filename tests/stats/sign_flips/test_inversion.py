@@ -159,6 +159,7 @@ def test_one_pair_has_no_interval():
 def test_identical_pipelines_have_a_point_at_zero():
     interval = sign_flip(PairedScores(np.ones(9), np.ones(9)), confidence_level=0.95)
     assert (interval.low, interval.high, interval.notes) == (0.0, 0.0, ("identical",))
+    assert (interval.estimate, interval.standard_error) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("n", [6, 30, 2000])

@@ -75,3 +75,12 @@ def test_sums_must_tie_where_patterns_outnumber_them(steps, must_tie):
 def test_zeros_and_signs_do_not_matter():
     differences = np.array([0.5, -1.5, 1.0, 0.5])
     assert lattice_step(np.append(-differences, [0.0, 0.0])) == lattice_step(differences)
+
+
+@pytest.mark.parametrize("step", [1 / 2520, 1 / 100, 1 / 60])
+def test_steps_in_single_precision_are_found_among_the_usual_ones(step):
+    """Euclid's algorithm would add up the noise of 200 values in single precision."""
+    steps = np.random.default_rng(3).integers(1, round(1 / step), 200)
+    steps[:2] = 1, round(1 / step)
+    noisy = (steps * step).astype(np.float32).astype(float)
+    assert lattice_step(noisy) == pytest.approx(step, rel=1e-12)

@@ -6,6 +6,7 @@ from rageval_report.stats.sign_flips.meet_in_the_middle import (
     combine_laws,
     lattice_law,
     listed_law,
+    listed_tail,
 )
 from rageval_report.stats.sign_flips.piled_sums import TailQuestion, piled_tail
 
@@ -58,3 +59,14 @@ def test_values_that_each_dwarf_all_smaller_ones_are_decided_one_by_one():
 def test_a_smooth_sample_does_not_pile_up():
     values = np.random.default_rng(0).random(100)
     assert piled_tail(question(values, 5.0, 0.2)) is None
+
+
+@pytest.mark.parametrize("reached", [1, 2, 3])
+def test_patterns_of_giants_that_pass_the_threshold_count_whatever_the_rest_is(reached):
+    rng = np.random.default_rng(7)
+    rest, giants = 1 + 0.3 * rng.random(24), 1e4 * np.array([1.0, 1.7, 2.9])
+    signs = np.where(np.arange(3) < reached, 1, -1)
+    threshold = abs(float(signs @ giants)) + float(rest[:14].sum() - rest[14:].sum())
+    values = np.append(rest, giants)
+    expected = listed_tail(values, np.ones(27), threshold).at_least  # all 2**27 sums
+    assert piled_tail(question(values, threshold, expected)) == pytest.approx(expected, rel=1e-3)
