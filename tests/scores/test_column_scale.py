@@ -439,3 +439,18 @@ def test_the_unit_in_the_name_of_a_column_needs_no_note_on_plain_numbers():
 def test_drawn_stars_are_a_scale_only_if_all_cells_have_as_many():
     assert table_of(["★★★☆☆", "★★★★★"]).metrics["my_metric"].bounds == (0, 5)
     assert table_of(["★★★★★", "★★☆"]).metrics["my_metric"].bounds != (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "numbers"),
+    [
+        ((0, 1), [0.5, 0.25]),
+        ((0, 2), [1.0, 0.5]),
+        ((0, 1.5), [0.75, 0.375]),
+        ((0, 100), [50.0, 25.0]),
+    ],
+)
+def test_percent_are_parts_of_the_upper_bound_that_is_stated(bounds, numbers):
+    read = read_cells(["50 %", "25 %"], Column("share", bounds=bounds))
+    assert read.numbers.tolist() == numbers
+    assert read.are_shares == (bounds == (0, 1))

@@ -106,3 +106,12 @@ def test_a_date_has_four_to_forty_characters():
     assert is_date("2025-11-03 10:00:00." + "1" * 20)
     assert not is_date("2025-11-03 10:00:00." + "1" * 21)
     assert is_date("  2025-11-03 10:00:00." + "1" * 20 + "  ")
+
+
+@pytest.mark.parametrize("numbers", [[np.nan], [1.7e9, np.inf], [-np.inf, 1.7e9], [np.inf]])
+def test_columns_without_a_finite_range_of_numbers_are_no_dates(numbers):
+    assert date_in_numbers("created", np.array(numbers)) is None
+
+
+def test_blank_cells_before_a_date_do_not_hide_it():
+    assert date_in_numbers("created", np.array([np.nan, 1.7e9])) == "2023-11-14"

@@ -18,6 +18,7 @@ from rageval_report.scores.aggregate_rows import kinds_of_label
 from rageval_report.scores.run_file import (
     parse_run_document,
     plain_value,
+    query_set,
     query_set_hash,
     run_document,
     time_of,
@@ -241,3 +242,12 @@ def test_the_digest_of_a_query_is_half_of_the_digest_of_its_json():
         whole = blake2b(len(text).to_bytes(8, "big") + text, digest_size=16)
         expected.append(whole.hexdigest()[:16])
     assert document["query_digests"] == expected
+
+
+def test_a_query_is_its_id_and_its_reference_as_json_in_the_letters_of_the_text():
+    rows = {"query_id": ["é", "b"], "recall": [0.5, 1.0], "reference": ["東京", None]}
+    evaluation = RAGPipelineEvaluation("hybrid", rows)
+    assert query_set(evaluation) == ['["é", "東京"]', '["b", null]']
+    assert query_set(RAGPipelineEvaluation("x", {"query_id": ["a"], "recall": [1.0]})) == [
+        '["a", null]'
+    ]

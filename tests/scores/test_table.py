@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rageval_report import Metric
 from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
 from rageval_report.scores import score_table
+from rageval_report.scores.metric_scales import SharedScale
 from rageval_report.scores.table import join_details
 
 arrow_texts = pytest.mark.skipif(
@@ -533,3 +534,13 @@ def test_repeated_runs_with_an_unscored_one_keep_the_order_and_the_first_details
 def test_a_binary_metric_whose_runs_agree_stays_binary():
     table = score_table({"query_id": ["a", "a", "b"], "exact_match": [1, 1, 0]}, duplicates="mean")
     assert table.metrics["exact_match"].kind == "binary"
+
+
+def test_stated_bounds_go_before_the_scale_that_the_pipelines_of_a_file_share():
+    scales = {"vibes": SharedScale("ordinal", (1.0, 5.0))}
+    shared = table_of(2, 3, name="vibes", scales=scales).metrics["vibes"]
+    assert (shared.kind, shared.bounds) == ("ordinal", (1.0, 5.0))
+    stated = {"vibes": {"bounds": (0, 10)}}
+    by_caller = table_of(2, 3, name="vibes", scales=scales, metrics=stated).metrics["vibes"]
+    by_file = table_of(2, 3, name="vibes", scales=scales, known=stated).metrics["vibes"]
+    assert by_caller.bounds == by_file.bounds == (0.0, 10.0)
