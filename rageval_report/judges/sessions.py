@@ -204,6 +204,23 @@ class JudgeSession:
             cached = CachedReplies(self.cache, self.chat, rubric, repeat)
         return _Asker(self, rubric.name, cached)
 
+    def ask_within_budget(self, message: Message, purpose: str) -> Reply:
+        """The reply to a message that is not a judge's; its attempts are limited like all others.
+
+        Parameters
+        ----------
+        message : Message
+            The request.
+        purpose : str
+            Under which name the request is counted.
+
+        Raises
+        ------
+        NotAskedError
+            If the budget is too small for it.
+        """
+        return self.ask(message, partial(_Asker(self, purpose, None).attempt, message))
+
     def announce(self, notes: tuple[str, ...]) -> tuple[str, ...]:
         """Call `tell` with each note; returns the same notes."""
         if self.tell is not None:
@@ -330,16 +347,16 @@ class _Asker:
         """If a request is refused, whether it succeeds without its schema shows the reason."""
         session = self.session
         try:
-            return session.ask(message, partial(self._attempt, message))
+            return session.ask(message, partial(self.attempt, message))
         except RagevalError as exc:
             plain = session.schemas.without_schema(message)
             if plain is None or getattr(exc, "status", None) not in _REFUSED_BODY_STATUSES:
                 raise
-        reply = session.ask(plain, partial(self._attempt, plain))
+        reply = session.ask(plain, partial(self.attempt, plain))
         session.schemas.record_refusal()
         return reply
 
-    def _attempt(self, message: Message, send: Callable[[], Reply]) -> Reply:
+    def attempt(self, message: Message, send: Callable[[], Reply]) -> Reply:
         """Send a request once, within the budget and the pace, and count what it took."""
         session, meter = self.session, self.session.meter
         session.brake.check()

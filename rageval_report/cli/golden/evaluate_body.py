@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import pandas as pd
@@ -24,8 +24,11 @@ from rageval_report.evaluating.judge_setup import JudgeSetup, noise_results
 from rageval_report.files.archives import is_archive
 from rageval_report.files.source import Source
 from rageval_report.golden import golden_records, ground_truth, highly_relevant, read_golden
+from rageval_report.judges.budgeted_chat import BudgetedChat, budgeted_chat
 from rageval_report.judges.chats import as_chat
 from rageval_report.judges.chats.base import Chat
+from rageval_report.judges.judge_options import CallOptions, JudgeOptions
+from rageval_report.judges.ledger import MICROS_PER_USD
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.runner import RunConfig, collect_answers, read_config, target_from
@@ -53,9 +56,10 @@ def evaluate(options: EvaluateArguments) -> int:
         raise click.UsageError("Give one judge: it says whether an answer is right.")
     setup = judge_setup(options)
     chat = as_chat(chat_function(options.chat) if options.chat is not None else setup.chat())
-    answered = _answer(options, chat)
+    how = setup.judge_options(chat.model)
+    answered = _answer(options, chat, how)
     try:
-        return _write(_evaluate(answered, setup, chat, options), options)
+        return _write(_evaluate(answered, setup, chat, how, options), options)
     except RagevalError:
         # Without results these are their only place, and they may name the cause.
         warn_of_doubts(answered.notes)
@@ -63,7 +67,11 @@ def evaluate(options: EvaluateArguments) -> int:
 
 
 def _evaluate(
-    answered: AnsweredSet, setup: JudgeSetup, chat: Chat, options: EvaluateArguments
+    answered: AnsweredSet,
+    setup: JudgeSetup,
+    chat: Chat,
+    how: JudgeOptions,
+    options: EvaluateArguments,
 ) -> JudgedSetEvaluation:
     """The scores and tables of the answers."""
     return evaluate_judged_set(
@@ -77,7 +85,7 @@ def _evaluate(
         grade=options.grade,
         mapping=None if options.mapping is None else _read_mapping(options.mapping),
         name=options.folder.absolute().name,
-        judging=setup.judge_options(chat.model),
+        judging=how,
         config=answered.config,
         match_ids=options.match_ids,
         notes=answered.notes,
@@ -89,14 +97,17 @@ def _evaluate(
 # -- the answers
 
 
-def _answer(options: EvaluateArguments, chat: Chat) -> AnsweredSet:
-    """The answers of an earlier run, or those that the pipeline gives now."""
+def _answer(options: EvaluateArguments, chat: Chat, how: JudgeOptions) -> AnsweredSet:
+    """The answers of an earlier run, or those that the pipeline gives now.
+
+    What references cost is taken from the budget in `how`.
+    """
     records = _records_of_run(Path(options.place))
     if records is not None:
         answers = read_records(records, unretrieved_citations="keep")
         return AnsweredSet(answers, notes=_doubts_among(notes_of_run(records.parent)))
     config = _run_config(options)  # checked before a model is paid to write references
-    questions = _questions(options, chat)
+    questions = _questions(options, chat, how)
     highly_relevant(questions, grade=options.grade)  # raises before the pipeline is asked
     folder = options.folder / RUN
     resume = (folder / "journal.jsonl").exists()
@@ -132,7 +143,7 @@ def _records_of_run(folder: Path) -> Path | None:
     return records[0]
 
 
-def _questions(options: EvaluateArguments, chat: Chat) -> pd.DataFrame:
+def _questions(options: EvaluateArguments, chat: Chat, how: JudgeOptions) -> pd.DataFrame:
     """The questions with references and gold; references that a model writes are kept in a file."""
     path = Path(options.place)
     has_references = path.is_file() and not is_archive(Source(path))
@@ -141,7 +152,7 @@ def _questions(options: EvaluateArguments, chat: Chat) -> pd.DataFrame:
         note(f"the references are those of {source}; remove it to have them written again")
     elif not has_references:
         source.parent.mkdir(parents=True, exist_ok=True)
-        _write_references(options, chat, source)
+        _write_references(options, chat, how, source)
     records = golden_records(read_golden(source), gold="ids")
     # The references of a BEIR set were written for a sample already.
     if has_references and options.samples is not None and options.samples < len(records):
@@ -149,7 +160,9 @@ def _questions(options: EvaluateArguments, chat: Chat) -> pd.DataFrame:
     return records
 
 
-def _write_references(options: EvaluateArguments, chat: Chat, path: Path) -> None:
+def _write_references(
+    options: EvaluateArguments, chat: Chat, how: JudgeOptions, path: Path
+) -> None:
     queries, corpus = beir_questions(
         options.place,
         split=options.split,
@@ -157,15 +170,33 @@ def _write_references(options: EvaluateArguments, chat: Chat, path: Path) -> Non
         samples=options.samples,
         seed=options.seed,
     )
-    items = ground_truth(
-        queries,
-        corpus,
-        chat,
-        grade=options.grade,
-        first=options.first,
-        journal=path.with_name(f"{path.name}.journal"),
-    )
+    with budgeted_chat(chat, "references", **_call_options(how)) as paid:
+        items = ground_truth(
+            queries,
+            corpus,
+            paid,
+            grade=options.grade,
+            first=options.first,
+            journal=path.with_name(f"{path.name}.journal"),
+        )
     write_items(items, path)
+    _charge(paid, how)
+
+
+def _call_options(how: JudgeOptions) -> CallOptions:
+    """The options that do not belong to judging alone."""
+    names = CallOptions.__annotations__
+    return cast("CallOptions", {name: value for name, value in how.items() if name in names})
+
+
+def _charge(paid: BudgetedChat, how: JudgeOptions) -> None:
+    """Take what the references cost from the budget, where no ledger's file does it."""
+    is_in_file = how.get("cache") is not None and how.get("max_cost_over", "cache") == "cache"
+    if paid.left_usd is None or is_in_file or not paid.spent_usd:
+        return
+    note(f"the references cost {paid.spent_usd:.4g} USD at most, of the same budget")
+    # Not 0, which is no budget: nothing costs less than this millionth, so that nothing is asked.
+    how["max_cost"] = max(paid.left_usd, 1 / MICROS_PER_USD)
 
 
 def _run_config(options: EvaluateArguments) -> RunConfig:

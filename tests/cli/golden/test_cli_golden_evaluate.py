@@ -35,8 +35,8 @@ class Model(BaseHTTPRequestHandler):
         else:
             text = "TRUE" if "It is." in prompt.split("answer>")[1] else "FALSE"
         choice = {"message": {"content": text}, "finish_reason": "stop"}
-        usage = {"prompt_tokens": 10, "completion_tokens": 1}
-        return self.send(200, {"choices": [choice], "usage": usage, "model": asked["model"]})
+        document = {"choices": [choice], "usage": self.server.usage, "model": asked["model"]}
+        return self.send(200, document)
 
     def send(self, status, document):
         content = json.dumps(document).encode()
@@ -53,7 +53,7 @@ class Model(BaseHTTPRequestHandler):
 def model():
     """A model server, which keeps what it was asked."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    server.asked = []
+    server.asked, server.usage = [], {"prompt_tokens": 10, "completion_tokens": 1}
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
@@ -219,3 +219,56 @@ def test_doubts_are_written_where_an_error_leaves_no_results(words, run):
     result = run(words)
     assert result.exit_code == 2
     assert "--path retrieved=sources.*.node_id" in result.stderr
+
+
+# -- the budget
+
+# Each answer costs one cent: 500 tokens of 10 USD per million, and 50 of 100 USD.
+PRICED = "--no-schema --price 10:100 --max-tokens 50 --judge-concurrency 1"
+CENT = 0.01
+
+
+@pytest.fixture
+def billing(model):
+    """The same model; its answers cost one cent, and it counts them by what was asked."""
+    model.usage = {"prompt_tokens": 500, "completion_tokens": 50}
+    return model
+
+
+def references_among(asked):
+    return [prompt for prompt in asked if "two to four sentences" in prompt]
+
+
+@pytest.mark.parametrize("more", ["", "--max-cost-over run", "--no-cache"])
+@pytest.mark.parametrize(("max_cost", "n_verdicts"), [(0.045, 0), (0.05, 1), (0.5, 2)])
+def test_references_and_verdicts_share_one_budget(words, billing, run, more, max_cost, n_verdicts):
+    # A request reserves more than its one cent. Two answers of the pipeline can be judged.
+    result = run(f"{words} {PRICED} --max-cost {max_cost} {more}")
+    assert len(references_among(billing.asked)) == 3
+    assert len(billing.asked) == 3 + n_verdicts
+    assert CENT * len(billing.asked) <= max_cost
+    assert result.exit_code == 0  # retrieval is scored in any case
+    assert ("too small for another call" in result.output) == (n_verdicts < 2)
+
+
+def test_references_that_the_budget_does_not_cover_are_an_error_and_go_on_later(
+    words, billing, run
+):
+    result = run(f"{words} {PRICED} --max-cost 0.02")
+    assert result.exit_code == 2
+    last = result.stderr.splitlines()[-1]
+    assert "references: not asked: the budget of 0.02 USD is too small for another call" in last
+    assert "The replies so far are kept: repeat with a larger one" in last
+    assert len(billing.asked) == 1
+    assert not Path("found/truth.jsonl").exists()  # a smaller set would be taken for the whole
+    assert run(f"{words} {PRICED} --max-cost 0.2").exit_code == 0
+    assert len(references_among(billing.asked)) == 3
+    status = run("cache status")
+    assert "have spent 0.05 USD at most" in status.output  # three references and two verdicts
+
+
+def test_a_budget_for_references_needs_a_price(words, billing, run):
+    result = run(f"{words} --max-cost 1")
+    assert result.exit_code == 2
+    assert "max_cost needs the price of 'any': --price SENT:RECEIVED" in result.stderr
+    assert billing.asked == []
