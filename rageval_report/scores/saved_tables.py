@@ -232,7 +232,7 @@ def row_digest(row: Mapping[str, Any], columns: Iterable[str]) -> str:
     Examples
     --------
     >>> row_digest({"recall": 1.0, "query_id": "a"}, ["query_id", "recall", "topic"])
-    'c6f2ce3cc5fd13c1'
+    '68a80b4e14095900'
     """
     cells = [_plain_number(row.get(column)) for column in columns]
     return digest_of_parts([canonical_json(cells)]).hex()[:_DIGITS_PER_ROW]
