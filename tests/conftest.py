@@ -11,6 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import functools
 import inspect
 import shutil
+import socketserver
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,10 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("without-a-clock")
+
+# A server in a test writes the head and the body of an answer one after the other. The second would
+# wait for the acknowledgement of the first, which the other side delays by 40 milliseconds.
+socketserver.StreamRequestHandler.disable_nagle_algorithm = True
 
 # Before version 8.2 click's runner puts stderr among stdout unless it is asked not to.
 if "mix_stderr" in inspect.signature(CliRunner).parameters:
