@@ -15,8 +15,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from rageval_report.errors import (
     MissingDependencyError,
@@ -25,9 +26,6 @@ from rageval_report.errors import (
     UnknownNameError,
     did_you_mean,
 )
-
-if TYPE_CHECKING:
-    from importlib.abc import SourceLoader
 
 T = TypeVar("T")
 
@@ -251,8 +249,7 @@ def lazy_face(
     ImportError
         If the source of the package is not available.
     """
-    loader = cast("SourceLoader", sys.modules[package].__spec__.loader)  # type: ignore[union-attr]
-    source = loader.get_source(package)
+    source = _source_of(package)
     if source is None:
         raise ImportError(f"{package} needs its source file, because that file lists its names")
     modules = {match[2]: match[1] for match in _EXPORT.finditer(source)}
@@ -266,3 +263,15 @@ def lazy_face(
         return load(f"{modules[name]}:{name}")
 
     return get_attribute, lambda: list(public_names), public_names
+
+
+def _source_of(package: str) -> str | None:
+    """The source of a package that is being imported; None if only its bytecode is installed."""
+    spec = cast("ModuleSpec", sys.modules[package].__spec__)
+    loader: Any = spec.loader
+    # Under pytest the package has pytest's loader, because its distribution offers a plug-in; that
+    # loader compiles the file and cannot return its source.
+    if not hasattr(loader, "get_source"):
+        loader = SourceFileLoader(package, str(spec.origin))
+    source: str | None = loader.get_source(package)
+    return source

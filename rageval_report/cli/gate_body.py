@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import cast
 
 import click
 
-from rageval_report.analysis.comparing.comparison import compare
+from rageval_report.analysis.gates.apply import apply_gates, with_settings
+from rageval_report.analysis.gates.figures import GateKeywords
 from rageval_report.analysis.gates.gates_file import Gates, read_gates
 from rageval_report.analysis.gates.grammar import Call, Rule, RuleError, parse_rule
 from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.gates.rule_resolution import IN_PYTHON
 from rageval_report.cli.compare_body import notes_of
 from rageval_report.cli.gate import GateArguments
 from rageval_report.cli.github import report_to_github
@@ -26,16 +28,6 @@ from rageval_report.rankings.score_tables import VIEW as RANKINGS
 from rageval_report.render.junit import render as render_junit
 from rageval_report.render.pull_request import pull_request_comment
 from rageval_report.scores.metric import Catalogue
-
-_IN_PYTHON = "compare(baseline, candidate).gate(...)"
-
-
-@dataclass(frozen=True)
-class GatePlan:
-    """The rules, and the settings of the file of gates and of the options."""
-
-    rules: tuple[Rule, ...]
-    settings: dict[str, Any]
 
 
 def gate(options: GateArguments) -> int:
@@ -55,12 +47,13 @@ def gate(options: GateArguments) -> int:
     return OK if result.passed else FAILED
 
 
-def _request(options: GateArguments) -> GatePlan:
+def _request(options: GateArguments) -> Gates:
+    """The rules, and the settings of the file of gates and of the options."""
     if not options.rules and options.gates_file is None:
         raise click.UsageError(
             "Say what must hold: --rule 'mean(faithfulness) >= 0.8', or --gates."
         )
-    rules = [parse_rule(text) for text in options.rules]
+    rules = tuple(parse_rule(text) for text in options.rules)
     gates = Gates(()) if options.gates_file is None else read_gates(options.gates_file)
     overrides = {
         "missing": options.missing,
@@ -70,20 +63,15 @@ def _request(options: GateArguments) -> GatePlan:
         "correct": None if options.correct is None else parse_correct_rule(options.correct),
     }
     settings = {name: value for name, value in overrides.items() if value is not None}
-    return GatePlan((*gates.rules, *rules), {**gates.settings, **settings})
+    all_gates = replace(gates, rules=(*gates.rules, *rules))
+    return with_settings(all_gates, **cast("GateKeywords", settings))
 
 
-def _evaluate(options: GateArguments, request: GatePlan) -> GateResult:
+def _evaluate(options: GateArguments, gates: Gates) -> GateResult:
     files = [options.file] if options.baseline is None else [options.baseline, options.file]
-    loading = Loading.of(options, _metrics_of(request.rules))
-    evaluations = loading.load_all(files)
-    if options.baseline is None:
-        result = evaluations[0].gate(*request.rules, **request.settings)
-    else:
-        settings = dict(request.settings)
-        correct = settings.pop("correct", None)
-        comparison = compare(*evaluations, **settings)
-        result = comparison.gate(*request.rules, correct=correct)
+    loading = Loading.of(options, _metrics_of(gates.rules))
+    *baseline, evaluation = evaluations = loading.load_all(files)
+    result = apply_gates(gates, evaluation, *baseline)
     return result.with_notes(*notes_of(evaluations))
 
 
@@ -112,4 +100,4 @@ def _showing_the_place() -> Iterator[None]:
     except RuleError as exc:
         for line in exc.pointer:
             click.echo(f"note: {line}", err=True)
-        raise DataError(exc.headline.replace(_IN_PYTHON, "--baseline FILE")) from exc
+        raise DataError(exc.headline.replace(IN_PYTHON, "--baseline FILE")) from exc

@@ -157,6 +157,7 @@ _PARSERS: dict[str, Callable[[str, str | Path], object]] = {
     ".yaml": _parse_yaml,
     ".yml": _parse_yaml,
 }
+GATES_SUFFIXES = frozenset(_PARSERS)
 
 
 # -- the content

@@ -22,7 +22,8 @@ from rageval_report.analysis.gates.pair_figures import NO_REGRESSION, PAIR_FIGUR
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Metric, resolver
 
-NEEDS_A_BASELINE = "needs a baseline: compare(baseline, candidate).gate(...)"
+IN_PYTHON = "compare(baseline, candidate).gate(...)"
+NEEDS_A_BASELINE = f"needs a baseline: {IN_PYTHON}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,87 @@
+"""The pytest plug-in: each rule of a file of gates becomes a test.
+
+pytest loads this module at every start, so it loads little itself, and it changes nothing unless
+the command line has ``--rageval`` or ``--rageval-gates``::
+
+    pytest --rageval-scores scores.csv --rageval-gates gates.toml --rageval-baseline baseline.csv
+
+Tests can use the fixtures `rageval_evaluation`, `rageval_baseline` and `rageval_gates`, which read
+these files, and `assert_gates`, which takes any evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rageval_report._registry import Registry, lazy_face
+from rageval_report.pytest.options import gates_path, is_requested
+
+if TYPE_CHECKING:
+    from rageval_report.analysis.gates.gates_file import Gates
+    from rageval_report.evaluation import RAGPipelineEvaluation
+    from rageval_report.pytest.assertions import assert_gates as assert_gates
+else:
+    # Only `__getattr__`: with a `__dir__` of the public names pytest would not see the hooks.
+    __getattr__, _, __all__ = lazy_face(__name__)
+
+_HERE = "rageval_report.pytest"
+
+# What needs pandas is loaded when it is used for the first time.
+_PARTS: Registry[Callable[..., Any]] = Registry(
+    "part of the pytest plug-in",
+    {
+        "collector": f"{_HERE}.rule_items:GatesCollector",
+        "scores": f"{_HERE}.score_files:score_files",
+        "gates": f"{_HERE}.score_files:gates_of",
+    },
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options, and the settings of the configuration file that give their defaults."""
+    group = parser.getgroup("rageval", "gates of RAG evaluations")
+    group.addoption(
+        "--rageval",
+        action="store_true",
+        help="Collect gates: each rule of a file of gates is a test.",
+    )
+    for name, what in _FILES.items():
+        group.addoption(f"--rageval-{name}", metavar="FILE", help=what)
+        parser.addini(f"rageval_{name}", f"Default of --rageval-{name}.", default="")
+
+
+_FILES = {
+    "scores": "The scores to check: FILE, NAME=FILE or FILE::PIPELINE.",
+    "gates": "The rules, .toml or .yaml; they are collected, as with --rageval.",
+    "baseline": "The scores that they are compared with, e.g. for no_regression.",
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect the rules if the command line says so."""
+    if is_requested(config):
+        config.pluginmanager.register(_PARTS["collector"](config), "rageval_report.pytest.gates")
+
+
+@pytest.fixture(scope="session")
+def rageval_evaluation(request: pytest.FixtureRequest) -> RAGPipelineEvaluation:
+    """The evaluation in the file of --rageval-scores, or of rageval_scores in the configuration."""
+    evaluation: RAGPipelineEvaluation = _PARTS["scores"](request.config).evaluation
+    return evaluation
+
+
+@pytest.fixture(scope="session")
+def rageval_baseline(request: pytest.FixtureRequest) -> RAGPipelineEvaluation | None:
+    """The evaluation in the file of --rageval-baseline; None if there is none."""
+    baseline: RAGPipelineEvaluation | None = _PARTS["scores"](request.config).baseline
+    return baseline
+
+
+@pytest.fixture(scope="session")
+def rageval_gates(request: pytest.FixtureRequest) -> Gates:
+    """The rules and settings in the file of --rageval-gates, or of rageval_gates."""
+    gates: Gates = _PARTS["gates"](gates_path(request.config))
+    return gates

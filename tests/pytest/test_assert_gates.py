@@ -1,0 +1,73 @@
+import pytest
+
+from rageval_report import RAGPipelineEvaluation, read_gates
+from rageval_report.errors import GateError, ReaderError, UnknownOptionError
+from rageval_report.pytest import assert_gates
+
+
+@pytest.fixture
+def evaluation():
+    data = {"query_id": ["q1", "q2", "q3"], "mrr": [0.25, 0.5, 1], "faithfulness": [1, None, 0]}
+    return RAGPipelineEvaluation("v2", data)
+
+
+@pytest.fixture
+def baseline():
+    data = {"query_id": ["q1", "q2", "q3"], "mrr": [1, 0.5, 1], "faithfulness": [1, None, 0]}
+    return RAGPipelineEvaluation("v1", data)
+
+
+def test_the_result_is_returned_if_all_rules_hold(evaluation):
+    result = assert_gates(evaluation, ["mean(mrr) >= 0.5", "n(mrr) == 3"])
+    assert result.frame["value"].tolist() == [pytest.approx(1.75 / 3), 3]
+
+
+def test_the_error_has_every_rule_that_does_not_hold_and_no_other(evaluation):
+    rules = ["min(mrr) >= 0.3", "n(mrr) == 3", "unscored(faithfulness) <= 10%"]
+    with pytest.raises(GateError) as caught:
+        assert_gates(evaluation, rules)
+    assert str(caught.value).splitlines() == [
+        "2 of 3 gates do not hold",
+        "min(mrr) >= 0.3",
+        "  min(mrr) is 0.25, not at least 0.3 (3 scored)",
+        "  1 query below 0.3 on mrr: 'q1'",
+        "unscored(faithfulness) <= 10%",
+        # Wilson's interval of 1 of 3, as statsmodels 0.15.0 gives it: 0.0615 to 0.7923
+        "  unscored(faithfulness) is 0.3333, not at most 0.1 (2 scored, 1 unscored; 95 % CI 0.061 "
+        "to 0.792); the interval contains the threshold",
+        "  1 query unscored on faithfulness: 'q2'",
+    ]
+
+
+def test_a_baseline_answers_rules_that_need_one(evaluation, baseline):
+    assert assert_gates(evaluation, ["losses(mrr) == 1"], baseline=baseline).passed
+
+
+@pytest.mark.parametrize("as_path", [str, lambda path: path, read_gates])
+def test_gates_come_from_a_file_or_from_its_content(evaluation, tmp_path, as_path):
+    path = tmp_path / "gates.toml"
+    path.write_text('rules = ["mean(faithfulness) >= 0.4"]\nmissing = "drop"\n')
+    assert assert_gates(evaluation, as_path(path)).passed
+
+
+def test_an_option_goes_before_the_file(evaluation, tmp_path):
+    path = tmp_path / "gates.toml"
+    path.write_text('rules = ["mean(faithfulness) >= 0.4"]\nmissing = "drop"\n')
+    with pytest.raises(GateError, match=r"mean\(faithfulness\) is 0\.3333, not at least 0\.4"):
+        assert_gates(evaluation, path, missing="worst")
+
+
+def test_options_reach_a_comparison(evaluation, baseline):
+    rules = ["ci_low(difference(mrr)) >= -1"]
+    result = assert_gates(evaluation, rules, baseline, confidence_level=0.5, seed=7)
+    assert (result.settings["confidence_level"], result.settings["seed"]) == (0.5, 7)
+
+
+def test_a_misspelt_option_is_named(evaluation):
+    with pytest.raises(UnknownOptionError, match="Did you mean 'missing'"):
+        assert_gates(evaluation, ["n(mrr) == 3"], mising="worst")
+
+
+def test_a_rule_by_itself_is_not_mistaken_for_rules(evaluation):
+    with pytest.raises(ReaderError, match=r"must end in \.toml"):
+        assert_gates(evaluation, "n(mrr) == 3")
