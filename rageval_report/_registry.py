@@ -39,6 +39,7 @@ EXTRAS: dict[str, str] = {
     "datasets": "datasets",
     "httpcore2": "http",
     "httpx2": "http",
+    "mlflow": "mlflow",
     "narwhals": "frames",
     "nltk": "text",
     "numba": "fast",
@@ -49,6 +50,7 @@ EXTRAS: dict[str, str] = {
     "sacrebleu": "text",
     "sentence_transformers": "semantic",
     "tenacity": "http",
+    "wandb": "wandb",
     "yaml": "yaml",
 }
 

@@ -34,7 +34,7 @@ FLOORS = (
     {"analysis", "scale", "judges"},
     {"golden", "reports"},
     {"evaluation"},
-    {"scoring", "run_history", "verification"},
+    {"scoring", "run_history", "verification", "loggers"},
     {"evaluating"},  # one call for all steps of an evaluation, so it is above every one of them
     {"__init__"},
     {"demo"},

@@ -1,0 +1,17 @@
+"""Evaluations, comparisons and gates in runs of MLflow and of Weights & Biases.
+
+Both functions log the same content: means or differences with their intervals and counts as
+numbers, verdicts as texts, and the report page as a file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rageval_report._registry import lazy_face
+
+if TYPE_CHECKING:
+    from rageval_report.loggers.trackers import log_to_mlflow as log_to_mlflow
+    from rageval_report.loggers.trackers import log_to_wandb as log_to_wandb
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__)

@@ -1,0 +1,171 @@
+"""What a run of an experiment tracker gets: numbers, texts and files, all under names."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.gates.result import GateResult
+from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.render.pull_request import pull_request_comment
+from rageval_report.results import Result
+
+# The columns of reports and comparisons that are logged.
+_FIGURES = (
+    *("mean", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"),
+    *("pvalue_adjusted", "n", "n_unscored", "n_dropped", "wins", "ties", "losses"),
+)
+# MLflow allows letters, digits and "_-. :/" in names; the slash is kept for the parts of our own.
+_NOT_ALLOWED = re.compile(r"[^\w.\- ]")
+# The shortest limit of all versions of MLflow for the text of a tag.
+LONGEST_TEXT = 5000
+
+
+@dataclass(frozen=True)
+class RunContent:
+    """The content of a run.
+
+    Parameters
+    ----------
+    name : str
+        The name of a run that has no other.
+    numbers : dict of str to float
+        By metric and figure: "recall_at_5/mean", "recall_at_5/ci_low".
+    texts : dict of str to str
+        Verdicts, and the settings behind the numbers.
+    files : dict of str to str
+        The content of each file by its name.
+    """
+
+    name: str
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def with_prefix(self, prefix: str) -> RunContent:
+        """The same content with a prefix before every name of numbers, texts and files."""
+        groups: Iterable[Mapping[str, Any]] = (self.numbers, self.texts, self.files)
+        prefixed = ({prefix + key: value for key, value in group.items()} for group in groups)
+        return RunContent(self.name, *prefixed)
+
+
+def content_of(
+    subject: RAGPipelineEvaluation | Comparison, gates: GateResult | None = None
+) -> RunContent:
+    """The content of a run about an evaluation or a comparison.
+
+    Parameters
+    ----------
+    subject : RAGPipelineEvaluation or Comparison
+        What was evaluated.
+    gates : GateResult, optional
+        The outcome of its gates.
+
+    Returns
+    -------
+    RunContent
+        A number that does not exist, such as the mean of a metric without scores, is left out.
+
+    Examples
+    --------
+    >>> v1 = RAGPipelineEvaluation("v1", {"query_id": ["q1", "q2"], "recall@5": [0.5, 1.0]})
+    >>> content = content_of(v1, v1.gate("min(recall@5) >= 0.6"))
+    >>> content.numbers["recall_at_5/mean"], content.texts["gates/state"], sorted(content.files)
+    (0.75, 'failed', ['gates.md', 'report.html', 'results.json'])
+    """
+    if isinstance(subject, Comparison):
+        name, table = subject.title, cast("Result", subject)
+    else:
+        name, table = subject.name, cast("Result", subject.evaluation_report())
+    report = subject.report()
+    # No name is the folder of another one: MLflow may keep each in a file of its name.
+    texts = {
+        "report/verdicts": "\n".join(verdict.text for verdict in report.verdicts),
+        "report/signature": table.signature,
+        **_verdicts(table),
+    }
+    return RunContent(
+        name,
+        {**_numbers(table), **_gate_numbers(gates)},
+        {key: _cut(text) for key, text in {**texts, **_gate_texts(gates)}.items() if text},
+        {"report.html": report.to_html(), "results.json": table.to_json(), **_gate_files(gates)},
+    )
+
+
+def log_names(names: Iterable[str]) -> dict[str, str]:
+    """The names under which metrics or pipelines are logged; no two are the same.
+
+    Examples
+    --------
+    >>> log_names(["recall@5", "f1", "a/b", "a:b"])
+    {'recall@5': 'recall_at_5', 'f1': 'f1', 'a/b': 'a_b', 'a:b': 'a_b_2'}
+    """
+    logged: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        plain = _NOT_ALLOWED.sub("_", name.replace("@", "_at_"))
+        plain = re.sub(r"^\.+", "_", plain).strip() or "_"  # "." and ".." are folders to MLflow
+        used, number, unique = set(logged.values()), 1, plain
+        while unique in used:
+            number += 1
+            unique = f"{plain}_{number}"
+        logged[name] = unique
+    return logged
+
+
+def _rows(table: Result) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row with the first part of its names: the metric, and the candidate if several."""
+    frame = table.frame.reset_index(drop=True)
+    metrics = log_names(map(str, frame["metric"]))
+    candidates = log_names(map(str, frame.get("candidate", ())))
+    for row in frame.to_dict("records"):
+        start = f"{candidates[str(row['candidate'])]}/" if len(candidates) > 1 else ""
+        yield start + metrics[str(row["metric"])], {str(key): row[key] for key in row}
+
+
+def _numbers(table: Result) -> dict[str, float]:
+    figures = {
+        f"{start}/{figure}": float(row[figure])
+        for start, row in _rows(table)
+        for figure in _FIGURES
+        if figure in row
+    }
+    counts = getattr(table, "counts", {})  # of correct answers, in the report of an evaluation
+    numbers = {**figures, **{f"answers/{name}": float(n) for name, n in counts.items()}}
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}
+
+
+def _verdicts(table: Result) -> dict[str, str]:
+    return {
+        f"{start}/verdict": str(row["verdict"]) for start, row in _rows(table) if "verdict" in row
+    }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+
+
+# -- gates
+
+
+def _gate_numbers(gates: GateResult | None) -> dict[str, float]:
+    if gates is None:
+        return {}
+    n_passed = int(gates.frame["passed"].sum())
+    return {"gates/n_passed": n_passed, "gates/n_failed": len(gates.frame) - n_passed}
+
+
+def _gate_texts(gates: GateResult | None) -> dict[str, str]:
+    if gates is None:
+        return {}
+    reasons = "\n".join(gates.frame.loc[~gates.frame["passed"], "why"])
+    return {"gates/state": "passed" if gates.passed else "failed", "gates/reasons": reasons}
+
+
+def _gate_files(gates: GateResult | None) -> dict[str, str]:
+    return (
+        {} if gates is None else {"gates.md": pull_request_comment(gates, gates.failing_queries())}
+    )
