@@ -54,6 +54,7 @@ _DISK_FAULTS = frozenset(
         *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT),
     }
 )
+_MOST_MISSING = 1000  # rows
 _COMPANIONS = ("-journal", "-wal")  # what a killed process may leave beside the file
 
 
@@ -215,11 +216,13 @@ def _sealed(*cells: Any) -> tuple[Any, ...]:
 def _checked_rows(database: sqlite3.Connection) -> tuple[list[tuple[Any, ...]], list[str]]:
     """All rows, and which of them are damaged or missing."""
     rows = database.execute(_SELECT).fetchall()
-    damaged = [row[0] for row in rows if row != _sealed(*row[:-1])]
-    missing = {*range(1, _last_run(database) + 1)} - {row[0] for row in rows}
-    problems = [f"run {run} is damaged" for run in damaged]
-    problems += [f"run {run} is missing" for run in sorted(missing)]
-    if not problems and len(rows) != _last_run(database):
+    problems = [f"run {row[0]} is damaged" for row in rows if row != _sealed(*row[:-1])]
+    last, numbers = _last_run(database), {row[0] for row in rows}
+    if last > len(rows) + _MOST_MISSING:  # a damaged number may be any, and is not counted up to
+        problems.append("the number of the last run is damaged")
+    else:
+        problems += [f"run {run} is missing" for run in range(1, last + 1) if run not in numbers]
+    if not problems and len(rows) != last:
         problems.append("the numbers of the runs are damaged")
     return rows, problems
 

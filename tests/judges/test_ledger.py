@@ -238,6 +238,7 @@ DAMAGE = {
     "DELETE FROM runs WHERE run = 1": "run 1 is missing",
     "DELETE FROM runs WHERE run = 3": "run 3 is missing",
     "DELETE FROM sqlite_sequence": "the numbers of the runs are damaged",
+    "UPDATE sqlite_sequence SET seq = 1 << 62": "the number of the last run is damaged",
     "DROP TABLE runs": "no such table: runs",
     "ALTER TABLE runs DROP COLUMN reserved": "no such column: reserved",
     "PRAGMA user_version = 3": "it is empty, or of another program or version",
