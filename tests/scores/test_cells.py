@@ -347,3 +347,13 @@ def test_cells_are_counted_as_scores_or_as_texts(cells, counts):
 )
 def test_a_fraction_has_a_whole_and_nothing_else_has(text, whole):
     assert fraction_whole(text) == whole
+
+
+def test_all_words_of_a_verdict_may_stand_in_one_column():
+    assert read_cells(["pass", "passed", "fail", "failed"]).numbers.tolist() == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(("cell", "number"), [("1 (1-5)", 1.0), ("5 [1..5]", 5.0)])
+def test_the_ends_of_a_scale_are_steps_of_it(cell, number):
+    assert read_cell(cell).number == number
+    assert not read_cell(cell.replace("5", "6", 1).replace("1 ", "0 ", 1)).is_read

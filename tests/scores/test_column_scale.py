@@ -454,3 +454,22 @@ def test_percent_are_parts_of_the_upper_bound_that_is_stated(bounds, numbers):
     read = read_cells(["50 %", "25 %"], Column("share", bounds=bounds))
     assert read.numbers.tolist() == numbers
     assert read.are_shares == (bounds == (0, 1))
+
+
+@pytest.mark.parametrize(("n", "ending"), [(5, "'< 4' at row 5"), (6, "'< 4' at row 5 and 1 more")])
+def test_five_limits_are_listed_and_the_others_counted(n, ending):
+    with pytest.raises(DataError, match=rf"{ending} is a limit, and not a score"):
+        read_cells([f"< {number}" for number in range(n)], Column("recall"))
+
+
+def test_bounds_rule_out_a_reading_of_percent_by_hundredths():
+    # 1,234 % is 1.234 percent or 12.34: within 0 to 1 both are; within 0 to 0.1 only the first is.
+    read = read_cells(["1,234 %", "1,500 %"], Column("share", known_bounds=(0, 0.1)))
+    assert read.numbers.tolist() == [0.01234, 0.015]
+
+
+@pytest.mark.parametrize("plain", ["1", 0.5])
+def test_a_small_number_without_a_unit_beside_two_units_is_refused(plain):
+    with pytest.raises(DataError, match=r"the unit of .* is not known"):
+        read_cells(["900 ms", "2 s", plain], Column("latency"))
+    assert read_cells(["900 ms", "2 s", 0], Column("latency")).numbers[2] == 0

@@ -320,3 +320,16 @@ def test_entries_that_are_no_dicts_are_named_by_position():
     message = r"entries at positions 1, 2 are not dicts, the first is a list of "
     with pytest.raises(DataError, match=message):
         to_pandas([{"query_id": "a"}, ["b", 1.0], 3])
+
+
+def test_booleans_of_polars_with_a_gap_keep_the_gap():
+    frame = to_pandas(pl.DataFrame({"hit": [True, None, False], "all": [True, False, True]}))
+    assert frame["hit"].tolist() == [True, None, False]
+    assert frame["all"].dtype == bool
+
+
+def test_an_array_of_records_has_one_dimension():
+    records = np.array([("a", 0.5), ("b", 1.0)], dtype=[("query_id", "U1"), ("recall", float)])
+    assert to_pandas(records).to_dict("list") == {"query_id": ["a", "b"], "recall": [0.5, 1.0]}
+    with pytest.raises(ArgumentKindError, match=r"got an array of shape \(1, 2\)"):
+        to_pandas(records[np.newaxis])

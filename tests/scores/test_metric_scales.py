@@ -126,3 +126,12 @@ def test_shares_of_an_unknown_metric_are_not_compared_with_larger_numbers(larger
 def test_counts_that_are_0_and_1_in_one_run_are_compared():
     counts = run("a", [0, 1, 1, 0, 1, 0, 0, 1], "loops"), run("b", MARKS, "loops")
     assert compare(*counts).to_frame()["difference"].tolist() == [np.mean(MARKS) - 0.5]
+
+
+@pytest.mark.parametrize(
+    ("cells", "bounds"),
+    [([1, 5, 3], (1, 5)), ([2, 3, 4], (1, 5)), ([0, 3, 5], None), ([1, 3, 6], None)],
+)
+def test_grades_from_1_to_5_are_marks_and_others_have_no_bounds(cells, bounds):
+    data = {"query_id": ["a", "b", "c"], "my_fluency": cells}
+    assert score_table(data).metrics["my_fluency"].bounds == bounds

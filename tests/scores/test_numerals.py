@@ -114,3 +114,11 @@ def test_the_name_of_a_column_may_give_the_unit():
     assert unit_in_name("costs") is None
     assert names_a_time("time_to_first_token")
     assert not names_a_time("created")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("1:02:03", 3723), ("0:00:00.5", 0.5)])
+def test_a_clock_is_a_time_only_where_the_column_says_so(text, seconds):
+    numeral = parse_numeral(text)
+    assert (numeral.kind, numeral.is_clock, numeral.unit) == ("time", True, "s")
+    assert float(numeral.point) == float(numeral.comma) == seconds
+    assert not parse_numeral("90 s").is_clock

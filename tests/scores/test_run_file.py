@@ -16,6 +16,7 @@ from rageval_report import RAGPipelineEvaluation, read_scores
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.scores.aggregate_rows import kinds_of_label
 from rageval_report.scores.run_file import (
+    distinct_columns,
     parse_run_document,
     plain_value,
     query_set,
@@ -251,3 +252,18 @@ def test_a_query_is_its_id_and_its_reference_as_json_in_the_letters_of_the_text(
     assert query_set(RAGPipelineEvaluation("x", {"query_id": ["a"], "recall": [1.0]})) == [
         '["a", null]'
     ]
+
+
+def test_details_with_reserved_names_get_columns_of_their_own():
+    reserved = {"recall", "recall_detail"}
+    names = ["recall", "recall_detail", "topic"]
+    assert distinct_columns(names, reserved) == {
+        "recall": "recall_detail_detail",
+        "recall_detail": "recall_detail_detail_detail",
+        "topic": "topic",
+    }
+    # The column of a detail that keeps its name is taken, wherever it stands.
+    assert distinct_columns(["recall", "recall_detail"], {"recall"}) == {
+        "recall": "recall_detail_detail",
+        "recall_detail": "recall_detail",
+    }

@@ -20,7 +20,12 @@ from rageval_report.errors import DataError, ReaderError
 from rageval_report.scores import score_table
 from rageval_report.scores.exact_values import are_same, python_value
 from rageval_report.scores.saved_columns import SavedColumn
-from rageval_report.scores.saved_tables import row_digest, sealed_description
+from rageval_report.scores.saved_tables import (
+    TABLE_FORMAT,
+    parse_table_description,
+    row_digest,
+    sealed_description,
+)
 
 SUFFIXES = ["csv", "tsv", "jsonl", "parquet", "json"]
 TABLES = SUFFIXES[:-1]
@@ -857,3 +862,10 @@ def test_what_a_description_leaves_out_has_its_usual_value():
     assert (column.is_ordered, column.n_changed) == (True, 2)
     again = SavedColumn.of_document(column.to_document(), "t")
     assert again.to_document() == column.to_document()
+
+
+@pytest.mark.parametrize("version", [0, -1, True, 1.0, "1"])
+def test_the_version_of_a_description_is_an_integer_from_1_on(version):
+    document = {"format": TABLE_FORMAT, "format_version": version}
+    with pytest.raises(DataError, match=r"format_version must be an integer >= 1; got"):
+        parse_table_description(document)

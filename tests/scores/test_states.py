@@ -119,3 +119,20 @@ def test_an_unknown_column_is_a_metric_where_its_cells_can_be_nothing_else(cells
 def test_words_that_became_scores_are_told():
     data = {"query_id": ["a", "b"], "verdict": ["pass", "fail"]}
     assert "'verdict': 'fail' is read as 0, 'pass' is read as 1" in score_table(data).notes
+
+
+def test_each_metric_has_the_states_of_its_own_column():
+    data = {
+        "query_id": ["a", "b", "c"],
+        "recall": [1.0, None, None],
+        "mrr": [None, 1.0, None],
+        "mrr_state": ["failed", None, "not applicable"],
+        "Recall_state": [None, "not applicable", "failed"],
+        "mrr_reason": ["timeout", None, None],
+        "recall_reason": [None, "no gold", "refused"],
+    }
+    details = score_table(data).details
+    states = details.rename(columns=str.lower)
+    assert states["recall_state"].tolist()[1:] == ["not applicable", "failed"]
+    assert states["mrr_state"].tolist()[::2] == ["failed", "not applicable"]
+    assert states["recall_reason"].tolist()[1:] == ["no gold", "refused"]

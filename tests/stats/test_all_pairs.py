@@ -167,3 +167,11 @@ def test_the_spread_of_each_pair_is_that_of_numpy():
     assert all_pairs_test(scores[:1]).standard_deviation == pytest.approx(
         [np.nan] * 10, nan_ok=True
     )
+
+
+def test_differences_whose_sum_is_zero_have_no_direction_and_p_one():
+    half = RNG.random(12)
+    scores = np.column_stack([np.zeros(24), np.append(half, -half)])
+    found = all_pairs_test(scores)
+    assert (found.tests, found.pvalue.tolist()) == (("sign-flip",), [1.0])
+    assert paired_test(scores[:, 0], scores[:, 1], test="sign-flip").pvalue == 1.0

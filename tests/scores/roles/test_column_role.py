@@ -8,6 +8,7 @@ import pytest
 
 from rageval_report import METRICS, RAGPipelineEvaluation
 from rageval_report.errors import DataError, UnknownNameError, UnknownValueError
+from rageval_report.scores.roles.column_role import ColumnRole, count_roles
 
 ROWS = 24
 
@@ -147,3 +148,21 @@ def test_no_known_metric_is_hidden_by_a_name_for_bookkeeping():
     roles = RAGPipelineEvaluation("run", data).roles
     assert set(roles["role"]) == {"id", "metric"}
     assert len(roles) == len(METRICS.loaded()) + 1
+
+
+@pytest.mark.parametrize(
+    ("n", "sentence"),
+    [
+        (1, "1 column: 1 metric ('m0' by its cells only)"),
+        (5, "5 columns: 5 metrics ('m0', 'm1', 'm2', 'm3', 'm4' by their cells only)"),
+        (6, "6 columns: 6 metrics ('m0', 'm1', 'm2', 'm3', 'm4' and 1 more by their cells only)"),
+    ],
+)
+def test_five_of_the_metrics_that_are_guessed_are_named(n, sentence):
+    guessed = [ColumnRole(f"m{i}", "metric", "likely", "it holds numbers") for i in range(n)]
+    assert count_roles(guessed) == sentence
+    certain = [ColumnRole("recall", "metric", "certain", "known"), *guessed[:0]]
+    assert count_roles(certain) == "1 column: 1 metric"
+    assert count_roles([ColumnRole("w", "weight", "certain", ""), *certain * 2]) == (
+        "3 columns: 2 metrics, 1 weight"
+    )

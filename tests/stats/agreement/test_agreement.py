@@ -16,6 +16,7 @@ from rageval_report.stats import (
     gwet_ac2,
     krippendorff_alpha,
 )
+from rageval_report.stats.agreement.ratings import is_missing
 
 NAN = float("nan")
 A = [3, 1, 2, 2, 4, 1, 3, 4, 4, 2, 1, 1, 3, 2, 4, 3, 2, 1, 4, 3]
@@ -262,3 +263,10 @@ def test_alpha_does_not_depend_on_the_unit_of_the_ratings(unit):
     assert (there.estimate, there.low, there.high) == pytest.approx(
         (here.estimate, here.low, here.high), rel=1e-9
     )
+
+
+@pytest.mark.parametrize("nothing", [None, NAN, np.float32("nan"), pd.NA, pd.NaT])
+def test_ratings_are_missing_by_the_marks_of_every_library(nothing):
+    ratings = np.array([["yes", nothing], [nothing, "no"]], dtype=object)
+    assert is_missing(ratings).tolist() == [[False, True], [True, False]]
+    assert not is_missing(np.array(["", "nan", 0, False], dtype=object)).any()

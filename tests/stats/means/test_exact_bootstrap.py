@@ -182,3 +182,9 @@ def test_the_law_moves_and_stretches_with_the_scores(scores, level, scale, shift
     low, high = (bootstrap_law(scores).quantile(level + by) for by in (-1e-6, 1e-6))
     slack = 0.01 * standard_error(scores) * scale
     assert low * scale + shift - slack <= moved.quantile(level) <= high * scale + shift + slack
+
+
+def test_the_quantiles_of_a_smooth_column_grow_with_every_level():
+    law = bootstrap_law(np.random.default_rng(4).random(30))
+    quantiles = [law.quantile(level) for level in np.linspace(0.4, 0.6, 4001)]
+    assert min(np.diff(quantiles)) > 0.0

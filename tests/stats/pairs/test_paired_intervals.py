@@ -234,3 +234,12 @@ def test_the_limits_of_tango_have_the_score_of_their_level(wins, losses, n, leve
     z = scipy_stats.norm.ppf(0.5 + level / 2)
     assert score_statistic(wins, losses, n, found.low) == pytest.approx(z, rel=1e-4)
     assert score_statistic(wins, losses, n, found.high) == pytest.approx(-z, rel=1e-4)
+
+
+@pytest.mark.parametrize("method", ["newcombe", "tango"])
+def test_the_standard_error_of_a_difference_of_shares_is_that_of_its_values(method):
+    before, after = np.repeat([[1, 0], [0, 1], [1, 1], [0, 0]], [3, 11, 20, 6], axis=0).T
+    found = interval(method, before, after)
+    # 8 more wins of 40; the values -1, 0, 1 have the variance 14/40 - (8/40)**2.
+    assert found.standard_error == pytest.approx(math.sqrt((14 / 40 - 0.2**2) / 40), rel=1e-12)
+    assert found.standard_error == pytest.approx(np.std(after - before) / math.sqrt(40), rel=1e-12)
