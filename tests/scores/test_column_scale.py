@@ -473,3 +473,10 @@ def test_a_small_number_without_a_unit_beside_two_units_is_refused(plain):
     with pytest.raises(DataError, match=r"the unit of .* is not known"):
         read_cells(["900 ms", "2 s", plain], Column("latency"))
     assert read_cells(["900 ms", "2 s", 0], Column("latency")).numbers[2] == 0
+
+
+def test_the_unit_of_times_is_noted_unless_the_name_says_it():
+    assert read_cells(["900 ms", "2 s"], Column("latency")).notes != []
+    (note,) = read_cells(["1 s", "2 s"], Column("latency")).notes
+    assert note.startswith("the times of 'latency' are in ")
+    assert read_cells(["1 s", "2 s"], Column("latency_s")).notes == []

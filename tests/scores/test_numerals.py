@@ -122,3 +122,11 @@ def test_a_clock_is_a_time_only_where_the_column_says_so(text, seconds):
     assert (numeral.kind, numeral.is_clock, numeral.unit) == ("time", True, "s")
     assert float(numeral.point) == float(numeral.comma) == seconds
     assert not parse_numeral("90 s").is_clock
+
+
+@pytest.mark.parametrize("text", ["0.5", "83 %", "4/5", "90 s", "$3", "1:02:03"])
+def test_a_number_without_a_sign_for_rounding_is_not_rounded(text):
+    numeral = parse_numeral(text)
+    assert not numeral.is_rounded
+    assert not numeral.is_limit
+    assert parse_numeral("~0.5").is_rounded

@@ -219,3 +219,10 @@ def test_cells_that_do_not_fit_the_description_stay_as_they_are():
     assert restore_column(["NaN", "True", "1.0"], words, IDS).tolist() == ["NaN", True, 1.0]
     unknown = SavedColumn("n", "no such type")
     assert restore_column(["a"], unknown, IDS[:1]).tolist() == ["a"]
+
+
+def test_blank_cells_of_objects_become_what_they_stood_for():
+    read = objects("a", math.nan, None)
+    assert restore_column(read, SavedColumn("topic"), IDS).tolist() == ["a", None, None]
+    missing = restore_column(read, SavedColumn("topic", blank={"$missing": "NA"}), IDS)
+    assert missing[1] is missing[2] is pd.NA

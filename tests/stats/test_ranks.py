@@ -57,3 +57,9 @@ def test_queries_without_all_scores_are_left_out():
 def test_one_pipeline_is_refused():
     with pytest.raises(DataError, match="at least two"):
         friedman_test([[1.0], [2.0]])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6, 1e12])
+def test_scores_that_only_rounding_separates_are_tied_on_any_scale(scale):
+    ranks = query_ranks(scale * np.array([[0.1 + 0.2, 0.3, 0.5], [0.0, 0.2, 0.1]]))
+    assert ranks.tolist() == [[2.5, 2.5, 1.0], [3.0, 1.0, 2.0]]

@@ -180,3 +180,10 @@ def test_rounding_is_no_noise_on_any_scale(scale):
     # A millionth of the scale is noise: (1e-6)**2 / 2 in one of two queries.
     table[1, 1] += 1e-6 * scale
     assert variance_components(table).within == pytest.approx(scale**2 * 1e-12 / 4, rel=1e-6, abs=0)
+
+
+def test_one_run_is_the_default_of_the_standard_error():
+    found = variance_components([[0.1, 0.4, 0.2], [0.9, 0.6, 0.7], [0.3, 0.5, 0.9]])
+    # By hand: a mean of 3 queries that were asked once has the variance (between + within) / 3.
+    by_hand = math.sqrt((found.between + found.within) / 3)
+    assert found.standard_error() == pytest.approx(by_hand, rel=1e-12)

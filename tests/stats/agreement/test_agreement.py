@@ -270,3 +270,14 @@ def test_ratings_are_missing_by_the_marks_of_every_library(nothing):
     ratings = np.array([["yes", nothing], [nothing, "no"]], dtype=object)
     assert is_missing(ratings).tolist() == [[False, True], [True, False]]
     assert not is_missing(np.array(["", "nan", 0, False], dtype=object)).any()
+
+
+def test_numbers_among_names_are_ratings():
+    ratings = np.array([["yes", 1.5], [np.float64(0.0), NAN]], dtype=object)
+    assert is_missing(ratings).tolist() == [[False, False], [False, True]]
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
+def test_ratings_that_are_all_equal_tell_nothing_of_chance(level):
+    found = krippendorff_alpha(np.full((2, 5), 3.0), level=level, n_resamples=9)
+    assert np.isnan([found.estimate, found.low, found.high]).all()

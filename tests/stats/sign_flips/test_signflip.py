@@ -280,3 +280,9 @@ def test_zeros_take_no_part_however_many_there_are(n_zeros):
     values[values.argmin()] *= -1
     with_zeros = np.append(np.zeros(n_zeros), values)
     assert observed_tail(with_zeros, None)[0].at_least == 2 * 0.5**40
+
+
+def test_zeros_among_many_steps_do_not_count_as_patterns():
+    differences = np.repeat([1.0, 2.0, 0.0], [500, 400, 5])
+    tail, is_above = observed_tail(differences, 1.0)
+    assert (tail.at_least, tail.equal, is_above) == (0.5**900, 0.5**900, True)
