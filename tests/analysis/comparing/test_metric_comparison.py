@@ -9,6 +9,7 @@ import scipy.stats
 from statsmodels.stats.power import TTestPower
 
 from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.errors import DataError
 from rageval_report.stats import paired_test
 
@@ -413,3 +414,13 @@ def test_a_query_without_a_cluster_is_refused():
         compare(a, b, clusters="topic")
     with pytest.raises(DataError, match="clusters must have a label for every query; 'q0'"):
         compare(a, b, clusters={"q1": "x"})
+
+
+# -- the settings
+
+
+def test_a_plan_without_settings_is_that_of_a_comparison_without_settings():
+    settings = compare(run("a", recall=[0.1, 0.4]), run("b", recall=[0.2, 0.3])).settings
+    plan = ComparisonPlan().settings()
+    assert plan == {name: settings[name] for name in plan}
+    assert (plan["n_resamples"], plan["seed"], plan["confidence_level"]) == (9999, 0, 0.95)
