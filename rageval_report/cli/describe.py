@@ -14,6 +14,7 @@ from rageval_report.cli.options import (
     LoadingOptions,
     MetricsOption,
     OutputOptions,
+    QueryIdsOption,
     ResamplingOptions,
 )
 from rageval_report.cli.parsing import parse_numbers, parse_threshold
@@ -105,7 +106,12 @@ class ThresholdsArguments(
 
 
 class FailuresArguments(
-    NameOption, PercentileMethodOption, LimitOption, LoadingOptions, OutputOptions
+    NameOption,
+    PercentileMethodOption,
+    QueryIdsOption,
+    LimitOption,
+    LoadingOptions,
+    OutputOptions,
 ):
     """List the queries beyond a threshold, worst first.
 
@@ -152,5 +158,6 @@ failures = Command(
         "rageval-report failures bm25.csv --metric faithfulness --threshold 0.5",
         "rageval-report failures bm25.csv --metric latency_ms --threshold p95 --limit 5",
         "rageval-report failures bm25.csv --metric mrr --threshold mean -o failures.csv",
+        "rageval-report failures bm25.csv --metric faithfulness --threshold 0.5 --query q003",
     ),
 )

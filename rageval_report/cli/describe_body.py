@@ -7,7 +7,7 @@ import click
 from rageval_report.analysis.comparing.comparison import compare
 from rageval_report.cli.describe import FailuresArguments, ReportArguments, ThresholdsArguments
 from rageval_report.cli.output import Output, write_text
-from rageval_report.cli.sources import Loading
+from rageval_report.cli.sources import Loading, read_query_ids
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.reports.report import Report
 from rageval_report.results import Result
@@ -99,6 +99,9 @@ def failures(options: FailuresArguments) -> None:
     output = Output.of(options)
     loading = Loading.of(options, [options.metric])
     [evaluation] = loading.load_all([options.file], name=options.name)
-    listed = evaluation.failures(options.metric, options.threshold, method=options.method)
+    ids = read_query_ids(options.query_ids, options.query_file)
+    listed = evaluation.failures(
+        options.metric, options.threshold, method=options.method, query_ids=ids or None
+    )
     queries = listed.with_notes(*evaluation.notes)
     output.write({evaluation.name: output.limit_rows(queries, options.limit)})

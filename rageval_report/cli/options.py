@@ -217,6 +217,17 @@ class CorrectOption(Options):
     )
 
 
+class QueryIdsOption(Options):
+    """Which queries, by their ids."""
+
+    query_ids: tuple[str, ...] = option(
+        "--query", multiple=True, metavar="ID", help="Only this query, by its id; may be repeated."
+    )
+    query_file: str | None = option(
+        "--query-file", metavar="FILE", help="Only the queries whose ids are in FILE, one per line."
+    )
+
+
 class LimitOption(Options):
     """How many rows are shown."""
 

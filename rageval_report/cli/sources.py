@@ -17,6 +17,7 @@ from rageval_report.cli.parsing import (
 )
 from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
+from rageval_report.files.source import Source
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.base import ReaderOptions
 from rageval_report.scores import Correct, Metric, resolver
@@ -348,3 +349,32 @@ def _with_file_name(
 def _check_names(evaluations: list[RAGPipelineEvaluation]) -> list[RAGPipelineEvaluation]:
     check_unique_names([evaluation.name for evaluation in evaluations])
     return evaluations
+
+
+def read_query_ids(ids: Iterable[str], path: str | None) -> tuple[str, ...]:
+    """The ids of the options ``--query`` and ``--query-file``, each once.
+
+    Parameters
+    ----------
+    ids : iterable of str
+        Those on the command line.
+    path : str, optional
+        A file with one id per line; blank lines are ignored.
+
+    Raises
+    ------
+    ReaderError
+        If the file cannot be read, or has no id.
+
+    Examples
+    --------
+    >>> read_query_ids(("q1", "q2", "q1"), None)
+    ('q1', 'q2')
+    """
+    if path is None:
+        return tuple(dict.fromkeys(ids))
+    source = Source(path)
+    lines = [line.strip() for line in source.text.splitlines() if line.strip()]
+    if not lines:
+        raise source.error("expected one query id per line; there is none")
+    return tuple(dict.fromkeys((*ids, *lines)))

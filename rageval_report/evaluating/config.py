@@ -52,6 +52,7 @@ class _EvalSection:
     datasets: tuple[str, ...] | str = ()
     split: str | None = None
     queries: str | None = None
+    query_ids: tuple[str, ...] | str = ()
     prices: dict[str, Any] = field(default_factory=dict)
     judge: JudgeSection | None = None
     gates: Any = None
@@ -86,6 +87,8 @@ class EvalConfig:
         The split of the data sets.
     judge : JudgeSection, optional
         The judge; None if the file has no such section.
+    query_ids : tuple of str
+        The only queries that are asked; if empty, all of them.
     prices : dict
         US dollars per million tokens sent and received, by the model of the pipeline.
     gates : Gates, optional
@@ -142,6 +145,7 @@ class EvalConfig:
     table: object | None = None
     function: Callable[[Any], Any] | None = None
     chat: Chat | None = None
+    query_ids: tuple[str, ...] = ()
     rubrics: tuple[Rubric, ...] = ()
 
 
@@ -215,6 +219,7 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
         {name: _objective(name, value) for name, value in own.objectives.items()},
         is_weighted=bool(own.weights or own.objectives),
         folder=_folder(own, run),
+        query_ids=(own.query_ids,) if isinstance(own.query_ids, str) else own.query_ids,
         resume=own.resume,
         retry_failed=own.retry_failed,
         level=own.level,

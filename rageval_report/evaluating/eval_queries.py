@@ -18,6 +18,7 @@ from rageval_report.records import FIELDS
 from rageval_report.runner import RunConfig
 from rageval_report.runner.column_kinds import ANSWER_COLUMNS
 from rageval_report.runner.query_source import queries_of
+from rageval_report.scores.query_ids import check_known_ids
 
 _LINES = (".jsonl", ".ndjson")
 
@@ -50,8 +51,36 @@ def query_source(config: EvalConfig) -> QuerySource:
     Raises
     ------
     DataError
-        If they name none.
+        If they name none, or no query has one of the ids that they name.
     """
+    if not config.query_ids:
+        return _all_queries(config)
+    every = _all_queries(replace(config, run=replace(config.run, samples=None)))
+    ids = list(config.query_ids)
+    about = {**every.run.about, "query_ids": ids}
+    run = replace(every.run, about=about)
+    return QuerySource(_named_queries(every.queries, ids), run, {**every.about, "query_ids": ids})
+
+
+def _named_queries(queries: object, ids: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of the queries with these ids, in the order of all queries."""
+    every = queries_of(queries)
+    wanted = set(ids)
+    rows = {
+        query.query_id: {
+            **query.other_fields,
+            "query_id": query.query_id,
+            "question": query.question,
+        }
+        for query in every
+        if query.query_id in wanted
+    }
+    if len(rows) < len(wanted):
+        check_known_ids(ids, {query.query_id for query in every})
+    return list(rows.values())
+
+
+def _all_queries(config: EvalConfig) -> QuerySource:
     run = config.run
     if config.datasets:
         names = _split_names(config.datasets)

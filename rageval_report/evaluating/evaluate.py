@@ -72,6 +72,8 @@ def evaluate(
         ``rageval_report.datasets.DATASETS``, NAME=PATH, or paths of golden sets.
     split : str
         The split of the data sets.
+    query_ids : list of str
+        The ids of the only queries that are asked; there is no sample then.
     target : callable, str or list of str
         The pipeline: a function of a question that returns the answer or a mapping with
         ``answer``, ``retrieved``, ``contexts``, ``citations``; the URL of a server; a command and

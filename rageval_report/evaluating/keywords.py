@@ -41,6 +41,7 @@ class EvaluateOptions(TypedDict, total=False):
     queries: object
     datasets: str | Sequence[str]
     split: str | None
+    query_ids: str | Sequence[str]
     target: str | Sequence[str] | Callable[[Any], Any] | None
     http: HttpSection
     callable: CallableSection

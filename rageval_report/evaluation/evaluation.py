@@ -57,7 +57,7 @@ from rageval_report.scores import Correct, Metric, ScoreTable, correctness, reso
 from rageval_report.scores.catalogue.dialects import recorded_dialect
 from rageval_report.scores.frame_export import FrameLibrary, frame_for
 from rageval_report.scores.guard import doubts_about_scores, notes_with_doubts
-from rageval_report.scores.query_ids import QUERY_ID, NoScoresError
+from rageval_report.scores.query_ids import QUERY_ID, NoScoresError, check_known_ids
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles.column_role import Roles, count_roles, roles_frame
 from rageval_report.scores.run_file import time_of
@@ -626,6 +626,7 @@ class RAGPipelineEvaluation:
         cause: str | None = None,
         k: int = 5,
         method: PercentileMethod | None = None,
+        query_ids: Iterable[str] | None = None,
     ) -> Result:
         """The queries on the wrong side of a threshold, by the metric's direction, worst first.
 
@@ -641,17 +642,24 @@ class RAGPipelineEvaluation:
             The number of results that the answer was made from, if `cause` is set.
         method : {"linear", "exclusive", "upper"}, optional
             The rule of percentiles, as in `find_thresholds`.
+        query_ids : iterable of str, optional
+            Only these queries; the threshold is computed from all.
 
         Returns
         -------
         Result
             With question, answer and reasons if the details have them; texts are cut in print only.
         """
-        if cause is None:
-            return failures(self, metric, threshold, method=method)
-        has_cause = failure_causes(self, k=k, correct=self._correct) == check_cause(cause)
-        listed = failures(self, metric, threshold, has_cause, method)
-        return listed.with_notes(f"only failures of {cause}")
+        notes = []
+        only = pd.Series(True, index=self.scores.index)
+        if cause is not None:
+            only &= failure_causes(self, k=k, correct=self._correct) == check_cause(cause)
+            notes.append(f"only failures of {cause}")
+        if query_ids is not None:
+            ids = check_known_ids(query_ids, set(self.scores.index))
+            only &= only.index.isin(ids)
+            notes.append(f"only {len(ids)} named {'query' if len(ids) == 1 else 'queries'}")
+        return failures(self, metric, threshold, only, method).with_notes(*notes)
 
     def breakdown(self, *, k: int = 5, confidence_level: float = 0.95) -> Result:
         """The number of queries that fail because of retrieval, ranking, generation, and so on.

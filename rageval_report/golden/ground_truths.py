@@ -28,15 +28,15 @@ _N_DOCUMENTS = 5
 
 
 @explain_keywords
-def highly_relevant(records: pd.DataFrame, *, grade: float = HIGHLY_RELEVANT) -> pd.DataFrame:
+def highly_relevant(records: pd.DataFrame, *, grade: float | None = None) -> pd.DataFrame:
     """The queries with highly relevant documents, which become their gold.
 
     Parameters
     ----------
     records : DataFrame
         With ``relevant``, a dict of id to grade, as `load_dataset` returns them.
-    grade : float
-        The lowest grade that counts as highly relevant.
+    grade : float, optional
+        The lowest grade that counts as highly relevant; as `high_grade` says if omitted.
 
     Returns
     -------
@@ -55,8 +55,7 @@ def highly_relevant(records: pd.DataFrame, *, grade: float = HIGHLY_RELEVANT) ->
     >>> highly_relevant(records)["relevant"].to_dict()
     {'q': {'a': 2.0}}
     """
-    if "relevant" not in records:
-        raise DataError("expected records with a column 'relevant'; there is none")
+    grade, _ = high_grade(records, grade)
     high = [
         {name: value for name, value in (grades or {}).items() if value >= grade}
         for grades in records["relevant"].tolist()
@@ -72,6 +71,42 @@ def highly_relevant(records: pd.DataFrame, *, grade: float = HIGHLY_RELEVANT) ->
     return rows.assign(highly_relevant_count=rows["relevant"].map(len))
 
 
+def high_grade(records: pd.DataFrame, grade: float | None = None) -> tuple[float, str]:
+    """The lowest grade that counts as highly relevant, and a note if the judgments decide it.
+
+    Parameters
+    ----------
+    records : DataFrame
+        With ``relevant``, a dict of id to grade.
+    grade : float, optional
+        The grade that the user chose. If omitted, 2, or the highest grade if that is lower.
+
+    Raises
+    ------
+    DataError
+        If there is no gold.
+
+    Examples
+    --------
+    >>> high_grade(pd.DataFrame({"relevant": [{"a": 1.0, "b": 0.0}, None]}))[0]
+    1.0
+    """
+    if "relevant" not in records:
+        raise DataError("expected records with a column 'relevant'; there is none")
+    if grade is not None:
+        return grade, ""
+    highest = max(
+        (value for grades in records["relevant"].tolist() for value in (grades or {}).values()),
+        default=HIGHLY_RELEVANT,
+    )
+    if highest >= HIGHLY_RELEVANT or highest <= 0:
+        return HIGHLY_RELEVANT, ""
+    return highest, (
+        f"the highest grade of the judgments is {highest:g}, below {HIGHLY_RELEVANT:g}: documents "
+        "of this grade count as highly relevant"
+    )
+
+
 def _graded_from(sections: list[GoldSection] | None, grade: float) -> list[GoldSection] | None:
     return [section for section in sections or () if section[2] >= grade] or None
 
@@ -82,7 +117,7 @@ def ground_truth(
     corpus: Mapping[str, str] | pd.DataFrame,
     chat: Chat | Callable[[str], Any],
     *,
-    grade: float = HIGHLY_RELEVANT,
+    grade: float | None = None,
     first: int = _N_DOCUMENTS,
     journal: str | Path | None = None,
     prompts: str | Path | Mapping[str, Prompt] | None = None,
@@ -97,8 +132,8 @@ def ground_truth(
         The texts by id, or the frame of `load_corpus`.
     chat : Chat or callable
         The chat model that writes the references, as in `generate_golden`.
-    grade : float
-        The lowest grade that counts as highly relevant.
+    grade : float, optional
+        The lowest grade that counts as highly relevant; as `high_grade` says if omitted.
     first : int
         The number of documents that the reference is written from.
     journal : path, optional

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from hashlib import blake2b
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, named
+from rageval_report.errors import DataError, did_you_mean, named
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.roles.usual_names import is_counter_name
 from rageval_report.scores.texts import QUESTION
@@ -222,3 +222,32 @@ def plain_text(text: str) -> str:
     'Who wrote it?'
     """
     return " ".join(unicodedata.normalize("NFKC", text).split())
+
+
+def check_known_ids(ids: Iterable[str], known: Collection[str]) -> list[str]:
+    """The ids that a user named, each once, after a check that all of them are there.
+
+    Parameters
+    ----------
+    ids : iterable of str
+        The ids that were named.
+    known : collection of str
+        The ids of all queries.
+
+    Raises
+    ------
+    DataError
+        If a query is not there; it names the first few.
+
+    Examples
+    --------
+    >>> check_known_ids(["q2", "q2"], {"q1", "q2"})
+    ['q2']
+    """
+    wanted = list(dict.fromkeys(map(str, ids)))
+    unknown = [query_id for query_id in wanted if query_id not in known]
+    if unknown:
+        raise DataError(
+            f"query_ids: no query has the id {named(unknown)}.{did_you_mean(unknown[0], known)}"
+        )
+    return wanted

@@ -18,7 +18,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError, check_choice, explain_keywords, is_doubt, named
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.golden.ground_truths import HIGHLY_RELEVANT, highly_relevant
+from rageval_report.golden.ground_truths import high_grade, highly_relevant
 from rageval_report.records import record_table
 from rageval_report.records.id_changes import MatchIds
 from rageval_report.records.levels import (
@@ -92,7 +92,7 @@ def evaluate_judged_set(
     minimum: float = 0.8,
     level: LevelOption = "auto",
     duplicates: Repeats = "keep",
-    grade: float = HIGHLY_RELEVANT,
+    grade: float | None = None,
     mapping: Mapping[str, str | Sequence[str]] | None = None,
     name: str = "pipeline",
     judging: JudgeOptions | None = None,
@@ -125,8 +125,9 @@ def evaluate_judged_set(
     duplicates : {"keep", "best"}
         Whether two chunks of one document are two of the `k` results ("keep", as in ADR-013), or
         one ("best"); the document counts once in either case.
-    grade : float
-        The lowest grade that counts as highly relevant; exactly these documents are expected.
+    grade : float, optional
+        The lowest grade that counts as highly relevant; exactly these documents are expected. If
+        omitted, 2, or the highest grade of the judgments if that is lower; a note says so.
     mapping : mapping of str to str or sequence of str, optional
         The id, or ids, that the pipeline has for each document of the set, if they differ. A
         document without one stays expected although it cannot be found, and a note says so.
@@ -170,7 +171,9 @@ def evaluate_judged_set(
             "records must have a column 'retrieved' with the results of the pipeline; "
             "ask the pipeline first"
         )
-    relevant = highly_relevant(checked[~is_unanswerable(checked)], grade=grade)
+    answerable = checked[~is_unanswerable(checked)]
+    grade, grade_note = high_grade(answerable, grade)
+    relevant = highly_relevant(answerable, grade=grade)
     choice, at_level = _at_level(relevant, level, mapping)
     cut_notes, counted = _cut_rankings(at_level, len(checked), k, duplicates, mapping)
     metrics = [f"recall@{k}", f"reachable_recall@{k}", "precision@1"]
@@ -202,7 +205,7 @@ def evaluate_judged_set(
         "generation": str(scores.columns[-1]),
     }
     doubts = filter(is_doubt, scored.evaluation.notes)
-    table_notes = (*filter(None, [choice.note]), *cut_notes)
+    table_notes = (*filter(None, [grade_note, choice.note]), *cut_notes)
     return JudgedSetEvaluation(
         scored.evaluation,
         Result("Retrieval by generation", _cross_table(table), settings, (*doubts, *table_notes)),

@@ -8,7 +8,13 @@ import click
 
 from rageval_report.cli.command import Command, Options, option
 from rageval_report.cli.judge.options import JudgingOptions, parse_price
-from rageval_report.cli.options import FOLDER, FormatOption, MatchingOptions, RetrievalOptions
+from rageval_report.cli.options import (
+    FOLDER,
+    FormatOption,
+    MatchingOptions,
+    QueryIdsOption,
+    RetrievalOptions,
+)
 from rageval_report.cli.parsing import parse_pairs
 from rageval_report.files.strict_json import load_json
 
@@ -38,7 +44,7 @@ def parse_prices(texts: tuple[str, ...]) -> dict[str, tuple[float, float]]:
     return {model: parse_price(price) for model, price in parse_pairs(texts).items()}
 
 
-class QueryOptions(Options):
+class QueryOptions(QueryIdsOption):
     """Which queries are asked."""
 
     records: str | None = option(

@@ -9,6 +9,7 @@ from typing import Any, cast
 import click
 
 from rageval_report.cli.eval.eval import EvalArguments
+from rageval_report.cli.sources import read_query_ids
 from rageval_report.errors import DataError
 from rageval_report.evaluating.config import EvalConfig, gates_of
 from rageval_report.metrics.performance import check_prices
@@ -34,6 +35,7 @@ def override_config(config: EvalConfig, options: EvalArguments) -> EvalConfig:
         run=_override_run(config.run, options),
         datasets=options.datasets or (() if options.records else config.datasets),
         split=options.split or config.split,
+        query_ids=read_query_ids(options.query_ids, options.query_file) or config.query_ids,
         folder=options.folder or config.folder,
         resume=options.resume or config.resume,
         retry_failed=options.retry_failed or config.retry_failed,

@@ -9,14 +9,20 @@ import click
 
 from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.judge.options import JudgingOptions
-from rageval_report.cli.options import FOLDER, FormatOption, MatchingOptions, SeedOption
+from rageval_report.cli.options import (
+    FOLDER,
+    FormatOption,
+    MatchingOptions,
+    QueryIdsOption,
+    SeedOption,
+)
 
 if TYPE_CHECKING:
     from rageval_report.records.levels import LevelOption
     from rageval_report.scoring.judged_sets import Repeats
 
 
-class EvaluateArguments(SeedOption, MatchingOptions, JudgingOptions, FormatOption):
+class EvaluateArguments(QueryIdsOption, SeedOption, MatchingOptions, JudgingOptions, FormatOption):
     """Evaluate a pipeline on a judged set, such as nfcorpus: retrieval and generation separately.
 
     PLACE is a BEIR set (folder, zip archive or the name of a subset), whose references the model
@@ -50,7 +56,12 @@ class EvaluateArguments(SeedOption, MatchingOptions, JudgingOptions, FormatOptio
         "--samples", metavar="N", help="Number of queries to draw; all if omitted."
     )
     split: str | None = option("--split", metavar="NAME", help="Split of the qrels, such as test.")
-    grade: float = option("--grade", default=2, help="Lowest grade that counts as highly relevant.")
+    grade: float | None = option(
+        "--grade",
+        metavar="GRADE",
+        help="Lowest grade that counts as highly relevant; if omitted, 2, or the highest grade of "
+        "the set if that is lower.",
+    )
     first: int = option(
         "--first", default=5, help="Number of documents that a reference answer is written from."
     )

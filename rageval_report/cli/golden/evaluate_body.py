@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -14,11 +14,12 @@ import pandas as pd
 from rageval_report._command_process import INTERRUPTED
 from rageval_report.cli.golden.evaluate import EvaluateArguments
 from rageval_report.cli.golden.items_out import write_items
-from rageval_report.cli.golden.making_body import beir_questions, chat_function
+from rageval_report.cli.golden.making_body import beir_questions, chat_function, chosen_queries
 from rageval_report.cli.group import FAILED, OK
 from rageval_report.cli.judge.setup import judge_setup
 from rageval_report.cli.notes import note, warn_of_doubts
 from rageval_report.cli.output import Output
+from rageval_report.cli.sources import read_query_ids
 from rageval_report.errors import DataError, RagevalError, is_doubt
 from rageval_report.evaluating.judge_setup import JudgeSetup, noise_results
 from rageval_report.files.archives import is_archive
@@ -103,11 +104,12 @@ def _answer(options: EvaluateArguments, chat: Chat, how: JudgeOptions) -> Answer
     What references cost is taken from the budget in `how`.
     """
     records = _records_of_run(Path(options.place))
+    ids = read_query_ids(options.query_ids, options.query_file)
     if records is not None:
-        answers = read_records(records, unretrieved_citations="keep")
+        answers = chosen_queries(read_records(records, unretrieved_citations="keep"), ids)
         return AnsweredSet(answers, notes=_doubts_among(notes_of_run(records.parent)))
     config = _run_config(options)  # checked before a model is paid to write references
-    questions = _questions(options, chat, how)
+    questions = _questions(options, chat, how, ids)
     highly_relevant(questions, grade=options.grade)  # raises before the pipeline is asked
     folder = options.folder / RUN
     resume = (folder / "journal.jsonl").exists()
@@ -143,7 +145,9 @@ def _records_of_run(folder: Path) -> Path | None:
     return records[0]
 
 
-def _questions(options: EvaluateArguments, chat: Chat, how: JudgeOptions) -> pd.DataFrame:
+def _questions(
+    options: EvaluateArguments, chat: Chat, how: JudgeOptions, ids: Sequence[str]
+) -> pd.DataFrame:
     """The questions with references and gold; references that a model writes are kept in a file."""
     path = Path(options.place)
     has_references = path.is_file() and not is_archive(Source(path))
@@ -152,8 +156,10 @@ def _questions(options: EvaluateArguments, chat: Chat, how: JudgeOptions) -> pd.
         note(f"the references are those of {source}; remove it to have them written again")
     elif not has_references:
         source.parent.mkdir(parents=True, exist_ok=True)
-        _write_references(options, chat, how, source)
+        _write_references(options, chat, how, source, ids)
     records = golden_records(read_golden(source), gold="ids")
+    if ids:
+        return chosen_queries(records, ids)
     # The references of a BEIR set were written for a sample already.
     if has_references and options.samples is not None and options.samples < len(records):
         records = records.sample(options.samples, random_state=options.seed).sort_index()
@@ -161,14 +167,15 @@ def _questions(options: EvaluateArguments, chat: Chat, how: JudgeOptions) -> pd.
 
 
 def _write_references(
-    options: EvaluateArguments, chat: Chat, how: JudgeOptions, path: Path
+    options: EvaluateArguments, chat: Chat, how: JudgeOptions, path: Path, ids: Sequence[str]
 ) -> None:
     queries, corpus = beir_questions(
         options.place,
         split=options.split,
         grade=options.grade,
-        samples=options.samples,
+        samples=None if ids else options.samples,
         seed=options.seed,
+        ids=ids,
     )
     with budgeted_chat(chat, "references", **_call_options(how)) as paid:
         items = ground_truth(

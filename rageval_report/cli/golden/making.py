@@ -105,7 +105,12 @@ class GroundTruthArguments(MakingOptions):
 
     place: str = argument(metavar="PATH_OR_SUBSET")
     split: str | None = option("--split", metavar="NAME", help="Split of the qrels, such as test.")
-    grade: float = option("--grade", default=2, help="Lowest grade that counts as highly relevant.")
+    grade: float | None = option(
+        "--grade",
+        metavar="GRADE",
+        help="Lowest grade that counts as highly relevant; if omitted, 2, or the highest grade of "
+        "the set if that is lower.",
+    )
     first: int = option(
         "--first", default=5, help="Number of documents that a reference answer is written from."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,6 +23,7 @@ from rageval_report.datasets import load_corpus, load_dataset
 from rageval_report.errors import DataError, MissingDependencyError
 from rageval_report.files.writing import write_atomically
 from rageval_report.golden import GoldenItem, generate_golden, highly_relevant, read_golden
+from rageval_report.scores.query_ids import check_known_ids
 
 if TYPE_CHECKING:
     from rageval_report.judges.chats.base import Chat
@@ -155,15 +156,15 @@ def beir_questions(
     place: str,
     *,
     split: str | None,
-    grade: float,
+    grade: float | None,
     samples: int | None,
     seed: int,
-    ids: tuple[str, ...] = (),
+    ids: Sequence[str] = (),
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The queries of a BEIR set that have highly relevant documents, and these documents."""
     name, path = ("beir", Path(place)) if _is_path(place) else (f"beir/{place}", None)
     records = load_dataset(name, path, split=split)
-    queries = highly_relevant(_select(records, ids), grade=grade)
+    queries = highly_relevant(chosen_queries(records, ids), grade=grade)
     if samples is not None and samples < len(queries):
         queries = queries.sample(samples, random_state=seed).sort_index()
     relevant = {doc_id for grades in queries["relevant"] for doc_id in grades}
@@ -176,8 +177,6 @@ def _is_path(place: str) -> bool:
     return path.exists() or len(path.parts) > 1 or bool(path.suffix)
 
 
-def _select(records: pd.DataFrame, ids: tuple[str, ...]) -> pd.DataFrame:
-    unknown = [query_id for query_id in ids if query_id not in records.index]
-    if unknown:
-        raise DataError(f"no query has the id {unknown[0]!r}")
-    return records.loc[list(ids)] if ids else records
+def chosen_queries(records: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
+    """The records of some queries; all of them if no ids are named."""
+    return records.loc[check_known_ids(ids, set(records.index))] if ids else records

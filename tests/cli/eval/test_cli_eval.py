@@ -395,3 +395,27 @@ def test_gates_that_cannot_be_read_are_refused_before_anything_is_asked(demo_fol
     Path("gates.toml").write_text('rules = ["mean(exact_match >= 0"]\n')
     assert "gates.toml" in refused(f"{ASK} --gates gates.toml")
     assert not Path("run").exists()
+
+
+def test_queries_are_chosen_by_id(demo_folder, run, refused):
+    lines = Path("queries.jsonl").read_text().splitlines()
+    ids = [json.loads(line)["query_id"] for line in lines]
+    Path("ids.txt").write_text(f"{ids[2]}\n")
+    result = run(f"{ASK} --metric exact_match --query {ids[0]} --query-file ids.txt")
+    assert result.exit_code == 0, result.stderr
+    saved = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert saved.scores.index.tolist() == [ids[0], ids[2]]
+    told = refused(f"{ASK.replace('-o run', '-o other')} --query nobody")
+    assert "no query has the id 'nobody'" in told
+    Path("ids.txt").write_text("\n")
+    assert "expected one query id per line" in refused(f"{ASK} --query-file ids.txt")
+
+
+def test_failures_of_queries_that_are_named(demo_folder, run):
+    run(f"{ASK} --metric exact_match")
+    first = read_records(next(Path("run").glob("records.*"))).index[0]
+    words = f"failures run/scores.json --metric exact_match --threshold 1 --query {first}"
+    listed = run(f"{words} --format json")
+    assert listed.exit_code == 0, listed.stderr
+    assert {row["query_id"] for row in json.loads(listed.stdout)["rows"]} <= {first}
+    assert "only 1 named query" in listed.stdout

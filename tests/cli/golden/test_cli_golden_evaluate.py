@@ -272,3 +272,55 @@ def test_a_budget_for_references_needs_a_price(words, billing, run):
     assert result.exit_code == 2
     assert "max_cost needs the price of 'any': --price SENT:RECEIVED" in result.stderr
     assert billing.asked == []
+
+
+BINARY = [
+    {
+        "query_id": name,
+        "question": f"part {number}?",
+        "references": ["It is healthy."],
+        "relevant": {f"MED-{number}": 1},
+    }
+    for number, name in enumerate("xyz")
+]
+
+
+@pytest.fixture
+def binary_words(words):
+    """The command line with a golden set in which each grade is 1."""
+    Path("binary.jsonl").write_text("".join(json.dumps(item) + "\n" for item in BINARY))
+    return words.replace("nfcorpus.zip", "binary.jsonl")
+
+
+def test_the_highest_grade_of_a_set_counts_as_high_and_a_note_says_so(binary_words, run, refused):
+    result = run(binary_words)
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stdout.split())
+    assert "the highest grade of the judgments is 1, below 2: documents of this grade" in text
+    assert "grade:1" in text
+    told = refused(f"{binary_words.replace('-o found', '-o other')} --grade 2")
+    assert "no query has a document of grade 2 or higher" in told
+
+
+def test_queries_are_chosen_by_id_from_a_set_and_from_a_run(binary_words, run, refused):
+    Path("ids.txt").write_text("z\n\n")
+    chosen = run(f"{binary_words} --query x --query-file ids.txt --format json")
+    assert chosen.exit_code == 0, chosen.output
+    assert _query_ids(chosen) == ["x", "z"]
+    again = binary_words.replace("binary.jsonl", "found/run").replace("-o found", "-o again")
+    one = run(f"{again.replace(' --callable my_pipeline:answer', '')} --query z --format json")
+    assert one.exit_code == 0, one.output
+    assert _query_ids(one) == ["z"]
+    assert "no query has the id 'q'" in refused(f"{binary_words} --query q")
+
+
+def test_queries_of_an_archive_are_chosen_by_id_before_references_are_written(words, model, run):
+    result = run(f"{words} --query PLAIN-1 --format json")
+    assert result.exit_code == 0, result.output
+    assert _query_ids(result) == ["PLAIN-1"]
+    assert [item.query_id for item in read_golden("found/truth.jsonl")] == ["PLAIN-1"]
+
+
+def _query_ids(result):
+    [queries] = [table for table in _results(result) if table["title"] == "Queries"]
+    return [row["query_id"] for row in queries["rows"]]
