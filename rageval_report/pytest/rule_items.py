@@ -35,12 +35,13 @@ class GatesCollector:
     def __init__(self, config: pytest.Config):
         self._scores = require_file(config, "scores")
         self._baseline = file_named(config, "baseline")
-        # Files of gates may also be arguments, as files of tests are: pytest --rageval gates.toml
+        # Without the option, files of gates are arguments, as files of tests are, or else the one
+        # of the configuration. With it, a .yaml argument may belong to another plug-in.
         folder = config.invocation_params.dir
         arguments = [folder / argument.partition("::")[0] for argument in config.args]
         paths = [path for path in arguments if path.suffix.lower() in GATES_SUFFIXES]
-        if file_named(config, "gates") or not paths:
-            paths.append(gates_path(config))
+        if config.getoption("rageval_gates") or not paths:
+            paths = [gates_path(config)]
         self._paths = dict.fromkeys(path.resolve() for path in paths)
         self._collected: set[Path] = set()
 

@@ -102,6 +102,37 @@ def test_a_file_of_gates_can_be_an_argument_and_is_collected_once(run, words):
     assert ids(result) == [f"gates.toml::{rule}" for rule in RULES]
 
 
+def test_an_argument_goes_before_the_configuration(project, run):
+    (project.path / "pytest.ini").write_text("[pytest]\nrageval_gates = gates.toml\n")
+    (project.path / "other.yaml").write_text("rules: ['n(mrr) == 4']\n")
+    words = ("--rageval", "--rageval-scores", "scores.csv", "--co", "-q")
+    assert ids(run("other.yaml", *words)) == ["other.yaml::n(mrr) == 4"]
+    assert ids(run("test_usual.py", *words))[1:] == [f"gates.toml::{rule}" for rule in RULES]
+
+
+def test_a_file_of_another_plugin_is_left_to_it(project, run):
+    (project.path / "test_api.yaml").write_text("url: http://127.0.0.1\n")
+    project.makeconftest(
+        """
+        import pytest
+
+        class Api(pytest.Item):
+            def runtest(self):
+                pass
+
+        class ApiFile(pytest.File):
+            def collect(self):
+                yield Api.from_parent(self, name="api")
+
+        def pytest_collect_file(file_path, parent):
+            if file_path.name == "test_api.yaml":
+                return ApiFile.from_parent(parent, path=file_path)
+        """
+    )
+    result = run("test_api.yaml", *FILES, "--co", "-q")
+    assert ids(result) == ["test_api.yaml::api", *(f"gates.toml::{rule}" for rule in RULES)]
+
+
 def test_one_rule_can_be_named(run):
     result = run(f"gates.toml::{RULES[2]}", *FILES, "--co", "-q")
     assert ids(result) == [f"gates.toml::{RULES[2]}"]
