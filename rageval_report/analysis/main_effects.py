@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import NoReturn
 
+import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.comparing.comparison import Comparison, compare_pairings
@@ -17,6 +18,13 @@ from rageval_report.errors import DataError, explain_keywords, named
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings
 from rageval_report.scores.guard import doubts_of
+from rageval_report.scores.states import (
+    MISSING,
+    NOT_APPLICABLE,
+    STATE,
+    not_applicable,
+    state_column_kind,
+)
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 
 SettingValue = str | int | float | bool | None
@@ -270,7 +278,7 @@ class Grid:
         return EvaluationSubset(
             _words(chosen, tuple(chosen.values())),
             total / len(runs),
-            runs[0].details.loc[self.ids],
+            self._details(runs, names),
             metrics,
         )
 
@@ -295,6 +303,21 @@ class Grid:
                 f"{len(self.ids)} queries are in all pipelines; up to {max(lost)} of a pipeline "
                 "are left out"
             )
+
+    def _details(self, runs: Sequence[Scored], names: Sequence[str]) -> pd.DataFrame:
+        """The details of the first run, with the states of averages: what applies to no run."""
+        first = runs[0].details.loc[self.ids]
+        own = [name for name in first if state_column_kind(str(name), names) is None]
+        details = first[own]
+        for name in names:
+            applies = np.zeros(len(self.ids), dtype=bool)
+            for run in runs:
+                at_ids = run.scores.loc[self.ids, name], run.details.loc[self.ids]
+                applies |= ~not_applicable(*at_ids, name)
+            if not applies.all():
+                states = np.where(applies, MISSING, NOT_APPLICABLE)
+                details = details.assign(**{f"{name}{STATE}": states})
+        return details
 
     def _select(self, chosen: Mapping[str, SettingValue]) -> list[Scored]:
         places = {name: place for place, name in enumerate(self.levels)}

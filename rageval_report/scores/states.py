@@ -125,6 +125,31 @@ def states_frame(scores: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns, index=scores.index)
 
 
+def not_applicable(numbers: pd.Series, details: pd.DataFrame, name: str) -> NDArray[np.bool_]:
+    """Whether a metric does not apply to each query.
+
+    Parameters
+    ----------
+    numbers : Series
+        The scores of the metric, NaN where unscored.
+    details : DataFrame
+        The same index; ``<metric>_state`` holds the states that are known.
+    name : str
+        The name of the metric.
+
+    Examples
+    --------
+    >>> details = pd.DataFrame({"recall_state": ["scored", "not applicable", "missing"]})
+    >>> not_applicable(pd.Series([1.0, None, None]), details, "recall").tolist()
+    [False, True, False]
+    """
+    is_unscored: NDArray[np.bool_] = np.isnan(numbers.to_numpy(dtype=np.float64))
+    column = _find_column(details, name, STATE) if is_unscored.any() else None
+    if column is None:
+        return np.zeros(len(numbers), dtype=bool)
+    return is_unscored & column.eq(NOT_APPLICABLE).to_numpy(dtype=bool)
+
+
 def unscored_reasons(details: pd.DataFrame, name: str) -> pd.Series:
     """The reason why each query has no score of a metric; None if it is not known.
 

@@ -15,7 +15,6 @@ from rageval_report.analysis.comparing.pairing import (
     Pairing,
     StrArray,
     extreme_differences,
-    fill_missing,
 )
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, MetricFinding
 from rageval_report.analysis.sentence_parts import number
@@ -109,7 +108,9 @@ class MetricComparison:
     baseline_rows : ndarray of int, shape (n_pairs,)
         The rows of these queries in the baseline.
     sides : (ndarray, ndarray)
-        Both sides' scores of all common queries, NaN if unscored.
+        Both sides' scores of the common queries to which the metric applies, NaN if unscored.
+    n_not_applicable : int
+        The number of common queries to which it does not apply.
     pairs : (ndarray, ndarray)
         Both sides' scores of the queries that both scored.
     test, interval
@@ -131,6 +132,7 @@ class MetricComparison:
     differences: FloatArray
     baseline_rows: IntArray
     sides: tuple[FloatArray, FloatArray]
+    n_not_applicable: int
     pairs: PairedScores
     test: PairedResult
     interval: Interval
@@ -190,7 +192,7 @@ def compare_metric(
     plan : ComparisonPlan
         The settings.
     """
-    before, after = fill_missing(*pairing.both(ours, theirs), ours, plan.missing)
+    before, after = pairing.treated(ours, theirs, plan.missing)
     complete = ~(np.isnan(before) | np.isnan(after))
     pairs = PairedScores(before[complete], after[complete])
     differences = pairs.differences
@@ -198,13 +200,17 @@ def compare_metric(
     test, interval, units = _test_pairs(pairs, complete_labels, plan)
     interval = _clip_to_range(interval, ours)
     sd = float(np.std(units, ddof=1)) if units.size > 1 else float("nan")
+    # A query to which the metric does not apply is not missing: it has no score that is unknown.
+    applies = complete if complete.all() else pairing.applies(ours, theirs)
+    sides = (before, after) if applies.all() else (before[applies], after[applies])
     detectable = _detectable(sd, units.size, plan.alpha)
     return MetricComparison(
         metric=ours,
         names=(pairing.baseline.name, pairing.candidate.name),
         differences=differences,
         baseline_rows=_baseline_rows(pairing, complete),
-        sides=(before, after),
+        sides=sides,
+        n_not_applicable=int((~applies).sum()),
         pairs=pairs,
         test=test,
         interval=interval,
@@ -215,7 +221,7 @@ def compare_metric(
             "baseline": pairing.baseline.name,
             "candidate": pairing.candidate.name,
             "n": int(complete.sum()),
-            "n_dropped": int((~complete).sum()),
+            "n_dropped": int((~complete & applies).sum()),
             **_mean_numbers(pairs),
             "ci_low": interval.low,
             "ci_high": interval.high,
@@ -230,7 +236,7 @@ def compare_metric(
             "title": ours.title,
             "kind": ours.kind,
             "greater_is_better": ours.greater_is_better,
-            **_extreme_numbers(before, after, ours, plan),
+            **_extreme_numbers(*sides, ours, plan),
         },
         # The test of equivalence assumes independent queries.
         equivalence=None if labels is not None else _test_equivalence(pairs, ours, plan),
@@ -240,7 +246,12 @@ def compare_metric(
 
 def notes_of(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
     """The notes on one metric; not part of the row, as a table of slices does not show them."""
-    return (*_dropped_notes(row), *row.interval.notes, *_ratio_notes(row, plan))
+    return (
+        *_applicability_notes(row),
+        *_dropped_notes(row),
+        *row.interval.notes,
+        *_ratio_notes(row, plan),
+    )
 
 
 def _test_equivalence(
@@ -349,6 +360,13 @@ def _extreme_numbers(
         return {}
     lowest, highest = extreme_differences(before, after, metric)
     return {"difference_lowest": lowest, "difference_highest": highest}
+
+
+def _applicability_notes(row: MetricComparison) -> tuple[str, ...]:
+    n = row.n_not_applicable
+    if not n:
+        return ()
+    return (f"does not apply to {n} of {n + row.sides[0].size} common queries",)
 
 
 def _dropped_notes(row: MetricComparison) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ from rageval_report.errors import (
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import Alignment, align
 from rageval_report.scores.metric_scales import check_scales
-from rageval_report.types import FloatArray
+from rageval_report.scores.states import not_applicable
+from rageval_report.types import BoolArray, FloatArray
 
 MissingTreatment = Literal["drop", "worst", "bounds"]
 _CONSTRUCTOR = "RAGPipelineEvaluation(name, data)"
@@ -58,6 +59,26 @@ class Pairing:
             self.alignment.candidate(self.candidate.scores[theirs.name]),
         )
 
+    def applies(self, ours: Metric, theirs: Metric) -> BoolArray:
+        """Whether the metric applies to each common query, by the states of either run.
+
+        A query to which it applies on one side only, such as one that a single pipeline refused,
+        counts as unscored.
+        """
+        before = self.alignment.baseline(_does_not_apply(self.baseline, ours))
+        after = self.alignment.candidate(_does_not_apply(self.candidate, theirs))
+        return np.asarray(~(before & after), dtype=bool)
+
+    def treated(
+        self, ours: Metric, theirs: Metric, missing: MissingTreatment
+    ) -> tuple[FloatArray, FloatArray]:
+        """Both sides' scores with missing ones treated; NaN where the metric does not apply."""
+        before, after = fill_missing(*self.both(ours, theirs), ours, missing)
+        if missing != "worst":
+            return before, after
+        applies = self.applies(ours, theirs)
+        return np.where(applies, before, np.nan), np.where(applies, after, np.nan)
+
     def notes(self) -> tuple[str, ...]:
         """The ids and the metrics that only one run has."""
         notes = []
@@ -76,6 +97,11 @@ class Pairing:
             if alone:
                 notes.append(f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}")
         return tuple(notes)
+
+
+def _does_not_apply(run: Scored, metric: Metric) -> pd.Series:
+    numbers = run.scores[metric.name]
+    return pd.Series(not_applicable(numbers, run.details, metric.name), index=numbers.index)
 
 
 def pair_runs(

@@ -26,7 +26,7 @@ from rageval_report.analysis.arguments import check_percentiles, mean_limits
 from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.catalogue.dialects import percentile_method
-from rageval_report.scores.states import NOT_APPLICABLE, states_frame
+from rageval_report.scores.states import not_applicable
 from rageval_report.stats import mean_interval, quantile_interval
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
@@ -144,9 +144,8 @@ class GatedRun:
         """
         values = self.evaluation.scores[metric.name].to_numpy()
         is_missing = np.isnan(values)
-        does_not_apply = (
-            is_missing & self._is_not_applicable(metric) if is_missing.any() else is_missing
-        )
+        details = self.evaluation.details
+        does_not_apply = not_applicable(self.evaluation.scores[metric.name], details, metric.name)
         n_unscored = int((is_missing & ~does_not_apply).sum())
         scored = values[~is_missing]
         n = scored.size
@@ -157,10 +156,6 @@ class GatedRun:
             *(metric, scored, n, n_unscored, int(does_not_apply.sum()), self.settings),
             percentile_method(self.evaluation),
         )
-
-    def _is_not_applicable(self, metric: Metric) -> BoolArray:
-        states = states_frame(self.evaluation.scores[[metric.name]], self.evaluation.details)
-        return np.asarray(states[metric.name] == NOT_APPLICABLE, dtype=bool)
 
     def correct_answers(self) -> tuple[FloatArray, int]:
         """1 for a correct answer, 0 for a wrong one; and the number of queries that are neither."""

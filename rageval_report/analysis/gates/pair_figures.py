@@ -10,7 +10,7 @@ import pandas as pd
 
 from rageval_report._registry import Registry
 from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
-from rageval_report.analysis.comparing.pairing import Pairing, fill_missing
+from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.analysis.gates.figures import (
     GateFigure,
     Measurement,
@@ -54,8 +54,7 @@ class ComparedPair:
 
     def values(self) -> tuple[FloatArray, FloatArray]:
         """Both sides' scores, with missing ones treated as in the comparison."""
-        both = self.pairing.both(self.metric, self.twin)
-        return fill_missing(*both, self.metric, self.comparison.plan.missing)
+        return self.pairing.treated(self.metric, self.twin, self.comparison.plan.missing)
 
     def measurement(
         self, value: float, low: float = math.nan, high: float = math.nan
