@@ -4,8 +4,9 @@ A *pipeline* answers *queries*, and each answer has a *score* on each *metric*. 
 has one row per query and one column per metric, with NaN where a query is unscored.
 `RAGPipelineEvaluation` holds such a table under the name of the pipeline. `read_scores` reads
 evaluations from a file of scores; `evaluate` asks a pipeline, and gives its evaluation with costs,
-gates and a weighted score; `read_records` reads records (questions, contexts, answers), and
-`score` computes scores from them. An evaluation gives reports, thresholds and failing queries;
+gates and a weighted score; `experiment` does so for every combination of some settings;
+`read_records` reads records (questions, contexts, answers), and `score` computes scores from them.
+An evaluation gives reports, thresholds and failing queries;
 `compare` compares two of them query by query, and `rank` orders several. Every answer is a
 `Result`: a table at full precision with its settings and notes, which prints, renders and saves
 itself. `METRICS` is the table of known metrics, and each error is a `RagevalError`
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from rageval_report.datasets import load_dataset as load_dataset
     from rageval_report.errors import RagevalError as RagevalError
     from rageval_report.evaluating.evaluate import evaluate as evaluate
-    from rageval_report.evaluating.evaluation_run import EvaluationRun as EvaluationRun
+    from rageval_report.evaluating.experiment import experiment as experiment
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
     from rageval_report.evaluation.inspection import inspect as inspect

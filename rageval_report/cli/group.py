@@ -45,6 +45,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "gate": f"{_CLI}.gate:gate",
         "score": f"{_CLI}.score:score",
         "eval": f"{_CLI}.eval.eval:evaluate",
+        "experiment": f"{_CLI}.eval.experiment:experiment",
         "serve": f"{_CLI}.serve:serve",
         "judge": f"{_CLI}.judge.judge:judge",
         "cache": f"{_CLI}.judge.cache:cache",

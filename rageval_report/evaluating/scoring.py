@@ -134,7 +134,7 @@ def score_answers(
         tell(message)
     judging: JudgeOptions = {**plan.how, "generator": generator}
     name = config.run.name or _name_of(config.folder)
-    about = {**queries.about, **finished.config}
+    about = {**queries.about, **finished.config, **config.run.about}
     tools = replace(tools_of(config), prices=config.prices or None, model=model)
     notes = (*filter(is_doubt, finished.notes), *price_notes)
 

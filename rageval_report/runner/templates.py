@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -68,6 +68,72 @@ def fill_url(
     """
     # safe="": a slash in a question must not become part of the path.
     return _PLACEHOLDER.sub(lambda match: quote(_text_of(match, fields, keys), safe=""), template)
+
+
+def fill_known(template: object, values: Mapping[str, object]) -> Any:
+    """Fill only the placeholders of these names, and leave all others for the query.
+
+    Parameters
+    ----------
+    template : JSON value
+        As for `fill_template`.
+    values : mapping
+        The values by name.
+
+    Examples
+    --------
+    >>> fill_known({"q": "{question}", "k": "{top_k}", "text": "k={top_k}"}, {"top_k": 5})
+    {'q': '{question}', 'k': 5, 'text': 'k=5'}
+    """
+    if isinstance(template, Mapping):
+        return {key: fill_known(value, values) for key, value in template.items()}
+    if isinstance(template, list | tuple):
+        return [fill_known(item, values) for item in template]
+    if not isinstance(template, str):
+        return template
+    whole = _PLACEHOLDER.fullmatch(template)
+    if whole and not whole["dollar"] and whole["name"] in values:
+        return values[whole["name"]]
+    return _fill_known_text(template, values, str)
+
+
+def fill_known_url(template: str, values: Mapping[str, object]) -> str:
+    """An address with only the placeholders of these names filled, with URL escapes.
+
+    Examples
+    --------
+    >>> fill_known_url("http://host/{index}/ask?q={question}", {"index": "a b"})
+    'http://host/a%20b/ask?q={question}'
+    """
+    return _fill_known_text(template, values, lambda value: quote(str(value), safe=""))
+
+
+def _fill_known_text(
+    template: str, values: Mapping[str, object], as_text: Callable[[object], str]
+) -> str:
+    def filled(match: re.Match[str]) -> str:
+        if match["dollar"] or match["name"] not in values:
+            return match[0]
+        return as_text(values[match["name"]])
+
+    return _PLACEHOLDER.sub(filled, template)
+
+
+def placeholders_in(template: object) -> set[str]:
+    """The names of the placeholders in a template, at any depth.
+
+    Examples
+    --------
+    >>> sorted(placeholders_in({"q": "{question}", "k": ["{top_k}", 3], "key": "${KEY}"}))
+    ['question', 'top_k']
+    """
+    if isinstance(template, Mapping):
+        return {name for value in template.values() for name in placeholders_in(value)}
+    if isinstance(template, list | tuple):
+        return {name for item in template for name in placeholders_in(item)}
+    if not isinstance(template, str):
+        return set()
+    return {match["name"] for match in _PLACEHOLDER.finditer(template) if not match["dollar"]}
 
 
 def _text_of(match: re.Match[str], fields: Mapping[str, object], keys: Mapping[str, Key]) -> str:

@@ -230,8 +230,9 @@ def _write_records(folder: Path) -> None:
 def _write_what_eval_asks(folder: Path) -> None:
     """A pipeline my_rag.py, questions for it in queries.jsonl, and settings in eval.yaml."""
     (folder / "my_rag.py").write_text(
-        "def answer(question):\n"
-        "    return {'answer': 'Paris.', 'retrieved': ['d1', 'd2'], 'citations': ['d1']}\n"
+        "def answer(question, top_k=2):\n"
+        "    found = ['d1', 'd2'][:top_k]\n"
+        "    return {'answer': 'Paris.', 'retrieved': found, 'citations': ['d1']}\n"
     )
     rows = [
         {"query_id": f"q{n}", "question": f"What is {n}?", "relevant": [f"d{n}"], "reference": one}

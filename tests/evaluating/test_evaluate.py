@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
-from rageval_report import EvaluationRun, RAGPipelineEvaluation, evaluate
+from rageval_report import RAGPipelineEvaluation, evaluate
 from rageval_report.errors import (
     DataError,
     JudgeError,
@@ -20,6 +20,7 @@ from rageval_report.errors import (
     ReaderError,
     UnknownNameError,
 )
+from rageval_report.evaluating.evaluation_run import EvaluationRun
 from rageval_report.judges import Rubric, ScriptedChat
 
 QUERIES = [

@@ -25,13 +25,7 @@ from rageval_report.runner.collecting import RUN
 
 def evaluate(options: EvalArguments) -> int:
     """Ask, score, judge and report; or show what would be asked."""
-    file_config = (
-        EvalConfig(RunConfig()) if options.config is None else read_eval_config(options.config)
-    )
-    config = override_config(file_config, options)
-    setup = judge_setup(options, config.judge)
-    if options.no_judge:
-        setup = replace(setup, section=replace(setup.section, enabled=False))
+    config, setup = settings_of_options(options)
     check_queries(config)
     required_folder(config)
     if config.run.target_name == "callable":
@@ -40,6 +34,18 @@ def evaluate(options: EvalArguments) -> int:
     if options.dry_run:
         return _rehearse(config, setup, output)
     return _report(run_evaluation(config, setup, note), output)
+
+
+def settings_of_options(options: EvalArguments) -> tuple[EvalConfig, JudgeSetup]:
+    """The settings of the file, overridden by the options, and the judge."""
+    file_config = (
+        EvalConfig(RunConfig()) if options.config is None else read_eval_config(options.config)
+    )
+    config = override_config(file_config, options)
+    setup = judge_setup(options, config.judge)
+    if options.no_judge:
+        setup = replace(setup, section=replace(setup.section, enabled=False))
+    return config, setup
 
 
 def _rehearse(config: EvalConfig, setup: JudgeSetup, output: Output) -> int:

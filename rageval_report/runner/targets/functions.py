@@ -71,7 +71,7 @@ class FunctionTarget(Target):
                 "fields needs argument: query; with argument: question no fields are passed"
             )
         self._settings = settings
-        self._function = function or _import_function(settings.function)
+        self._function = function or import_function(settings.function)
         # It would return a coroutine, never an answer.
         if inspect.iscoroutinefunction(self._function):
             raise DataError(
@@ -110,7 +110,19 @@ class FunctionTarget(Target):
         return {"target": "callable", "function": settings.function, "settings": digest}
 
 
-def _import_function(place: str) -> Callable[[Any], Any]:
+def import_function(place: str) -> Callable[..., Any]:
+    """The function that "module:function" names.
+
+    Raises
+    ------
+    DataError
+        If there is no such module or function.
+
+    Examples
+    --------
+    >>> import_function("math:sqrt")(4)
+    2.0
+    """
     module, _, name = place.partition(":")
     if not module or not name:
         raise DataError(f"function must be 'module:function'; got {place!r}")

@@ -1,0 +1,313 @@
+"""`experiment`: every combination of some settings of a pipeline, each evaluated and kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Unpack
+
+import pandas as pd
+
+from rageval_report.analysis.main_effects import MainEffects, SettingValue, main_effects
+from rageval_report.analysis.ranking.leaderboard import Ranking, rank
+from rageval_report.errors import (
+    DataError,
+    JudgeError,
+    PipelineError,
+    explain_keywords,
+    named,
+)
+from rageval_report.evaluating.config import EvalConfig
+from rageval_report.evaluating.evaluate import run_evaluation
+from rageval_report.evaluating.evaluation_run import EvaluationRun
+from rageval_report.evaluating.grids import CellSettings, cells_of, check_grid, vary
+from rageval_report.evaluating.judge_section import JudgeSection
+from rageval_report.evaluating.judge_setup import JudgeSetup
+from rageval_report.evaluating.keywords import EvaluateOptions, Settings, settings_of
+from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.files.writing import write_atomically
+from rageval_report.results import Result
+from rageval_report.runner.collecting import JOURNAL
+
+MANIFEST = "experiment.json"
+_FORMAT = "rageval_report experiment"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Experiment:
+    """The evaluations of all combinations of settings; `experiment` creates it.
+
+    Parameters
+    ----------
+    grid : dict of str to tuple
+        The values of each setting.
+    runs : dict of str to EvaluationRun
+        By the name of the combination, such as "top_k=5,rerank=True".
+    cells : dict of str to dict
+        The settings of each combination.
+    failures : dict of str to str
+        Why a combination could not be evaluated.
+    folder : Path
+        The folder, with a folder for each combination.
+    """
+
+    grid: dict[str, tuple[SettingValue, ...]]
+    runs: dict[str, EvaluationRun]
+    cells: dict[str, CellSettings]
+    failures: dict[str, str]
+    folder: Path
+
+    @property
+    def evaluations(self) -> list[RAGPipelineEvaluation]:
+        """The evaluations, in the order of the grid; their ``config`` has the settings."""
+        return [run.evaluation for run in self.runs.values()]
+
+    def summary(self) -> Result:
+        """One row per combination: its settings, the queries, the mean of each metric, the cost.
+
+        Returns
+        -------
+        Result
+            ``pipeline``, one column per setting, ``n``, ``n_failed``, one column per metric with
+            its mean, ``cost_usd`` of pipeline and judge, ``gates``, ``error``.
+        """
+        rows = [self._summary_row(name) for name in self.cells]
+        frame = pd.DataFrame(rows).dropna(axis="columns", how="all")
+        notes = [f"{name} was not evaluated: {why}" for name, why in self.failures.items()]
+        if self.failures:
+            notes.append("ask again for what is missing: resume=True (--resume)")
+        settings = {name: "/".join(map(str, values)) for name, values in self.grid.items()}
+        return Result(f"Experiment {self.folder.name}", frame, settings, tuple(notes))
+
+    def rank(self, metrics: str | Iterable[str] | None = None) -> Ranking:
+        """The leaderboard of the combinations.
+
+        Parameters
+        ----------
+        metrics : str or iterable of str, optional
+            The metrics; all if omitted. For other settings call
+            ``rageval_report.rank(*tried.evaluations, ...)``.
+        """
+        return rank(*self.evaluations, metrics=metrics)
+
+    def effects(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        *,
+        test: str = "auto",
+        correction: str = "holm",
+        confidence_level: float = 0.95,
+    ) -> MainEffects:
+        """The effect of each setting, averaged over the others, query by query.
+
+        Parameters
+        ----------
+        metrics, test, correction, confidence_level
+            As for `rageval_report.analysis.main_effects.main_effects`.
+
+        Raises
+        ------
+        DataError
+            If a combination could not be evaluated.
+        """
+        if self.failures:
+            raise DataError(
+                f"effects need every combination; {len(self.failures)} could not be evaluated: "
+                f"{named(self.failures)}. Ask again with resume=True"
+            )
+        varied = [name for name, values in self.grid.items() if len(values) > 1]
+        return main_effects(
+            self.evaluations,
+            varied,
+            metrics=metrics,
+            test=test,
+            correction=correction,
+            confidence_level=confidence_level,
+        )
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}: {len(values)}" for name, values in self.grid.items())
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"Experiment({len(self.runs)} runs ({sizes}){failed}, folder {str(self.folder)!r})"
+
+    def _summary_row(self, name: str) -> dict[str, object]:
+        row: dict[str, object] = {"pipeline": name, **self.cells[name]}
+        run = self.runs.get(name)
+        if run is None:
+            return {**row, "error": self.failures.get(name)}
+        scores = run.evaluation.scores
+        return {
+            **row,
+            "n": len(scores),
+            "n_failed": int((run.evaluation.states == "failed").any(axis="columns").sum()),
+            **{str(name): float(mean) for name, mean in scores.mean().items()},
+            "cost_usd": run.costs.frame["cost_usd"].sum(min_count=1),
+            "gates": None if run.gates is None else "passed" if run.passed else "failed",
+        }
+
+
+@explain_keywords
+def experiment(
+    grid: Mapping[str, Iterable[SettingValue]],
+    settings: Settings | None = None,
+    *,
+    progress: bool = True,
+    tell: Callable[[str], object] | None = None,
+    **keywords: Unpack[EvaluateOptions],
+) -> Experiment:
+    """Evaluate a pipeline with every combination of some of its settings.
+
+    Parameters
+    ----------
+    grid : mapping of str to iterable
+        The values of each setting, such as ``{"top_k": [5, 10], "rerank": [False, True]}``. A
+        function gets them as keywords. A server and a command get them where ``{top_k}`` is in the
+        body, a header, the address or the words of the command; without a body of your own, they
+        are sent beside the question.
+    settings : str, Path or mapping, optional
+        As for `rageval_report.evaluate`.
+    progress, tell
+        As for `rageval_report.evaluate`; notes begin with the name of the combination.
+    **keywords
+        Those of `rageval_report.evaluate`, the same for every combination. ``folder`` is needed: it
+        gets a folder for each combination. With ``resume=True`` the experiment in it goes on: what
+        was answered is not asked again, and values may have been added to the grid.
+
+    Returns
+    -------
+    Experiment
+        ``summary()``, ``rank()``, ``effects()``, and each run. A combination whose pipeline cannot
+        be asked, or whose judge fails, does not stop the others.
+
+    Raises
+    ------
+    DataError
+        If the grid is not valid or does not reach the pipeline, or the folder is in use.
+    PipelineError, JudgeError
+        If no combination could be evaluated.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> def pipeline(question, shout):
+    ...     return "OSLO" if shout else "Oslo"
+    >>> queries = [{"query_id": "q1", "question": "Capital of Norway?", "reference": "Oslo"}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tried = experiment(
+    ...         {"shout": [False, True]},
+    ...         folder=folder,
+    ...         queries=queries,
+    ...         target=pipeline,
+    ...         metrics=["exact_match"],
+    ...     )
+    >>> tried.summary().frame[["shout", "exact_match"]].to_dict("records")
+    [{'shout': False, 'exact_match': 1.0}, {'shout': True, 'exact_match': 0.0}]
+    """
+    config = settings_of(settings, keywords)
+    setup = JudgeSetup(config.judge or JudgeSection(), model=config.chat, progress=progress)
+    return run_experiment(grid, config, setup, tell)
+
+
+def run_experiment(
+    grid: Mapping[str, Iterable[SettingValue]],
+    config: EvalConfig,
+    setup: JudgeSetup,
+    tell: Callable[[str], object] | None = None,
+) -> Experiment:
+    """Experiment with settings that have been read.
+
+    Parameters
+    ----------
+    grid, tell
+        As for `experiment`.
+    config : EvalConfig
+        The settings of every combination; its folder is that of the experiment.
+    setup : JudgeSetup
+        The judge.
+    """
+    checked = check_grid(grid)
+    cells, folder = cells_of(checked), config.folder
+    if folder is None:
+        raise DataError("folder must be named: it keeps the answers of every combination")
+    # All are made before the first is asked: a setting that reaches no template is found now.
+    configs = {name: _cell_config(config, cell, folder / name) for name, cell in cells.items()}
+    _write_manifest(folder, checked, cells, is_resumed=config.resume or config.retry_failed)
+    log = _CellLog(tell)
+    runs: dict[str, EvaluationRun] = {}
+    failures: dict[str, Exception] = {}
+    for name, cell_config in configs.items():
+        try:
+            runs[name] = run_evaluation(cell_config, setup, partial(log, name))
+        except (PipelineError, JudgeError) as exc:
+            failures[name] = exc
+            log(name, f"not evaluated: {exc}")
+    if failures and not runs:
+        raise next(iter(failures.values()))
+    reasons = {name: str(exc) for name, exc in failures.items()}
+    return Experiment(checked, runs, cells, reasons, folder)
+
+
+@dataclass(frozen=True)
+class _CellLog:
+    """Hands on the notes of each combination with its name."""
+
+    tell: Callable[[str], object] | None
+
+    def __call__(self, name: str, text: str) -> None:
+        if self.tell is not None:
+            self.tell(f"{name}: {text}")
+
+
+def _cell_config(config: EvalConfig, cell: CellSettings, folder: Path) -> EvalConfig:
+    """The settings of one combination, in a folder of its own."""
+    is_started = (folder / JOURNAL).exists()
+    return replace(
+        vary(config, cell),
+        folder=folder,
+        # A combination that was not begun has nothing to go on with.
+        resume=config.resume and is_started,
+        retry_failed=config.retry_failed and is_started,
+    )
+
+
+def _write_manifest(
+    folder: Path,
+    grid: Mapping[str, Sequence[SettingValue]],
+    cells: Mapping[str, CellSettings],
+    *,
+    is_resumed: bool,
+) -> None:
+    """Write what is varied; a folder with another experiment is refused."""
+    path = folder / MANIFEST
+    if path.exists():
+        _check_manifest(path, grid, is_resumed=is_resumed)
+    document = {
+        "format": _FORMAT,
+        "format_version": 1,
+        "grid": {name: list(values) for name, values in grid.items()},
+        "cells": dict(cells),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def _check_manifest(
+    path: Path, grid: Mapping[str, Sequence[SettingValue]], *, is_resumed: bool
+) -> None:
+    if not is_resumed:
+        raise DataError(
+            f"{path.parent} already contains an experiment: continue it with resume=True "
+            "(--resume), or choose another folder"
+        )
+    try:
+        before = json.loads(path.read_text(encoding="utf-8"))["grid"]
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        raise DataError(f"{path} cannot be read: {exc}; choose another folder") from exc
+    if list(before) != list(grid):
+        raise DataError(
+            f"grid: {path.parent} contains an experiment with {named(before)}; got {named(grid)}. "
+            "Values may be added, but not settings: choose another folder"
+        )
