@@ -81,10 +81,13 @@ def page_in(path: Path) -> str:
     return "whole" if path.read_text(encoding="utf-8").rstrip().endswith("</html>") else "cut"
 
 
-def summary_in(path: Path) -> list[Any]:
+N_FAILED = "error_count"  # in the summary of a run
+
+
+def summary_in(path: Path) -> dict[str, Any]:
     """The counts of a run."""
     document = json.loads(path.read_text(encoding="utf-8"))
-    return [document[key] for key in ("question_count", "error_count", "records")]
+    return {key: document[key] for key in ("question_count", N_FAILED, "records")}
 
 
 def read_outputs(folder: Path, readers: dict[str, Callable[[Path], Any]]) -> Outputs:

@@ -85,6 +85,10 @@ def test_a_part_of_the_scores_is_told_from_other_scores():
     assert not is_part_of({"recall": {"a": 0.5, "c": None}}, whole)
     assert is_part_of([{"error": "down"}, 2], [1, 2])
     assert not is_part_of([3, 2], [1, 2])
+    summary = {"question_count": 16, "error_count": 0}
+    assert is_part_of({"question_count": 16, "error_count": 2}, summary)
+    assert not is_part_of({"question_count": 14, "error_count": 2}, summary)
+    assert not is_part_of(summary, {"question_count": 16, "error_count": 2})
     assert not is_part_of("cannot be read", whole)
 
 
