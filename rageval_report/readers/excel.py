@@ -8,7 +8,8 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from rageval_report._registry import load
 from rageval_report.errors import DataError, UnknownNameError, named
@@ -34,6 +35,18 @@ _LARGEST_RATIO = 300
 _HARMLESS = 1 << 28
 _MOST_ROWS = 1 << 20  # of a sheet, in Excel
 _SAVE_AGAIN = "save the workbook again with Excel, or save the sheet as CSV"
+
+
+class _Sheet(NamedTuple):
+    """A sheet of a workbook: the names of all sheets, its own, and its rows."""
+
+    names: list[str]
+    name: str
+    rows: list[list[Any]]
+
+
+# The sheet of a file that was read last, with what chose it.
+_SHEETS: WeakKeyDictionary[Source, tuple[str | int | None, _Sheet]] = WeakKeyDictionary()
 
 
 class _ImpossibleCellError(Exception):
@@ -87,6 +100,26 @@ def read_excel(
     MissingDependencyError
         If openpyxl is not installed.
     """
+    names, name, rows = _read_sheet(source, sheet)
+    header, cells = _split_header(source, rows, name)
+    by_name = dict(zip(header, cells, strict=True))
+    kept = select_columns(header, columns, query_id)
+    notes = _notes(names, name if sheet is None else None, by_name)
+    frame = frame_of({name: _blank_errors(by_name[name]) for name in kept}, query_id)
+    frame, comma_notes = use_decimal_sign(source, frame, decimal)
+    filled = [number for number, row in enumerate(rows, 1) if _is_filled(row)]
+    notes = [*notes, *comma_notes]
+    return single_pipeline(source, frame, notes, lambda row: filled[row + 1])
+
+
+def _read_sheet(source: Source, sheet: str | int | None) -> _Sheet:
+    """The cells of a sheet; kept, because the header is asked for before the table is read."""
+    if source not in _SHEETS or _SHEETS[source][0] != sheet:
+        _SHEETS[source] = (sheet, _parse_sheet(source, sheet))
+    return _SHEETS[source][1]
+
+
+def _parse_sheet(source: Source, sheet: str | int | None) -> _Sheet:
     library = load("openpyxl")
     _check_archive(source)
     # The errors that openpyxl raises on damaged files, found by cutting and flipping bytes. Those
@@ -113,15 +146,7 @@ def read_excel(
         raise
     except faults as exc:
         raise source.error(f"this workbook cannot be read; is it cut? ({exc})") from exc
-    header, cells = _split_header(source, rows, name)
-    by_name = dict(zip(header, cells, strict=True))
-    kept = select_columns(header, columns, query_id)
-    notes = _notes(book.sheetnames, name if sheet is None else None, by_name)
-    frame = frame_of({name: _blank_errors(by_name[name]) for name in kept}, query_id)
-    frame, comma_notes = use_decimal_sign(source, frame, decimal)
-    filled = [number for number, row in enumerate(rows, 1) if _is_filled(row)]
-    notes = [*notes, *comma_notes]
-    return single_pipeline(source, frame, notes, lambda row: filled[row + 1])
+    return _Sheet(book.sheetnames, name, rows)
 
 
 def _rows_of(sheet: Any) -> list[list[Any]]:
@@ -139,6 +164,9 @@ def _rows_of(sheet: Any) -> list[list[Any]]:
                 f"the sheet {sheet.title!r} has a row with a number over {_MOST_ROWS:,}, the most "
                 f"that Excel has; {_SAVE_AGAIN}"
             )
+        if not row:  # a damaged number can stand for a million of them
+            rows.append([])
+            continue
         # Cells of a row that belong to another row would take the place of other cells.
         for cell in row:
             if cell.value is not None and cell.row != number:

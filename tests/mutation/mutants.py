@@ -14,9 +14,11 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 
 COMPARISONS: dict[type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
@@ -94,17 +96,29 @@ class Mutant:
 
 def mutants_of(file: str, source: bytes) -> list[Mutant]:
     """All mutants of a file, in the order of its lines; those that do not compile are left out."""
-    finder = _Finder(file, source)
-    finder.visit(ast.parse(source))
+    finder, tree = _Finder(file, source), ast.parse(source)
+    finder.visit(tree)
+    blocks = [_lines_of_block(statement, finder.text) for statement in tree.body]
+    starts = [start for start, _ in blocks]
     seen: Counter[tuple[str, str, str, str, int]] = Counter()
     distinct = {(mutant.start, mutant.end, mutant.text): mutant for mutant in finder.found}
     mutants = []
     for mutant in sorted(distinct.values(), key=lambda one: (one.start, one.end, one.text)):
-        if not _compiles(mutant.applied_to(source)):
+        # The statement of the module that holds the change is enough, and is compiled sooner.
+        start, end = blocks[bisect_right(starts, mutant.start) - 1]
+        text = mutant.text.encode()
+        if not _compiles(source[start : mutant.start] + text + source[mutant.end : end]):
             continue
         mutants.append(replace(mutant, occurrence=seen[mutant.key]))
         seen[mutant.key] += 1
     return mutants
+
+
+def _lines_of_block(statement: ast.stmt, text: _Text) -> tuple[int, int]:
+    """Where a statement of a module starts, with its decorators, and ends."""
+    decorators = getattr(statement, "decorator_list", [])
+    first = min(node.lineno for node in (statement, *decorators))
+    return text.starts[first - 1], text.span(statement)[1]
 
 
 def _compiles(source: bytes) -> bool:
@@ -417,6 +431,7 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
 
+@cache
 def _header_lines(statement: ast.stmt) -> range:
     """The lines of a statement without those of the statements inside it."""
     inside = [child.lineno for child in ast.walk(statement) if isinstance(child, ast.stmt)]

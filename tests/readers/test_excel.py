@@ -193,3 +193,19 @@ def test_a_cell_at_an_impossible_place_is_refused(write, cell, damaged, message)
             copy.writestr(name, book.read(name).replace(cell.encode(), damaged.encode()))
     with pytest.raises(ReaderError, match=message):
         read(write(content.getvalue()))
+
+
+def test_a_sheet_is_parsed_once_to_be_recognised_and_read(write, monkeypatch):
+    library, times = openpyxl.load_workbook, []
+
+    def count(*args, **options):
+        times.append(1)
+        return library(*args, **options)
+
+    monkeypatch.setattr(openpyxl, "load_workbook", count)
+    path = write(workbook_bytes(one=ROWS, two=[["query_id", "mrr"], ["q1", 0.5], ["q2", 1.0]]))
+    [run] = read(path)
+    assert run.frame["recall"].notna().any()
+    assert times == [1]
+    [other] = read(path, sheet="two")
+    assert other.frame["mrr"].tolist() == [0.5, 1.0]
