@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 from rageval_report.errors import MOST_NAMED, DataError
 from rageval_report.files.digests import canonical_json, digest_of_parts
@@ -188,6 +189,8 @@ class LedgerFile:
         try:
             if self._database is None:
                 self._database = _open(self.path)
+                # Also of a ledger that nobody closes, of which Python 3.13 and later warn.
+                finalize(self, self._database.close)
             self._database.execute("BEGIN IMMEDIATE")
             with self._database:  # commits, or rolls back after an error
                 yield self._database

@@ -156,7 +156,7 @@ def _rows_of(sheet: Any) -> list[list[Any]]:
     # The sheet states how many rows and columns it has, and rows would be filled up to that: a
     # workbook of a few kilobytes can state 17 billion cells.
     sheet.reset_dimensions()
-    rows = []
+    rows: list[list[Any]] = []
     for number, row in enumerate(sheet.iter_rows(), 1):
         # Rows are filled up to the number of the next one, which may be damaged.
         if number > _MOST_ROWS:

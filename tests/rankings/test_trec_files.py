@@ -133,7 +133,8 @@ def test_documents_of_one_hash_are_told_apart(tmp_path, way, monkeypatch):
 
 
 def test_the_hash_of_a_word_is_its_own_on_both_ways(tmp_path, monkeypatch):
-    pytest.importorskip("numba")
+    if pytest.importorskip("numba").config.DISABLE_JIT:
+        pytest.skip("numba compiles nothing: NUMBA_DISABLE_JIT is set")
     words = ["a" * n for n in range(1, 40)] + ["é" * n for n in range(1, 20)]
     (tmp_path / "run").write_text("".join(f"q Q0 {word} 1 1 t\n" for word in words))
     text = read_text(tmp_path / "run")
@@ -393,6 +394,17 @@ def test_without_numba_there_is_no_scan(monkeypatch):
         assert compiled_scan() is None
     finally:
         compiled_scan.cache_clear()
+
+
+def test_where_numba_is_not_to_compile_there_is_no_scan(monkeypatch):
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    for compiled in (compiled_scan, kernels.compiled_match):
+        compiled.cache_clear()
+        try:
+            assert compiled() is None
+        finally:
+            compiled.cache_clear()
 
 
 @pytest.mark.parametrize(("n", "is_cut"), [(80, False), (81, True)])

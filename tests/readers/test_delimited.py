@@ -120,9 +120,9 @@ def test_one_column_is_a_table_for_who_says_so(frame_text):
 
 def test_a_carriage_return_that_pandas_left_unquoted_is_kept(frame_text):
     table = pd.DataFrame({"query_id": ["a\rb", "c"], "answer": ["x\ry", "z"], "recall": [1, 0]})
-    text = table.to_csv(index=False, lineterminator="\n")
-    assert '"' not in text
-    assert frame_text(text).equals(table)
+    # What pandas writes up to Python 3.12; since 3.13 the module csv puts such texts in quotes.
+    assert frame_text("query_id,answer,recall\na\rb,x\ry,1\nc,z,0\n").equals(table)
+    assert frame_text(table.to_csv(index=False, lineterminator="\n")).equals(table)
 
 
 IDS = st.lists(

@@ -262,7 +262,8 @@ def test_every_cell_comes_back_whatever_the_order_of_the_rows(tmp_path_factory, 
     random.shuffle(rows)
     path = tmp_path_factory.mktemp("long") / "run"
     lines = [f"{query},{pipeline},m{metric},{value!r}" for (query, pipeline, metric), value in rows]
-    path.write_text("\n".join(["query_id,pipeline,metric,value", *lines]))
+    # With the last line end: without it a short last number looks as if the file were cut.
+    path.write_text("".join(f"{line}\n" for line in ["query_id,pipeline,metric,value", *lines]))
     found = {one.pipeline: one.frame.set_index("query_id") for one in read(path, reader=LONG)}
     for (query, pipeline, metric), value in cells.items():
         assert found[pipeline].loc[query, f"m{metric}"] == value

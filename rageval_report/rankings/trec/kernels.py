@@ -40,21 +40,24 @@ def scan_for(n_bytes: int) -> Callable[..., Any] | None:
 
 @cache
 def compiled_scan() -> Callable[..., Any] | None:
-    """`scan`, compiled; None if numba is not installed."""
+    """`scan`, compiled; None if numba is not installed or not to compile."""
     return _compile(scan)
 
 
 @cache
 def compiled_match() -> Callable[..., Any] | None:
-    """`match`, compiled; None if numba is not installed."""
+    """`match`, compiled; None if numba is not installed or not to compile."""
     return _compile(match)
 
 
 def _compile(loop: Callable[..., Any]) -> Callable[..., Any] | None:
     try:
-        njit = load("numba:njit")
+        numba = load("numba")
     except MissingDependencyError:
         return None
+    if numba.config.DISABLE_JIT:  # as loops of Python they are slow, and the sums overflow aloud
+        return None
+    njit = numba.njit
     try:
         # Kept on disk: numba needs seconds to compile, and every command is a new process.
         compiled: Callable[..., Any] = njit(cache=True, nogil=True)(loop)
