@@ -10,6 +10,11 @@ import pandas as pd
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Scored, correctness
+from rageval_report.scores.correct_notion import (
+    CorrectNotion,
+    find_notion,
+    words_with_refusals,
+)
 from rageval_report.stats import mean_interval
 
 FINE = "fine"
@@ -27,7 +32,9 @@ _WHOLE_RANKING = ("hit", "recall", "reachable_recall")
 _OTHERS = {FINE: "nothing went wrong", UNKNOWN: "a score that decides is missing"}
 
 
-def failure_causes(evaluation: Scored, *, k: int = 5, correct: Correct | None = None) -> pd.Series:
+def failure_causes(
+    evaluation: Scored, *, k: int = 5, correct: Correct | CorrectNotion | None = None
+) -> pd.Series:
     """The cause of each query's failure.
 
     Parameters
@@ -39,7 +46,7 @@ def failure_causes(evaluation: Scored, *, k: int = 5, correct: Correct | None = 
     k : int
         The number of results from which the answer was generated.
     correct : see `correctness`, optional
-        What a correct answer is; exact match if omitted.
+        What a correct answer is; if omitted, as in `correctness`.
 
     Returns
     -------
@@ -87,7 +94,7 @@ def breakdown(
     evaluation: Scored,
     *,
     k: int = 5,
-    correct: Correct | None = None,
+    correct: Correct | CorrectNotion | None = None,
     confidence_level: float = 0.95,
 ) -> Result:
     """The number of failed queries by cause: each is counted under the first thing that went wrong.
@@ -125,7 +132,7 @@ def breakdown(
         frame,
         {
             "k": k,
-            "correct": _rule_text(correct),
+            "correct": _rule_text(evaluation, correct),
             "confidence_level": confidence_level,
         },
         tuple(notes),
@@ -134,7 +141,7 @@ def breakdown(
 
 
 def retrieval_by_generation(
-    evaluation: Scored, *, k: int = 5, correct: Correct | None = None
+    evaluation: Scored, *, k: int = 5, correct: Correct | CorrectNotion | None = None
 ) -> Result:
     """Retrieval passed or failed, by the answer right or wrong.
 
@@ -181,11 +188,10 @@ def check_cause(cause: str) -> str:
 # -- the scores
 
 
-def _rule_text(correct: Correct | None) -> str:
+def _rule_text(evaluation: Scored, correct: Correct | CorrectNotion | None) -> str:
     """The rule for the signature; a function by its name, not its address."""
-    if correct is None:
-        return "exact_match"
-    return getattr(correct, "__name__", "a function") if callable(correct) else str(correct)
+    notion = find_notion(evaluation, correct)
+    return "" if notion is None else words_with_refusals(evaluation, notion)
 
 
 def _gold_found(evaluation: Scored, cutoff: str) -> pd.Series | None:

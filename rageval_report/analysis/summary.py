@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,15 @@ from rageval_report.analysis.arguments import (
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import check_options
 from rageval_report.results import Result
-from rageval_report.scores import Correct, Metric, Scored, correctness
+from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings, percentile_method
+from rageval_report.scores.correct_notion import (
+    CorrectNotion,
+    answers_by,
+    declare,
+    find_notion,
+    why_unknown,
+)
 from rageval_report.scores.metric import GROUPS
 from rageval_report.scores.states import (
     FAILED,
@@ -175,9 +182,22 @@ class EvaluationReport(Result, Mapping[str, float | int]):
     counts : mapping of str to int
         ``nr_correct_queries`` and ``nr_incorrect_queries``, and ``nr_unscored_queries`` if there
         are any; empty if it is unknown what is correct.
+    correct : str
+        What is correct, and how many queries are: the sentence above the table; empty if it is
+        unknown.
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
+    correct: str = ""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is correct, and how many queries are."""
+        return (self.correct,) if self.correct else ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result as dicts, lists, numbers and texts, with what is correct."""
+        return {**super().to_dict(), **({"correct": self.correct} if self.correct else {})}
 
     def _means(self) -> dict[str, float | int]:
         titles = self.frame["title"]
@@ -197,7 +217,7 @@ class EvaluationReport(Result, Mapping[str, float | int]):
 
 def evaluation_report(
     evaluation: Scored,
-    correct: Correct | None = None,
+    correct: Correct | CorrectNotion | None = None,
     *,
     metrics: str | Iterable[str] | None = None,
     **settings: Unpack[MeanKeywords],
@@ -209,7 +229,8 @@ def evaluation_report(
     evaluation : Scored
         A pipeline's scores.
     correct : see `correctness`, optional
-        What a correct answer is; exact match if omitted. Without either nothing is counted.
+        What a correct answer is; if omitted, the evaluation's own rule, else what
+        `rageval_report.scores.correctness` chooses. Without any nothing is counted.
     metrics, **settings
         As in `summarise`.
 
@@ -220,7 +241,9 @@ def evaluation_report(
     """
     check_options("evaluation_report()", settings, MeanKeywords.__annotations__)
     summary = summarise(evaluation, metrics=metrics, **settings)
-    counts, count_notes = _correct_counts(evaluation, correct)
+    notion = find_notion(evaluation, correct)
+    right = None if notion is None else answers_by(evaluation, notion)
+    rule_note = why_unknown(evaluation) if notion is None else notion.note
     percentiles = [name for name in summary.frame.columns if name.startswith("p")]
     return EvaluationReport(
         summary.title,
@@ -230,7 +253,7 @@ def evaluation_report(
             *unscored_notes(evaluation, summary.frame["metric"]),
             *summary.notes,
             *_typical_notes(evaluation, summary),
-            *count_notes,
+            *([rule_note] if rule_note else []),
         ),
         headline=(
             *("title", "n", "n_unscored", "mean", "ci_low", "ci_high", "std", "min"),
@@ -238,27 +261,18 @@ def evaluation_report(
             "max",
         ),
         grouped_by="group",
-        counts=counts,
+        counts={} if right is None else _correct_counts(right),
+        correct="" if notion is None else declare(evaluation, notion, right),
     )
 
 
-def _correct_counts(
-    evaluation: Scored, correct: Correct | None
-) -> tuple[dict[str, int], tuple[str, ...]]:
-    has_match = any(metric.known_as == "exact_match" for metric in evaluation.metrics.values())
-    if correct is None and not has_match:
-        return {}, ()
-    right = correctness(evaluation, correct)
+def _correct_counts(right: pd.Series) -> dict[str, int]:
     n_right, n_unscored = int(right.sum()), int(right.isna().sum())
     counts = {
         "nr_correct_queries": n_right,
         "nr_incorrect_queries": len(right) - n_right - n_unscored,
     }
-    note = f"{n_right} of {len(right) - n_unscored} queries are correct"
-    if n_unscored:
-        counts["nr_unscored_queries"] = n_unscored
-        note += f"; {n_unscored} more are unscored, and counted as neither"
-    return counts, (note,)
+    return {**counts, "nr_unscored_queries": n_unscored} if n_unscored else counts
 
 
 def unscored_notes(evaluation: Scored, metrics: Iterable[str]) -> tuple[str, ...]:

@@ -7,10 +7,6 @@ from collections.abc import Sequence
 import click
 
 from rageval_report.analysis.comparing import comparison as comparing
-from rageval_report.analysis.comparing.answer_outcomes import (
-    correct_rule_of,
-    describe_correct_rules,
-)
 from rageval_report.analysis.ranking.leaderboard import rank
 from rageval_report.cli.compare import CompareArguments
 from rageval_report.cli.compare_queries import changed_queries
@@ -18,6 +14,7 @@ from rageval_report.cli.output import Output
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
+from rageval_report.scores.correct_notion import describe_notions, shared_notions
 
 
 def compare(options: CompareArguments) -> None:
@@ -127,14 +124,18 @@ def _pareto_front(
 def _outcomes(baseline: RAGPipelineEvaluation, candidate: RAGPipelineEvaluation) -> Result:
     table = baseline.comparative_detailed_summary(candidate)
     counts = ", ".join(f"{n} {name}" for name, n in table.notna().sum().items())
-    rule = correct_rule_of(baseline)
-    rules = [(baseline, rule), (candidate, candidate.correct_rule or rule)]
-    described = [(pipeline, rule) for pipeline, rule in rules if rule is not None]
+    runs = (baseline, candidate)
+    # The table exists, so something says what is correct.
+    notions = shared_notions(runs) or ()
     return Result(
         f"Which queries {baseline.name} and {candidate.name} answer correctly",
         table,
         {"baseline": baseline.name, "candidate": candidate.name},
-        (*describe_correct_rules(described), counts),
+        (
+            describe_notions(runs, notions),
+            *dict.fromkeys(notion.note for notion in notions if notion.note),
+            counts,
+        ),
     )
 
 

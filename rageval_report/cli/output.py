@@ -101,7 +101,7 @@ class Output:
             dict.fromkeys(message for result in results.values() for message in result.notes)
         )
         if self.renderer.values_only:  # it has no place for notes
-            notes = [message for result in results.values() for message in result.notes]
+            notes = [message for result in results.values() for message in _words_of(result)]
             for message in dict.fromkeys(notes):
                 if not is_doubt(message):
                     note(message)
@@ -128,6 +128,12 @@ class Output:
         """The width of the terminal, if a person looks at one."""
         is_screen = self.renderer.fits_terminal and self.path is None and sys.stdout.isatty()
         return shutil.get_terminal_size().columns if is_screen else None
+
+
+def _words_of(result: Result) -> tuple[str, ...]:
+    """The sentences that are in no column, and the notes."""
+    sentences = () if "verdict" in result.frame else result.sentences
+    return (*sentences, *result.notes)
 
 
 def _with_advice(result: Result) -> Result:

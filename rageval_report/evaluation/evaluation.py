@@ -97,7 +97,9 @@ class RAGPipelineEvaluation:
         are a `Metric`, a dict of its fields, "higher" or "lower".
     correct : str, (str, float), mapping of str to float, or callable, optional
         The rule for a correct answer: a metric, a metric and a threshold, thresholds that must all
-        hold, a column of booleans, or a function of the frame of rows. If omitted, exact match.
+        hold, a column of yes and no, or a function of the frame of rows. If omitted, the first of
+        these that the rows have: a person's label, a judge of correctness, a metric of correctness,
+        an exact match with short references. Reports say which it is.
     duplicates : {"error", "mean"}
         What to do if a query has several rows: raise an error, or average its scores.
     totals : {"auto", "drop", "keep"}
@@ -325,9 +327,7 @@ class RAGPipelineEvaluation:
     def _with_rule(self, correct: Correct | None) -> Self:
         """The same evaluation with the rule of a file, if its metrics were read."""
         try:
-            return self.from_table(
-                self._name, self._table, correct=correct, config=self._config, created=self._created
-            )
+            return self.with_correct(correct)
         except RagevalError:
             return self.with_notes(
                 f"the rule for a correct answer in the file, {correct!r}, needs columns that were "
@@ -444,11 +444,11 @@ class RAGPipelineEvaluation:
     @property
     def correct(self) -> pd.Series:
         """Whether each query was answered correctly; NA if that is not known."""
-        return correctness(self, self._correct)
+        return correctness(self)
 
     @property
     def correct_rule(self) -> Correct | None:
-        """The rule for a correct answer; None stands for exact match."""
+        """The rule for a correct answer that was passed; None if reports choose it."""
         return self._correct
 
     def __len__(self) -> int:
@@ -470,6 +470,18 @@ class RAGPipelineEvaluation:
     def with_name(self, name: str) -> Self:
         """The same evaluation under another name."""
         return self._replace(name, self._table)
+
+    def with_correct(self, correct: Correct | None) -> Self:
+        """The same evaluation with another rule for a correct answer.
+
+        Raises
+        ------
+        DataError
+            If the rule makes no sense for its metrics.
+        """
+        return self.from_table(
+            self.name, self._table, correct=correct, config=self._config, created=self._created
+        )
 
     def _replace(self, name: str, table: ScoreTable) -> Self:
         return self.from_table(
@@ -862,7 +874,7 @@ class RAGPipelineEvaluation:
         other : RAGPipelineEvaluation
             The other pipeline, paired by query id.
         correct : as in the constructor, optional
-            If omitted, the rule of each evaluation.
+            If omitted, the rule of each evaluation, else the same column of both.
 
         Returns
         -------
@@ -871,11 +883,7 @@ class RAGPipelineEvaluation:
             ``only_{other}_correct``, padded with None; if there are such queries also
             ``unscored``, ``only_in_{name}``, ``only_in_{other}``.
         """
-        own_rule = self._correct if correct is None else correct
-        other_rule = other._correct if correct is None else correct
-        return outcome_table(
-            self, other, own_rule, other_correct=own_rule if other_rule is None else other_rule
-        )
+        return outcome_table(self, other, correct)
 
     # -- the later names of Haystack
 

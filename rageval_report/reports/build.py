@@ -8,7 +8,6 @@ from typing import TypedDict
 
 import pandas as pd
 
-from rageval_report.analysis.comparing.answer_outcomes import describe_correct_rules
 from rageval_report.analysis.comparing.comparison import Comparison
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import evaluation_report
@@ -23,8 +22,6 @@ from rageval_report.reports.parts import (
     outcome_names,
     outcome_result,
     outcomes_of,
-    rule_of,
-    rule_text,
     setup_table,
     verdicts_of_comparison,
     verdicts_of_evaluation,
@@ -34,6 +31,14 @@ from rageval_report.reports.query_table import QueryTable, slice_columns
 from rageval_report.reports.report import Report
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
+from rageval_report.scores.correct_notion import (
+    CorrectNotion,
+    declare_all,
+    describe_notions,
+    find_notion,
+    shared_notions,
+    why_unknown,
+)
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.roles.column_role import ColumnRole, count_roles
 from rageval_report.scores.run_file import query_set_hash
@@ -90,7 +95,8 @@ def report_evaluation(
         The columns of details for the slices, none if it is empty; if omitted, up to three columns
         with few values.
     correct : see `rageval_report.scores.correctness`, optional
-        What a correct answer is; the evaluation's own rule if omitted.
+        What a correct answer is; if omitted, the evaluation's own rule, else what `correctness`
+        chooses.
     k : int, optional
         How many results the answer was made from; if omitted, 5 or the first cutoff of its metrics.
     pictures : bool
@@ -119,10 +125,10 @@ def report_evaluation(
     >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
     >>> report = report_evaluation(RAGPipelineEvaluation("hybrid", data))
     >>> print(report.verdicts[0].text.partition(";")[0])
-    2 of 3 queries are answered correctly: 0.667 (95 % CI 0.208 to 0.939)
+    correct: exact_match = 1
     """
     _check_longest(longest_text)
-    rule = rule_of(evaluation, correct)
+    notion = find_notion(evaluation, correct)
     settings: _MeansSettings = {
         "interval": interval,
         "confidence_level": confidence_level,
@@ -130,13 +136,13 @@ def report_evaluation(
         "seed": seed,
     }
     summary = evaluation_report(
-        evaluation, rule, metrics=metrics, percentiles=percentiles, **settings
+        evaluation, notion, metrics=metrics, percentiles=percentiles, **settings
     )
-    causes = causes_of(evaluation, rule, k, confidence_level)
+    causes = causes_of(evaluation, notion, k, confidence_level)
     columns = _slice_columns([evaluation], by)
     slices = tuple(slice_summary(evaluation, column, metrics, **settings) for column in columns)
     shown = [evaluation.metrics[name] for name in dict.fromkeys(summary.frame["metric"])]
-    answers = () if rule is None else (answers_of(evaluation, rule),)
+    answers = () if notion is None else (answers_of(evaluation, notion),)
     sections = (
         Section(
             "metrics", "Metrics", (summary,), _evaluation_pictures(evaluation, shown, pictures)
@@ -150,11 +156,7 @@ def report_evaluation(
         subtitle=f"{len(evaluation.scores)} queries, {len(shown)} metrics",
         verdicts=(
             *_doubts((evaluation,)),
-            *verdicts_of_evaluation(
-                summary,
-                None if causes is None else causes[1],
-                () if rule is None else describe_correct_rules([(evaluation, rule)]),
-            ),
+            *verdicts_of_evaluation(summary, None if causes is None else causes[1]),
         ),
         sections=_without_empty(sections),
         queries=QueryTable(
@@ -165,7 +167,7 @@ def report_evaluation(
             (ANSWERS,) if answers else (),
             (None if causes is None else causes[0],),
         ),
-        notes=_notes((evaluation,), has_rule=rule is not None, longest=longest_text),
+        notes=_notes((evaluation,), None if notion is None else (notion,), longest_text),
         longest_text=longest_text,
     )
 
@@ -194,7 +196,7 @@ def report_comparison(
         What `compare` gives.
     title, by, correct, k, pictures, longest_text
         As in `report_evaluation`; `correct` holds for all pipelines; if omitted, each has its own
-        rule.
+        rule, else all have the same column.
     percentiles, interval, confidence_level, n_resamples, seed
         Of each pipeline's own table of means, as in `rageval_report.analysis.summary.summarise`;
         if `confidence_level` is omitted, it is that of the comparison.
@@ -206,14 +208,13 @@ def report_comparison(
     _check_longest(longest_text)
     runs = _runs(comparison)
     level = float(str(comparison.settings["confidence_level"]))
-    rules = [rule_of(run, correct) for run in runs]
-    causes = [causes_of(run, rule, k, level) for run, rule in zip(runs, rules, strict=True)]
+    notions = shared_notions(runs, correct)
+    by_run = notions or (None,) * len(runs)
+    causes = [causes_of(run, notion, k, level) for run, notion in zip(runs, by_run, strict=True)]
     columns = _slice_columns(runs, by)
     slices = _comparison_slices(comparison, columns)
     metrics = _metrics(comparison)
-    known_rules = [rule for rule in rules if rule is not None]
-    has_rules = len(known_rules) == len(runs)
-    outcomes = _outcomes(runs, known_rules) if has_rules else []
+    outcomes = [] if notions is None else _outcomes(runs, notions)
     settings: _MeansSettings = {
         "interval": interval,
         "confidence_level": level if confidence_level is None else confidence_level,
@@ -222,9 +223,9 @@ def report_comparison(
     }
     means = (
         evaluation_report(
-            run, rule, metrics=_names_in(metrics, place), percentiles=percentiles, **settings
+            run, notion, metrics=_names_in(metrics, place), percentiles=percentiles, **settings
         )
-        for place, (run, rule) in enumerate(zip(runs, rules, strict=True))
+        for place, (run, notion) in enumerate(zip(runs, by_run, strict=True))
     )
     sections = (
         Section(
@@ -233,7 +234,7 @@ def report_comparison(
         Section(
             "outcomes",
             "Which answers are right",
-            _outcome_tables(runs, known_rules, outcomes, level),
+            () if notions is None else _outcome_tables(runs, notions, outcomes, level),
         ),
         Section("causes", "Why queries fail", tuple(cause[1] for cause in causes if cause)),
         _slices_section(slices, pictures),
@@ -243,18 +244,22 @@ def report_comparison(
     return Report(
         title=title or comparison.title,
         subtitle=_subtitle(runs, metrics),
-        verdicts=(*_doubts(runs), *verdicts_of_comparison(comparison, slices)),
+        verdicts=(
+            *_doubts(runs),
+            *([] if notions is None else [ReportVerdict(declare_all(runs, notions))]),
+            *verdicts_of_comparison(comparison, slices),
+        ),
         sections=_without_empty(sections),
         queries=QueryTable(
             runs,
             metrics,
             tuple(columns),
             tuple(outcomes),
-            tuple(outcome_names(runs[0], run) for run in runs[1:] if has_rules),
+            tuple(outcome_names(runs[0], run) for run in runs[1:] if notions),
             tuple(cause[0] if cause else None for cause in causes),
         ),
         notes=(
-            *_notes(runs, has_rule=has_rules, longest=longest_text),
+            *_notes(runs, notions, longest_text),
             *((_FAMILIES,) if slices else ()),
         ),
         longest_text=longest_text,
@@ -293,30 +298,29 @@ def _comparison_slices(comparison: Comparison, columns: Iterable[str]) -> tuple[
     return tuple(comparison.slices(column, correction=stepwise) for column in columns)
 
 
-def _outcomes(runs: Sequence[Scored], rules: Sequence[Correct]) -> list[pd.Series]:
+def _outcomes(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> list[pd.Series]:
     """For each candidate the outcome of every query beside the baseline."""
-    candidates = zip(runs[1:], rules[1:], strict=True)
-    return [outcomes_of(runs[0], run, rules[0], rule) for run, rule in candidates]
+    candidates = zip(runs[1:], notions[1:], strict=True)
+    return [outcomes_of(runs[0], run, notions[0], notion) for run, notion in candidates]
 
 
 def _outcome_tables(
     runs: Sequence[Scored],
-    rules: Sequence[Correct],
+    notions: Sequence[CorrectNotion],
     outcomes: Sequence[pd.Series],
     level: float,
 ) -> tuple[Result, ...]:
-    rule_texts = ", ".join(dict.fromkeys(map(rule_text, rules)))
-    settings = {"confidence_level": level, "correct": rule_texts}
+    words = ", ".join(dict.fromkeys(notion.words for notion in notions))
+    settings = {"confidence_level": level, "correct": words}
     return tuple(
         outcome_result(
             f"The answers of {runs[0].name} and {run.name}",
             outcome,
             outcome_names(runs[0], run),
             settings,
-            describe_correct_rules([(runs[0], rules[0]), (run, rule)]),
+            (describe_notions((runs[0], run), (notions[0], notion)),),
         )
-        # Not strict: there are no outcomes unless every run has a rule.
-        for run, rule, outcome in zip(runs[1:], rules[1:], outcomes, strict=False)
+        for run, notion, outcome in zip(runs[1:], notions[1:], outcomes, strict=True)
     )
 
 
@@ -408,7 +412,9 @@ def _doubts(runs: tuple[Scored, ...]) -> tuple[ReportVerdict, ...]:
     return tuple(ReportVerdict(note, "worse") for note in notes)
 
 
-def _notes(runs: tuple[Scored, ...], *, has_rule: bool, longest: int | None) -> tuple[str, ...]:
+def _notes(
+    runs: tuple[Scored, ...], notions: Sequence[CorrectNotion] | None, longest: int | None
+) -> tuple[str, ...]:
     own_notes = chain.from_iterable(
         (
             f"{run.name}: {note}" if len(runs) > 1 else note
@@ -418,7 +424,14 @@ def _notes(runs: tuple[Scored, ...], *, has_rule: bool, longest: int | None) -> 
         for run in runs
     )
     cut = () if longest is None else (f"texts of queries are cut after {longest} characters",)
-    return (*own_notes, *(() if has_rule else (_NO_RULE,)), *cut, *_role_counts(runs))
+    return (*own_notes, *_rule_notes(runs, notions), *cut, *_role_counts(runs))
+
+
+def _rule_notes(runs: Sequence[Scored], notions: Sequence[CorrectNotion] | None) -> Iterable[str]:
+    """That the rule for a correct answer is a guess, or why there is none."""
+    if notions is None:
+        return (next(filter(None, map(why_unknown, runs)), _NO_RULE),)
+    return dict.fromkeys(notion.note for notion in notions if notion.note)
 
 
 def _role_counts(runs: tuple[Scored, ...]) -> Iterator[str]:

@@ -11,14 +11,15 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.breakdown import breakdown, failure_causes
-from rageval_report.analysis.comparing.answer_outcomes import correct_rule_of, outcome_table
+from rageval_report.analysis.comparing.answer_outcomes import outcome_table
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import DataError
 from rageval_report.render.cell_text import confidence, interval, number
 from rageval_report.reports.page_columns import cell_text
 from rageval_report.reports.pictures import Picture
 from rageval_report.results import Result
-from rageval_report.scores import Correct, Scored, correctness
+from rageval_report.scores import Scored
+from rageval_report.scores.correct_notion import CorrectNotion, answers_by
 from rageval_report.stats import mean_interval
 
 Tone = Literal["better", "worse", "neutral"]
@@ -86,11 +87,11 @@ def _result_verdicts(result: Result) -> Iterator[ReportVerdict]:
 
 
 def verdicts_of_evaluation(
-    report: EvaluationReport, causes: Result | None, rules: Sequence[str] = ()
+    report: EvaluationReport, causes: Result | None
 ) -> tuple[ReportVerdict, ...]:
     """How many answers are right, the main cause of failures, and the mean of each metric."""
     return (
-        *_correct_verdict(report, "".join(f"; {rule}" for rule in rules)),
+        *_correct_verdict(report),
         *(_cause_verdict(causes) if causes is not None else ()),
         *(
             ReportVerdict(_mean_sentence(row, report.settings))
@@ -99,24 +100,20 @@ def verdicts_of_evaluation(
     )
 
 
-def _correct_verdict(report: EvaluationReport, rule: str) -> Iterator[ReportVerdict]:
+def _correct_verdict(report: EvaluationReport) -> Iterator[ReportVerdict]:
     if not report.counts:
         return
     right, wrong = report.counts["nr_correct_queries"], report.counts["nr_incorrect_queries"]
-    level = float(str(report.settings["confidence_level"]))
-    share = (
-        mean_interval(
-            np.repeat([1.0, 0.0], [right, wrong]), method="wilson", confidence_level=level
-        )
-        if right + wrong
-        else None
-    )
-    if share is None:
-        yield ReportVerdict("it is not known for any query whether its answer is correct")
+    if not right + wrong:
+        yield ReportVerdict(report.correct)
         return
+    level = float(str(report.settings["confidence_level"]))
+    share = mean_interval(
+        np.repeat([1.0, 0.0], [right, wrong]), method="wilson", confidence_level=level
+    )
     yield ReportVerdict(
-        f"{right} of {right + wrong} queries are answered correctly: {number(share.estimate)} "
-        f"({confidence(level)} {interval(share.low, share.high)}){rule}"
+        f"{report.correct}; a share of {number(share.estimate)} "
+        f"({confidence(level)} {interval(share.low, share.high)})"
     )
 
 
@@ -145,32 +142,9 @@ def _mean_sentence(row: pd.Series, settings: Mapping[str, object]) -> str:
 # -- which answers are right
 
 
-def rule_of(run: Scored, correct: Correct | None) -> Correct | None:
-    """The rule for a correct answer: the caller's if there is one, else the run's own.
-
-    Returns
-    -------
-    Correct or None
-        None if there is no rule.
-    """
-    if correct is not None:
-        correctness(run, correct)  # an impossible rule raises here, before anything is computed
-        return correct
-    return correct_rule_of(run)
-
-
-def rule_text(rule: Correct) -> str:
-    """A rule as text for a signature; of a function its name, without its address in memory."""
-    if isinstance(rule, Mapping):
-        return ", ".join(f"{name}={threshold:g}" for name, threshold in rule.items())
-    if isinstance(rule, tuple):
-        return f"{rule[0]}={rule[1]:g}"
-    return getattr(rule, "__name__", "a function") if callable(rule) else rule
-
-
-def answers_of(run: Scored, rule: Correct) -> pd.Series:
+def answers_of(run: Scored, notion: CorrectNotion) -> pd.Series:
     """Whether the answer to each query is "right", "wrong" or "unknown"."""
-    right = correctness(run, rule)
+    right = answers_by(run, notion)
     labels = np.where(right.fillna(False).to_numpy(dtype=bool), ANSWERS[0], ANSWERS[1])
     labels = np.where(right.isna(), UNKNOWN_OUTCOME, labels)
     return pd.Series(labels, index=right.index, dtype=object)
@@ -185,10 +159,10 @@ def outcome_names(baseline: Scored, candidate: Scored) -> tuple[str, ...]:
 
 
 def outcomes_of(
-    baseline: Scored, candidate: Scored, rule: Correct, candidate_rule: Correct
+    baseline: Scored, candidate: Scored, notion: CorrectNotion, candidate_notion: CorrectNotion
 ) -> pd.Series:
     """The outcome of each query of two runs, by `outcome_table`."""
-    table = outcome_table(baseline, candidate, rule, other_correct=candidate_rule)
+    table = outcome_table(baseline, candidate, notion, other_correct=candidate_notion)
     columns = (
         *("both_correct", f"only_{baseline.name}_correct", f"only_{candidate.name}_correct"),
         *("both_incorrect", "unscored", f"only_in_{baseline.name}", f"only_in_{candidate.name}"),
@@ -241,20 +215,20 @@ def cutoff_of(run: Scored, k: int | None) -> int:
 
 
 def causes_of(
-    run: Scored, rule: Correct | None, k: int | None, confidence_level: float
+    run: Scored, notion: CorrectNotion | None, k: int | None, confidence_level: float
 ) -> tuple[pd.Series, Result] | None:
     """The cause of each query's failure, and the table of causes; None without the metrics."""
-    if rule is None:
+    if notion is None:
         return None
     cutoff = cutoff_of(run, k)
     try:
-        causes = failure_causes(run, k=cutoff, correct=rule)
+        causes = failure_causes(run, k=cutoff, correct=notion)
     except DataError:
         # What the caller asked for must not be left out silently.
         if k is not None:
             raise
         return None
-    return causes, breakdown(run, k=cutoff, correct=rule, confidence_level=confidence_level)
+    return causes, breakdown(run, k=cutoff, correct=notion, confidence_level=confidence_level)
 
 
 # -- how it was made

@@ -1,4 +1,4 @@
-"""The rule for correct answers: one threshold or several, a column of booleans, a function."""
+"""The answers that a rule calls correct: thresholds, a column of yes and no, a function."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
+from rageval_report.scores.cells import read_cells
 from rageval_report.scores.exact_values import plain_value
-from rageval_report.scores.metric import is_binary
+from rageval_report.scores.metric import Metric, is_binary
 from rageval_report.scores.roles.columns import resolver
 from rageval_report.scores.table import Scored, join_details
 
@@ -23,44 +24,42 @@ Correct = (
     | Callable[[pd.DataFrame], "pd.Series | np.ndarray"]
 )
 
-_HOW = (
+HOW_TO_SAY = (
     "Pass the rule for a correct answer: correct='exact_match', correct=('faithfulness', 0.8), "
     "correct={'faithfulness': 0.8, 'recall@5': 1.0}, the name of a column of booleans, or a "
     "function of the frame of rows."
 )
 
 
-def correctness(evaluation: Scored, correct: Correct | None = None) -> pd.Series:
-    """Whether each query was answered correctly.
+def apply_rule(evaluation: Scored, correct: Correct) -> pd.Series:
+    """Whether a rule calls each answer correct.
 
     Parameters
     ----------
     evaluation : Scored
         A pipeline's scores and details.
-    correct : str, (str, float), mapping of str to float, or callable, optional
+    correct : str, (str, float), mapping of str to float, or callable
         A metric (correct means its best score), a metric and a threshold, thresholds that must all
-        hold, a detail column of booleans, or a function of the frame of scores and details that
-        returns one boolean per row. If omitted, exact match.
+        hold, a detail column of yes and no, or a function of the frame of scores and details that
+        returns one boolean per row.
 
     Returns
     -------
     Series of boolean, index query_id
-        NA if the scores that decide are missing: neither correct nor incorrect.
+        NA if the scores that decide are missing.
 
     Raises
     ------
     DataError
-        If `correct` is omitted and there is no exact match, or the rule makes no sense.
+        If the rule makes no sense.
 
     Examples
     --------
     >>> from rageval_report import RAGPipelineEvaluation
     >>> scores = {"query_id": ["a", "b", "c"], "faithfulness": [0.9, 0.4, None]}
-    >>> correctness(RAGPipelineEvaluation("hybrid", scores), ("faithfulness", 0.8)).tolist()
+    >>> apply_rule(RAGPipelineEvaluation("hybrid", scores), ("faithfulness", 0.8)).tolist()
     [True, False, <NA>]
     """
-    if correct is None:
-        return _by_default(evaluation)
     if callable(correct):
         return _by_function(evaluation, correct)
     if isinstance(correct, Mapping):
@@ -70,36 +69,64 @@ def correctness(evaluation: Scored, correct: Correct | None = None) -> pd.Series
     return _by_name(evaluation, str(correct))
 
 
+def rule_in_words(evaluation: Scored, correct: Correct) -> str:
+    """A rule as a report shows it.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> run = RAGPipelineEvaluation("a", {"query_id": ["q"], "recall@5": [1], "latency_ms": [9]})
+    >>> rule_in_words(run, {"latency_ms": 2000, "recall@5": 0.5})
+    'latency_ms <= 2000 and recall@5 >= 0.5'
+    >>> rule_in_words(run, "recall@5")
+    'recall@5 = 1'
+    """
+    if callable(correct):
+        return f"the function {getattr(correct, '__name__', 'given')} says so"
+    if isinstance(correct, str):
+        if correct in evaluation.details.columns:
+            return f"{correct} says so"
+        metric = evaluation.metrics[resolver(evaluation.metrics)(correct)]
+        return f"{metric.name} = {_best_score(metric):g}"
+    pairs = correct.items() if isinstance(correct, Mapping) else [correct]
+    return " and ".join(_condition(evaluation, *pair) for pair in pairs)
+
+
+def _condition(evaluation: Scored, name: str, threshold: float) -> str:
+    metric = evaluation.metrics[resolver(evaluation.metrics)(name)]
+    return f"{metric.name} {'>=' if metric.greater_is_better else '<='} {threshold:g}"
+
+
 def _pair(correct: tuple[object, ...]) -> tuple[str, float]:
     if len(correct) != 2 or not isinstance(correct[0], str):
-        raise DataError(f"correct must be a metric and a threshold; got {correct!r}. {_HOW}")
+        raise DataError(f"correct must be a metric and a threshold; got {correct!r}. {HOW_TO_SAY}")
     return correct[0], _threshold(correct[1])
 
 
 def _threshold(threshold: object) -> float:
     if isinstance(threshold, Real) and not isinstance(threshold, bool) and math.isfinite(threshold):
         return float(threshold)
-    raise DataError(f"correct: a threshold must be a finite number; got {threshold!r}. {_HOW}")
-
-
-def _by_default(evaluation: Scored) -> pd.Series:
-    exact = [
-        name for name, metric in evaluation.metrics.items() if metric.known_as == "exact_match"
-    ]
-    if not exact:
-        raise DataError(
-            f"{evaluation.name!r} has no metric exact_match to tell correct answers. {_HOW}"
-        )
-    return _by_threshold(evaluation, exact[0], 1.0)
+    raise DataError(
+        f"correct: a threshold must be a finite number; got {threshold!r}. {HOW_TO_SAY}"
+    )
 
 
 def _by_name(evaluation: Scored, name: str) -> pd.Series:
     if name in evaluation.details.columns:
-        return _as_booleans(evaluation.details[name], name, evaluation.details.index)
+        column = evaluation.details[name]
+        if column.map(lambda cell: isinstance(cell, str)).any():
+            # A sheet that people filled in says yes and no, and leaves cells blank.
+            column = _read_words(column, name)
+        return _as_booleans(column, name, evaluation.details.index)
     metric = evaluation.metrics[resolver(evaluation.metrics)(name)]
+    return _by_threshold(evaluation, metric.name, _best_score(metric))
+
+
+def _best_score(metric: Metric) -> float:
     if metric.bounds is None:
+        name = metric.name
         raise DataError(f"{name!r} has no best score; pass a threshold: correct=({name!r}, ...)")
-    return _by_threshold(evaluation, metric.name, metric.bounds[metric.greater_is_better])
+    return metric.bounds[metric.greater_is_better]
 
 
 def _by_threshold(evaluation: Scored, name: str, threshold: float) -> pd.Series:
@@ -113,7 +140,7 @@ def _by_threshold(evaluation: Scored, name: str, threshold: float) -> pd.Series:
 
 def _by_thresholds(evaluation: Scored, thresholds: Mapping[str, float]) -> pd.Series:
     if not thresholds:
-        raise DataError(f"correct must hold at least one threshold; got none. {_HOW}")
+        raise DataError(f"correct must hold at least one threshold; got none. {HOW_TO_SAY}")
     holds = [_by_threshold(evaluation, name, _threshold(t)) for name, t in thresholds.items()]
     result = holds[0]
     for other in holds[1:]:  # three-valued logic: False & NA is False, so one failure decides
@@ -145,8 +172,16 @@ def _as_booleans(column: pd.Series, name: str, index: pd.Index) -> pd.Series:
     elif present.map(lambda cell: isinstance(cell, bool | np.bool_)).all():
         booleans = column.astype("boolean")
     else:
-        raise DataError(f"correct: {name!r} must be true or false for each query. {_HOW}")
+        raise DataError(f"correct: {name!r} must be true or false for each query. {HOW_TO_SAY}")
     return booleans.set_axis(index).rename("correct")
+
+
+def _read_words(column: pd.Series, name: str) -> pd.Series:
+    numbers = read_cells(column.tolist()).numbers
+    is_blank = column.map(lambda cell: isinstance(cell, str) and not cell.strip()) | column.isna()
+    if (np.isnan(numbers) & ~is_blank.to_numpy()).any():
+        raise DataError(f"correct: {name!r} must be true or false for each query. {HOW_TO_SAY}")
+    return pd.Series(numbers, index=column.index)
 
 
 # -- in files

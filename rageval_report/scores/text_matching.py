@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
 from rageval_report.errors import AlignmentError, UnknownNameError
+from rageval_report.scores.correct import Correct
 from rageval_report.scores.metric import Metric, normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, first_named, plain_text
 from rageval_report.scores.table import Scored
@@ -23,12 +26,18 @@ class RenamedQueries:
     scores, details : DataFrame
         As in `Scored`; a query that the other evaluation does not have keeps its own id.
     metrics : dict of str to Metric
+    config : mapping
+        The configuration of the pipeline.
+    correct_rule : Correct, optional
+        Its rule for a correct answer.
     """
 
     name: str
     scores: pd.DataFrame
     details: pd.DataFrame
     metrics: dict[str, Metric]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    correct_rule: Correct | None = None
 
 
 def match_queries(evaluation: Scored, to: Scored, on: str) -> RenamedQueries:
@@ -75,6 +84,8 @@ def match_queries(evaluation: Scored, to: Scored, on: str) -> RenamedQueries:
         evaluation.scores.set_axis(index, axis=0),
         evaluation.details.set_axis(index, axis=0),
         dict(evaluation.metrics),
+        getattr(evaluation, "config", {}),
+        getattr(evaluation, "correct_rule", None),
     )
 
 

@@ -195,6 +195,8 @@ def evaluate_judged_set(
         allow=allow,
     )
     scores = scored.evaluation.scores
+    # The same rule in its reports as in the tables here.
+    evaluation = scored.evaluation.with_correct((str(scores.columns[-1]), _CORRECT_FROM))
     table = _query_table(counted, scores, k, minimum)
     settings = {
         "k": k,
@@ -204,10 +206,10 @@ def evaluate_judged_set(
         "grade": grade,
         "generation": str(scores.columns[-1]),
     }
-    doubts = filter(is_doubt, scored.evaluation.notes)
+    doubts = filter(is_doubt, evaluation.notes)
     table_notes = (*filter(None, [grade_note, choice.note]), *cut_notes)
     return JudgedSetEvaluation(
-        scored.evaluation,
+        evaluation,
         Result("Retrieval by generation", _cross_table(table), settings, (*doubts, *table_notes)),
         Result("Queries", table, settings, headline=_HEADLINE),
         scored.judged,

@@ -130,4 +130,4 @@ def test_a_rule_that_is_a_function_is_signed_by_its_name():
         return rows["exact_match"] == 1
 
     signature = RAGPipelineEvaluation("a", ROWS, correct=exact).breakdown().signature
-    assert "correct:exact|" in signature
+    assert "correct:the function exact says so|" in signature

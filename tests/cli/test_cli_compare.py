@@ -156,7 +156,7 @@ def test_outcomes_are_haystacks_split(runs, run):
 
 def test_outcomes_say_what_a_right_answer_is(folder, run):
     told = run(f"{COMPARE} --outcomes").stdout
-    assert "Note: an answer is correct if exact_match is 1" in told
+    assert "Note: correct: exact_match = 1" in told
 
 
 def test_a_margin_is_told_for_each_metric(folder, run):

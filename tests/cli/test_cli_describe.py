@@ -145,7 +145,7 @@ def test_report_notes_of_the_file_are_notes_of_the_report(folder, run):
 
 def test_csv_says_its_notes_on_standard_error(folder, run):
     result = run("report old.csv --format csv")
-    assert "note: 4 of 8 queries are correct" in result.stderr
+    assert "note: correct: exact_match = 1; 4 of 8 queries are correct" in result.stderr
     assert "queries are correct" not in result.stdout
     assert run("report old.csv --format csv --quiet").stderr == ""
 

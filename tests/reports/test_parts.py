@@ -22,7 +22,9 @@ def report(comparison) -> Report:
 
 
 def test_the_verdicts_are_those_of_the_comparison(report, comparison):
-    assert sorted(one.text for one in report.verdicts) == sorted(comparison.sentences)
+    first, *verdicts = report.verdicts
+    assert first.text.startswith("correct: exact_match = 1; bm25: 4 of 7 queries are correct")
+    assert sorted(one.text for one in verdicts) == sorted(comparison.sentences)
 
 
 def test_what_is_shown_comes_first_and_says_which_way():
@@ -51,7 +53,7 @@ def test_the_outcomes_are_counted_with_wilson_intervals(report):
 
 def test_what_cannot_be_told_and_what_one_run_alone_has_is_counted_apart(report):
     assert set(result_of(report, "outcomes").notes) == {
-        "an answer is correct if exact_match is 1",
+        "correct: exact_match = 1",
         *("1 queries are unknown", "1 queries are only in bm25", "1 queries are only in hybrid"),
     }
 
@@ -59,14 +61,12 @@ def test_what_cannot_be_told_and_what_one_run_alone_has_is_counted_apart(report)
 def test_the_rule_that_was_given_is_told_with_its_direction(bm25, hybrid):
     rule = {"faithfulness": 0.5, "latency_ms": 150}
     found = result_of(compare(bm25, hybrid).report(correct=rule, pictures=False), "outcomes")
-    assert found.notes[0] == (
-        "an answer is correct if faithfulness is at least 0.5 and latency_ms is at most 150"
-    )
-    assert found.settings["correct"] == "faithfulness=0.5, latency_ms=150"
+    assert found.notes[0] == "correct: faithfulness >= 0.5 and latency_ms <= 150"
+    assert found.settings["correct"] == "faithfulness >= 0.5 and latency_ms <= 150"
 
 
 def test_a_signature_names_the_metric_that_says_what_is_right(report):
-    assert result_of(report, "outcomes").settings["correct"] == "exact_match"
+    assert result_of(report, "outcomes").settings["correct"] == "exact_match = 1"
 
 
 def test_two_runs_with_rules_of_their_own_are_told_apart(bm25, hybrid):
@@ -75,10 +75,7 @@ def test_two_runs_with_rules_of_their_own_are_told_apart(bm25, hybrid):
         for run, threshold in ((bm25, 0.5), (hybrid, 0.7))
     ]
     found = result_of(compare(*runs).report(pictures=False), "outcomes")
-    assert found.notes[:2] == (
-        "an answer of bm25 is correct if faithfulness is at least 0.5",
-        "an answer of hybrid is correct if faithfulness is at least 0.7",
-    )
+    assert found.notes[0] == "correct: faithfulness >= 0.5 (bm25), faithfulness >= 0.7 (hybrid)"
 
 
 def test_a_group_that_is_shown_to_go_the_other_way_is_among_the_first_verdicts():
@@ -137,7 +134,7 @@ def test_the_first_cutoff_there_is_serves_where_none_is_asked_for():
 
 def test_one_pipeline_opens_with_what_is_right_and_why_the_rest_fails(bm25):
     first, second, *_ = bm25.report(pictures=False).verdicts
-    assert first.text.startswith("4 of 7 queries are answered correctly: 0.571 (95 % CI ")
+    assert first.text.startswith("correct: exact_match = 1; 4 of 7 queries are correct; ")
     assert second.text == "2 of 3 failures are of retrieval: no gold was retrieved"
 
 

@@ -74,7 +74,7 @@ def test_a_folder_that_is_not_there_is_made(report, tmp_path):
 
 
 def test_its_repr_is_short(report):
-    assert repr(report).startswith("Report('hybrid against bm25', 4 verdicts, ")
+    assert repr(report).startswith("Report('hybrid against bm25', 5 verdicts, ")
     assert len(repr(report)) < 100
     assert str(report) == repr(report)
 

@@ -168,10 +168,7 @@ class GatedRun:
 
     def is_correct(self) -> pd.Series:
         """Whether each query was answered correctly, by the gate's rule or else the run's own."""
-        own: pd.Series | None = getattr(self.evaluation, "correct", None)
-        if self.settings.correct is not None or own is None:
-            return correctness(self.evaluation, self.settings.correct)
-        return own
+        return correctness(self.evaluation, self.settings.correct)
 
 
 def score_range(metric: Metric) -> ValueRange | None:

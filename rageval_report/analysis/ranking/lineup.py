@@ -108,8 +108,10 @@ class Lineup:
 
         A pipeline without any score is left out; else no query would be scored by all.
         """
-        metric = self.metrics[name][0]
-        scores = self.scores(name)
+        return self.block_of(self.metrics[name][0], self.scores(name))
+
+    def block_of(self, metric: Metric, scores: FloatArray) -> ScoreBlock:
+        """The same for scores that are not a column of the pipelines."""
         is_missing = np.isnan(scores)
         has_any: BoolArray = np.any(~is_missing, axis=0)
         unscored = is_missing.sum(axis=0)[has_any]

@@ -2,9 +2,10 @@
 
 The defaults and their weights are those of the weighted score of ragbench's later versions, with
 three changes: an unknown cost is missing, never free; an objective without data is left out, with a
-note; and accuracy includes comparisons with the reference besides judgements. An objective that
-names metrics uses those that are present; if none of them is, it uses the metrics of its group that
-no other objective names.
+note; and accuracy counts the correct queries, by the rule of all reports, instead of averaging what
+compares answers with references (with the dialect of ragbench it averages). An objective that names
+metrics uses those that are present; if none of them is, it uses the metrics of its group that no
+other objective names.
 """
 
 from __future__ import annotations
@@ -19,6 +20,13 @@ import numpy as np
 from rageval_report.analysis.ranking.lineup import Lineup, ScoreBlock
 from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.scores import Catalogue, Metric, normalise_name, resolver
+from rageval_report.scores.catalogue.dialects import recorded_dialect
+from rageval_report.scores.correct_notion import (
+    EXACT_MATCHES,
+    CorrectNotion,
+    answers_by,
+    shared_notions,
+)
 from rageval_report.stats.resampled import STATISTICS
 from rageval_report.types import FloatArray
 
@@ -40,6 +48,9 @@ class Objective:
     worst, best : float, optional
         The values that count as 0 and as 1, as do all beyond them; the metric's bounds if omitted.
         A metric without bounds needs them.
+    counts_correct : bool
+        Whether the share of correct queries, if it is known which are, takes the place of the
+        metrics that compare the answer with the reference.
 
     Examples
     --------
@@ -52,6 +63,7 @@ class Objective:
     statistic: ObjectiveStatistic = "mean"
     worst: float | None = None
     best: float | None = None
+    counts_correct: bool = False
 
     def __post_init__(self) -> None:
         names = (self.metrics,) if isinstance(self.metrics, str) else tuple(self.metrics)
@@ -65,17 +77,19 @@ class Objective:
 
 ObjectivesArgument = Mapping[str, Objective | str | Sequence[str]] | Sequence[str] | None
 
-# Correctness without a judge, or in addition to one; ragbench has neither of them.
-_AGAINST_THE_REFERENCE = ("exact_match", "exact_match_squad", "token_f1")
+# What says how far an answer agrees with the reference.
+_AGAINST_THE_REFERENCE = ("answer_correctness", *EXACT_MATCHES, "token_f1")
+_CORRECT = Metric("correct", title="Correct", group="generation", kind="binary")
 _RATES = ("abstention_false_positive_rate", "abstention_false_negative_rate")
 
 OBJECTIVES: dict[str, Objective] = {
     "accuracy": Objective(
         (
-            *("answer_correctness", *_AGAINST_THE_REFERENCE, "answer_relevancy"),
+            *(*_AGAINST_THE_REFERENCE, "answer_relevancy"),
             *("unanswerable_accuracy", "false_refusal", "hallucinated_answer", *_RATES),
         ),
         "generation",
+        counts_correct=True,
     ),
     "faithfulness": Objective("faithfulness"),
     "citation": Objective(
@@ -163,12 +177,20 @@ class Aim:
     weight: float
     parts: tuple[ObjectivePart, ...]
     missing: str = ""
+    notions: tuple[CorrectNotion, ...] = ()
+    """What is correct, if that is what the objective counts."""
 
     @property
     def description(self) -> str:
         """Its statistic and metrics, such as "mean of recall@5, ndcg@10"."""
-        names = [_metric_label(part.block.metric) for part in self.parts]
+        names = [self._label(part.block.metric) for part in self.parts]
         return f"{self.parts[0].statistic} of {', '.join(names)}" if names else self.missing
+
+    def _label(self, metric: Metric) -> str:
+        if metric is not _CORRECT:
+            return _metric_label(metric)
+        words = dict.fromkeys(notion.words for notion in self.notions)
+        return f"{metric.name} ({', '.join(words)})"
 
     @property
     def description_with_scale(self) -> str:
@@ -307,11 +329,38 @@ def _objective_of(metric: Metric) -> Objective:
 
 def _aim(lineup: Lineup, name: str, known: Mapping[str, Objective], weight: float) -> Aim:
     objective = known[name]
-    blocks = {metric: lineup.block(metric) for metric in _present_metrics(lineup, objective, known)}
+    notions: tuple[CorrectNotion, ...] = ()
+    replaced: tuple[str, ...] = ()
+    if objective.counts_correct and not _averages_graded_answers(lineup):
+        notions = shared_notions(lineup.runs) or ()
+        # An exact match that does not say what is correct misses right answers in other words.
+        replaced = _AGAINST_THE_REFERENCE if notions else EXACT_MATCHES
+    blocks = {}
+    if notions:
+        blocks[_CORRECT.name] = lineup.block_of(_CORRECT, _correct_answers(lineup, notions))
+    for metric in _present_metrics(lineup, objective, known):
+        if lineup.metrics[metric][0].known_as not in replaced:
+            blocks[metric] = lineup.block(metric)
     with_data = [block for block in blocks.values() if _has_all_data(block, lineup)]
     if not with_data:
         return Aim(name, weight, (), _why_missing(objective, blocks, lineup))
-    return Aim(name, weight, tuple(_part(objective, block) for block in with_data))
+    return Aim(name, weight, tuple(_part(objective, block) for block in with_data), "", notions)
+
+
+def _averages_graded_answers(lineup: Lineup) -> bool:
+    """Whether the scores are those of ragbench, which counts no correct answers."""
+    dialects = (recorded_dialect(run) for run in lineup.runs)
+    return any(dialect is not None and dialect.name == "ragbench" for dialect in dialects)
+
+
+def _correct_answers(lineup: Lineup, notions: Sequence[CorrectNotion]) -> FloatArray:
+    """1 for a correct answer, 0 for a wrong one, NaN if unknown; one column per pipeline."""
+    columns = [
+        answers_by(run, notion).to_numpy(dtype=np.float64, na_value=np.nan)
+        for run, notion in zip(lineup.runs, notions, strict=True)
+    ]
+    pairs = zip(columns, lineup.rows, strict=True)
+    return np.column_stack([column if rows is None else column[rows] for column, rows in pairs])
 
 
 def _has_all_data(block: ScoreBlock, lineup: Lineup) -> bool:

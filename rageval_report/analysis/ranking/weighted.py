@@ -259,6 +259,7 @@ def _notes(
     if left_out:
         notes.append(f"objectives without data, left out: {'; '.join(left_out)}")
     used = {part.block.metric.name for aim in aims for part in aim.parts}
+    used |= {notion.column for aim in aims for notion in aim.notions}
     unused = [name for name in lineup.metrics if name not in used]
     if unused:
         notes.append(f"metrics in no objective: {', '.join(unused)}")

@@ -128,7 +128,7 @@ def repeats(
     metrics : str or iterable of str, optional
         The metrics; all that every run has if omitted.
     correct : see `rageval_report.scores.correctness`, optional
-        What a correct answer is, for the stability of each query; exact match if omitted.
+        What a correct answer is, for the stability of each query; if omitted, as in `correctness`.
     confidence_level : float
         The level of the intervals.
     tolerance : float

@@ -13,7 +13,13 @@ import pandas as pd
 
 from rageval_report.analysis.repeating.edit_distance import MOST_LETTERS, edit_distance
 from rageval_report.results import Result
-from rageval_report.scores import Correct, Scored, correctness, join_details
+from rageval_report.scores import Correct, Scored, join_details
+from rageval_report.scores.correct_notion import (
+    CorrectNotion,
+    answers_by,
+    describe_notions,
+    shared_notions,
+)
 from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.query_ids import first_named
 from rageval_report.scores.texts import ANSWER
@@ -31,7 +37,8 @@ def stability(runs: Sequence[Scored], correct: Correct | None = None) -> Result:
     runs : sequence of Scored
         Repeated runs of one pipeline.
     correct : see `rageval_report.scores.correctness`, optional
-        What a correct answer is; exact match if omitted. Without either there is no agreement.
+        What a correct answer is; if omitted, the rule of each run, else the same column of all.
+        Without any there is no agreement.
 
     Returns
     -------
@@ -58,12 +65,13 @@ def stability(runs: Sequence[Scored], correct: Correct | None = None) -> Result:
     )
     frame = pd.DataFrame({"n_runs": _counts(runs, ids)}, index=ids)
     notes = []
-    correctness_table = _correctness_table(runs, ids, correct)
-    if correctness_table is None:
+    notions = shared_notions(runs, correct)
+    if notions is None:
         notes.append("it is unknown what a correct answer is; pass correct=...")
     else:
+        correctness_table = _correctness_table(runs, ids, notions)
         frame = frame.join(_agreement_columns(correctness_table).set_axis(ids))
-        notes.append(_flips_note(frame))
+        notes += [describe_notions(runs, notions), _flips_note(frame)]
     frame = frame.assign(**_detail_columns(runs, ids))
     keys = [name for name in ("agreement", "answer_distance") if name in frame]
     if keys:
@@ -76,14 +84,10 @@ def stability(runs: Sequence[Scored], correct: Correct | None = None) -> Result:
         frame,
         {
             "n_runs": len(runs),
-            "correct": "exact match" if correct is None else _rule_label(correct),
+            "correct": "" if notions is None else notions[0].words,
         },
         tuple(notes),
     )
-
-
-def _rule_label(correct: Correct) -> object:
-    return getattr(correct, "__name__", "a function") if callable(correct) else correct
 
 
 def _counts(runs: Sequence[Scored], ids: pd.Index) -> IntArray:
@@ -92,15 +96,13 @@ def _counts(runs: Sequence[Scored], ids: pd.Index) -> IntArray:
 
 
 def _correctness_table(
-    runs: Sequence[Scored], ids: pd.Index, correct: Correct | None
-) -> FloatArray | None:
+    runs: Sequence[Scored], ids: pd.Index, notions: Sequence[CorrectNotion]
+) -> FloatArray:
     """One row per query, one column per run: 1 correct, 0 incorrect, NaN unknown."""
-    has_exact_match = all(
-        any(metric.known_as == "exact_match" for metric in run.metrics.values()) for run in runs
-    )
-    if correct is None and not has_exact_match:
-        return None
-    columns = [correctness(run, correct).astype("Float64").reindex(ids) for run in runs]
+    columns = [
+        answers_by(run, notion).astype("Float64").reindex(ids)
+        for run, notion in zip(runs, notions, strict=True)
+    ]
     return np.column_stack(
         [column.to_numpy(dtype=np.float64, na_value=np.nan) for column in columns]
     )

@@ -1,11 +1,7 @@
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.comparing.answer_outcomes import (
-    correct_rule_of,
-    describe_correct_rules,
-    outcome_table,
-)
+from rageval_report.analysis.comparing.answer_outcomes import outcome_table
 from rageval_report.errors import AlignmentError, DataError
 
 
@@ -85,59 +81,6 @@ def test_what_is_correct_must_be_told_where_nothing_tells_it():
 
 
 # -- what a correct answer is, in words
-
-
-def described(rule, name="a", **columns):
-    data = columns or {"recall": [0.5], "latency_ms": [20.0], "exact_match": [1]}
-    evaluation = RAGPipelineEvaluation(name, {"query_id": ["q1"], **data})
-    return evaluation, rule
-
-
-@pytest.mark.parametrize(
-    ("rule", "condition"),
-    [
-        (("recall", 0.8), "recall is at least 0.8"),
-        (("latency_ms", 30), "latency_ms is at most 30"),
-        ({"recall": 0.5, "latency_ms": 30}, "recall is at least 0.5 and latency_ms is at most 30"),
-        ("recall", "recall is 1"),
-        ("hallucination", "hallucination is 0"),
-        ("judged", "judged says so"),
-    ],
-)
-def test_a_rule_in_words(rule, condition):
-    columns = {"recall": [0.5], "latency_ms": [20.0], "hallucination": [0.5], "judged": ["yes"]}
-    [sentence] = describe_correct_rules([described(rule, **columns)])
-    assert sentence == f"an answer is correct if {condition}"
-
-
-def test_a_function_is_named():
-    def both_are_high(rows):
-        return rows["recall"] > 0.5
-
-    [sentence] = describe_correct_rules([described(both_are_high)])
-    assert sentence == "an answer is correct if the function both_are_high says so"
-
-
-def test_rules_that_differ_are_said_for_each_run():
-    one, other = described(("recall", 0.8), "a"), described(("recall", 0.5), "b")
-    assert describe_correct_rules([one, other]) == (
-        "an answer of a is correct if recall is at least 0.8",
-        "an answer of b is correct if recall is at least 0.5",
-    )
-    same = described(("recall", 0.8), "b")
-    assert describe_correct_rules([one, same]) == (
-        "an answer is correct if recall is at least 0.8",
-    )
-    assert describe_correct_rules([]) == ()
-
-
-def test_the_rule_of_a_run_is_its_own_or_an_exact_match():
-    data = {"query_id": ["q1"], "recall": [0.5], "exact_match": [1]}
-    assert correct_rule_of(RAGPipelineEvaluation("a", data)) == "exact_match"
-    own = RAGPipelineEvaluation("a", data, correct=("recall", 0.5))
-    assert correct_rule_of(own) == ("recall", 0.5)
-    del data["exact_match"]
-    assert correct_rule_of(RAGPipelineEvaluation("a", data)) is None
 
 
 def test_a_rule_for_each_run_can_be_given():

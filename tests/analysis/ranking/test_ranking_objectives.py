@@ -67,7 +67,9 @@ def test_a_mixed_scorecard_by_hand(runs_of):
 def test_what_the_reference_told_counts_as_accuracy(runs_of):
     ours = {"answer_relevancy": [0.8, 0.6], "exact_match": [1, 0], "token_f1": [0.9, 0.3]}
     weighted = rank(*runs_of(a=ours, b={**ours, "exact_match": [0, 0]})).weighted({"accuracy": 1})
-    assert scores_of(weighted) == pytest.approx({"a": 1.8 / 3, "b": 1.3 / 3})  # 0.7, 0.5, 0.6
+    # The mean of the share of correct queries, 1/2 and 0, and of the relevancy, 0.7.
+    assert scores_of(weighted) == pytest.approx({"a": 1.2 / 2, "b": 0.7 / 2})
+    assert "mean of correct (exact_match = 1), answer_relevancy" in " ".join(weighted.notes)
 
 
 def test_the_notes_say_what_counts_as_0_and_as_1_where_no_bounds_do(runs_of):

@@ -42,7 +42,8 @@ def test_the_least_stable_query_comes_first():
 
 
 def test_how_many_queries_flip_is_said():
-    [note] = stability(runs([1, 1, 0], [1, 0, 1])).notes
+    rule, note = stability(runs([1, 1, 0], [1, 0, 1])).notes
+    assert rule == "correct: exact_match = 1"
     assert note == "2 of 3 queries are correct in some runs and incorrect in others"
 
 
@@ -50,7 +51,7 @@ def test_unscored_runs_are_passed_over_and_not_counted():
     found = stability(runs([1, NAN], [NAN, NAN], [0, NAN]))
     assert found.frame.loc["q0", ["share_correct", "flips"]].tolist() == [0.5, 1]
     assert found.frame.loc["q1"].isna().sum() == 3
-    assert found.notes[0].endswith("; 1 more are unscored in all runs")
+    assert found.notes[1].endswith("; 1 more are unscored in all runs")
 
 
 def test_a_query_of_some_runs_only_counts_these():
