@@ -212,8 +212,9 @@ class CorrectOption(Options):
     correct: str | None = option(
         "--correct",
         metavar="RULE",
-        help="What a correct answer is: a metric, a column of booleans, or thresholds such as "
-        "'faithfulness>=0.8,recall@5>=1'. exact_match if omitted.",
+        help="What a correct answer is: a metric, a column of yes and no, or thresholds such as "
+        "'faithfulness>=0.8,recall@5>=1'; if omitted, a label, a judge or a metric decides, and "
+        "the report says which.",
     )
 
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from rageval_report.cli.command import Command, argument, option
-from rageval_report.cli.options import LoadingOptions, MetricsOption, OutputOptions, TestOptions
+from rageval_report.cli.options import (
+    CorrectOption,
+    LoadingOptions,
+    MetricsOption,
+    OutputOptions,
+    TestOptions,
+)
 
 
-class RankArguments(MetricsOption, TestOptions, LoadingOptions, OutputOptions):
+class RankArguments(MetricsOption, TestOptions, CorrectOption, LoadingOptions, OutputOptions):
     """Rank several pipelines, metric by metric.
 
     Pipelines that share a letter are not distinguishable on the queries that all of them scored. A

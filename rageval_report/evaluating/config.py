@@ -30,6 +30,7 @@ from rageval_report.records.levels import LevelOption
 from rageval_report.runner import TARGETS, RunConfig, config_from
 from rageval_report.runner.settings import parse_settings, read_yaml
 from rageval_report.scores.catalogue.dialects import DialectName
+from rageval_report.scores.correct import Correct, parse_correct
 
 _WHOLE = "the configuration"
 
@@ -59,6 +60,7 @@ class _EvalSection:
     folder: str | None = None
     resume: bool = False
     retry_failed: bool = False
+    correct: Any = None
     weights: dict[str, float] = field(default_factory=dict)
     objectives: dict[str, Any] = field(default_factory=dict)
     runs_dir: str | None = None
@@ -120,6 +122,8 @@ class EvalConfig:
         The judge, if it is a chat model that was handed in.
     rubrics : tuple of Rubric
         Rubrics that were handed in.
+    correct : Correct, optional
+        The rule for a correct answer; if omitted, reports choose it and say so.
     """
 
     run: RunConfig
@@ -147,6 +151,7 @@ class EvalConfig:
     chat: Chat | None = None
     query_ids: tuple[str, ...] = ()
     rubrics: tuple[Rubric, ...] = ()
+    correct: Correct | None = None
 
 
 def read_eval_config(path: str | Path) -> EvalConfig:
@@ -229,7 +234,14 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
         match_ids=(own.match_ids,) if isinstance(own.match_ids, str) else own.match_ids,
         strict=own.strict,
         allow=(own.allow,) if isinstance(own.allow, str) else own.allow,
+        correct=own.correct if callable(own.correct) else _correct(own.correct),
     )
+
+
+def _correct(value: object) -> Correct | None:
+    """The rule for a correct answer: a name, a metric and a threshold, or several thresholds."""
+    rule, _ = parse_correct({"correct": value})
+    return rule
 
 
 def _check_keys(document: Mapping[str, Any], names: set[str]) -> None:

@@ -88,6 +88,9 @@ def evaluate(
     prices : mapping
         US dollars per million tokens sent and received, by the model of the pipeline, such as
         ``{"gpt-5": (1.25, 10)}``. The cost of each query is then a metric, ``cost_usd``.
+    correct : str, (str, float), mapping of str to float, or callable
+        What a correct answer is, as for `rageval_report.RAGPipelineEvaluation`; if omitted, reports
+        choose a label, a judge or a metric, and say so.
     weights, objectives : mapping
         The weighted score; see `rageval_report.rank`.
     gates : path, str or list of str
@@ -172,6 +175,7 @@ def run_evaluation(
         asking, scoring = answered_at - started, time.perf_counter() - answered_at
         seconds = StepSeconds(asking, scoring, finished.n_new)
         run = _run_of(config, finished, outcome, seconds)
+        run = replace(run, evaluation=_with_rule(run.evaluation, config, log))
         return _decide(run, config, log)
 
 
@@ -304,6 +308,19 @@ def _note_missing_cost(run: EvaluationRun, log: _Log) -> None:
     value = run.weighted.frame.set_index("objective")["value"].get(_COST, 0.0)
     if math.isnan(value):
         log("; ".join(["the weighted score is without the cost", *run.costs.notes[:1]]))
+
+
+def _with_rule(
+    evaluation: RAGPipelineEvaluation, config: EvalConfig, log: _Log
+) -> RAGPipelineEvaluation:
+    """The evaluation with the rule for a correct answer that the settings name."""
+    if config.correct is None:
+        return evaluation
+    try:
+        return evaluation.with_correct(config.correct)
+    except (DataError, UnknownNameError) as exc:  # the scores themselves are worth keeping
+        log(f"the rule for a correct answer is not used: {exc}")
+        return evaluation
 
 
 def _gates(evaluation: RAGPipelineEvaluation, config: EvalConfig) -> GateResult | None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         HttpSection,
         Table,
     )
+    from rageval_report.scores import Correct
     from rageval_report.scores.catalogue.dialects import DialectName
 
 Settings = str | Path | Mapping[str, Any]
@@ -49,6 +50,7 @@ class EvaluateOptions(TypedDict, total=False):
     metrics: str | Rubric | Iterable[str | Rubric] | Mapping[str, Any]
     judge: str | bool | Chat | Callable[[str], Any] | Mapping[str, Any] | None
     prices: Prices
+    correct: Correct | None
     weights: Mapping[str, float]
     objectives: Mapping[str, Objective | str | Sequence[str]]
     gates: str | Path | Gates | Sequence[str] | None

@@ -360,3 +360,49 @@ def test_any_saved_evaluation_keeps_the_schema():
     document = document_of(evaluation.save("hybrid.json", created="2026-08-01"))
     assert [error.message for error in Draft202012Validator(schema).iter_errors(document)] == []
     assert document.keys() <= schema["properties"].keys()
+
+
+# -- what is correct
+
+
+def test_a_rule_for_a_correct_answer_holds_in_all_of_the_run(here):
+    run = evaluate(
+        {"correct": {"token_f1": 0.5}},
+        queries=QUERIES,
+        target=oslo,
+        metrics=["exact_match", "token_f1"],
+        gates=["correct >= 0.4"],
+        folder="run",
+    )
+    assert run.evaluation.correct.tolist() == [True, False, False, True]
+    assert run.gates.frame["value"].tolist() == [0.5]
+    opening = "correct: token_f1 >= 0.5; 2 of 4 queries are correct"
+    assert run.evaluation.evaluation_report().correct == opening
+    assert RAGPipelineEvaluation.load(None, "run/scores.json").correct_rule == {"token_f1": 0.5}
+
+
+def test_a_rule_that_cannot_be_used_costs_no_scores():
+    run = evaluate(queries=QUERIES, target=oslo, metrics=["exact_match"], correct=("tone", 0.5))
+    assert run.evaluation.correct_rule is None
+    assert any("the rule for a correct answer is not used" in note for note in run.notes)
+
+
+def test_a_rule_of_the_wrong_shape_is_refused_before_anything_is_asked():
+    def never(question):
+        raise AssertionError(question)
+
+    with pytest.raises(DataError, match="correct has the wrong shape"):
+        evaluate({"correct": [1, 2]}, queries=QUERIES, target=never)
+
+
+def test_a_judge_decides_what_is_correct_and_not_an_exact_match():
+    run = evaluate(
+        queries=QUERIES,
+        target=oslo,
+        metrics=["exact_match", "answer_correctness"],
+        judge=says_good,
+    )
+    assert run.evaluation.scores["exact_match"].sum() == 2
+    assert run.evaluation.evaluation_report().correct == (
+        "correct: judged answer_correctness >= 0.5; 4 of 4 queries are correct"
+    )

@@ -10,6 +10,7 @@ from rageval_report.cli.command import Command, Options, option
 from rageval_report.cli.judge.options import JudgingOptions, parse_price
 from rageval_report.cli.options import (
     FOLDER,
+    CorrectOption,
     FormatOption,
     MatchingOptions,
     QueryIdsOption,
@@ -150,7 +151,7 @@ class RunOptions(Options):
     )
 
 
-class ResultOptions(RetrievalOptions, MatchingOptions):
+class ResultOptions(RetrievalOptions, MatchingOptions, CorrectOption):
     """What is computed, judged and weighed."""
 
     metrics: tuple[str, ...] = option(

@@ -9,12 +9,14 @@ from typing import Any, cast
 import click
 
 from rageval_report.cli.eval.eval import EvalArguments
-from rageval_report.cli.sources import read_query_ids
+from rageval_report.cli.parsing import metrics_in_rule, parse_correct_rule
+from rageval_report.cli.sources import check_directions, read_query_ids
 from rageval_report.errors import DataError
 from rageval_report.evaluating.config import EvalConfig, gates_of
 from rageval_report.metrics.performance import check_prices
 from rageval_report.runner import RunConfig
 from rageval_report.runner.run_config import TargetSections
+from rageval_report.scores import Catalogue, Correct
 
 
 def override_config(config: EvalConfig, options: EvalArguments) -> EvalConfig:
@@ -52,7 +54,17 @@ def override_config(config: EvalConfig, options: EvalArguments) -> EvalConfig:
         match_ids=options.match_ids or config.match_ids,
         strict=options.strict or config.strict,
         allow=options.allow or config.allow,
+        correct=config.correct if options.correct is None else _parse_correct(options.correct),
     )
+
+
+def _parse_correct(text: str) -> Correct:
+    """The rule for a correct answer; a threshold on the wrong side of a known metric is refused."""
+    names, catalogue = metrics_in_rule(text), Catalogue()
+    known = {name: metric for name in names if (metric := catalogue.find(name)) is not None}
+    if len(known) == len(names):
+        check_directions(text, known)
+    return parse_correct_rule(text)
 
 
 def _parse_weight(name: str, text: str) -> float:
