@@ -110,6 +110,8 @@ def _pareto_front(
     evaluations: list[RAGPipelineEvaluation], metrics: tuple[str, ...], options: CompareArguments
 ) -> Result:
     """The Pareto front of all runs, over the metrics that are named or the usual objectives."""
+    if isinstance(options.margin, float):
+        raise click.UsageError("--margin with --pareto: write NAME=NUMBER, such as latency_ms=50.")
     ranking = rank(
         *evaluations,
         confidence_level=options.confidence_level,
@@ -117,6 +119,7 @@ def _pareto_front(
         n_resamples=options.n_resamples,
         seed=options.seed,
         on=options.on,
+        margins=options.margin,
     )
     return ranking.pareto(metrics or None)
 

@@ -231,6 +231,20 @@ def parse_margin(text: str) -> float | dict[str, float]:
     return by_metric
 
 
+def parse_named_margins(text: str) -> dict[str, float]:
+    """Margins of which each has a name.
+
+    Examples
+    --------
+    >>> parse_named_margins("latency_ms=50")
+    {'latency_ms': 50.0}
+    """
+    margins = parse_margin(text)
+    if isinstance(margins, float):
+        raise DataError(f"--margin {text!r}: write NAME=NUMBER, such as latency_ms=50")
+    return margins
+
+
 def parse_threshold(text: str) -> float | str:
     """A number, or else a word that the analysis knows, such as "p25" or "mean".
 

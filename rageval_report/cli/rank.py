@@ -10,6 +10,7 @@ from rageval_report.cli.options import (
     OutputOptions,
     TestOptions,
 )
+from rageval_report.cli.parsing import parse_named_margins
 
 
 class RankArguments(MetricsOption, TestOptions, CorrectOption, LoadingOptions, OutputOptions):
@@ -38,6 +39,14 @@ class RankArguments(MetricsOption, TestOptions, CorrectOption, LoadingOptions, O
         help="The weight of an objective or a metric, for --weighted (which it implies) and "
         "--pareto.",
     )
+    margins: tuple[dict[str, float], ...] = option(
+        "--margin",
+        multiple=True,
+        parse=parse_named_margins,
+        metavar="NAME=NUMBER",
+        help="The difference in a metric or an objective that is too small to matter, such as "
+        "latency_ms=50, or in the weighted score, score=0.01; for --weighted and --pareto.",
+    )
     objectives: tuple[str, ...] = option(
         "--objective",
         multiple=True,
@@ -56,5 +65,6 @@ rank = Command(
         "rageval-report rank bm25.run dense.run --qrels qrels.txt --metric ndcg@10",
         "rageval-report rank bm25.csv hybrid.csv --pareto --objective quality=faithfulness,recall@5"
         " --objective latency_ms",
+        "rageval-report rank bm25.csv hybrid.csv --weighted --margin latency_ms=50",
     ),
 )

@@ -29,6 +29,9 @@ def rank(options: RankArguments) -> None:
     has_objectives = bool(weights or objectives)
     if has_objectives and not (is_weighted or options.pareto):
         raise click.UsageError("--objective belongs to --weighted or --pareto.")
+    if options.margins and not (is_weighted or options.pareto):
+        raise click.UsageError("--margin belongs to --weighted or --pareto.")
+    margins = {name: margin for part in options.margins for name, margin in part.items()}
     checked = () if has_objectives or options.weighted or options.pareto else options.metrics
     loading = Loading.of(options, _named_metrics(options.metrics, weights, objectives))
     evaluations = loading.load_every(options.files, checked)
@@ -45,9 +48,9 @@ def rank(options: RankArguments) -> None:
     )
     result: Result
     if options.pareto:
-        result = ranking.pareto(objectives, weights)
+        result = ranking.pareto(objectives, weights, margins=margins)
     elif is_weighted:
-        result = ranking.weighted(weights, objectives)
+        result = ranking.weighted(weights, objectives, margins=margins)
     else:
         result = ranking.pairs if options.pairs else ranking
     output.write({result.title: result.with_notes(*notes_of(evaluations))})

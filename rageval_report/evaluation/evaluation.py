@@ -35,6 +35,7 @@ from rageval_report.analysis.haystack_reports import (
     comparative_detailed_report,
     detailed_report,
 )
+from rageval_report.analysis.ranking.one_run import ObjectiveMapping, weighted_score
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import EvaluationReport, aggregated_scores, evaluation_report
 from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
@@ -768,6 +769,43 @@ class RAGPipelineEvaluation:
             seed=seed,
             correct=self._correct if correct is None else correct,
         )
+
+    def weighted(
+        self,
+        weights: Mapping[str, float] | None = None,
+        objectives: ObjectiveMapping | None = None,
+    ) -> Result:
+        """The weighted score of this pipeline, and the part of each objective in it.
+
+        Parameters
+        ----------
+        weights : mapping of str to float, optional
+            By objective, or by metric; the default ones if omitted.
+        objectives : mapping, optional
+            What each objective is made of, as for `rageval_report.rank`.
+
+        Returns
+        -------
+        Result
+            A row for the whole, with its interval, and one per objective: ``objective``,
+            ``weight``, ``effective_weight``, ``value``, ``contribution``, ``made_of``, ``ci_low``,
+            ``ci_high``.
+
+        Raises
+        ------
+        DataError
+            If no objective has data, or a weight makes no sense.
+        UnknownNameError
+            If a name is neither an objective nor a metric.
+
+        Examples
+        --------
+        >>> rows = {"query_id": ["a", "b"], "faithfulness": [1.0, 0.5], "recall@5": [0.5, 0.0]}
+        >>> result = RAGPipelineEvaluation("rag", rows).weighted({"faithfulness": 3, "recall@5": 1})
+        >>> float(result.frame["value"].iloc[0])
+        0.625
+        """
+        return weighted_score(self, weights, objectives)
 
     def calibrate(
         self,

@@ -31,6 +31,7 @@ from rageval_report.results import Result
 from rageval_report.types import FloatArray
 
 _LONGEST = 26
+_DOMINATED = "dominated"  # a standing
 # More names do not fit beside their marks: numbers stand there, and a list is at the right.
 _MOST_NAMES = 10
 # The width and the line height of a small letter, in points.
@@ -121,7 +122,8 @@ def pareto(
 
     Notes
     -----
-    Diamonds are on the front over all its objectives, grey circles are dominated. The percentages
+    Filled diamonds are on the front over all its objectives, hollow diamonds may be (another
+    pipeline is ahead, which is not shown), grey circles are shown to be dominated. The percentages
     are the shares of resamples of the queries in which a pipeline is on the front.
     """
     front = front_of(subject)
@@ -182,7 +184,8 @@ def _draw_lines(
 def _draw_mark(
     ax: Axes, row: pd.Series, across: FrontObjective, up: FrontObjective, style: ArtistOptions
 ) -> None:
-    hue = BLUE if row["on_front"] else GREY
+    is_dominated = row["standing"] == _DOMINATED
+    hue = GREY if is_dominated else BLUE
     center = row[across.name], row[up.name]
     for objective, vertical in ((across, False), (up, True)):
         low, high = row[f"{objective.name}_ci_low"], row[f"{objective.name}_ci_high"]
@@ -191,8 +194,8 @@ def _draw_mark(
             draw(center[1 - vertical], low, high, color=hue, linewidth=1.0, alpha=0.55, zorder=2)
     look = look_of(
         style,
-        marker="D" if row["on_front"] else "o",
-        markersize=7.5 if row["on_front"] else 6,
+        marker="o" if is_dominated else "D",
+        markersize=6 if is_dominated else 7.5,
         color=hue,
         markerfacecolor=hue if row["on_front"] else ax.get_facecolor(),
         linestyle="none",
@@ -306,7 +309,8 @@ def _key(front: Front, across: FrontObjective, up: FrontObjective) -> list[str]:
     over = f" over these and {', '.join(others)}" if others else ""
     quality = [f"quality = {axis.made_of}" for axis in front.axes if axis.name == "quality"]
     return [
-        f"Diamond: on the front{over}; circle: dominated. Lines: {level}. In brackets: the share "
-        "of resamples of the queries in which the pipeline is on the front.",
+        f"Diamond: on the front{over}; hollow: another is ahead, which is not shown; circle: shown "
+        f"to be dominated. Lines: {level}. In brackets: the share of resamples of the queries in "
+        "which the pipeline is on the front.",
         *quality,
     ]

@@ -42,6 +42,7 @@ HEADINGS: dict[str, str] = {
     "required_n": "required n",
     "share_of_resamples": "wins resamples",
     "share_of_weights": "wins weights",
+    "share_of_weights_shown": "shown weights",
     "title": "metric",
 }
 VERDICT = "verdict"

@@ -58,6 +58,24 @@ def test_metrics_are_the_objectives_of_a_front(runs, run):
     assert told == rank(*runs).pareto(["recall@5", "latency_ms"]).to_dict()
 
 
+def test_margins_are_those_of_python(runs, run):
+    one = "--margin latency_ms=500"
+    two = f"{one} --margin recall@5=0.01,score=0.05"
+    ranking = rank(*runs)
+    expected = {"latency_ms": 500.0, "recall@5": 0.01, "score": 0.05}
+    printed = json.loads(run(f"{RANK} --weighted --format json {two}").stdout)
+    assert printed == ranking.weighted(margins=expected).to_dict()
+    printed = json.loads(run(f"{RANK} --pareto --format json {one}").stdout)
+    assert printed == ranking.pareto(margins={"latency_ms": 500.0}).to_dict()
+    front = run(f"compare old.csv new.csv --pareto --format json {one}").stdout
+    assert json.loads(front) == printed
+
+
+def test_the_rule_for_a_correct_answer_counts_in_the_score(folder, run):
+    printed = run(f"{RANK} --weight accuracy=1 --correct recall@5>=0.5").stdout
+    assert "correct (recall@5 >= 0.5)" in " ".join(printed.split())
+
+
 def test_compare_has_the_front_too(folder, run):
     ours = run("compare old.csv new.csv --pareto --format json").stdout
     assert json.loads(ours) == json.loads(run(f"{RANK} --pareto --format json").stdout)
@@ -89,6 +107,9 @@ def test_the_pipelines_of_one_file_are_ranked(folder, run):
         (f"{RANK} --weight faithfulness", "write NAME=W, such as faithfulness=2."),
         (f"{RANK} --objective =f1 --pareto", "write NAME=METRIC,METRIC or NAME."),
         (f"{RANK} --objective f1", "--objective belongs to --weighted or --pareto."),
+        (f"{RANK} --margin f1=0.1", "--margin belongs to --weighted or --pareto."),
+        (f"{RANK} --weighted --margin 0.1", "write NAME=NUMBER, such as latency_ms=50"),
+        ("compare old.csv new.csv --pareto --margin 0.1", "write NAME=NUMBER, such as latency"),
         (f"{RANK} --pairs --pareto", "Choose one of --weighted, --pareto and --pairs."),
         (f"{RANK} --pairs --weight em=1", "Choose one of --weighted, --pareto and --pairs."),
         (f"{RANK} --correction hom", "Did you mean 'holm'"),

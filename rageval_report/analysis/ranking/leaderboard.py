@@ -19,6 +19,7 @@ from rageval_report.analysis.ranking.lineup import (
     choose_shared_metrics,
     line_up,
 )
+from rageval_report.analysis.ranking.margins import check_margins
 from rageval_report.analysis.ranking.objectives import ObjectivesArgument, resolve_objectives
 from rageval_report.analysis.ranking.pareto import ParetoFront, pareto_front
 from rageval_report.analysis.ranking.ranking_tables import (
@@ -73,7 +74,7 @@ class Ranking(Result):
         The scores by which the pipelines are ranked, for each metric.
     tests : dict of str to AllPairs
         The tests of all pairs on each metric; none for a metric that cannot be ranked.
-    weights, objectives
+    weights, objectives, margins
         The defaults of `weighted` and `pareto`.
     """
 
@@ -82,6 +83,7 @@ class Ranking(Result):
     tests: Mapping[str, AllPairs] | None = None
     weights: Mapping[str, float] | None = None
     objectives: ObjectivesArgument = None
+    margins: Mapping[str, float] | None = None
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -134,6 +136,7 @@ class Ranking(Result):
         weights: Mapping[str, float] | None = None,
         objectives: ObjectivesArgument = None,
         *,
+        margins: Mapping[str, float] | None = None,
         n_resamples: int | None = None,
         seed: int | None = None,
         confidence_level: float | None = None,
@@ -146,6 +149,9 @@ class Ranking(Result):
             By objective, or by metric; if omitted, those of the ranking, else the default ones.
         objectives : mapping, optional
             What each objective is made of; see `rageval_report.analysis.ranking.objectives`.
+        margins : mapping of str to float, optional
+            Differences that are too small to matter, by metric, objective, or "score" for the
+            weighted score and "quality" for that of a front; if omitted, those of the ranking.
         n_resamples, seed, confidence_level : optional
             As in `rank`; if omitted, those of the ranking.
 
@@ -157,6 +163,8 @@ class Ranking(Result):
             self._lineup,
             *self._weights_and_objectives(weights, objectives),
             **self._resampling_settings(n_resamples, seed, confidence_level),
+            correction=self._settings["correction"],
+            margins=self.margins if margins is None else margins,
         )
 
     def pareto(
@@ -164,6 +172,7 @@ class Ranking(Result):
         objectives: ObjectivesArgument = None,
         weights: Mapping[str, float] | None = None,
         *,
+        margins: Mapping[str, float] | None = None,
         n_resamples: int | None = None,
         seed: int | None = None,
         confidence_level: float | None = None,
@@ -176,6 +185,9 @@ class Ranking(Result):
             The objectives; quality, cost and latency if omitted.
         weights : mapping of str to float, optional
             What quality is made of.
+        margins : mapping of str to float, optional
+            Differences that are too small to matter, by metric, objective, or "score" for the
+            weighted score and "quality" for that of a front; if omitted, those of the ranking.
         n_resamples, seed, confidence_level : optional
             As in `rank`; if omitted, those of the ranking.
 
@@ -185,7 +197,14 @@ class Ranking(Result):
         """
         weights, objectives = self._weights_and_objectives(weights, objectives)
         settings = self._resampling_settings(n_resamples, seed, confidence_level)
-        return pareto_front(self._lineup, objectives, weights, **settings)
+        return pareto_front(
+            self._lineup,
+            objectives,
+            weights,
+            **settings,
+            correction=self._settings["correction"],
+            margins=self.margins if margins is None else margins,
+        )
 
     def plot(
         self,
@@ -265,6 +284,7 @@ def rank(
     seed: int = 0,
     on: str | None = None,
     test: str = "auto",
+    margins: Mapping[str, float] | None = None,
 ) -> Ranking:
     """Rank several pipelines, metric by metric.
 
@@ -292,6 +312,9 @@ def rank(
         A column of texts, such as "question", that matches the queries if the ids differ.
     test : str
         "auto" as in `compare`; else a name of the table ``rageval_report.stats.TESTS``.
+    margins : mapping of str to float, optional
+        Differences that are too small to matter, such as ``{"latency_ms": 50}``: the default of
+        `Ranking.weighted` and `Ranking.pareto`, which show differences only beyond them.
 
     Returns
     -------
@@ -338,8 +361,11 @@ def rank(
     n_draws, start = check_resamples(n_resamples), check_seed(seed)
     lineup = line_up(evaluations, missing=missing, on=on)
     names = choose_shared_metrics(lineup, metrics)
-    if weights is not None or objectives is not None:
-        resolve_objectives(lineup, objectives, weights)  # a mistake is reported now, not later
+    # A mistake is reported now, not later.
+    if weights is not None or objectives is not None or margins is not None:
+        aims = resolve_objectives(lineup, objectives, weights)
+        described = {name: metric for name, (metric, *_) in lineup.metrics.items()}
+        check_margins(margins, described, [aim.name for aim in aims])
     blocks = {name: lineup.block(name) for name in names}
     tests = {
         name: pair_tests(block.complete, test=test, n_resamples=n_draws, seed=start)
@@ -386,6 +412,7 @@ def rank(
         tests=tests,
         weights=weights,
         objectives=objectives,
+        margins=margins,
     )
 
 

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
+from rageval_report.analysis.ranking.figures import (
+    Figure,
+    Term,
+    margin_of,
+    share_terms,
+    stepwise,
+)
 from rageval_report.analysis.ranking.lineup import Lineup
+from rageval_report.analysis.ranking.margins import QUALITY, check_margins
 from rageval_report.analysis.ranking.objectives import (
     Aim,
     ObjectivesArgument,
@@ -21,19 +30,27 @@ from rageval_report.analysis.ranking.resampled_objectives import (
     percentile_limits,
     resample_objectives,
 )
-from rageval_report.analysis.sentence_parts import join_names
+from rageval_report.analysis.sentence_parts import (
+    correction_text,
+    join_names,
+    number,
+    pvalue_text,
+)
 from rageval_report.errors import DataError, explain_keywords_of
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.stats.base import TIE_TOLERANCE, check_level, check_resamples, check_seed
+from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.types import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FRONT = ("pipeline", "on_front", "probability_on_front")
+_FRONT = ("pipeline", "standing", "probability_on_front")
+# The standing of a pipeline: no other is ahead; one is ahead, which may be chance; it is dominated.
+ON_FRONT, MAY_BE_ON_FRONT, DOMINATED = "on the front", "may be on the front", "dominated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +69,8 @@ class Axis:
         The same on each resample.
     made_of : str
         Such as "median of latency_ms".
+    terms : tuple of Term
+        The metrics of which it is made.
     """
 
     name: str
@@ -59,6 +78,7 @@ class Axis:
     values: FloatArray
     drawn: FloatArray
     made_of: str
+    terms: tuple[Term, ...] = ()
 
     @property
     def is_constant(self) -> bool:
@@ -84,8 +104,9 @@ class ParetoFront(Result):
     axes : tuple of Axis
         The objectives that decide.
     dominance : DataFrame
-        One row per ordered pair: pipeline, other, dominates, probability (the share of the
-        resamples in which it does).
+        One row per ordered pair: pipeline, other, is_ahead (it dominates the other on these
+        queries), probability (the share of the resamples in which it does), pvalue,
+        pvalue_adjusted, dominates (it is shown to).
     """
 
     axes: tuple[Axis, ...] = ()
@@ -93,7 +114,7 @@ class ParetoFront(Result):
 
     @property
     def front(self) -> tuple[str, ...]:
-        """The pipelines on the front."""
+        """The pipelines on the front of these queries; see the column standing, too."""
         return tuple(self.frame.loc[self.frame["on_front"], "pipeline"])
 
     def plot(
@@ -115,10 +136,13 @@ def pareto_front(
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     seed: int = 0,
+    correction: str = "holm",
+    margins: Mapping[str, float] | None = None,
 ) -> ParetoFront:
     """The pipelines that no other one dominates.
 
-    One dominates another if it is better on at least one objective and worse on none.
+    One dominates another if it is better on at least one objective and worse on none. It is said to
+    dominate only where that is shown.
 
     Parameters
     ----------
@@ -134,17 +158,38 @@ def pareto_front(
         The level of the intervals, which are percentiles of bootstrap resamples of the queries.
     n_resamples, seed : int
         For the resamples.
+    correction : str
+        As in `rageval_report.rank`; "westfall-young" is Holm's here.
+    margins : mapping of str to float, optional
+        Differences that are too small to matter, by objective or metric, or "quality".
 
     Returns
     -------
     ParetoFront
-        Columns: pipeline, on_front, probability_on_front (the share of resamples), each objective
-        with ``{objective}_ci_low`` and ``_high``, dominated_by, dominates.
+        Columns: pipeline, standing ("on the front"; "may be on the front": another pipeline is
+        ahead on these queries, which is not shown to be more than chance; "dominated": that is
+        shown), on_front (on these queries), probability_on_front (the share of resamples), each
+        objective with ``{objective}_ci_low`` and ``_high``, and the names of those that are shown
+        to dominate it and to be dominated by it, dominated_by and dominates.
 
     Raises
     ------
     DataError
-        If no objective has data in every pipeline.
+        If no objective has data in every pipeline, or a margin makes no sense.
+
+    Notes
+    -----
+    Dominance is an intersection of claims, so it is shown if each of them is [1]_: the pipeline is
+    better on every objective on which the two are not identical, and by more than the margin on at
+    least one of those with a margin, unless one without a margin is among them. The p-value of a
+    pair is the largest of the one-sided p-values of these claims, adjusted for the number of
+    ordered pairs. A margin can only make it larger. Each objective is tested as in
+    `rageval_report.analysis.ranking.figures`.
+
+    References
+    ----------
+    .. [1] Berger (1982). Multiparameter hypothesis testing and acceptance sampling. Technometrics
+       24(4).
     """
     level, start = check_level(confidence_level), check_seed(seed)
     resamples = check_resamples(n_resamples)
@@ -156,20 +201,28 @@ def pareto_front(
     resampled = resample_objectives(with_data, n_resamples=resamples, seed=start)
     axes = _axes(resampled, as_quality=objectives is None)
     deciding = tuple(axis for axis in axes if not axis.is_constant)
-    frame = _front_frame(lineup.names, axes, deciding, level)
-    dominance = _dominance_table(lineup.names, deciding, resampled)
+    described = {name: metric for name, (metric, *_) in lineup.metrics.items()}
+    checked = check_margins(margins, described, [aim.name for aim in aims])
+    figures = tuple(_figure(axis, checked, start) for axis in deciding)
+    method = stepwise(correction)
+    dominance = _dominance_table(
+        lineup.names, deciding, resampled, figures, (method, round(1.0 - level, 12))
+    )
+    frame = _front_frame(lineup.names, axes, deciding, level, dominance)
     settings = {
         "objectives": {axis.name: axis.made_of for axis in axes},
         "confidence_level": level,
         "missing": lineup.missing,
+        "correction": method,
+        **({"margins": checked} if checked else {}),
         "n_resamples": resamples,
         "seed": start,
     }
     return ParetoFront(
         f"Pareto front over {join_names([axis.name for axis in axes])}",
-        frame.assign(verdict=pd.Series(_verdicts(frame, dominance, deciding), dtype=object)),
+        frame.assign(verdict=pd.Series(_verdicts(frame, dominance, figures, method), dtype=object)),
         settings,
-        tuple(_notes(lineup, aims, axes, deciding, resampled)),
+        (*_notes(lineup, aims, axes, deciding, resampled), *_margin_notes(figures)),
         headline=(*_FRONT, *(axis.name for axis in axes)),
         axes=axes,
         dominance=dominance,
@@ -227,9 +280,11 @@ def _is_spent(aim: Aim) -> bool:
 def _axis(resampled: ResampledObjectives, aim: Aim) -> Axis:
     """The metric in its own unit if there is only one, else a value between 0 and 1."""
     if len(aim.parts) > 1:
-        return Axis(aim.name, True, *resampled.shares(aim), aim.description)
+        terms = share_terms(aim.parts, 1.0)
+        return Axis(aim.name, True, *resampled.shares(aim), aim.description, terms)
     part = aim.parts[0]
-    return Axis(aim.name, part.greater_is_better, *resampled.raw(aim), aim.description)
+    terms = (Term(part, 1.0, is_share=False),)
+    return Axis(aim.name, part.greater_is_better, *resampled.raw(aim), aim.description, terms)
 
 
 def _quality_axis(resampled: ResampledObjectives, aims: Sequence[Aim]) -> Axis:
@@ -245,7 +300,17 @@ def _quality_axis(resampled: ResampledObjectives, aims: Sequence[Aim]) -> Axis:
         f"{weight:.3f} {aim.name} ({aim.description})"
         for aim, weight in zip(aims, weights, strict=True)
     )
-    return Axis("quality", True, values, drawn_values, made_of)
+    pairs = zip(aims, weights.tolist(), strict=True)
+    terms = tuple(term for aim, weight in pairs for term in share_terms(aim.parts, weight))
+    return Axis(QUALITY, True, values, drawn_values, made_of, terms)
+
+
+def _figure(axis: Axis, margins: Mapping[str, float], seed: int) -> Figure:
+    return Figure(
+        *(axis.name, axis.values, axis.drawn, axis.greater_is_better, axis.terms),
+        margin=margin_of([axis.name], axis.terms, margins),
+        seed=seed,
+    )
 
 
 # -- the tables
@@ -265,13 +330,24 @@ def _ties(axes: Sequence[Axis]) -> FloatArray:
 
 
 def _front_frame(
-    names: Sequence[str], axes: Sequence[Axis], deciding: Sequence[Axis], level: float
+    names: Sequence[str],
+    axes: Sequence[Axis],
+    deciding: Sequence[Axis],
+    level: float,
+    dominance: pd.DataFrame,
 ) -> pd.DataFrame:
-    dominates = _observed_dominance(names, deciding)
+    on_front = ~_observed_dominance(names, deciding).any(axis=0)
+    dominates = np.zeros((len(names), len(names)), dtype=bool)
+    places = {name: place for place, name in enumerate(names)}
+    for _, pair in dominance[dominance["dominates"]].iterrows():
+        dominates[places[pair["pipeline"]], places[pair["other"]]] = True
+    is_dominated = dominates.any(axis=0)
+    standing = np.where(on_front, ON_FRONT, np.where(is_dominated, DOMINATED, MAY_BE_ON_FRONT))
     frame = pd.DataFrame(
         {
             "pipeline": list(names),
-            "on_front": ~dominates.any(axis=0),
+            "standing": standing,
+            "on_front": on_front,
             "probability_on_front": _probability_on_front(names, deciding),
         }
     )
@@ -301,8 +377,14 @@ def _probability_on_front(names: Sequence[str], axes: Sequence[Axis]) -> FloatAr
 
 
 def _dominance_table(
-    names: Sequence[str], axes: Sequence[Axis], resampled: ResampledObjectives
+    names: Sequence[str],
+    axes: Sequence[Axis],
+    resampled: ResampledObjectives,
+    figures: Sequence[Figure],
+    test: tuple[str, float],
 ) -> pd.DataFrame:
+    """One row per ordered pair; see `ParetoFront`. The test is a correction and its alpha."""
+    correction, alpha = test
     size = len(names)
     observed = _observed_dominance(names, axes)
     share = np.zeros((size, size))
@@ -312,14 +394,40 @@ def _dominance_table(
         {
             "pipeline": names[i],
             "other": names[j],
-            "dominates": bool(observed[i, j]),
+            "is_ahead": bool(observed[i, j]),
             "probability": float(share[i, j]),
+            # Without an advantage on these queries there is nothing to test.
+            "pvalue": dominance_pvalue(figures, i, j) if observed[i, j] else 1.0,
         }
         for i in range(size)
         for j in range(size)
         if i != j
     ]
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    adjusted = adjust_pvalues(frame["pvalue"].to_numpy(), correction)
+    return frame.assign(pvalue_adjusted=adjusted, dominates=adjusted <= alpha)
+
+
+def dominance_pvalue(figures: Sequence[Figure], first: int, second: int) -> float:
+    """The p-value that the first pipeline dominates the second, beyond the margins.
+
+    Parameters
+    ----------
+    figures : sequence of Figure
+        The objectives.
+    first, second : int
+        The columns of the pipelines.
+    """
+    differing = [figure for figure in figures if not figure.is_identical(second, first)]
+    if not differing:
+        return 1.0
+    not_worse = max(figure.pvalue_better(second, first) for figure in differing)
+    with_margin = [figure for figure in differing if figure.margin]
+    if len(with_margin) < len(differing):
+        # Better without a margin on one of them, which is among the claims already.
+        return not_worse
+    beyond = min(figure.pvalue_better(second, first, figure.margin) for figure in with_margin)
+    return min(1.0, max(not_worse, len(with_margin) * beyond))
 
 
 def _names_where(names: Sequence[str], holds: BoolArray) -> str:
@@ -330,25 +438,44 @@ def _names_where(names: Sequence[str], holds: BoolArray) -> str:
 
 
 def _verdicts(
-    frame: pd.DataFrame, dominance: pd.DataFrame, axes: Sequence[Axis]
+    frame: pd.DataFrame, dominance: pd.DataFrame, figures: Sequence[Figure], correction: str
 ) -> list[str | None]:
-    """The sentence on the front, and one on each pipeline that is dominated."""
+    """The sentence on the front, and one on each pipeline that another one is ahead of."""
     first = f"on the front: {join_names(list(frame.loc[frame['on_front'], 'pipeline']))}"
-    if not axes:
+    if not figures:
         first = "no objective distinguishes the pipelines: all are on the front"
     sentences: list[str | None] = [first]
-    dominated = dominance[dominance["dominates"]]
-    for name in frame["pipeline"].iloc[1:]:
-        above = dominated[dominated["other"] == name]
-        if above.empty:
+    for name, standing in frame[["pipeline", "standing"]].iloc[1:].itertuples(index=False):
+        rivals = dominance[(dominance["other"] == name) & dominance["is_ahead"]]
+        if standing == ON_FRONT:
             sentences.append(None)
             continue
-        surest = above.loc[above["probability"].idxmax()]
-        sentences.append(
-            f"{name} is dominated by {surest['pipeline']}, and in "
-            f"{percent(surest['probability'])} of the resamples of the queries"
-        )
+        surest = rivals.sort_values(["pvalue_adjusted", "probability"], ascending=[True, False])
+        sentences.append(_sentence(name, standing, surest.iloc[0], figures, correction))
     return sentences
+
+
+def _sentence(
+    name: str, standing: str, rival: pd.Series, figures: Sequence[Figure], correction: str
+) -> str:
+    pvalue = f"{correction_text(correction)} p {pvalue_text(float(rival['pvalue_adjusted']))}"
+    resamples = f"in {percent(rival['probability'])} of the resamples of the queries"
+    if standing == DOMINATED:
+        return f"{name} is dominated by {rival['pipeline']} ({pvalue}), and {resamples}"
+    is_small = min((figure.n for figure in figures), default=0) < FEWEST_FOR_A_TEST
+    why = f"{'too few queries for a test' if is_small else pvalue}, {resamples}"
+    beyond = " beyond the margins" if any(figure.margin for figure in figures) else ""
+    return (
+        f"{name} may be on the front: {rival['pipeline']} is ahead of it on these queries, but "
+        f"they cannot be told apart on every objective{beyond} ({why})"
+    )
+
+
+def _margin_notes(figures: Sequence[Figure]) -> tuple[str, ...]:
+    shown = ", ".join(
+        f"{figure.name} {number(figure.margin)}" for figure in figures if figure.margin
+    )
+    return (f"margins, beyond which a difference matters: {shown}",) if shown else ()
 
 
 def _notes(

@@ -1,0 +1,318 @@
+"""Witnesses: SciPy 1.17 (permutation_test, bootstrap), arithmetic by hand, and `compare`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import bootstrap, permutation_test
+
+from rageval_report import RAGPipelineEvaluation, compare, rank
+from rageval_report.analysis.ranking.objectives import Objective
+from rageval_report.analysis.ranking.one_run import weighted_score
+from rageval_report.errors import DataError, UnknownNameError
+
+N = 40
+WEIGHTS = {"faithfulness": 2, "recall@5": 1}
+
+
+def pipeline(name, order=None, **columns):
+    n = len(next(iter(columns.values())))
+    rows = {"query_id": np.array([f"q{i:03}" for i in range(n)]), **columns}
+    order = np.arange(n) if order is None else order
+    return RAGPipelineEvaluation(name, {key: np.asarray(v)[order] for key, v in rows.items()})
+
+
+def scores_of(seed, gain=0.0, n=N, lower=0.0):
+    rng = np.random.default_rng(seed)
+    ease = np.random.default_rng(99).random(n)
+    return {
+        "faithfulness": np.clip(0.6 * ease + 0.2 + gain + rng.normal(0, 0.1, n), 0, 1),
+        "recall@5": np.clip(0.5 * ease + 0.3 + gain + rng.normal(0, 0.1, n), 0, 1),
+        "latency_ms": 400 * np.exp(rng.normal(0, 0.4, n)) - lower,
+    }
+
+
+@pytest.fixture(scope="module")
+def two():
+    return pipeline("old", **scores_of(1)), pipeline("new", **scores_of(2, 0.04))
+
+
+def pair_of(result):
+    [row] = result.pairs.frame.to_dict("records")
+    return row
+
+
+# -- the weighted score
+
+
+def test_a_weighted_mean_is_tested_query_by_query(two):
+    row = pair_of(rank(*two).weighted(WEIGHTS))
+    by_query = [
+        (2 * run.scores["faithfulness"] + run.scores["recall@5"]).to_numpy() / 3 for run in two
+    ]
+    gains = by_query[1] - by_query[0]
+    assert row["difference"] == pytest.approx(gains.mean())
+    witness = permutation_test(
+        by_query[::-1],
+        lambda a, b, axis: np.mean(a - b, axis=axis),
+        permutation_type="samples",
+        n_resamples=99_999,
+        vectorized=True,
+        rng=np.random.default_rng(0),
+    )
+    assert row["pvalue"] == pytest.approx(witness.pvalue, abs=0.004)
+    low, high = bootstrap(
+        (gains,), np.mean, method="BCa", n_resamples=9999, rng=np.random.default_rng(0)
+    ).confidence_interval
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high), abs=0.006)
+    assert (row["n"], row["test"]) == (N, "sign-flip")
+
+
+def test_a_score_of_one_metric_says_what_compare_says(two):
+    row = pair_of(rank(*two).weighted({"faithfulness": 1}))
+    one = compare(*two, metrics="faithfulness").frame.iloc[0]
+    for name in ("difference", "ci_low", "ci_high", "pvalue"):
+        assert row[name] == pytest.approx(one[name])
+
+
+def test_a_metric_without_a_score_on_some_queries_weighs_the_others_more():
+    gaps = np.where(np.arange(N) < 10, np.nan, 1.0)
+    runs = [
+        pipeline(
+            name,
+            **{"faithfulness": columns["faithfulness"], "recall@5": gaps * columns["recall@5"]},
+        )
+        for name, columns in (("a", scores_of(1)), ("b", scores_of(2, 0.05)))
+    ]
+    result = rank(*runs).weighted(WEIGHTS)
+    by_hand = [
+        (2 * run.scores["faithfulness"].mean() + run.scores["recall@5"].mean()) / 3 for run in runs
+    ]
+    scores = result.frame.set_index("pipeline")["score"]
+    assert [scores["a"], scores["b"]] == pytest.approx(by_hand)
+    figure = result.tests.figure
+    means = figure.by_query.mean(axis=0)
+    assert means[1] - means[0] == pytest.approx(by_hand[1] - by_hand[0])
+
+
+def test_a_median_is_tested_on_paired_resamples():
+    runs = pipeline("slow", **scores_of(1)), pipeline("fast", **scores_of(2, lower=150))
+    latency = Objective("latency_ms", statistic="median", best=0.0, worst=1000.0)
+    row = pair_of(rank(*runs).weighted({"latency": 1}, {"latency": latency}))
+    before, after = (run.scores["latency_ms"].to_numpy() for run in runs)
+
+    def gain(a, b, axis=-1):
+        return (np.median(a, axis=axis) - np.median(b, axis=axis)) / 1000
+
+    assert row["difference"] == pytest.approx(gain(before, after))
+    assert row["test"] == "paired bootstrap"
+    # Expanded percentiles: t with 39 degrees of freedom times sqrt(40 / 39) is 2.0485, of which the
+    # normal distribution has 0.02026 beyond.
+    low, high = bootstrap(
+        (before, after),
+        gain,
+        paired=True,
+        confidence_level=1 - 2 * 0.020258,
+        method="percentile",
+        n_resamples=9999,
+        rng=np.random.default_rng(5),
+    ).confidence_interval
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high), abs=0.012)
+    assert row["is_shown"] == (low > 0) == (row["pvalue"] <= 0.05)
+
+
+def test_a_mean_beyond_the_worst_that_counts_is_no_mean_over_queries():
+    dear = pipeline("dear", cost_usd=np.linspace(0.05, 0.25, 20))
+    cheap = pipeline("cheap", cost_usd=np.linspace(0.0, 0.05, 20))
+    row = pair_of(rank(dear, cheap).weighted({"cost": 1}))
+    assert row["difference"] == pytest.approx(1 - 0.025 / 0.1)  # dear has 0, not less
+    assert row["test"] == "paired bootstrap"
+
+
+def test_what_is_not_shown_cannot_be_told_apart():
+    runs = pipeline("a", **scores_of(1)), pipeline("b", **scores_of(2))
+    result = rank(*runs).weighted(WEIGHTS)
+    row = pair_of(result)
+    assert not row["is_shown"]
+    assert "cannot be told apart by their weighted scores: difference" in row["verdict"]
+    assert "which cannot be told apart from that of " in result.sentences[0]
+    assert set(result.frame["standing"]) == {"best", "may be best"}
+
+
+def test_what_is_shown_says_against_whom_and_how(two):
+    better = pipeline("best", **scores_of(3, 0.2))
+    result = rank(*two, better).weighted(WEIGHTS)
+    assert (
+        "shown to be higher than that of new and old (Holm-adjusted p < 0.001)"
+        in (result.sentences[0])
+    )
+    assert result.frame["standing"].tolist()[0] == "best"
+    assert result.pairs.frame["pvalue_adjusted"].max() >= result.pairs.frame["pvalue"].max()
+
+
+def test_few_queries_show_nothing():
+    runs = [pipeline(name, recall=[x] * 5) for name, x in (("a", 0.1), ("b", 0.9))]
+    result = rank(*runs).weighted({"recall": 1})
+    assert "too few queries for a test" in result.sentences[0]
+    assert "too few queries for a test" in result.pairs.frame["verdict"][0]
+    assert not result.pairs.frame["is_shown"].any()
+
+
+# -- margins
+
+
+@pytest.fixture(scope="module")
+def a_millisecond():
+    """The same pipeline twice; one is slower by 1 ms on every query."""
+    columns = scores_of(1)
+    slower = {**columns, "latency_ms": columns["latency_ms"] + 1}
+    return pipeline("one", **columns), pipeline("two", **slower)
+
+
+def test_a_millisecond_wins_nothing_beyond_a_margin(a_millisecond):
+    ranking = rank(*a_millisecond)
+    strict = ranking.weighted().frame.set_index("pipeline")
+    assert strict.loc["one", "share_of_resamples"] == 1.0
+    result = rank(*a_millisecond, margins={"latency_ms": 50}).weighted()
+    frame = result.frame.set_index("pipeline")
+    assert frame["share_of_resamples"].to_dict() == {"one": 0.5, "two": 0.5}
+    assert frame["standing"].to_dict() == {"one": "best", "two": "may be best"}
+    assert "cannot be told apart from that of two beyond the margin" in result.sentences[0]
+    # Two objectives have data, retrieval 0.15, latency 0.05 and faithfulness 0.20: 1/8 of the score
+    # is latency, and 50 ms are 1/600 of its scale.
+    assert result.pairs.frame["margin"][0] == pytest.approx(0.125 * 50 / 30_000)
+    assert result.settings["margins"] == {"latency_ms": 50.0}
+
+
+def test_a_millisecond_dominates_nothing_beyond_a_margin(a_millisecond):
+    objectives = ["recall@5", "latency_ms"]
+    strict = rank(*a_millisecond).pareto(objectives)
+    assert strict.frame.set_index("pipeline")["standing"]["two"] == "dominated"
+    lenient = rank(*a_millisecond).pareto(objectives, margins={"latency_ms": 50})
+    assert lenient.frame.set_index("pipeline")["standing"]["two"] == "may be on the front"
+    assert not lenient.dominance["dominates"].any()
+    assert "margins, beyond which a difference matters: latency_ms 50.0" in lenient.notes
+
+
+def test_a_margin_of_the_score_itself(two):
+    shown = rank(*two).weighted(WEIGHTS).pairs.frame.iloc[0]
+    wide = rank(*two).weighted(WEIGHTS, margins={"score": 2 * shown["difference"]})
+    assert wide.pairs.frame["margin"][0] == 2 * shown["difference"]
+    assert wide.pairs.frame["pvalue"][0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("margins", "error", "told"),
+    [
+        ({"latency_ms": 0}, DataError, "margins: that of 'latency_ms' must be a number above 0"),
+        ({"latency_ms": "much"}, DataError, "must be a number above 0; got 'much'"),
+        ({"latncy_ms": 5}, UnknownNameError, "Did you mean 'latency_ms'"),
+    ],
+)
+def test_margins_are_checked_at_once(two, margins, error, told):
+    with pytest.raises(error, match=told):
+        rank(*two, margins=margins)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.floats(0.001, 0.2), st.floats(-0.1, 0.1))
+def test_a_margin_never_makes_more_dominance(seed, margin, gain):
+    runs = [
+        pipeline(f"p{i}", **scores_of(seed + i, gain * i, n=12, lower=40 * i)) for i in range(3)
+    ]
+    objectives = ["faithfulness", "recall@5"]
+    ranking = rank(*runs, n_resamples=199)
+    free = ranking.pareto(objectives).dominance
+    bound = ranking.pareto(objectives, margins=dict.fromkeys(objectives, margin)).dominance
+    assert (bound["pvalue"] >= free["pvalue"] - 1e-12).all()
+    assert not (bound["dominates"] & ~free["dominates"]).any()
+    assert not (free["dominates"] & ~free["is_ahead"]).any()
+
+
+# -- dominance
+
+
+def test_dominance_is_shown_on_every_objective_or_not_at_all():
+    """A is better on quality for sure and faster by chance: that B is slower is not shown."""
+    rng = np.random.default_rng(4)
+    ease = rng.random(30)
+    a = pipeline("a", recall=ease * 0.5 + 0.4, latency_ms=500 + rng.normal(0, 100, 30))
+    b = pipeline("b", recall=ease * 0.5, latency_ms=510 + rng.normal(0, 100, 30))
+    front = rank(a, b).pareto(["recall", "latency_ms"])
+    rows = front.frame.set_index("pipeline")
+    assert not rows.loc["b", "on_front"]
+    assert rows.loc["b", "standing"] == "may be on the front"
+    assert rows.loc["b", "dominated_by"] == ""
+    assert "cannot be told apart on every objective" in front.sentences[1]
+    # The largest of the one-sided p-values decides; that of latency is the one of the resamples.
+    table = front.dominance.set_index(["pipeline", "other"])
+    assert table.loc[("a", "b"), "pvalue"] > 0.05
+
+
+def test_noise_alone_dominates_rarely():
+    """40 pairs of equal pipelines: none is shown to dominate, though most often one is ahead."""
+    n_shown = n_ahead = 0
+    for seed in range(40):
+        runs = pipeline("a", **scores_of(seed)), pipeline("b", **scores_of(seed + 500))
+        front = rank(*runs, n_resamples=99).pareto(["faithfulness", "recall@5"])
+        n_ahead += bool(front.dominance["is_ahead"].any())
+        n_shown += bool(front.dominance["dominates"].any())
+    assert n_ahead > 10
+    assert n_shown <= 1
+
+
+# -- the weights
+
+
+def test_the_share_of_weights_under_which_a_difference_is_shown():
+    """A wins the first objective for sure, B the second: where they balance, nothing is shown."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 0.05, (4, 60))
+    a = pipeline("a", recall=0.7 + noise[0], f1=0.3 + noise[1])
+    b = pipeline("b", recall=0.5 + noise[2], f1=0.5 + noise[3])
+    result = rank(a, b).weighted({"recall": 1, "f1": 1})
+    frame = result.frame.set_index("pipeline")
+    shown = frame["share_of_weights_shown"]
+    assert (shown < frame["share_of_weights"]).all()
+    assert 0.4 < shown["a"] < 0.5
+    assert 0.4 < shown["b"] < 0.5
+    row = pair_of(rank(a, b).weighted({"recall": 3, "f1": 1}))
+    assert row["is_shown"]
+    assert row["share_of_weights_shown"] == shown["a"]
+    assert row["share_of_weights_reversed"] == shown["b"]
+
+
+# -- properties
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000))
+def test_swapped_pipelines_flip_the_sign_and_shuffled_rows_move_nothing(seed):
+    rng = np.random.default_rng(seed)
+    columns = scores_of(seed, n=15), scores_of(seed + 1, 0.03, n=15)
+    a, b = pipeline("a", **columns[0]), pipeline("b", **columns[1])
+    row, back = (pair_of(rank(*runs).weighted(WEIGHTS)) for runs in ((a, b), (b, a)))
+    assert back["difference"] == pytest.approx(-row["difference"])
+    assert (back["ci_low"], back["ci_high"]) == pytest.approx((-row["ci_high"], -row["ci_low"]))
+    assert back["pvalue"] == pytest.approx(row["pvalue"])
+    orders = [rng.permutation(15) for _ in range(2)]
+    mixed = [
+        pipeline(name, order, **one) for name, order, one in zip("ab", orders, columns, strict=True)
+    ]
+    again = pair_of(rank(*mixed).weighted(WEIGHTS))
+    for name in ("difference", "ci_low", "ci_high", "pvalue", "pvalue_adjusted"):
+        assert again[name] == pytest.approx(row[name])
+
+
+# -- one run
+
+
+def test_one_run_has_a_weighted_score(two):
+    result = two[0].weighted(WEIGHTS)
+    assert result.frame["value"][0] == pytest.approx(
+        (2 * two[0].scores["faithfulness"].mean() + two[0].scores["recall@5"].mean()) / 3
+    )
+    assert result.frame.equals(weighted_score(two[0], WEIGHTS).frame)
+    assert not any("told apart" in note or "tested" in note for note in result.notes)
