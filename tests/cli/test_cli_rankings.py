@@ -96,12 +96,12 @@ COMMANDS = {
     "names": (f"compare old=bm25.run new=dense.run {WITH}", "new is better on ndcg@10 by 0.330"),
     "weights": (
         "rank bm25.run dense.run --qrels qrels.txt --weight ndcg@10=2 --weight mrr=1",
-        "1  dense     0.967",
+        "1  dense     best      0.967",
     ),
     "objectives": (
         "rank bm25.run dense.run --qrels qrels.txt --weighted "
         "--objective head=mrr,P@1 --objective whole=map",
-        "1  dense     0.917",
+        "1  dense     best      0.917",
     ),
     "pareto": (
         "rank bm25.run dense.run --qrels qrels.txt --pareto --objective ndcg@10 "

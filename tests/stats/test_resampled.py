@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats import resampled
-from rageval_report.stats.resampled import bootstrap_counts, resampled_statistics
+from rageval_report.stats.resampled import (
+    bootstrap_counts,
+    bootstrap_pvalue,
+    expanded_limits,
+    resampled_statistics,
+)
 
 RNG = np.random.default_rng(2)
 SCORES = RNG.random((11, 3))
@@ -85,3 +91,36 @@ def test_the_size_of_a_block_changes_no_count(block, monkeypatch):
     parts = list(bootstrap_counts(11, 60, 4))
     assert np.concatenate(parts).tolist() == every.tolist()
     assert max(map(len, parts)) == max(1, min(60, block // 11))
+
+
+# -- expanded percentiles
+
+
+def test_expanded_percentiles_are_those_of_the_t_distribution():
+    """SciPy 1.17: of normal draws, the limits are t times the factor of the sample's deviation."""
+    draws = norm.ppf((np.arange(200_000) + 0.5) / 200_000)
+    for n in (6, 20, 500):
+        low, high = expanded_limits(draws, n, 0.95)
+        expected = t.ppf(0.975, n - 1) * np.sqrt(n / (n - 1))
+        assert (float(low), float(high)) == pytest.approx((-expected, expected), rel=2e-3)
+
+
+@pytest.mark.parametrize("n", [6, 15, 80])
+def test_the_pvalue_belongs_to_the_interval(n):
+    draws = np.random.default_rng(1).normal(1.0, 0.5, 99_999)
+    low, _ = expanded_limits(draws, n, 0.95)
+    assert bootstrap_pvalue(draws, n, float(low) - 0.05) < 0.025
+    assert bootstrap_pvalue(draws, n, float(low) + 0.05) > 0.025
+
+
+def test_a_higher_threshold_is_never_easier_to_exceed():
+    draws = np.random.default_rng(1).normal(1.0, 0.5, 999)
+    pvalues = [bootstrap_pvalue(draws, 30, threshold) for threshold in np.linspace(-1, 3, 60)]
+    assert (np.diff(pvalues) >= 0).all()
+    assert 0 < min(pvalues) < max(pvalues) <= 1
+
+
+def test_one_query_and_no_resamples_say_nothing():
+    assert np.isnan(bootstrap_pvalue([1.0, 2.0], 1))
+    assert np.isnan(bootstrap_pvalue([], 30))
+    assert np.isnan(expanded_limits(np.ones((5, 2)), 1)[0]).all()

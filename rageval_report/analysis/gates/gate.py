@@ -28,6 +28,7 @@ from rageval_report.scores.catalogue.dialects import (
     note_on_percentiles,
     percentile_method,
 )
+from rageval_report.scores.correct_notion import declare, find_notion
 from rageval_report.scores.guard import doubts_of
 from rageval_report.stats import adjust_pvalues
 from rageval_report.stats.base import check_level, check_resamples, check_seed
@@ -249,6 +250,7 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
     if n_claims > 1:
         yield f"p-values of no_regression are adjusted (holm) over the {n_claims} such rules"
     for outcome in outcomes:
+        yield from _correct_notes(outcome)
         yield from _missing_notes(outcome)
         yield from _limit_notes(outcome)
         yield from _percentile_notes(outcome)
@@ -261,6 +263,15 @@ def _missing_notes(outcome: Outcome) -> Iterator[str]:
     if fills_missing and n and not request.figure.counts_missing and request.figure.of != "pair":
         what = request.name if request.metric is None else request.metric.name
         yield f"{what}: {n} unscored {'query counts' if n == 1 else 'queries count'} as the worst"
+
+
+def _correct_notes(outcome: Outcome) -> Iterator[str]:
+    """What is correct, if a rule counts correct answers."""
+    run = outcome.subject.run
+    if outcome.request.name == "correct":
+        notion = find_notion(run.evaluation, run.settings.correct)
+        if notion is not None:
+            yield declare(run.evaluation, notion)
 
 
 def _percentile_notes(outcome: Outcome) -> Iterator[str]:

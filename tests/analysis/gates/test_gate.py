@@ -282,6 +282,13 @@ def test_what_is_correct_can_be_said_in_the_call():
     assert row("correct >= 0.5", correct=("faithfulness", 0.7))["value"] == pytest.approx(4 / 8)
 
 
+def test_a_rule_on_correct_answers_says_what_is_correct():
+    run = evaluation(answer_correctness=[0.5, 0.7, 0.1], exact_match=[0, 0, 0])
+    result = run.gate("correct >= 0.5", "mean(exact_match) <= 1")
+    assert result.frame["value"].tolist()[0] == pytest.approx(2 / 3)
+    assert "correct: answer_correctness >= 0.5; 2 of 3 queries are correct" in result.notes
+
+
 def test_without_a_rule_what_is_correct_is_asked_for():
     with pytest.raises(DataError, match="Pass the rule for a correct answer"):
         evaluation(recall=[0.5, 0.7]).gate("correct >= 0.5")

@@ -425,11 +425,11 @@ def test_the_rule_for_a_correct_answer_is_an_option_and_a_key(demo_folder, run):
     (demo_folder / "eval.yaml").write_text("correct: {token_f1: 0.4}\n")
     printed = run(f"{ASK} --config eval.yaml").stdout
     assert "- correct: token_f1 >= 0.4; " in printed
-    again = run(f"{ASK} --config eval.yaml --resume", "--correct", "exact_match").stdout
+    again = run(f"{ASK} --config eval.yaml --resume --correct exact_match").stdout
     assert "- correct: exact_match = 1; " in again
     page = (demo_folder / "run" / "report.html").read_text()
     assert "correct: exact_match = 1; " in page
 
 
 def test_a_threshold_on_the_wrong_side_is_refused(demo_folder, refused):
-    assert "latency_ms: lower is better" in refused(ASK, "--correct", "latency_ms>=10")
+    assert "latency_ms: lower is better" in refused(f"{ASK} --correct latency_ms>=10")
