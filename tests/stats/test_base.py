@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 
 from rageval_report.errors import DataError, UnknownNameError
@@ -8,6 +9,7 @@ from rageval_report.stats.base import (
     check_positive,
     check_probability,
     check_queries,
+    paired_differences,
 )
 
 
@@ -46,3 +48,13 @@ def test_a_number_of_queries_must_be_whole_and_at_least_two(n):
 def test_what_is_no_percentage_gets_no_hint(value):
     with pytest.raises(DataError, match=rf"alpha must lie between 0 and 1; got {value}$"):
         check_probability("alpha", value)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6, 1e12])
+def test_differences_that_are_rounding_are_zero_on_any_scale(scale):
+    before, after = scale * np.array([0.3, 0.5]), scale * np.array([0.1 + 0.2, 0.7])
+    first, second = paired_differences(before, after)
+    assert first == 0.0
+    assert second == pytest.approx(0.2 * scale, rel=1e-12)
+    # A millionth of the scale is a difference.
+    assert (paired_differences(before, before + 1e-6 * scale) > 0).all()

@@ -281,3 +281,22 @@ def test_numbers_among_names_are_ratings():
 def test_ratings_that_are_all_equal_tell_nothing_of_chance(level):
     found = krippendorff_alpha(np.full((2, 5), 3.0), level=level, n_resamples=9)
     assert np.isnan([found.estimate, found.low, found.high]).all()
+
+
+def test_resamples_without_a_difference_are_left_out_and_counted():
+    ratings = np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 2.0]])  # the third query has a difference
+    found = krippendorff_alpha(ratings, level="nominal", n_resamples=2700, seed=5)
+    (note,) = found.notes
+    assert note.endswith(" resamples in which all ratings are the same are left out")
+    # (2/3)**3 of the resamples leave the third query out: 800 of 2700, give or take 6 deviations.
+    assert abs(int(note.split()[0]) - 800) < 6 * np.sqrt(2700 * 8 / 27 * 19 / 27)
+    assert (
+        krippendorff_alpha(np.tile(RATINGS.T, (5, 1)), level="nominal", n_resamples=99).notes == ()
+    )
+
+
+def test_alpha_of_one_query_and_of_agreement_says_why_it_has_no_interval():
+    one = krippendorff_alpha([[1.0, 2.0]], level="nominal", n_resamples=9)
+    assert one.notes == ("one query",)
+    two = krippendorff_alpha([[1.0, 1.0], [2.0, 2.0]], level="nominal", n_resamples=9)
+    assert two.notes == ("all raters agree: a resample cannot differ",)
