@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -115,13 +116,18 @@ def _judge_rows(judged: Judged | None) -> list[dict[str, object]]:
         return []
     return [
         {
-            "part": f"judge: {row['judge']}",
+            "part": f"judge: {row['judge']}" + _model_of(row),
             "n": row["n_calls"],
             "n_known": 0 if pd.isna(row["cost_usd"]) else row["n_calls"],
             **{name: row[name] for name in _AMOUNTS},
         }
         for row in judged.usage.to_dict("records")
     ]
+
+
+def _model_of(row: dict[Hashable, Any]) -> str:
+    """Which of several judges it was."""
+    return f" ({row['judge_model']})" if "judge_model" in row else ""
 
 
 def _sum(numbers: np.ndarray) -> float:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from rageval_report import plots, reports
 from rageval_report.analysis.agreement.calibration import Calibration, calibrate
+from rageval_report.analysis.agreement.judges import judges_agreement, judges_disagreements
 from rageval_report.analysis.agreement.rating_scale import ScaleArgument
 from rageval_report.analysis.agreement.ratings import LabelColumns, People
 from rageval_report.analysis.breakdown import (
@@ -806,6 +807,52 @@ class RAGPipelineEvaluation:
         0.625
         """
         return weighted_score(self, weights, objectives)
+
+    def judges_agreement(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        *,
+        confidence_level: float = 0.95,
+        n_resamples: int = 9999,
+        seed: int = 0,
+    ) -> Result:
+        """How far several judges agree on each metric, and the mean of each.
+
+        Parameters
+        ----------
+        metrics : str or iterable of str, optional
+            The judged metrics; if omitted, all that several judges scored.
+        confidence_level, n_resamples, seed
+            As in `evaluation_report`.
+
+        Returns
+        -------
+        Result
+            One row per metric, judge or pair of judges, and figure: see
+            `rageval_report.analysis.agreement.judges.judges_agreement`.
+        """
+        return judges_agreement(
+            self,
+            metrics,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
+
+    def judges_disagreements(self, metrics: str | Iterable[str] | None = None) -> Result:
+        """The queries on which several judges differ, the largest difference first.
+
+        Parameters
+        ----------
+        metrics : str or iterable of str, optional
+            The judged metrics; if omitted, all that several judges scored.
+
+        Returns
+        -------
+        Result
+            One row per metric and query, with the score of each judge and their reasons.
+        """
+        return judges_disagreements(self, metrics)
 
     def calibrate(
         self,

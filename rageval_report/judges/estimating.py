@@ -15,6 +15,7 @@ from rageval_report.judges.applying import check_fields, verdict_without_judging
 from rageval_report.judges.attempts import max_reply_tokens, max_request_tokens
 from rageval_report.judges.chats.base import Chat, as_chat
 from rageval_report.judges.judging import as_rows, jobs_of
+from rageval_report.judges.panels import chats_of, judge_names
 from rageval_report.judges.preferences import (
     comparison_steps,
     pair_records,
@@ -96,7 +97,8 @@ def estimate(
         ``n_calls``, ``n_cached``, the replies that are in the cache, ``prompt_tokens`` and
         ``completion_tokens``, guessed from lengths, ``cost_usd``, and ``max_cost_usd`` if every
         answer has the maximum length; NaN if the model has no price. The number of claims in a text
-        is guessed from its sentences.
+        is guessed from its sentences. With several chat models, one row per rubric and model, which
+        the column ``judge_model`` names.
 
     Examples
     --------
@@ -107,15 +109,23 @@ def estimate(
     {'judge': ['faithfulness', 'coherence'], 'n_calls': [2, 1]}
     """
     rubrics = rubrics_of(judges)
-    model = as_chat(chat)
+    models = chats_of(chat)
     table = record_table(records, unretrieved_citations="keep")
     for rubric in rubrics:
         check_fields(rubric, table)
+    rows = as_rows(table)
+    frames = []
     with _existing_cache(cache) as opened:
-        rehearsals = [_Rehearsal(model, opened, rubric, retry_unusable) for rubric in rubrics]
-        _rehearse(as_rows(table), rehearsals, n_repeats)
-    rows = [_estimate_row(rehearsal, len(table), n_repeats, prices) for rehearsal in rehearsals]
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
+        for model in models:
+            rehearsals = [_Rehearsal(model, opened, rubric, retry_unusable) for rubric in rubrics]
+            _rehearse(rows, rehearsals, n_repeats)
+            found = [_estimate_row(one, len(table), n_repeats, prices) for one in rehearsals]
+            frames.append(pd.DataFrame(found, columns=list(_COLUMNS)))
+    if len(frames) == 1:
+        return frames[0]
+    names = judge_names(models)
+    named = [frame.assign(judge_model=name) for name, frame in zip(names, frames, strict=True)]
+    return pd.concat(named, ignore_index=True)[["judge_model", *_COLUMNS]]
 
 
 @explain_keywords

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tqdm import tqdm
 
-from rageval_report.judges.sessions import Brake
 from rageval_report.judges.spending import Meter
 
 JobT = TypeVar("JobT")
@@ -19,12 +18,19 @@ INTERRUPTED = "interrupted"
 _WAITING_PER_THREAD = 2
 
 
+class Stoppable(Protocol):
+    """What an interruption stops: a `Brake`, or the brakes of several judges."""
+
+    def stop(self, reason: str) -> object:
+        """Let no further call start."""
+
+
 def run_jobs(
     work: Callable[[JobT], ResultT],
     jobs: Iterable[JobT],
     *,
     concurrency: int,
-    brake: Brake,
+    brake: Stoppable,
     keep: Callable[[ResultT], None],
 ) -> None:
     """Run all jobs in threads, and hand over each result in this thread as it arrives.
@@ -40,7 +46,7 @@ def run_jobs(
         Consumed as threads become free.
     concurrency : int
         The number of threads.
-    brake : Brake
+    brake : Stoppable
         Stopped when the user interrupts.
     keep : callable
         Takes each result.
@@ -86,14 +92,14 @@ class Progress:
     ----------
     n_jobs : int
         The number of jobs.
-    meter : Meter
-        Counts failures and cost.
+    *meters : Meter
+        Count failures and cost, one per judge.
     is_shown : bool
         False for no bar at all.
     """
 
-    def __init__(self, n_jobs: int, meter: Meter, *, is_shown: bool):
-        self._meter = meter
+    def __init__(self, n_jobs: int, *meters: Meter, is_shown: bool):
+        self._meters = meters
         # With disable=None tqdm shows the bar on a terminal only.
         self._bar = tqdm(
             total=n_jobs, desc="judging", leave=False, disable=None if is_shown else True
@@ -103,10 +109,10 @@ class Progress:
         """Count one finished job."""
         if self._bar.disable:
             return
-        cost = self._meter.cost_usd
-        numbers: dict[str, object] = {"failed": self._meter.n_failed}
-        if cost is not None and self._meter.price is not None:
-            numbers["cost"] = f"{cost:.4f} USD"
+        numbers: dict[str, object] = {"failed": sum(meter.n_failed for meter in self._meters)}
+        costs = [None if meter.price is None else meter.cost_usd for meter in self._meters]
+        if None not in costs:
+            numbers["cost"] = f"{sum(cost for cost in costs if cost is not None):.4f} USD"
         self._bar.set_postfix(numbers, refresh=False)
         self._bar.update()
 

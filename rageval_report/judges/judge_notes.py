@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -18,21 +18,33 @@ from rageval_report.judges.spending import Usage
 _MODEL = "model"
 
 
-def stopped_note(session: JudgeSession) -> tuple[str, ...]:
-    """A note that the judging stopped early, if it did.
+def raise_if_hopeless(sessions: Sequence[JudgeSession]) -> None:
+    """Raise an error if no session's model could be asked at all.
 
     Raises
     ------
     JudgeError
-        If the model could not be asked at all.
+        If every session stopped because of a failure before its first answer.
     """
-    brake = session.brake
-    if brake.reason is None:
-        return ()
     # If no call ever succeeded there is nothing to keep, and the cause is an error, not a note.
-    if brake.is_failure and not brake.has_succeeded:
-        raise JudgeError(brake.reason)
-    return (f"stopped before the end: {brake.reason}. What was judged so far is kept",)
+    if all(session.is_hopeless for session in sessions):
+        several = len(sessions) > 1
+        raise JudgeError(
+            "; ".join(
+                f"{session.chat.model}: {session.brake.reason}"
+                if several
+                else str(session.brake.reason)
+                for session in sessions
+            )
+        )
+
+
+def stopped_note(session: JudgeSession) -> tuple[str, ...]:
+    """A note that the judging stopped early, if it did."""
+    if session.brake.reason is None:
+        return ()
+    kept = "" if session.is_hopeless else ". What was judged so far is kept"
+    return (f"stopped before the end: {session.brake.reason}{kept}",)
 
 
 def total_failure(session: JudgeSession, n_scored: int) -> str | None:

@@ -22,22 +22,23 @@ class CallOptions(TypedDict, total=False):
     cache : Cache or path, optional
         Where replies are kept, so that no call is paid for twice. If omitted, they are not kept.
     concurrency : int, default 8
-        The number of calls that may run at the same time.
+        The number of calls that may run at the same time, of all judges together.
     per_minute : float, optional
-        The number of calls that may start per minute; unlimited if omitted.
+        The number of calls that may start per minute, for each judge; unlimited if omitted.
     prices : mapping of str to Price, optional
         By model, US dollars per million tokens sent and received, as ``{"gpt-5": (1.25, 10)}``.
         The cost of a model without a price is unknown; a free one costs ``(0, 0)``.
     max_cost : float, optional
-        The budget in US dollars: no request is sent that could exceed it. It needs the model's
-        price. A request reserves one token per byte of it and `max_tokens` tokens of the answer; a
+        The budget in US dollars, of all judges together: no request is sent that could exceed it.
+        It needs the price of each model. A request reserves one token per byte of it and `max_tokens` tokens of the answer; a
         retry is another request. What it did not use is free again as soon as it is answered; if
         it is not, e.g. after a time-out, the reservation counts as spent.
     max_cost_over : {"cache", "run"}, default "cache"
         What `max_cost` limits: the sum over all runs with the same cache, or this run. What they
         spend is kept in a file next to the cache, ``<cache>.spending``, if the price is known.
     give_up_after : int, default 10
-        The number of consecutive calls that may fail before the remaining ones are cancelled.
+        The number of consecutive calls that may fail before the remaining ones are cancelled; each
+        judge counts its own.
     retry_unusable : bool, default False
         Whether to ask again where the cache has an answer without a verdict: one that was refused,
         cut off, or cannot be read.

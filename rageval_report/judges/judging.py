@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -22,6 +21,7 @@ from rageval_report.judges.judge_jobs import INTERRUPTED, Progress, run_jobs
 from rageval_report.judges.judge_notes import (
     family_note,
     judge_settings,
+    raise_if_hopeless,
     schema_note,
     spending_notes,
     stopped_note,
@@ -29,83 +29,21 @@ from rageval_report.judges.judge_notes import (
     usage_notes,
 )
 from rageval_report.judges.judge_options import CallOptions, JudgeOptions, check_options
+from rageval_report.judges.judged import REPEATS, Judged
 from rageval_report.judges.noise import noise_frame
+from rageval_report.judges.panels import chats_of, combine_judges, judge_names
 from rageval_report.judges.procedures import PROCEDURES, Verdict
 from rageval_report.judges.rubric import JudgedRecord, Rubric
 from rageval_report.judges.rubrics import rubrics_of
-from rageval_report.judges.sessions import JudgeSession, open_session
+from rageval_report.judges.sessions import Brakes, JudgeSession, open_sessions
 from rageval_report.judges.spending import Usage, usage_rows
 from rageval_report.judges.steps import NotAskedError, NoVerdictError
 from rageval_report.records import record_table
 from rageval_report.records.cells import is_missing
-from rageval_report.scores import Metric
-from rageval_report.scores.states import (
-    ERROR,
-    FAILED,
-    MISSING,
-    REASON,
-    SCORED,
-    STATE,
-    state_columns,
-)
-
-REPEATS = "_repeats"
+from rageval_report.scores.states import ERROR, FAILED, MISSING, SCORED, state_columns
 
 # By rubric, for each query the verdicts in the order of the repeats.
 Verdicts = dict[str, list[list[Verdict]]]
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """The verdicts of judges on records.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Index ``query_id``, one float64 column per rubric, from 0 to 1; NaN if unscored. With
-        repeats, the mean of those that were scored.
-    records : DataFrame
-        The checked records, on the same index.
-    states : DataFrame
-        The same index: ``<name>_state`` if a rubric did not score all records, ``<name>_reason``,
-        the judge's reasoning or why there is no score, and with repeats ``<name>_repeats``, their
-        scores.
-    metrics : dict of str to Metric
-        The metric of each rubric.
-    usage : DataFrame
-        One row per rubric: ``judge``, ``n_calls``, ``n_cached``, ``n_failed``, ``prompt_tokens``,
-        ``completion_tokens``, ``cost_usd``; NaN if unknown. ``n_unknown`` attempts were not
-        answered and may have been billed: ``max_unknown_usd`` at most.
-    noise : DataFrame
-        With repeats, one row per rubric: see `rageval_report.judges.noise.noise_frame`.
-    notes : tuple of str
-        What a reader of the scores must know.
-    settings : dict
-        The model that judged, and its settings.
-    is_interrupted : bool
-        Whether the user stopped the judging before its end.
-    failure : str, optional
-        Why there is no verdict at all, if calls failed or none could start.
-    """
-
-    scores: pd.DataFrame
-    records: pd.DataFrame
-    states: pd.DataFrame
-    metrics: dict[str, Metric]
-    usage: pd.DataFrame
-    noise: pd.DataFrame
-    notes: tuple[str, ...] = ()
-    settings: dict[str, Any] = field(default_factory=dict)
-    is_interrupted: bool = False
-    failure: str | None = None
-
-    @property
-    def rows(self) -> pd.DataFrame:
-        """Records, states and scores in one table; columns of an earlier judging are replaced."""
-        endings = ("", STATE, REASON, REPEATS)
-        old = {f"{name}{ending}" for name in self.scores for ending in endings}
-        records = self.records.drop(columns=[name for name in self.records if name in old])
-        return records.join(self.states).join(self.scores)
 
 
 class JudgeJob(NamedTuple):
@@ -147,7 +85,9 @@ def judge(
         of your own.
     chat : Chat or callable
         The chat model that judges, e.g. ``openai_chat("llama3.1", base_url=...)``, or any callable
-        that takes a text and returns one.
+        that takes a text and returns one. Several in a list judge every record each: the score
+        is the majority of their verdicts for yes or no, which is missing if they are evenly split,
+        and the mean of those that scored for grades and shares.
     n_repeats : int, default 1
         How often each record is judged, to measure how far the judge agrees with itself.
     generator : str, optional
@@ -189,11 +129,11 @@ def judge(
     for rubric in rubrics:
         check_fields(rubric, table)
     rows = as_rows(table)
-    with open_session(chat, **options) as session:
+    with open_sessions(chats_of(chat), **options) as sessions:
         # Before the first call: a gap is cheaper to see before the judge is paid.
-        gaps = session.announce(gap_notes(rubrics, rows))
-        verdicts = _judge_rows(rows, rubrics, n_repeats, session)
-    return _build_judged(table, rubrics, verdicts, session, n_repeats, generator, gaps)
+        gaps = sessions[0].announce(gap_notes(rubrics, rows))
+        verdicts = _judge_rows(rows, rubrics, n_repeats, sessions)
+    return _build_results(table, rubrics, verdicts, sessions, n_repeats, generator, gaps)
 
 
 def judge_blocks(
@@ -235,17 +175,19 @@ def judge_blocks(
     rubrics = rubrics_of(judges)
     _check_repeats(n_repeats)
     gaps = _check_blocks(blocks(), rubrics)
-    verdicts: Verdicts = {rubric.name: [] for rubric in rubrics}
     tables = []
-    with open_session(chat, **options) as session:
-        session.announce(gaps)
+    with open_sessions(chats_of(chat), **options) as sessions:
+        sessions[0].announce(gaps)
+        verdicts: list[Verdicts] = [{rubric.name: [] for rubric in rubrics} for _ in sessions]
         for table in blocks():
-            for name, queries in _judge_rows(as_rows(table), rubrics, n_repeats, session).items():
-                verdicts[name] += queries
+            found = _judge_rows(as_rows(table), rubrics, n_repeats, sessions)
+            for known, new in zip(verdicts, found, strict=True):
+                for name, queries in new.items():
+                    known[name] += queries
             tables.append(kept(table))
     whole = pd.concat(tables)
     whole = whole.set_axis(whole.index.astype(object))  # pandas gives the ids another dtype
-    return _build_judged(whole, rubrics, verdicts, session, n_repeats, generator, gaps)
+    return _build_results(whole, rubrics, verdicts, sessions, n_repeats, generator, gaps)
 
 
 def _check_blocks(blocks: Iterable[pd.DataFrame], rubrics: Sequence[Rubric]) -> tuple[str, ...]:
@@ -292,27 +234,47 @@ def jobs_of(n_rows: int, rubrics: Iterable[Rubric], n_repeats: int) -> Iterator[
 
 
 def _judge_rows(
-    rows: Sequence[JudgedRecord], rubrics: Sequence[Rubric], n_repeats: int, session: JudgeSession
-) -> Verdicts:
+    rows: Sequence[JudgedRecord],
+    rubrics: Sequence[Rubric],
+    n_repeats: int,
+    sessions: Sequence[JudgeSession],
+) -> list[Verdicts]:
+    """The verdicts of each session."""
     by_name = {rubric.name: rubric for rubric in rubrics}
-    verdicts: dict[JudgeJob, Verdict] = {}
+    verdicts: list[dict[JudgeJob, Verdict]] = [{} for _ in sessions]
 
-    def work(job: JudgeJob) -> tuple[JudgeJob, Verdict]:
-        return job, _judge_record(rows[job.row], by_name[job.judge], session, job.repeat)
+    def work(place: tuple[int, JudgeJob]) -> tuple[int, JudgeJob, Verdict]:
+        seat, job = place
+        rubric = by_name[job.judge]
+        return seat, job, _judge_record(rows[job.row], rubric, sessions[seat], job.repeat)
 
-    def keep(result: tuple[JudgeJob, Verdict]) -> None:
-        job, verdict = result
-        verdicts[job] = verdict
+    def keep(result: tuple[int, JudgeJob, Verdict]) -> None:
+        seat, job, verdict = result
+        verdicts[seat][job] = verdict
         bar.advance()
 
-    bar = Progress(len(rows) * len(rubrics) * n_repeats, session.meter, is_shown=session.progress)
-    jobs = jobs_of(len(rows), rubrics, n_repeats)
+    n_jobs = len(rows) * len(rubrics) * n_repeats * len(sessions)
+    meters = [session.meter for session in sessions]
+    bar = Progress(n_jobs, *meters, is_shown=sessions[0].progress)
+    # Each job for one judge after the other, so that an interrupted run has whole queries.
+    jobs = (
+        (seat, job)
+        for job in jobs_of(len(rows), rubrics, n_repeats)
+        for seat in range(len(sessions))
+    )
+    brakes = Brakes(tuple(session.brake for session in sessions))
     try:
-        run_jobs(work, jobs, concurrency=session.concurrency, brake=session.brake, keep=keep)
+        run_jobs(work, jobs, concurrency=sessions[0].concurrency, brake=brakes, keep=keep)
     finally:
         bar.close()
-    ordered: Verdicts = {name: [[] for _ in rows] for name in by_name}
-    for job in jobs_of(len(rows), rubrics, n_repeats):
+    return [_in_order(found, len(rows), rubrics, n_repeats) for found in verdicts]
+
+
+def _in_order(
+    verdicts: Mapping[JudgeJob, Verdict], n_rows: int, rubrics: Sequence[Rubric], n_repeats: int
+) -> Verdicts:
+    ordered: Verdicts = {rubric.name: [[] for _ in range(n_rows)] for rubric in rubrics}
+    for job in jobs_of(n_rows, rubrics, n_repeats):
         if job in verdicts:
             ordered[job.judge][job.row].append(verdicts[job])
     return ordered
@@ -339,6 +301,27 @@ def _judge_record(
 
 
 # -- the result
+
+
+def _build_results(
+    table: pd.DataFrame,
+    rubrics: Sequence[Rubric],
+    verdicts: Sequence[Verdicts],
+    sessions: Sequence[JudgeSession],
+    n_repeats: int,
+    generator: str | None,
+    gaps: tuple[str, ...],
+) -> Judged:
+    """The result of the only judge, or that of several together."""
+    raise_if_hopeless(sessions)
+    results = [
+        _build_judged(table, rubrics, found, session, n_repeats, generator, gaps)
+        for found, session in zip(verdicts, sessions, strict=True)
+    ]
+    if len(results) == 1:
+        return results[0]
+    names = judge_names([session.chat for session in sessions])
+    return combine_judges(dict(zip(names, results, strict=True)))
 
 
 def _build_judged(

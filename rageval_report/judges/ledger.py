@@ -237,6 +237,26 @@ class Ledger:
         self._file = None
 
 
+def check_budget(max_cost: float | None, price: Price | None, model: str) -> None:
+    """Check a budget, and that the price of a model is known if there is one.
+
+    Raises
+    ------
+    DataError
+        If `max_cost` is not a positive number, or the price of the model is unknown.
+    """
+    if max_cost is None:
+        return
+    is_number = isinstance(max_cost, Real) and not isinstance(max_cost, bool)
+    if not (is_number and isfinite(max_cost) and max_cost > 0.0):
+        raise DataError(f"max_cost must be a finite number > 0, in US dollars; got {max_cost!r}")
+    if price is None:
+        raise DataError(
+            f"max_cost needs the price of {model!r}: prices={{{model!r}: (sent, received)}}, "
+            "in US dollars per million tokens"
+        )
+
+
 def open_ledger(
     max_cost: float | None,
     price: Price | None,
@@ -272,17 +292,7 @@ def open_ledger(
     (50000, 50000)
     """
     check_choice("max_cost_over", over, MAX_COST_OVER)
-    if max_cost is not None:
-        is_number = isinstance(max_cost, Real) and not isinstance(max_cost, bool)
-        if not (is_number and isfinite(max_cost) and max_cost > 0.0):
-            raise DataError(
-                f"max_cost must be a finite number > 0, in US dollars; got {max_cost!r}"
-            )
-        if price is None:
-            raise DataError(
-                f"max_cost needs the price of {model!r}: prices={{{model!r}: (sent, received)}}, "
-                "in US dollars per million tokens"
-            )
+    check_budget(max_cost, price, model)
     # Without a price nobody knows what is spent, so that nothing can be kept.
     path = None if cache is None or price is None else ledger_path(cache)
     return Ledger(max_cost, path, over=over, model=model)

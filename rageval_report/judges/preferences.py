@@ -15,6 +15,7 @@ from rageval_report.judges.judge_jobs import INTERRUPTED, Progress, run_jobs
 from rageval_report.judges.judge_notes import (
     family_note,
     judge_settings,
+    raise_if_hopeless,
     schema_note,
     spending_notes,
     stopped_note,
@@ -307,6 +308,7 @@ def _build_preferences(
     session: JudgeSession,
     notes: tuple[str, ...],
 ) -> Preferences:
+    raise_if_hopeless([session])
     stopped = stopped_note(session)
     frame = _preference_frame(paired.old.index, outcomes, session.brake.reason)
     scores = frame["preference"].to_numpy()

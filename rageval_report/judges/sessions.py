@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from rageval_report.errors import DataError, RagevalError
 from rageval_report.judges.attempts import (
@@ -24,10 +24,12 @@ from rageval_report.judges.attempts import (
     was_not_billed,
 )
 from rageval_report.judges.chats.base import Chat, Message, Reply, as_chat
+from rageval_report.judges.judge_options import CallOptions
 from rageval_report.judges.ledger import (
     MICROS_PER_USD,
     Ledger,
     MaxCostOver,
+    check_budget,
     cost_in_micros,
     open_ledger,
 )
@@ -115,6 +117,18 @@ def _is_hopeless(exc: BaseException) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class Brakes:
+    """The brakes of several sessions, which an interruption stops together."""
+
+    brakes: tuple[Brake, ...]
+
+    def stop(self, reason: str) -> None:
+        """Let no further call start in any of the sessions."""
+        for brake in self.brakes:
+            brake.stop(reason)
+
+
 class Pace:
     """Spaces the calls evenly, so that a rate limit holds.
 
@@ -197,6 +211,11 @@ class JudgeSession:
     tell: Callable[[str], object] | None = None
     retry_unusable: bool = False
 
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether it stopped because of a failure before the model answered once."""
+        return self.brake.is_failure and not self.brake.has_succeeded
+
     def asker(self, rubric: Rubric, repeat: int = 0) -> AskStep:
         """The callable that asks the steps of one rubric."""
         cached = None
@@ -243,6 +262,7 @@ def open_session(
     retry_unusable: bool = False,
     progress: bool = True,
     tell: Callable[[str], object] | None = None,
+    ledger: Ledger | None = None,
 ) -> Iterator[JudgeSession]:
     """A session with a chat model, which is closed at the end of the ``with`` block.
 
@@ -255,6 +275,8 @@ def open_session(
         a path is closed with the session.
     progress, tell
         As there.
+    ledger : Ledger, optional
+        The ledger of several sessions with one budget; it stays open.
 
     Raises
     ------
@@ -265,16 +287,13 @@ def open_session(
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
         raise DataError(f"concurrency must be an integer >= 1; got {concurrency!r}")
     price = price_of(model, prices)
-    if max_cost is not None and max_reply_tokens(model) is None:
-        raise DataError(
-            f"max_cost needs a limit of the answers of {model.model}, but extra_body removes the "
-            "field for max_tokens from the request"
-        )
+    _check_limit(model, max_cost)
     pace = Pace(per_minute)
-    path = cache.path if isinstance(cache, Cache) else None if cache is None else Path(cache)
+    path = _path_of(cache)
     with ExitStack() as stack:
-        ledger = open_ledger(max_cost, price, model.model, cache=path, over=max_cost_over)
-        stack.callback(ledger.close)
+        if ledger is None:
+            ledger = open_ledger(max_cost, price, model.model, cache=path, over=max_cost_over)
+            stack.callback(ledger.close)
         if isinstance(cache, str | Path):
             cache = stack.enter_context(Cache(cache))
         yield JudgeSession(
@@ -291,6 +310,66 @@ def open_session(
             tell,
             retry_unusable,
         )
+
+
+def _check_limit(model: Chat, max_cost: float | None) -> None:
+    if max_cost is not None and max_reply_tokens(model) is None:
+        raise DataError(
+            f"max_cost needs a limit of the answers of {model.model}, but extra_body removes the "
+            "field for max_tokens from the request"
+        )
+
+
+def _path_of(cache: Cache | str | Path | None) -> Path | None:
+    if isinstance(cache, Cache):
+        return cache.path
+    return None if cache is None else Path(cache)
+
+
+@contextmanager
+def open_sessions(
+    chats: Sequence[Chat], **options: Unpack[CallOptions]
+) -> Iterator[tuple[JudgeSession, ...]]:
+    """Sessions with one or more chat models, which share the cache and the budget.
+
+    Parameters
+    ----------
+    chats : sequence of Chat
+        The chat models that judge.
+    **options
+        As for `open_session`; ``per_minute`` and ``give_up_after`` hold for each of them.
+
+    Raises
+    ------
+    DataError
+        If an option has no valid value, or there is a budget and a model has no price.
+    """
+    with ExitStack() as stack:
+        if len(chats) > 1:
+            ledger = _open_shared_ledger(chats, options)
+            stack.callback(ledger.close)
+            cache = options.get("cache")
+            if isinstance(cache, str | Path):
+                options["cache"] = stack.enter_context(Cache(cache))
+            sessions = (open_session(chat, **options, ledger=ledger) for chat in chats)
+        else:
+            sessions = (open_session(chat, **options) for chat in chats)
+        yield tuple(map(stack.enter_context, sessions))
+
+
+def _open_shared_ledger(chats: Sequence[Chat], options: CallOptions) -> Ledger:
+    prices, max_cost = options.get("prices"), options.get("max_cost")
+    for chat in chats:
+        _check_limit(chat, max_cost)
+        check_budget(max_cost, price_of(chat, prices), chat.model)
+    known = (price for chat in chats if (price := price_of(chat, prices)) is not None)
+    return open_ledger(
+        max_cost,
+        next(known, None),
+        " + ".join(chat.model for chat in chats),
+        cache=_path_of(options.get("cache")),
+        over=options.get("max_cost_over", "cache"),
+    )
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ STATES = (SCORED, FAILED, NOT_APPLICABLE, MISSING)
 
 # The endings of the detail columns that belong to a metric, and the column for a failed row.
 STATE, REASON, ERROR = "_state", "_reason", "error"
+# The ending of the column with the score of each of several judges, as a dict by judge.
+VOTES = "_judges"
 
 
 def states_of(

@@ -26,7 +26,7 @@ from rageval_report.records.matched_ids import match_record_ids
 from rageval_report.scores import METRICS, Catalogue, Metric
 from rageval_report.scores.catalogue.dialects import DIALECT, Dialect, DialectName
 from rageval_report.scores.guard import Doubt, notes_with_doubts
-from rageval_report.scores.states import REASON, STATE
+from rageval_report.scores.states import REASON, STATE, VOTES
 from rageval_report.scoring.compute import (
     Lacking,
     Map,
@@ -129,7 +129,8 @@ def score(
         A replacement of the built-in ``map``, such as that of a pool of processes.
     chat : Chat or callable, optional
         The chat model that judges, such as ``openai_chat("llama3.1", base_url=...)``, or a callable
-        from text to text.
+        from text to text. Several in a list judge every record each; the score is their majority
+        or their mean, and the method `judges_agreement` compares them.
     judging : mapping, optional
         The options of `rageval_report.judges.judge`, such as
         ``{"cache": "judges.sqlite", "max_cost": 2.0}``; the prices of the judge belong here too.
@@ -452,7 +453,7 @@ def _join_details(
 ) -> pd.DataFrame:
     """Records and states, without the columns of an earlier scoring of the same metrics."""
     names = [str(name) for part in (scored, judged) if part is not None for name in part.scores]
-    outdated = {f"{name}{ending}" for name in names for ending in (STATE, REASON, _REPEATS)}
+    outdated = {f"{name}{ending}" for name in names for ending in (STATE, REASON, _REPEATS, VOTES)}
     if judged is not None:
         outdated.update(map(str, judged.scores))
     current = records.drop(columns=[column for column in records if column in outdated])

@@ -101,7 +101,7 @@ def disagreement_table(
     columns = {"people": labels[order], "judge": ratings.judge[order]}
     columns["difference"] = difference[order]
     frame = pd.DataFrame(columns, index=ratings.ids[order].rename("query_id"))
-    texts = _text_columns(evaluation, metric).reindex(frame.index)
+    texts = text_columns(evaluation, metric).reindex(frame.index)
     shown = [name for name in ("question", "reason") if name in texts]
     return Result(
         f"Where judge and people disagree: {evaluation.name}, {metric.name}",
@@ -112,7 +112,7 @@ def disagreement_table(
     )
 
 
-def _text_columns(evaluation: Scored, metric: Metric) -> pd.DataFrame:
+def text_columns(evaluation: Scored, metric: Metric) -> pd.DataFrame:
     """Question, answer and the judge's reason, if the details have them."""
     details = evaluation.details
     columns: dict[str, pd.Series] = {}

@@ -248,16 +248,34 @@ def people_figures(
     if not has_several.any():
         return
     table, n = rated[has_several], int(has_several.sum())
-    if scale.kind != "continuous":
-        yield _figure(PEOPLE, "percent agreement", _pairwise_agreement(table, settings), n, None)
-        yield from _fleiss(table, scale, settings)
-    alpha = alpha_of(table, scale, settings)
-    yield _figure(PEOPLE, "Krippendorff's alpha", alpha, n, KRIPPENDORFF)
+    yield from group_figures(PEOPLE, table, scale, settings)
     # If this is below people's own alpha, the judge agrees with them less than they with each
     # other.
     joined = np.column_stack([table, scale.judge_categories(ratings.judge)[has_several]])
     with_judge = alpha_of(joined, scale, settings)
     yield _figure(PEOPLE, "alpha, the judge as one more", with_judge, n, KRIPPENDORFF)
+
+
+def group_figures(
+    part: str, table: FloatArray, scale: RatingScale, settings: IntervalSettings
+) -> Iterator[AgreementFigure]:
+    """The agreement of several raters with each other.
+
+    Parameters
+    ----------
+    part : str
+        The heading of the rows.
+    table : ndarray of shape (n_queries, n_raters)
+        Categories; NaN if there is none. Each query has two or more.
+    scale, settings
+        As in `people_figures`.
+    """
+    if scale.kind != "continuous":
+        percent = _pairwise_agreement(table, settings)
+        yield _figure(part, "percent agreement", percent, len(table), None)
+        yield _fleiss(part, table, scale, settings)
+    alpha = alpha_of(table, scale, settings)
+    yield _figure(part, "Krippendorff's alpha", alpha, len(table), KRIPPENDORFF)
 
 
 def _pairwise_agreement(table: FloatArray, settings: IntervalSettings) -> Interval:
@@ -274,15 +292,15 @@ def _pairwise_agreement(table: FloatArray, settings: IntervalSettings) -> Interv
 
 
 def _fleiss(
-    table: FloatArray, scale: RatingScale, settings: IntervalSettings
-) -> Iterator[AgreementFigure]:
+    part: str, table: FloatArray, scale: RatingScale, settings: IntervalSettings
+) -> AgreementFigure:
     """Fleiss' kappa of the queries with the usual number of labels; it needs an equal number."""
     n_labels = (~np.isnan(table)).sum(axis=1)
     usual = int(np.bincount(n_labels).argmax())
     rated = table[n_labels == usual]
     counts = np.column_stack([(rated == category).sum(axis=1) for category in scale.categories])
     kappa = fleiss_kappa(counts, confidence_level=settings.confidence_level)
-    yield _figure(PEOPLE, "Fleiss' kappa", kappa, len(rated), LANDIS_KOCH)
+    return _figure(part, "Fleiss' kappa", kappa, len(rated), LANDIS_KOCH)
 
 
 def interval_notes(figures: Sequence[AgreementFigure]) -> list[str]:

@@ -160,6 +160,26 @@ def scale_of(
     )
 
 
+def scale_of_judges(ratings: Ratings, metric: Metric) -> RatingScale:
+    """The scale of several judges of one metric, none of whom decides it.
+
+    Parameters
+    ----------
+    ratings : Ratings
+        The scores of the first judge, and those of the others as its table.
+    metric : Metric
+        The judged metric: unlike people, judges who happen to use only the ends of a scale do not
+        turn it into yes and no.
+    """
+    if metric.kind == "binary" and _is_binary(ratings.judge) and _is_binary(ratings.table):
+        return RatingScale("binary", np.array([0.0, 1.0]))
+    levels = _occurring_categories(ratings)
+    is_steps = metric.kind == "ordinal" or 1 < levels.size <= min(_MOST_STEPS, ratings.n)
+    if is_steps and levels.size <= _MOST_STEPS:
+        return RatingScale("ordinal", levels)
+    return RatingScale("continuous", np.array([]))
+
+
 def _scale_of_categories(
     ratings: Ratings, scale: ScaleArgument, categories: list[float]
 ) -> RatingScale:
