@@ -118,8 +118,8 @@ class EvalConfig:
         Queries in memory, instead of a file.
     function : callable, optional
         The pipeline, if it is a function that was handed in.
-    chat : Chat, optional
-        The judge, if it is a chat model that was handed in.
+    chats : tuple of Chat
+        The judges, if they are chat models that were handed in.
     rubrics : tuple of Rubric
         Rubrics that were handed in.
     correct : Correct, optional
@@ -148,7 +148,7 @@ class EvalConfig:
     allow: tuple[str, ...] = ()
     table: object | None = None
     function: Callable[[Any], Any] | None = None
-    chat: Chat | None = None
+    chats: tuple[Chat, ...] = ()
     query_ids: tuple[str, ...] = ()
     rubrics: tuple[Rubric, ...] = ()
     correct: Correct | None = None

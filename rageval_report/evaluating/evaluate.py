@@ -82,9 +82,10 @@ def evaluate(
         The settings of the target, such as ``http={"headers": ..., "body": ...}``.
     metrics : list of str and Rubric
         What is computed and judged; if omitted, what the fields of the records allow.
-    judge : chat, callable, str, mapping or bool
-        The chat model that judges, its name, or the section ``judge`` of a file; False judges
-        nothing. Replies of a chat that is handed in are kept only if the section names a cache.
+    judge : chat, callable, str, list of them, mapping or bool
+        The chat model that judges, its name, several in a list, of which each judges every query,
+        or the section ``judge`` of a file; False judges nothing. Replies of a chat that is handed
+        in are kept only if the section names a cache.
     prices : mapping
         US dollars per million tokens sent and received, by the model of the pipeline, such as
         ``{"gpt-5": (1.25, 10)}``. The cost of each query is then a metric, ``cost_usd``.
@@ -146,7 +147,7 @@ def evaluate(
     ['Oslo', 'Oslo']
     """
     config = settings_of(settings, keywords)
-    setup = JudgeSetup(config.judge or JudgeSection(), model=config.chat, progress=progress)
+    setup = JudgeSetup(config.judge or JudgeSection(), models=config.chats, progress=progress)
     return run_evaluation(config, setup, tell)
 
 

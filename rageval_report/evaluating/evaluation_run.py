@@ -10,7 +10,7 @@ import pandas as pd
 
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.errors import DataError
-from rageval_report.evaluating.judge_setup import noise_results
+from rageval_report.evaluating.judge_setup import judges_results, noise_results
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import Judged
 from rageval_report.readers.record_files import read_records
@@ -81,8 +81,8 @@ class EvaluationRun:
 
     @property
     def tables(self) -> dict[str, Result]:
-        """The tables besides that of the scores, by name: noise, weighted, gates, costs."""
-        tables = noise_results(self.judged)
+        """The tables besides that of the scores, by name, e.g. noise, weighted, gates, costs."""
+        tables = {**judges_results(self.evaluation, self.judged), **noise_results(self.judged)}
         if self.weighted is not None:
             tables["weighted"] = self.weighted
         if self.gates is not None:

@@ -207,7 +207,7 @@ def experiment(
     [{'shout': False, 'exact_match': 1.0}, {'shout': True, 'exact_match': 0.0}]
     """
     config = settings_of(settings, keywords)
-    setup = JudgeSetup(config.judge or JudgeSection(), model=config.chat, progress=progress)
+    setup = JudgeSetup(config.judge or JudgeSection(), models=config.chats, progress=progress)
     return run_experiment(grid, config, setup, tell)
 
 

@@ -25,6 +25,9 @@ class JudgeSection:
         Names of rubrics, and files of your own rubrics.
     provider, model, base_url, api_key_env : str, optional
         The chat model that judges.
+    models : tuple of str
+        Several chat models that judge every query each, instead of `model`. A name alone goes with
+        `provider`, `base_url` and `api_key_env`; PROVIDER=NAME is a model of that provider.
     temperature, max_tokens, timeout, structured, extra_body
         As `rageval_report.judges.chats.over_http.Options` has them.
     max_retries : int, optional
@@ -48,6 +51,7 @@ class JudgeSection:
     rubrics: tuple[str, ...] = ()
     provider: str | None = None
     model: str | None = None
+    models: tuple[str, ...] = ()
     base_url: str | None = None
     api_key_env: str | None = None
     temperature: float | None = None
@@ -68,6 +72,8 @@ class JudgeSection:
     generator: str | None = None
 
     def __post_init__(self) -> None:
+        if self.models and self.model is not None:
+            raise DataError("judge.models names all models that judge; leave out judge.model")
         if self.max_retries is not None and self.max_retries < 0:
             raise DataError(f"judge.max_retries must be an integer >= 0; got {self.max_retries}")
         if self.prices:

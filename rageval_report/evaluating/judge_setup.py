@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rageval_report import judges
+from rageval_report.errors import DataError
 from rageval_report.evaluating.judge_section import JudgeSection
+from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import Judged, Rubric, default_cache, read_rubric
 from rageval_report.judges.chats.base import Chat
 from rageval_report.judges.judge_options import CallOptions, JudgeOptions
+from rageval_report.judges.panels import chats_of
 from rageval_report.judges.rubrics import rubrics_of
 from rageval_report.results import Result
 
 if TYPE_CHECKING:
     from rageval_report.judges.chats.chat_options import ChatOptions
     from rageval_report.judges.ledger import MaxCostOver
+
+_MOST_DISAGREEMENTS = 20  # as many as a page shows without hiding the other tables
 
 
 @dataclass(frozen=True)
@@ -32,8 +37,8 @@ class JudgeSetup:
         Rubrics that replace those of the section: names, files and rubrics.
     price : tuple of float, optional
         US dollars per million tokens sent and received, of the model that judges.
-    model : Chat, optional
-        The chat model that judges, if it was handed in; otherwise that of the section.
+    models : tuple of Chat
+        The chat models that judge, if they were handed in; otherwise those of the section.
     progress : bool
         Whether a progress bar is shown if standard error is a terminal.
     tell : callable, optional
@@ -49,7 +54,7 @@ class JudgeSetup:
     section: JudgeSection = field(default_factory=JudgeSection)
     chosen: tuple[str | Path | Rubric, ...] = ()
     price: tuple[float, float] | None = None
-    model: Chat | None = None
+    models: tuple[Chat, ...] = ()
     progress: bool = True
     tell: Callable[[str], object] | None = None
 
@@ -64,9 +69,53 @@ class JudgeSetup:
         return self.price is not None or bool(self.section.prices)
 
     def chat(self) -> Chat:
-        """The model that judges."""
-        if self.model is not None:
-            return self.model
+        """The only model that judges.
+
+        Raises
+        ------
+        DataError
+            If there are several.
+        """
+        chats = self.chats()
+        if len(chats) > 1:
+            names = ", ".join(chat.model for chat in chats)
+            raise DataError(f"judge: expected one chat model for this; got {len(chats)}: {names}")
+        return chats[0]
+
+    def chats(self) -> list[Chat]:
+        """The models that judge.
+
+        Raises
+        ------
+        DataError
+            If two of them are the same.
+        """
+        section = self.section
+        if self.models:
+            return chats_of(self.models)
+        if not section.models:
+            return [
+                self._chat_of(
+                    section.provider, section.model, section.base_url, section.api_key_env
+                )
+            ]
+        return chats_of([self._chat_named(name) for name in section.models])
+
+    def _chat_named(self, text: str) -> Chat:
+        """The model NAME or PROVIDER=NAME; the address of the section is that of its provider."""
+        section = self.section
+        provider, sign, name = text.partition("=")
+        if sign:
+            return self._chat_of(provider, name, None, None)
+        return self._chat_of(section.provider, text, section.base_url, section.api_key_env)
+
+    def _chat_of(
+        self,
+        provider: str | None,
+        model: str | None,
+        base_url: str | None,
+        api_key_env: str | None,
+    ) -> Chat:
         section = self.section
         settings: ChatOptions = {"temperature": section.temperature}
         if section.max_tokens is not None:
@@ -81,11 +130,7 @@ class JudgeSetup:
             settings["structured"] = False
         # The chats over HTTP need an extra, which a run without a judge does not.
         return judges.chat_from_environment(
-            section.provider,
-            section.model,
-            base_url=section.base_url,
-            api_key_env=section.api_key_env,
-            **settings,
+            provider, model, base_url=base_url, api_key_env=api_key_env, **settings
         )
 
     def rubrics(self, default: tuple[str, ...] = ()) -> list[Rubric]:
@@ -100,22 +145,22 @@ class JudgeSetup:
         """The file that keeps verdicts; None if none are kept."""
         # A callable is known by its name alone, which another one may have tomorrow.
         in_section = self.section.cache
-        if in_section is False or (in_section is None and self.model is not None):
+        if in_section is False or (in_section is None and self.models):
             return None
         return Path(in_section) if isinstance(in_section, str) else default_cache()
 
-    def prices(self, model: str) -> dict[str, Any] | None:
+    def prices(self, chats: Sequence[Chat]) -> dict[str, Any] | None:
         """The price of each model; None if none is known."""
-        price = {} if self.price is None else {model: self.price}
+        price = {} if self.price is None else {chat.model: self.price for chat in chats}
         return {**self.section.prices, **price} or None
 
-    def how(self, model: str) -> CallOptions:
-        """How the model is asked."""
+    def how(self, chats: Sequence[Chat]) -> CallOptions:
+        """How the models are asked."""
         section = self.section
         how = CallOptions(
             cache=self.cache(),
             per_minute=section.per_minute,
-            prices=self.prices(model),
+            prices=self.prices(chats),
             max_cost=section.max_cost,
             retry_unusable=section.retry_unusable,
             progress=self.progress,
@@ -129,9 +174,9 @@ class JudgeSetup:
             how["give_up_after"] = section.give_up_after
         return how
 
-    def judge_options(self, model: str) -> JudgeOptions:
+    def judge_options(self, chats: Sequence[Chat]) -> JudgeOptions:
         """The options of `judge`; the records say which model gave the answers."""
-        return {**self.how(model), "n_repeats": self.repeats, "generator": None}
+        return {**self.how(chats), "n_repeats": self.repeats, "generator": None}
 
 
 def noise_results(judged: Judged | None) -> dict[str, Result]:
@@ -139,3 +184,25 @@ def noise_results(judged: Judged | None) -> dict[str, Result]:
     if judged is None or not len(judged.noise):
         return {}
     return {"noise": Result("Noise of the judge", judged.noise, judged.settings)}
+
+
+def judges_results(evaluation: RAGPipelineEvaluation, judged: Judged | None) -> dict[str, Result]:
+    """How far several judges agree, and where they differ most; nothing for one judge.
+
+    Parameters
+    ----------
+    evaluation : RAGPipelineEvaluation
+        The evaluation that holds their scores.
+    judged : Judged, optional
+        The result of the judging.
+    """
+    if judged is None or not judged.by_judge:
+        return {}
+    disagreements = evaluation.judges_disagreements()
+    n = len(disagreements.frame)
+    if n > _MOST_DISAGREEMENTS:
+        shown = f"the first {_MOST_DISAGREEMENTS} of {n}; judges_disagreements() gives all"
+        disagreements = replace(
+            disagreements, frame=disagreements.frame.head(_MOST_DISAGREEMENTS)
+        ).with_notes(shown)
+    return {"agreement": evaluation.judges_agreement(), "disagreements": disagreements}

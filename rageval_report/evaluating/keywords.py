@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from rageval_report.errors import DataError
 from rageval_report.evaluating.config import EvalConfig, eval_config_of, read_eval_config
 from rageval_report.judges import Rubric
-from rageval_report.judges.chats import as_chat
+from rageval_report.judges.panels import chats_of
 from rageval_report.runner.settings import read_yaml
 
 if TYPE_CHECKING:
@@ -135,7 +135,14 @@ def _merged_judge(in_file: object, value: object) -> object:
     section = dict(in_file) if isinstance(in_file, Mapping) else {}
     if isinstance(value, Mapping):
         return {**section, **value}
-    return value if not section else (section, value)
+    return _JudgeOverride(section, value)
+
+
+class _JudgeOverride(NamedTuple):
+    """The section of the judge in a file, and the keyword that names another one."""
+
+    section: dict[str, Any]
+    judge: Any
 
 
 def _separate_objects(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -171,14 +178,18 @@ def _separate_judge(settings: dict[str, Any], objects: dict[str, Any]) -> None:
     value = settings.get("judge")
     if value is None or isinstance(value, Mapping):
         return
-    section, judge = value if isinstance(value, tuple) else ({}, value)
+    section, judge = value if isinstance(value, _JudgeOverride) else ({}, value)
+    unnamed = {key: item for key, item in section.items() if key not in ("model", "models")}
+    is_list = isinstance(judge, list | tuple)
     if isinstance(judge, bool):
         settings["judge"] = {**section, "enabled": judge}
     elif isinstance(judge, str):
-        settings["judge"] = {**section, "model": judge}
+        settings["judge"] = {**unnamed, "model": judge}
+    elif is_list and judge and all(isinstance(name, str) for name in judge):
+        settings["judge"] = {**unnamed, "models": list(judge)}
     else:
-        settings["judge"] = section
-        objects["chat"] = as_chat(judge)
+        settings["judge"] = unnamed
+        objects["chats"] = tuple(chats_of(judge))
 
 
 def _place_of(function: Callable[..., object]) -> str:

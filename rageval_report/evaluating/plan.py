@@ -53,6 +53,6 @@ def scoring_plan(config: EvalConfig, setup: JudgeSetup, tell: Tell) -> ScoringPl
     by_default = is_judged and config.judge is not None and not rubrics
     if config.groups is not None and not config.groups.generation:
         by_default = False
-    chat = setup.chat() if rubrics or by_default else None
-    how = JudgeOptions() if chat is None else setup.judge_options(chat.model)
-    return ScoringPlan(tuple(computed), tuple(rubrics), by_default, chat, how)
+    chats = tuple(setup.chats()) if rubrics or by_default else ()
+    how = setup.judge_options(chats) if chats else JudgeOptions()
+    return ScoringPlan(tuple(computed), tuple(rubrics), by_default, chats, how)

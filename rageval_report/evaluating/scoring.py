@@ -49,8 +49,8 @@ class ScoringPlan:
         The rubrics to judge by.
     judges_by_default : bool
         Whether the rubrics are those that the fields allow.
-    chat : Chat, optional
-        The judge.
+    chats : tuple of Chat
+        The judges; empty if nothing is judged.
     how : dict
         How the judge is asked.
     """
@@ -58,7 +58,7 @@ class ScoringPlan:
     computed: tuple[str, ...] = ()
     rubrics: tuple[Rubric, ...] = ()
     judges_by_default: bool = False
-    chat: Chat | None = None
+    chats: tuple[Chat, ...] = ()
     how: JudgeOptions = field(default_factory=JudgeOptions)
 
 
@@ -146,7 +146,7 @@ def score_answers(
                 name=name,
                 tools=tools,
                 lacking="unscored",
-                chat=plan.chat,
+                chat=plan.chats or None,
                 judging=judging if plan.how else None,
                 config=about,
                 created=finished.created,
@@ -160,7 +160,7 @@ def score_answers(
             metrics,
             name=name,
             tools=tools,
-            chat=plan.chat,
+            chat=plan.chats or None,
             judging=judging if plan.how else None,
             notes=(
                 *notes,

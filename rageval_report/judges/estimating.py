@@ -119,8 +119,10 @@ def estimate(
         for model in models:
             rehearsals = [_Rehearsal(model, opened, rubric, retry_unusable) for rubric in rubrics]
             _rehearse(rows, rehearsals, n_repeats)
-            found = [_estimate_row(one, len(table), n_repeats, prices) for one in rehearsals]
-            frames.append(pd.DataFrame(found, columns=list(_COLUMNS)))
+            estimates = [
+                _estimate_row(rehearsal, len(table), n_repeats, prices) for rehearsal in rehearsals
+            ]
+            frames.append(pd.DataFrame(estimates, columns=list(_COLUMNS)))
     if len(frames) == 1:
         return frames[0]
     names = judge_names(models)

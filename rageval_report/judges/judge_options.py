@@ -30,9 +30,10 @@ class CallOptions(TypedDict, total=False):
         The cost of a model without a price is unknown; a free one costs ``(0, 0)``.
     max_cost : float, optional
         The budget in US dollars, of all judges together: no request is sent that could exceed it.
-        It needs the price of each model. A request reserves one token per byte of it and `max_tokens` tokens of the answer; a
-        retry is another request. What it did not use is free again as soon as it is answered; if
-        it is not, e.g. after a time-out, the reservation counts as spent.
+        It needs the price of each model. A request reserves one token per byte of it and
+        `max_tokens` tokens of the answer; a retry is another request. What it did not use is free
+        again as soon as it is answered; if it is not, e.g. after a time-out, the reservation counts
+        as spent.
     max_cost_over : {"cache", "run"}, default "cache"
         What `max_cost` limits: the sum over all runs with the same cache, or this run. What they
         spend is kept in a file next to the cache, ``<cache>.spending``, if the price is known.

@@ -180,8 +180,8 @@ def judge_blocks(
         sessions[0].announce(gaps)
         verdicts: list[Verdicts] = [{rubric.name: [] for rubric in rubrics} for _ in sessions]
         for table in blocks():
-            found = _judge_rows(as_rows(table), rubrics, n_repeats, sessions)
-            for known, new in zip(verdicts, found, strict=True):
+            added = _judge_rows(as_rows(table), rubrics, n_repeats, sessions)
+            for known, new in zip(verdicts, added, strict=True):
                 for name, queries in new.items():
                     known[name] += queries
             tables.append(kept(table))
@@ -267,7 +267,7 @@ def _judge_rows(
         run_jobs(work, jobs, concurrency=sessions[0].concurrency, brake=brakes, keep=keep)
     finally:
         bar.close()
-    return [_in_order(found, len(rows), rubrics, n_repeats) for found in verdicts]
+    return [_in_order(by_job, len(rows), rubrics, n_repeats) for by_job in verdicts]
 
 
 def _in_order(
@@ -315,8 +315,8 @@ def _build_results(
     """The result of the only judge, or that of several together."""
     raise_if_hopeless(sessions)
     results = [
-        _build_judged(table, rubrics, found, session, n_repeats, generator, gaps)
-        for found, session in zip(verdicts, sessions, strict=True)
+        _build_judged(table, rubrics, by_rubric, session, n_repeats, generator, gaps)
+        for by_rubric, session in zip(verdicts, sessions, strict=True)
     ]
     if len(results) == 1:
         return results[0]

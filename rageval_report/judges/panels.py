@@ -179,7 +179,7 @@ def combine_judges(results: Mapping[str, Judged]) -> Judged:
         first.metrics,
         _with_judges({judge: result.usage for judge, result in results.items()}),
         _with_judges({judge: result.noise for judge, result in results.items()}),
-        (*notes, *_judges_notes(results), *_cost_note(results)),
+        (*_failure_notes(failures), *notes, *_judges_notes(results), *_cost_note(results)),
         {
             "judge_model": " + ".join(results),
             "judges": {judge: _own_settings(result) for judge, result in results.items()},
@@ -247,8 +247,8 @@ def _reasons_of(result: Judged, name: str) -> list[Any]:
 
 
 def _combined_state(states: Iterable[str]) -> str:
-    found = set(states)
-    return SCORED if SCORED in found else next(s for s in _WORST_FIRST if s in found)
+    different = set(states)
+    return next(state for state in (SCORED, *_WORST_FIRST) if state in different)
 
 
 def _reason(marks: Mapping[str, float], reasons: Sequence[Any]) -> str:
@@ -290,13 +290,15 @@ def _notes_on_votes(
     return notes
 
 
+def _failure_notes(failures: Mapping[str, str | None]) -> list[str]:
+    return [f"{judge} gave no score at all: {why}" for judge, why in failures.items()]
+
+
 def _judges_notes(results: Mapping[str, Judged]) -> list[str]:
     """The notes of each judge: once if all have it, else with the name of the judge."""
     shared = set.intersection(*(set(result.notes) for result in results.values()))
     notes = [note for note in next(iter(results.values())).notes if note in shared]
     for judge, result in results.items():
-        if result.failure:
-            notes.insert(0, f"{judge} gave no score at all: {result.failure}")
         own = [note for note in result.notes if note not in shared]
         notes += [note if judge in note else f"{judge}: {note}" for note in own]
     return notes

@@ -21,6 +21,8 @@ from rageval_report.errors import (
     UnknownNameError,
 )
 from rageval_report.evaluating.evaluation_run import EvaluationRun
+from rageval_report.evaluating.judge_setup import JudgeSetup
+from rageval_report.evaluating.keywords import settings_of
 from rageval_report.judges import Rubric, ScriptedChat
 
 QUERIES = [
@@ -162,6 +164,33 @@ def test_a_judge_that_was_handed_in_is_asked_again_unless_a_cache_is_named(here,
     evaluate({**settings, "judge": {"cache": "c.sqlite"}}, judge=chat)
     again = evaluate({**settings, "judge": {"cache": "c.sqlite"}}, judge=ScriptedChat([]))
     assert again.evaluation.scores["coherence"].tolist() == [1.0] * 4
+
+
+def test_several_judges_judge_every_query_and_are_compared():
+    bad = '{"reasoning": "no", "score": 1}'
+    judges = [ScriptedChat([answer] * 4, model=name) for name, answer in (("a", GOOD), ("b", bad))]
+    run = evaluate(queries=QUERIES, target=oslo, metrics=["coherence"], judge=judges, folder="run")
+    assert run.evaluation.scores["coherence"].tolist() == [0.5] * 4
+    assert {"agreement", "disagreements"} <= run.tables.keys()
+    assert list(run.costs.frame["part"])[1:3] == ["judge: coherence (a)", "judge: coherence (b)"]
+    assert "Where judges disagree" in run.report().to_markdown()
+
+
+def test_several_judges_can_be_named_in_the_settings(monkeypatch):
+    settings = {"queries": QUERIES, "target": oslo, "metrics": ["coherence"]}
+    section = {"models": ["gpt-5", "ollama=llama3.1"], "base_url": "http://127.0.0.1:9/v1"}
+    config = settings_of({**settings, "judge": section}, {})
+    chats = JudgeSetup(config.judge).chats()
+    assert [(chat.model, chat.url) for chat in chats] == [
+        ("gpt-5", "http://127.0.0.1:9/v1/chat/completions"),
+        ("llama3.1", "http://localhost:11434/v1/chat/completions"),
+    ]
+    config = settings_of({**settings, "judge": section}, {"judge": ["a", "b"]})
+    assert config.judge.models == ("a", "b")
+    config = settings_of({**settings, "judge": section}, {"judge": "a"})
+    assert (config.judge.model, config.judge.models) == ("a", ())
+    with pytest.raises(DataError, match=r"leave out judge\.model"):
+        settings_of({**settings, "judge": {**section, "model": "a"}}, {})
 
 
 def test_without_a_named_rubric_a_judge_judges_what_the_fields_allow():

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rageval_report.cli.command import Command, Options, option
-from rageval_report.cli.judge.options import JudgingOptions, parse_price
+from rageval_report.cli.judge.options import JudgingOptions, parse_prices
 from rageval_report.cli.options import (
     FOLDER,
     CorrectOption,
@@ -32,17 +32,6 @@ def parse_json(text: str) -> object:
         return load_json(text)
     except (ValueError, RecursionError) as exc:
         raise click.BadParameter(f"expected JSON: {exc}") from exc
-
-
-def parse_prices(texts: tuple[str, ...]) -> dict[str, tuple[float, float]]:
-    """The prices by model of several MODEL=SENT:RECEIVED.
-
-    Examples
-    --------
-    >>> parse_prices(("small=0.15:0.6", "llama3:8b=0:0"))
-    {'small': (0.15, 0.6), 'llama3:8b': (0.0, 0.0)}
-    """
-    return {model: parse_price(price) for model, price in parse_pairs(texts).items()}
 
 
 class QueryOptions(QueryIdsOption):

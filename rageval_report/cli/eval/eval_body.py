@@ -55,7 +55,7 @@ def _rehearse(config: EvalConfig, setup: JudgeSetup, output: Output) -> int:
     if config.run.target_name != "callable":  # making that one runs the user's module
         target_from(queries.run).close()  # its mistakes are found now
     folder = required_folder(config)
-    output.write(rehearse(queries, folder, plan.rubrics, plan.chat, setup), what="part")
+    output.write(rehearse(queries, folder, plan.rubrics, plan.chats, setup), what="part")
     return OK
 
 

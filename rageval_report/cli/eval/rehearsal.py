@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report.cli.judge.setup import estimate_result
+from rageval_report.cli.judge.setup import estimate_result, estimate_settings
 from rageval_report.evaluating.default_metrics import JUDGED
 from rageval_report.evaluating.eval_queries import QuerySource
 from rageval_report.evaluating.judge_setup import JudgeSetup
@@ -21,6 +21,7 @@ from rageval_report.results import Result
 from rageval_report.runner.query_source import queries_of, sample_mask
 
 _RECORDS = ("records.parquet", "records.jsonl")
+_COUNTS = ("judge_model", "judge", "n_queries", "n_not_judged", "n_calls")
 _UNKNOWN = ("n_cached", "prompt_tokens", "completion_tokens", "cost_usd", "max_cost_usd")
 
 # A stand-in for the answer of a query that was not asked yet, so that calls can be counted.
@@ -31,7 +32,7 @@ def rehearse(
     queries: QuerySource,
     folder: Path,
     rubrics: Sequence[Rubric],
-    chat: Chat | None,
+    chats: Sequence[Chat],
     setup: JudgeSetup,
 ) -> dict[str, Result]:
     """What would be asked of the pipeline, and of the judge if there is one.
@@ -44,8 +45,8 @@ def rehearse(
         If it holds the answers of a run, the judge's tokens are estimated from them.
     rubrics : sequence of Rubric
         The rubrics that are named; if empty, those that are judged by default.
-    chat : Chat, optional
-        The judge.
+    chats : sequence of Chat
+        The judges; empty if nothing is judged.
     setup : JudgeSetup
         How the judge is asked.
     """
@@ -53,8 +54,8 @@ def rehearse(
     paths = [folder / name for name in _RECORDS]
     records = next((path for path in paths if path.exists()), None)
     results = {"pipeline": _pipeline_result(queries, len(rows), records)}
-    if chat is not None:
-        results["judge"] = _judge_result(rows, records, rubrics, chat, setup)
+    if chats:
+        results["judge"] = _judge_result(rows, records, rubrics, chats, setup)
     return results
 
 
@@ -81,7 +82,7 @@ def _judge_result(
     rows: list[dict[str, Any]],
     records: Path | None,
     rubrics: Sequence[Rubric],
-    chat: Chat,
+    chats: Sequence[Chat],
     setup: JudgeSetup,
 ) -> Result:
     table: object
@@ -92,24 +93,24 @@ def _judge_result(
     frame = estimate(
         table,
         list(rubrics) or _default_rubrics(table),
-        chat,
+        chats,
         n_repeats=setup.repeats,
         cache=setup.cache(),
-        prices=setup.prices(chat.model),
+        prices=setup.prices(chats),
         retry_unusable=setup.section.retry_unusable,
     )
     if records is not None:
-        return estimate_result(setup, chat, frame)
+        return estimate_result(setup, chats, frame)
     return Result(
         "Estimate",
         frame.assign(**dict.fromkeys(_UNKNOWN, math.nan)),
-        {"judge_model": chat.model, "n_repeats": setup.repeats},
+        estimate_settings(setup, chats),
         (
             "there are no answers yet: calls are counted as if every query was answered from "
             "contexts; tokens and cost are known once FOLDER holds answers, such as those of a "
             "run with --samples 20 --no-judge",
         ),
-        headline=("judge", "n_queries", "n_not_judged", "n_calls"),
+        headline=tuple(name for name in _COUNTS if name in frame),
     )
 
 

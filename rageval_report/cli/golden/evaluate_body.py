@@ -57,7 +57,7 @@ def evaluate(options: EvaluateArguments) -> int:
         raise click.UsageError("Give one judge: it says whether an answer is right.")
     setup = judge_setup(options)
     chat = as_chat(chat_function(options.chat) if options.chat is not None else setup.chat())
-    how = setup.judge_options(chat.model)
+    how = setup.judge_options([chat])
     answered = _answer(options, chat, how)
     try:
         return _write(_evaluate(answered, setup, chat, how, options), options)

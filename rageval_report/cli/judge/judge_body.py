@@ -14,7 +14,7 @@ from rageval_report.cli.judge.setup import estimate_result, judge_setup
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files
 from rageval_report.errors import JudgeError
-from rageval_report.evaluating.judge_setup import JudgeSetup, noise_results
+from rageval_report.evaluating.judge_setup import JudgeSetup, judges_results, noise_results
 from rageval_report.files.writing import write_atomically
 from rageval_report.judges import (
     Judged,
@@ -53,29 +53,30 @@ def _read(options: JudgeArguments, path: str) -> pd.DataFrame:
 
 def _estimate(options: JudgeArguments, setup: JudgeSetup) -> Result:
     rubric = _preference_rubric(options) if options.against else None
-    chat = setup.chat()
     if rubric is None:
+        chats = setup.chats()
         frame = estimate(
             _read(options, options.records),
             setup.rubrics(_DEFAULT),
-            chat,
+            chats,
             n_repeats=setup.repeats,
             cache=setup.cache(),
-            prices=setup.prices(chat.model),
+            prices=setup.prices(chats),
             retry_unusable=setup.section.retry_unusable,
         )
-        return estimate_result(setup, chat, frame)
+        return estimate_result(setup, chats, frame)
+    chat = setup.chat()
     frame = estimate_preference(
         _read(options, str(options.against)),
         _read(options, options.records),
         chat,
         rubric=rubric,
         cache=setup.cache(),
-        prices=setup.prices(chat.model),
+        prices=setup.prices([chat]),
         retry_unusable=setup.section.retry_unusable,
     )
     note_on_orders = "each query is asked in both orders; answers that are the same cost nothing"
-    return estimate_result(setup, chat, frame, note_on_orders)
+    return estimate_result(setup, [chat], frame, note_on_orders)
 
 
 def _preference_rubric(options: JudgeArguments) -> Rubric | str:
@@ -88,20 +89,24 @@ def _preference_rubric(options: JudgeArguments) -> Rubric | str:
 
 
 def _judge_records(options: JudgeArguments, setup: JudgeSetup, output: Output) -> int:
-    chat = setup.chat()
+    chats = setup.chats()
     scored = score_and_judge(
         _read(options, options.records),
         setup.rubrics(_DEFAULT),
         name=options.name or _stem(options.records),
-        chat=chat,
+        chat=chats,
         judging={
-            **setup.how(chat.model),
+            **setup.how(chats),
             "n_repeats": setup.repeats,
             "generator": options.generator,
         },
     )
     evaluation = scored.evaluation
-    output.write({evaluation.name: evaluation.evaluation_report(), **noise_results(scored.judged)})
+    tables = {
+        **judges_results(evaluation, scored.judged),
+        **noise_results(scored.judged),
+    }
+    output.write({evaluation.name: evaluation.evaluation_report(), **tables})
     if options.queries is not None:
         note(f"wrote {evaluation.save(options.queries)}")
     _check_judged(scored.judged)
@@ -116,7 +121,7 @@ def _compare(options: JudgeArguments, setup: JudgeSetup, output: Output) -> int:
         _read(options, options.records),
         chat,
         rubric=rubric,
-        **setup.how(chat.model),
+        **setup.how([chat]),
     )
     row = {
         "baseline": _stem(str(options.against)),

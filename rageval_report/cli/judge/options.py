@@ -9,6 +9,7 @@ import click
 
 from rageval_report.cli.command import option
 from rageval_report.cli.options import QuietOption
+from rageval_report.cli.parsing import parse_pairs
 
 
 def parse_price(text: str) -> tuple[float, float]:
@@ -27,6 +28,17 @@ def parse_price(text: str) -> tuple[float, float]:
     if not colon or not all(math.isfinite(value) and value >= 0.0 for value in price):
         raise click.BadParameter(f"expected SENT:RECEIVED, such as 0.15:0.6; got {text!r}")
     return price
+
+
+def parse_prices(texts: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """The prices by model of several MODEL=SENT:RECEIVED.
+
+    Examples
+    --------
+    >>> parse_prices(("small=0.15:0.6", "llama3:8b=0:0"))
+    {'small': (0.15, 0.6), 'llama3:8b': (0.0, 0.0)}
+    """
+    return {model: parse_price(price) for model, price in parse_pairs(texts).items()}
 
 
 class JudgingOptions(QuietOption):
@@ -59,6 +71,13 @@ class JudgingOptions(QuietOption):
         "--model",
         metavar="NAME",
         help="The model that judges; if omitted, RAG_EVAL_<PROVIDER>_MODEL.",
+    )
+    judge_models: tuple[str, ...] = option(
+        "--judge-model",
+        multiple=True,
+        metavar="[PROVIDER=]NAME",
+        help="One of several models, of which each judges every query: the score is their majority "
+        "(yes and no) or their mean. A name alone goes with --provider and --base-url.",
     )
     base_url: str | None = option(
         "--base-url",
@@ -104,11 +123,18 @@ class JudgingOptions(QuietOption):
         metavar="SENT:RECEIVED",
         help="Price of the judge in US dollars per million tokens.",
     )
+    judge_prices: dict[str, tuple[float, float]] = option(
+        "--judge-price",
+        multiple=True,
+        parse_all=parse_prices,
+        metavar="MODEL=SENT:RECEIVED",
+        help="Price of one of several judges in US dollars per million tokens; may be repeated.",
+    )
     max_cost: float | None = option(
         "--max-cost",
         metavar="USD",
-        help="Send no request with which the cost could exceed this; it includes what earlier runs "
-        "with the same cache have spent.",
+        help="Send no request with which the cost of all judges together could exceed this; it "
+        "includes what earlier runs with the same cache have spent.",
     )
     max_cost_over: str | None = option(
         "--max-cost-over",

@@ -272,7 +272,7 @@ def test_repeats_show_the_noise_of_the_judge(judged, judge_server):
 
 def test_what_was_judged_before_ctrl_c_is_kept_and_told_by_the_exit_code(judged, monkeypatch):
     lines = [Reply('{"reasoning": "good", "score": 5}'), KeyboardInterrupt()]
-    monkeypatch.setattr(JudgeSetup, "chat", lambda _: ScriptedChat(lines))
+    monkeypatch.setattr(JudgeSetup, "chats", lambda _: [ScriptedChat(lines)])
     result = judged("--judge", "coherence", "--judge-concurrency", "1")
     assert result.exit_code == 130
     saved = RAGPipelineEvaluation.load(None, "run/scores.json")

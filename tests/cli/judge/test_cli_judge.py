@@ -195,7 +195,7 @@ def test_the_cache_is_counted_and_cleared(judge, run):
 @pytest.mark.parametrize("words", [["--judge", "coherence"], ["--against", "new.jsonl"]])
 def test_ctrl_c_keeps_what_was_judged_and_is_told_by_the_exit_code(judge, monkeypatch, words):
     lines = [Reply('{"reasoning": "good", "score": 5, "better": "1"}'), KeyboardInterrupt()]
-    monkeypatch.setattr(JudgeSetup, "chat", lambda _: ScriptedChat(lines))
+    monkeypatch.setattr(JudgeSetup, "chats", lambda _: [ScriptedChat(lines)])
     result = judge("old.jsonl", *words, "--concurrency", "1", "--queries", "run.csv")
     assert result.exit_code == 130
     assert "stopped before the end: interrupted" in result.stdout
@@ -337,3 +337,106 @@ def test_what_was_judged_can_be_judged_again(judge, folder):
     # The description in the first row has the notes of each call.
     assert again[0].pop("rageval_report")["metrics"] == first[0].pop("rageval_report")["metrics"]
     assert again == first
+
+
+# -- several judges
+
+
+@pytest.fixture
+def panel(run, server):
+    """Run judge on two models of the server: "kind" gives 5 of 5 to everything."""
+
+    def answer(asked):
+        prompt = asked["messages"][-1]["content"]
+        score = 5 if asked["model"] == "kind" or "Here." in prompt else 2
+        told = json.dumps({"reasoning": f"{asked['model']} says so", "score": score})
+        choice = {"message": {"content": told}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 100}
+        return {"choices": [choice], "usage": usage, "model": asked["model"]}
+
+    server.answer = answer
+
+    def run_it(*words: str):
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        models = ("--judge-model", "kind", "--judge-model", "strict")
+        return run("judge", *words, "--judge", "coherence", "--base-url", url, *models)
+
+    return run_it
+
+
+PANEL_PRICES = ("--judge-price", "kind=1:10", "--judge-price", "strict=2:20")
+
+
+def test_several_judges_give_their_mean_their_agreement_and_where_they_differ(panel, server):
+    result = panel("old.jsonl", "--format", "json", "--queries", "judged.json")
+    assert result.exit_code == 0, result.stderr
+    report, agreement, disagreements = json.loads(result.stdout)
+    [row] = report["rows"]
+    assert row["mean"] == (1.0 + (1.0 + 0.25) / 2) / 2
+    means = {
+        row["part"]: row["estimate"] for row in agreement["rows"] if row["figure"] == "mean score"
+    }
+    assert means == {"kind": 1.0, "strict": 0.625}
+    [row] = disagreements["rows"]
+    assert (row["query_id"], row["kind"], row["strict"]) == ("q1", 1.0, 0.25)
+    assert "strict (0.25): strict says so" in row["reason"]
+    assert len(server.asked) == 4
+    saved = RAGPipelineEvaluation.load(None, "judged.json")
+    assert saved.config["judge"]["combined_by"] == {"coherence": "mean"}
+    assert saved.details["coherence_judges"].tolist()[1] == {"kind": 1.0, "strict": 0.25}
+
+
+def test_the_cost_is_that_of_each_judge_and_of_all(panel):
+    result = panel("old.jsonl", *PANEL_PRICES)
+    # 1000 tokens sent and 100 received, twice each: 2 * 0.002 and 2 * 0.004.
+    assert "kind was asked 2 times" in result.stderr + result.stdout
+    shown = " ".join((result.stderr + result.stdout).split())
+    assert "all judges together: 0.012 USD" in shown
+
+
+def test_a_rehearsal_shows_each_judge_and_asks_none(panel, server):
+    result = panel("old.jsonl", *PANEL_PRICES, "--dry-run", "--format", "json")
+    told = json.loads(result.stdout)
+    assert [(row["judge_model"], row["n_calls"]) for row in told["rows"]] == [
+        ("kind", 2),
+        ("strict", 2),
+    ]
+    assert any(note.startswith("all 2 judges together: 4 calls") for note in told["notes"])
+    assert server.asked == []
+
+
+def test_a_judge_of_another_provider_has_its_own_address(run, server, monkeypatch):
+    url = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setenv("RAG_EVAL_ANTHROPIC_BASE_URL", f"{url}/other")
+    models = ("--judge-model", "gpt-5", "--judge-model", "anthropic=claude-haiku-4-5")
+    words = ("judge", "old.jsonl", "--judge", "coherence", "--base-url", f"{url}/v1", *models)
+    result = run(*words, "--queries", "judged.json")
+    assert result.exit_code == 0, result.stderr
+    saved = RAGPipelineEvaluation.load(None, "judged.json")
+    judges = saved.config["judge"]["judges"]
+    assert judges["gpt-5"]["provider"] == "openai"
+    assert judges["claude-haiku-4-5"]["url"] == f"{url}/other/v1/messages"
+    # The server speaks another protocol than this one's, so that judge failed entirely.
+    assert saved.scores["coherence"].tolist() == [1.0, 0.25]
+    assert any("claude-haiku-4-5 gave no score at all" in note for note in saved.notes)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--model", "m", "--judge-model", "a"), "Give --model, or --judge-model"),
+        (
+            ("--judge-model", "a", "--judge-model", "b", "--price", "1:1"),
+            "--price is that of one judge; give --judge-price MODEL=SENT:RECEIVED for each.",
+        ),
+        (("--judge-model", "a", "--judge-model", "a"), "appears twice with the same settings"),
+        (("--judge-model", "opnai=m", "--judge-model", "a"), "Did you mean 'openai'"),
+        (
+            ("--judge-model", "a", "--judge-model", "b", "--against", "new.jsonl"),
+            "expected one chat model for this; got 2: a, b",
+        ),
+    ],
+)
+def test_judges_that_make_no_sense_are_refused(refused, words, told):
+    judge = () if "--against" in words else ("--judge", "coherence")
+    assert told in refused("judge", "old.jsonl", *judge, *words)
