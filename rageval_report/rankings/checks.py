@@ -7,6 +7,8 @@ import operator
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from rageval_report.errors import DataError
 
 Item = TypeVar("Item", bound=Hashable)
@@ -15,7 +17,8 @@ Item = TypeVar("Item", bound=Hashable)
 def check_cutoff(k: object, *, least: int = 0) -> int:
     """The cutoff as an integer that is not below `least`."""
     try:
-        cutoff = operator.index(k)  # type: ignore[arg-type]
+        # NumPy 1 gives the index of its booleans with a warning.
+        cutoff = None if isinstance(k, np.bool_) else operator.index(k)  # type: ignore[arg-type]
     except TypeError:
         cutoff = None
     # operator.index accepts True as 1, but a flag in place of a cutoff is a mistake.

@@ -170,6 +170,8 @@ def _from_columns(data: Mapping[Any, Any], parameter: str) -> pd.DataFrame:
 def _make_frame(rows: Any) -> pd.DataFrame:
     try:
         return pd.DataFrame(rows, copy=False)
+    except OverflowError:  # of pandas 2, at an integer that no float holds among floats
+        return pd.DataFrame(rows, dtype=object)
     except UnicodeEncodeError as exc:
         raise DataError(f"data: texts must be valid; got {exc.object!r}: {exc.reason}") from exc
     except (TypeError, ValueError) as exc:
