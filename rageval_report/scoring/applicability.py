@@ -32,6 +32,7 @@ from rageval_report.types import BoolArray
 # The views that compare passages with gold, and the field of their passages.
 PASSAGE_VIEWS: dict[str, PassageField] = {"rankings": "retrieved", "citations": "citations"}
 
+_NO_REFERENCE_REASON = "the question has no answer, so there is no reference for one"
 _UNANSWERABLE_REASON = "the question has no answer, so nothing is relevant to it"
 
 
@@ -232,3 +233,21 @@ def reasons_without_gold(records: pd.DataFrame, applies: BoolArray) -> list[str 
         None if ok else _UNANSWERABLE_REASON if unanswerable else NO_RELEVANT_REASON
         for ok, unanswerable in rows
     ]
+
+
+def can_have_reference(records: pd.DataFrame) -> BoolArray:
+    """Whether a metric that reads the reference applies: not if there is no answer to refer to.
+
+    Examples
+    --------
+    >>> rows = {"reference": [["Oslo"], [], []], "answerable": [True, True, False]}
+    >>> can_have_reference(pd.DataFrame(rows)).tolist()
+    [True, True, False]
+    """
+    has_reference = np.array([bool(texts) for texts in records["reference"]], dtype=bool)
+    return has_reference | ~is_unanswerable(records)
+
+
+def reasons_without_reference(applies: BoolArray) -> list[str | None]:
+    """Why a metric that reads the reference does not apply to a query; None where it applies."""
+    return [None if ok else _NO_REFERENCE_REASON for ok in applies.tolist()]

@@ -24,9 +24,11 @@ from rageval_report.scores.states import ERROR, NOT_APPLICABLE, state_columns, s
 from rageval_report.scoring.applicability import (
     PreparedRecords,
     RetrievalFacts,
+    can_have_reference,
     has_relevant,
     prepare_records,
     reasons_without_gold,
+    reasons_without_reference,
 )
 from rageval_report.types import BoolArray, FloatArray
 
@@ -282,6 +284,10 @@ def _states(
         elif isinstance(view, Selective):
             applies = view.applies(metric.known_as)
             columns |= state_columns(name, states_of(scores[name], applies=applies, failed=failed))
+        elif "reference" in VIEWS[metric.needs].fields:
+            applies = can_have_reference(table)
+            states = states_of(scores[name], applies=applies, failed=failed)
+            columns |= state_columns(name, states, reasons_without_reference(applies))
     # As objects: a column of texts would make NaN of None.
     return pd.DataFrame(columns, index=scores.index, dtype=object)
 

@@ -196,3 +196,22 @@ def test_a_question_without_a_reference_is_unscored_whether_refused_or_answered(
         assert math.isnan(evaluation.scores.loc["q4", "exact_match"])
     wrong = score(rows(q4={"answer": "Four.", "reference": "There is none."}), ["exact_match"])
     assert wrong.scores["exact_match"].tolist() == [1, 1, 1, 0, 1]
+
+
+def test_a_question_without_an_answer_has_no_reference_to_compare_with():
+    rows = [
+        {"query_id": "a", "answer": "Oslo", "reference": ["Oslo"], "answerable": True},
+        {"query_id": "b", "answer": "No.", "reference": [], "answerable": False},
+        {"query_id": "c", "answer": "No.", "reference": [], "answerable": True},
+        {"query_id": "d", "answer": "No.", "reference": ["No."], "answerable": False},
+        {"query_id": "e", "answer": "No.", "reference": []},
+    ]
+    evaluation = score(rows, ["exact_match", "token_f1", "rouge_l"])
+    for name in ("exact_match", "token_f1", "rouge_l"):
+        states = evaluation.states[name].to_dict()
+        assert states == {
+            **{"a": "scored", "b": "not applicable", "c": "missing"},
+            **{"d": "scored", "e": "missing"},
+        }
+        assert evaluation.scores[name].isna().tolist() == [False, True, True, False, True]
+    assert "no reference for one" in evaluation.details.loc["b", "exact_match_reason"]
