@@ -314,6 +314,10 @@ BOTH = "out/scores.json again/scores.json"
 # `again` are runs of a server that repeats every key, with verdicts of a model that does so too.
 EVERY_COMMAND = {
     "eval": [f"--config settings.yaml --table jsonl -o {name}" for name in ("out", "again")],
+    "experiment": [
+        "--config settings.yaml --table jsonl --vary top_k=1,2 -o tried "
+        """--body '{"q": "{question}", "k": "{top_k}", "api_key": "${BODY_KEY}"}'""",
+    ],
     "judge": [
         f"out/records.jsonl --judge answer_correctness {MODEL} -o verdicts.html --queries v.json"
     ],
