@@ -210,8 +210,11 @@ def test_a_question_without_an_answer_has_no_reference_to_compare_with():
     for name in ("exact_match", "token_f1", "rouge_l"):
         states = evaluation.states[name].to_dict()
         assert states == {
-            **{"a": "scored", "b": "not applicable", "c": "missing"},
-            **{"d": "scored", "e": "missing"},
+            "a": "scored",
+            "b": "not applicable",
+            "c": "missing",
+            "d": "scored",
+            "e": "missing",
         }
         assert evaluation.scores[name].isna().tolist() == [False, True, True, False, True]
     assert "no reference for one" in evaluation.details.loc["b", "exact_match_reason"]
