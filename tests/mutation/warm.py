@@ -41,7 +41,17 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "rageval_report"
 # Hypothesis is loaded before pytest is: its own assertions are not rewritten.
 IGNORED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
-PYTEST = ("-q", "-p", "no:cacheprovider", "--capture=sys", "--rootdir", str(ROOT), *IGNORED)
+PYTEST = (
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:rageval_report.pytest",
+    "--capture=sys",
+    "--rootdir",
+    str(ROOT),
+    *IGNORED,
+)
 SURVIVED, KILLED, FRESH, BROKEN = 0, 1, 64, 70
 MEMORY = 4 << 30  # bytes that one mutant may take beyond what the warmed process has
 POLL = 0.004
@@ -219,10 +229,14 @@ class _Chosen:
         self.question, self.tests, self.said = question, question.tests, said
         self.failures: list[str] = []
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_load_initial_conftests(self) -> None:
+        # Before the finder of pytest, which went to the front: it loads files that are named to it,
+        # and every module of a package that has a plug-in.
+        sys.meta_path.sort(key=lambda finder: not isinstance(finder, _ChangedModule))
+
     def pytest_configure(self, config: pytest.Config) -> None:
         _quick_examples()
-        # Before the finder of pytest, which loads files named to it and went to the front.
-        sys.meta_path.sort(key=lambda finder: not isinstance(finder, _ChangedModule))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
