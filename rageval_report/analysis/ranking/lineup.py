@@ -20,6 +20,7 @@ from rageval_report.errors import AlignmentError, DataError, UnknownNameError, c
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.guard import doubts_of
+from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_queries
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -37,9 +38,12 @@ class ScoreBlock:
     values : ndarray of shape (n_queries, n_pipelines)
         A row that is left out, because a pipeline has no score there, is all NaN.
     unscored : ndarray of int
-        The number of common queries that each of these pipelines did not score.
+        The number of common queries that each of these pipelines did not score, of those to which
+        the metric applies.
     empty : tuple of str
         The pipelines without any score, which are left out.
+    n_not_applicable : int
+        The number of common queries to which the metric applies in no pipeline.
     """
 
     metric: Metric
@@ -47,6 +51,7 @@ class ScoreBlock:
     values: FloatArray
     unscored: IntArray
     empty: tuple[str, ...] = ()
+    n_not_applicable: int = 0
 
     @property
     def complete(self) -> FloatArray:
@@ -108,32 +113,62 @@ class Lineup:
 
         A pipeline without any score is left out; else no query would be scored by all.
         """
-        return self.block_of(self.metrics[name][0], self.scores(name))
+        scores = self.scores(name)
+        applies = self._applies(name) if np.isnan(scores).any() else None
+        return self.block_of(self.metrics[name][0], scores, applies)
 
-    def block_of(self, metric: Metric, scores: FloatArray) -> ScoreBlock:
-        """The same for scores that are not a column of the pipelines."""
+    def _applies(self, name: str) -> BoolArray:
+        """Whether a metric applies to each common query, by the states of any pipeline."""
+        applies = np.zeros(len(self.ids), dtype=bool)
+        for run, rows, metric in zip(self.runs, self.rows, self.metrics[name], strict=True):
+            does_not = not_applicable(run.scores[metric.name], run.details, metric.name)
+            applies |= ~(does_not if rows is None else does_not.take(rows))
+        return applies
+
+    def block_of(
+        self, metric: Metric, scores: FloatArray, applies: BoolArray | None = None
+    ) -> ScoreBlock:
+        """The same for scores that are not a column of the pipelines.
+
+        Parameters
+        ----------
+        metric : Metric
+            The metric of the scores.
+        scores : ndarray of shape (n_queries, n_pipelines)
+            NaN where unscored.
+        applies : ndarray of bool, optional
+            Whether the metric applies to each query; to all if omitted.
+        """
         is_missing = np.isnan(scores)
         has_any: BoolArray = np.any(~is_missing, axis=0)
-        unscored = is_missing.sum(axis=0)[has_any]
+        is_unscored = is_missing if applies is None else is_missing & applies[:, None]
+        unscored = is_unscored.sum(axis=0)[has_any]
         with_scores = scores[:, has_any] if not has_any.all() else scores
         names = list(zip(self.names, has_any.tolist(), strict=True))
         return ScoreBlock(
             metric,
             tuple(pipeline for pipeline, is_scored in names if is_scored),
-            _treat_missing(with_scores, metric, self.missing),
+            _treat_missing(with_scores, metric, self.missing, applies),
             unscored,
             tuple(pipeline for pipeline, is_scored in names if not is_scored),
+            0 if applies is None else int((~applies).sum()),
         )
 
 
-def _treat_missing(scores: FloatArray, metric: Metric, missing: MissingTreatment) -> FloatArray:
+def _treat_missing(
+    scores: FloatArray,
+    metric: Metric,
+    missing: MissingTreatment,
+    applies: BoolArray | None = None,
+) -> FloatArray:
     """The scores with missing ones as the worst possible, or with their rows left out."""
     is_missing = np.isnan(scores)
     if not is_missing.any():
         return scores
     if missing == "worst":
         worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
-        return np.where(is_missing, worst, scores)
+        fills = is_missing if applies is None else is_missing & applies[:, None]
+        return np.where(fills, worst, scores)
     complete = scores.copy(order="F")
     complete[is_missing.any(axis=1)] = np.nan
     return complete

@@ -144,8 +144,11 @@ def ranking_notes(
 
 
 def _block_notes(block: ScoreBlock, lineup: Lineup) -> list[str]:
-    n = len(lineup.ids)
+    n_common = len(lineup.ids)
+    n = n_common - block.n_not_applicable
     notes = []
+    if block.n_not_applicable:
+        notes.append(f"does not apply to {block.n_not_applicable} of {n_common} common queries")
     if block.empty:
         notes.append(f"not scored at all by {', '.join(block.empty)}, which are not ranked")
     left_out = n - len(block.complete)
