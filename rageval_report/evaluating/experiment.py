@@ -34,6 +34,7 @@ from rageval_report.runner.collecting import JOURNAL
 
 MANIFEST = "experiment.json"
 _FORMAT = "rageval_report experiment"
+_IF_ANY = ("cost_usd", "gates", "error")  # columns of the summary that need a value to be shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +66,11 @@ class Experiment:
         """The evaluations, in the order of the grid; their ``config`` has the settings."""
         return [run.evaluation for run in self.runs.values()]
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every combination was evaluated, and no judge failed."""
+        return not self.failures and all(run.failure is None for run in self.runs.values())
+
     def summary(self) -> Result:
         """One row per combination: its settings, the queries, the mean of each metric, the cost.
 
@@ -75,9 +81,11 @@ class Experiment:
             its mean, ``cost_usd`` of pipeline and judge, ``gates``, ``error``.
         """
         rows = [self._summary_row(name) for name in self.cells]
-        frame = pd.DataFrame(rows).dropna(axis="columns", how="all")
+        frame = pd.DataFrame(rows)
+        # A setting or a metric without a value stays: it is there, and unknown.
+        frame = frame.drop(columns=[name for name in _IF_ANY if frame[name].isna().all()])
         notes = [f"{name} was not evaluated: {why}" for name, why in self.failures.items()]
-        if self.failures:
+        if not self.is_complete:
             notes.append("ask again for what is missing: resume=True (--resume)")
         settings = {name: "/".join(map(str, values)) for name, values in self.grid.items()}
         return Result(f"Experiment {self.folder.name}", frame, settings, tuple(notes))
@@ -137,7 +145,7 @@ class Experiment:
         row: dict[str, object] = {"pipeline": name, **self.cells[name]}
         run = self.runs.get(name)
         if run is None:
-            return {**row, "error": self.failures.get(name)}
+            return {**row, **dict.fromkeys(_IF_ANY), "error": self.failures.get(name)}
         scores = run.evaluation.scores
         return {
             **row,
@@ -146,6 +154,7 @@ class Experiment:
             **{str(name): float(mean) for name, mean in scores.mean().items()},
             "cost_usd": run.costs.frame["cost_usd"].sum(min_count=1),
             "gates": None if run.gates is None else "passed" if run.passed else "failed",
+            "error": None if run.failure is None else f"the judge failed: {run.failure}",
         }
 
 
@@ -244,6 +253,13 @@ def run_experiment(
         except (PipelineError, JudgeError) as exc:
             failures[name] = exc
             log(name, f"not evaluated: {exc}")
+            continue
+        if runs[name].is_interrupted:  # what was judged so far is kept; the others are not begun
+            raise KeyboardInterrupt(
+                f"the answers and marks so far are kept in {folder}; continue with resume=True"
+            )
+        if runs[name].failure is not None:
+            log(name, f"the judge failed: {runs[name].failure}")
     if failures and not runs:
         raise next(iter(failures.values()))
     reasons = {name: str(exc) for name, exc in failures.items()}

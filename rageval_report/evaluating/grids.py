@@ -39,7 +39,7 @@ def check_grid(grid: Mapping[str, Iterable[SettingValue]]) -> Grid:
     ------
     DataError
         If it is empty, a name cannot be a placeholder, or a value is no number, text or switch, or
-        there twice.
+        repeated.
 
     Examples
     --------
@@ -72,6 +72,8 @@ def _values(name: object, values: object) -> tuple[SettingValue, ...]:
             )
     if not listed:
         raise DataError(f"grid: {name!r} has no values")
+    if any(isinstance(value, float) and not math.isfinite(value) for value in listed):
+        raise DataError(f"grid: the numbers of {name!r} must be finite; got {named(listed)}")
     if len({repr(value) for value in listed}) < len(listed):
         raise DataError(f"grid: the values of {name!r} must differ; got {named(listed)}")
     return listed

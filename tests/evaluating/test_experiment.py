@@ -9,8 +9,9 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, experiment
 from rageval_report.analysis.main_effects import main_effects
-from rageval_report.errors import DataError, PipelineError
+from rageval_report.errors import DataError, JudgeError, PipelineError
 from rageval_report.evaluating.grids import cells_of, check_grid
+from rageval_report.judges import ScriptedChat
 
 QUERIES = [
     {"query_id": f"q{n}", "question": f"Number {n}?", "reference": str(n), "relevant": [f"d{n}"]}
@@ -181,6 +182,48 @@ def test_if_no_combination_can_be_evaluated_the_first_error_is_raised(tmp_path):
         tried_in(tmp_path, broken, {"top_k": [1, 2]})
 
 
+def test_a_judge_that_fails_is_told_and_the_computed_scores_stay(tmp_path, pipeline):
+    said = []
+    tried = tried_in(
+        *(tmp_path, pipeline, {"top_k": [1, 3], "exact": [True]}),
+        metrics=["recall@5", "coherence"],
+        judge=ScriptedChat([JudgeError("refused")] * 99),
+        tell=said.append,
+    )
+    assert not tried.is_complete
+    frame = tried.summary().frame
+    assert frame["error"].str.contains("the judge failed: .*refused").tolist() == [True, True]
+    assert frame["recall@5"].tolist() == [0.5, 1.0]
+    assert any(text.startswith("top_k=1,exact=True: the judge failed") for text in said)
+
+
+def test_an_interruption_while_judging_begins_no_further_combination(tmp_path, pipeline):
+    def chat(text):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="continue with resume=True"):
+        tried_in(
+            *(tmp_path, pipeline, {"top_k": [1, 3], "exact": [True]}),
+            metrics=["recall@5", "coherence"],
+            judge=chat,
+        )
+    assert {top_k for _, top_k, _ in pipeline.asked} == {1}
+
+
+def test_a_metric_without_a_score_and_a_setting_without_a_value_stay_in_the_summary(tmp_path):
+    queries = [{"query_id": "a", "question": "Why?", "reference": [], "relevant": ["d"]}]
+    tried = tried_in(
+        *(tmp_path, lambda question, mode: {"answer": "So.", "retrieved": ["d"]}),
+        {"mode": [None]},
+        queries=queries,
+    )
+    frame = tried.summary().frame
+    assert {"mode", "exact_match"} <= {*frame}
+    assert frame["exact_match"].isna().all()
+    assert "error" not in frame
+    assert tried.is_complete
+
+
 # -- how settings reach the pipeline
 
 
@@ -280,6 +323,7 @@ def test_a_command_gets_the_settings_in_its_words(tmp_path, as_text):
         ({"a": 5}, "the values of 'a' must be a list; got 5"),
         ({"a": []}, "'a' has no values"),
         ({"a": [[1]]}, "a value of 'a' must be a text, a number"),
+        ({"a": [1.0, float("nan")]}, "the numbers of 'a' must be finite; got 1.0, nan"),
         ({"a": [1, 1]}, "the values of 'a' must differ; got 1, 1"),
         ({"a": range(100), "b": range(100)}, "grid has 10,000 combinations; at most 1,000"),
     ],

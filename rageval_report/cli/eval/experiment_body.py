@@ -16,7 +16,7 @@ from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
 from rageval_report.errors import DataError
 from rageval_report.evaluating.experiment import Experiment, run_experiment
-from rageval_report.evaluating.grids import cells_of, check_grid
+from rageval_report.evaluating.grids import cells_of, check_grid, vary
 from rageval_report.results import Result
 
 
@@ -30,12 +30,15 @@ def experiment(options: ExperimentArguments) -> int:
         sys.path.insert(0, str(Path.cwd()))  # users keep their function in the current folder
     output = Output.to_standard_output(options.format_name)
     if options.dry_run:
-        names = list(cells_of(grid))
-        note(f"{len(names)} combinations would be evaluated in {folder}: {', '.join(names)}")
+        cells = cells_of(grid)
+        if config.run.target_name != "callable":  # the user's module is not run
+            for cell in cells.values():
+                vary(config, cell)  # a setting that reaches no template is an error now
+        note(f"{len(cells)} combinations would be evaluated in {folder}: {', '.join(cells)}")
         return OK
     tried = run_experiment(grid, config, setup, note)
     output.write(dict(_tables(tried)))
-    return OK if not tried.failures and all(run.passed for run in tried.runs.values()) else FAILED
+    return OK if tried.is_complete and all(run.passed for run in tried.runs.values()) else FAILED
 
 
 def _values_of(text: str) -> list[SettingValue]:

@@ -72,6 +72,16 @@ def test_a_dry_run_names_the_combinations(demo_folder, run):
     assert not Path("tried").exists()
 
 
+def test_a_dry_run_refuses_a_setting_that_reaches_nothing(demo_folder, run):
+    words = "experiment --url http://localhost:9/ask --records queries.jsonl -o tried --dry-run"
+    body = '{"q": "{question}", "k": "{top_k}"}'
+    asked = run(*words.split(), "--body", body, "--vary", "top_k=1,2")
+    assert asked.exit_code == 0, asked.stderr
+    refused = run(*words.split(), "--body", body, "--vary", "mode=a,b")
+    assert refused.exit_code == 2
+    assert "'mode' does not reach the pipeline: write {mode}" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [
