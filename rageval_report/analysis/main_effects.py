@@ -148,7 +148,7 @@ def main_effects(
     Raises
     ------
     DataError
-        If there is no factor, or a combination of settings is missing or there twice.
+        If no setting differs, or a combination of settings is missing or repeated.
 
     References
     ----------
@@ -232,7 +232,7 @@ class Grid:
         Raises
         ------
         DataError
-            If there is no factor, or a combination of settings is missing or there twice.
+            If no setting differs, or a combination of settings is missing or repeated.
         """
         configs = {run.name: _settings_of(run) for run in runs}
         names = _factors(configs, factors)

@@ -1,4 +1,4 @@
-"""Answers in which stars stand for what an environment variable holds."""
+"""Answers in which the value of an environment variable was replaced by stars."""
 
 from __future__ import annotations
 

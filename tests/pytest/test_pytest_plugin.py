@@ -196,6 +196,7 @@ def test_a_rule_that_fails_says_why_and_which_queries_to_read(run):
 def test_a_rule_on_a_limit_shows_the_interval(project, run):
     (project.path / "gates.toml").write_text(gates_text("ci_low(mrr) >= 0.6"))
     result = run("gates.toml", *FILES)
+    result.assert_outcomes(failed=1)
     result.stdout.re_match_lines([r"ci_low\(mrr\) is 0\.\d+, not", r"95 % CI 0\.\d+ to \d\.\d+$"])
 
 

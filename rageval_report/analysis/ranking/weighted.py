@@ -384,7 +384,7 @@ def _tested_part(result: WeightedScores, tests: FigureTests) -> str:
         parts.append(f"too few queries for a test against {join_names(open_)}")
     elif open_:
         also = f" beyond the margin of {number(margin)}" if margin else ""
-        parts.append(f"which cannot be told apart from that of {join_names(open_)}{also}")
+        parts.append(f"it cannot be told apart from that of {join_names(open_)}{also}")
     return f", {'; '.join(parts)}" if parts else ""
 
 

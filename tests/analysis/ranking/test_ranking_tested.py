@@ -137,7 +137,7 @@ def test_what_is_not_shown_cannot_be_told_apart():
     row = pair_of(result)
     assert not row["is_shown"]
     assert "cannot be told apart by their weighted scores: difference" in row["verdict"]
-    assert "which cannot be told apart from that of " in result.sentences[0]
+    assert "it cannot be told apart from that of " in result.sentences[0]
     assert set(result.frame["standing"]) == {"best", "may be best"}
 
 
