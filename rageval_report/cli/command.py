@@ -55,6 +55,7 @@ def option(
     show_default: bool | str | None = None,
     required: bool = False,
     multiple: bool = False,
+    hidden: bool = False,
     parse: _Parser | None = None,
     parse_all: Callable[[tuple[str, ...]], object] | None = None,
 ) -> Any:
@@ -74,6 +75,8 @@ def option(
         ``bool`` is a flag, and one annotated ``int``, ``float`` or ``Path`` makes such values.
     show_default : bool or str, optional
         Whether, or as what, help shows the default; if omitted, it is shown where there is one.
+    hidden : bool, default False
+        Whether help leaves the option out, as an earlier spelling of another one.
     parse : callable, optional
         It turns the text of the option into its value, each text of a multiple option.
     parse_all : callable, optional
@@ -95,6 +98,7 @@ def option(
             show_default=shows,
             required=required,
             multiple=multiple,
+            hidden=hidden,
             is_flag=annotation == "bool" or None,
             callback=_callback(parse, parse_all),
             **defaults,

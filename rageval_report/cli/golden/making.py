@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rageval_report.cli.command import Command, Options, argument, option
-from rageval_report.cli.options import ForceOption, SeedOption
+from rageval_report.cli.options import ForceOption, QueryIdsOption, SeedOption
 
 
 class WriterOptions(Options):
@@ -96,7 +96,7 @@ class GenerateArguments(MakingOptions):
     )
 
 
-class GroundTruthArguments(MakingOptions):
+class GroundTruthArguments(QueryIdsOption, MakingOptions):
     """Have a chat model write references for a BEIR set, from its highly relevant documents.
 
     PATH_OR_SUBSET is a folder or zip archive, or the name of a subset to download, such as
@@ -117,12 +117,8 @@ class GroundTruthArguments(MakingOptions):
     samples: int | None = option(
         "--samples", metavar="N", help="Number of queries to draw; all if omitted."
     )
-    ids: tuple[str, ...] = option(
-        "--query-id",
-        multiple=True,
-        metavar="ID",
-        help="A query to use; may be repeated. All queries if omitted.",
-    )
+    # The earlier spelling of --query; elsewhere --query-id names a column.
+    earlier_ids: tuple[str, ...] = option("--query-id", multiple=True, metavar="ID", hidden=True)
 
 
 generate = Command(

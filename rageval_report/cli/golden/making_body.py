@@ -19,6 +19,7 @@ from rageval_report.cli.golden.items_out import write_items
 from rageval_report.cli.golden.making import GenerateArguments, GroundTruthArguments, WriterOptions
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import check_files
+from rageval_report.cli.sources import read_query_ids
 from rageval_report.datasets import load_corpus, load_dataset
 from rageval_report.errors import DataError, MissingDependencyError
 from rageval_report.files.writing import write_atomically
@@ -77,7 +78,7 @@ def ground_truth(options: GroundTruthArguments) -> None:
         grade=options.grade,
         samples=options.samples,
         seed=options.seed,
-        ids=options.ids,
+        ids=read_query_ids((*options.query_ids, *options.earlier_ids), options.query_file),
     )
     items = golden_sets.ground_truth(
         queries,

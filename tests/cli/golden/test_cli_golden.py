@@ -158,7 +158,7 @@ def test_a_provider_without_a_model_is_refused(demo_folder, refused, monkeypatch
 
 
 def test_ground_truth_of_named_queries_is_read_as_a_golden_set(demo_folder, run, refused):
-    words = "golden ground-truth nfcorpus.zip --chat my_chat:ask -o truth.jsonl --query-id"
+    words = "golden ground-truth nfcorpus.zip --chat my_chat:ask -o truth.jsonl --query"
     assert run(f"{words} PLAIN-1").exit_code == 0
     [item] = read_golden("truth.jsonl")
     assert (item.query_id, item.references, item.relevant) == (
@@ -166,6 +166,18 @@ def test_ground_truth_of_named_queries_is_read_as_a_golden_set(demo_folder, run,
         {"MED-1": 2.0},
     )
     assert "no query has the id 'PLAIN-9'" in refused(f"{words} PLAIN-9 --force")
+
+
+def test_ground_truth_takes_the_ids_of_a_file_and_the_earlier_option(demo_folder, run):
+    Path("ids.txt").write_text("PLAIN-1\n")
+    words = "golden ground-truth nfcorpus.zip --chat my_chat:ask -o"
+    assert run(f"{words} file.jsonl --query-file ids.txt").exit_code == 0
+    assert run(f"{words} earlier.jsonl --query-id PLAIN-1").exit_code == 0
+    assert [item.query_id for item in read_golden("file.jsonl")] == ["PLAIN-1"]
+    assert read_golden("earlier.jsonl") == read_golden("file.jsonl")
+    help_page = run("golden ground-truth --help").stdout
+    assert "--query-file" in help_page
+    assert "--query-id" not in help_page
 
 
 # -- datasets, stats
