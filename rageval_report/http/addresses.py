@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import SplitResult, urlsplit
 
 from rageval_report.errors import DataError
-from rageval_report.http.keys import hide_literal_keys
+from rageval_report.http.literal_keys import hide_literal_keys
 
 
 def check_address(url: str) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from rageval_report.errors import DataError
 from rageval_report.http.addresses import check_address, redact_url
-from rageval_report.http.keys import check_key_variable, check_url_template
+from rageval_report.http.keys import check_key_variable
+from rageval_report.http.literal_keys import check_url_template
 
 
 @dataclass(frozen=True)

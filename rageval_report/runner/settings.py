@@ -22,7 +22,7 @@ from typing import (
 from rageval_report._registry import import_yaml
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.files.source import Source
-from rageval_report.http.keys import hide_literal_keys
+from rageval_report.http.literal_keys import hide_literal_keys
 
 T = TypeVar("T")
 

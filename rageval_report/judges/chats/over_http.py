@@ -14,13 +14,8 @@ from typing import Any, ClassVar, Protocol, Self, Unpack
 from rageval_report.errors import DataError, JudgeError
 from rageval_report.http.addresses import redact_url
 from rageval_report.http.client import Client, Headers, HttpResponse, Signer
-from rageval_report.http.keys import (
-    Key,
-    check_body,
-    fill_request,
-    key_from_environment,
-    keys_named_in,
-)
+from rageval_report.http.keys import Key, fill_request, key_from_environment, keys_named_in
+from rageval_report.http.literal_keys import check_body
 from rageval_report.http.provider_homes import ProviderHome
 from rageval_report.judges.attempts import AskInAttempts, RunAttempt
 from rageval_report.judges.chats.base import (

@@ -14,9 +14,6 @@ from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.keys import (
     VARIABLE,
     Key,
-    check_body,
-    check_header,
-    check_url_template,
     fill_keys,
     fill_keys_in_url,
     hidden_names,
@@ -24,6 +21,7 @@ from rageval_report.http.keys import (
     redact_document,
     redact_keys,
 )
+from rageval_report.http.literal_keys import check_body, check_header, check_url_template
 from rageval_report.http.request_errors import RequestError
 from rageval_report.http.streams import TimedClient, TimedResponse
 from rageval_report.runner.paths import value_at
@@ -64,7 +62,7 @@ class HttpSettings:
     ``${RAG_API_KEY}`` in a header, in the body, and in the path or the query of an address is
     filled in from that environment variable. What it holds is taken for a key: it is replaced by
     stars in everything that the server says. A literal key is refused, because settings are shared
-    and written into files; `rageval_report.http.keys` says how one is recognised.
+    and written into files; `rageval_report.http.literal_keys` says how one is recognised.
 
     Parameters
     ----------
