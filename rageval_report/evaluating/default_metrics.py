@@ -69,7 +69,11 @@ class MetricGroups:
             ),
             (self.generation, ("reference", "answer"), ("exact_match", "token_f1")),
             (self.generation, ("negative_reference", "answer"), ("negative_reference_hit",)),
-            (self.citation, ("relevant", "citations"), ("citation_precision", "citation_recall")),
+            (
+                self.citation,
+                ("relevant", "citations"),
+                ("citation_precision", "citation_recall", "section_accuracy"),
+            ),
             (
                 self.abstention,
                 ("answerable", "answer"),

@@ -19,9 +19,11 @@ import pandas as pd
 from rageval_report.errors import DataError, check_choice, explain_keywords, is_doubt, named
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.golden.ground_truths import high_grade, highly_relevant
+from rageval_report.metrics.views import Tools
 from rageval_report.records import record_table
 from rageval_report.records.id_changes import MatchIds
 from rageval_report.records.levels import (
+    SECTION_FIELDS,
     LevelChoice,
     LevelOption,
     choose_level,
@@ -31,6 +33,7 @@ from rageval_report.records.levels import (
 from rageval_report.records.matched_ids import match_record_ids
 from rageval_report.results import Result
 from rageval_report.scoring.applicability import is_unanswerable
+from rageval_report.scoring.compute import ScoredRecords, score_records
 from rageval_report.scoring.records import score_and_judge
 from rageval_report.stats import mean_interval
 
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 
 Repeats = Literal["keep", "best"]
 _REPEATS: tuple[Repeats, ...] = get_args(Repeats)
+
+_CITING = ("citation_precision", "citation_recall", "section_accuracy")
 
 _FEW = 50  # ADR-013 asks for 50 to 100 queries
 _CORRECT_FROM = 0.5  # the lowest score of a correct answer; the TRUE of a judge is 1
@@ -141,7 +146,10 @@ def evaluate_judged_set(
     -------
     JudgedSetEvaluation
         The scores ``recall@k``, ``reachable_recall@k`` (the number found, divided by the `k` or
-        fewer that can be found), ``precision@1`` and `generation`; and the tables.
+        fewer that can be found), ``precision@1`` and `generation`; and the tables. If the pipeline
+        returns ``citations``, also ``citation_precision``, ``citation_recall`` and
+        ``section_accuracy``, as `rageval_report.score` computes them: all relevant documents of the
+        records count, of every grade.
 
     Raises
     ------
@@ -177,10 +185,11 @@ def evaluate_judged_set(
     choice, at_level = _at_level(relevant, level, mapping)
     cut_notes, counted = _cut_rankings(at_level, len(checked), k, duplicates, mapping)
     metrics = [f"recall@{k}", f"reachable_recall@{k}", "precision@1"]
-    if generation in metrics:
+    citing = _citation_scores(checked.loc[relevant.index], level, mapping)
+    if generation in (*metrics, *_CITING):
         raise DataError(
-            f"generation must be a judge or a metric of the answer; {generation} is a retrieval "
-            "metric"
+            f"generation must be a judge or a metric of the answer; {generation} is a metric of "
+            "retrieval or citations"
         )
     scored = score_and_judge(
         counted,
@@ -191,6 +200,7 @@ def evaluate_judged_set(
         config=config,
         created=created,
         notes=(*([match_note] if match_ids else []), *notes),
+        further=citing,
         strict=strict,
         allow=allow,
     )
@@ -227,26 +237,48 @@ def _check_arguments(k: int, minimum: float, duplicates: str) -> None:
 # -- the records to score
 
 
-def _at_level(
+def _citation_scores(
     records: pd.DataFrame, level: LevelOption, mapping: Mapping[str, str | Sequence[str]] | None
-) -> tuple[LevelChoice, pd.DataFrame]:
-    """The level of the ids, and the records with the ids of the set at that level."""
+) -> ScoredRecords | None:
+    """The scores of the citations; None if the pipeline returns none.
+
+    They are computed from the whole records: the table of the retrieval keeps only the results and
+    the documents that count there, at one level.
+    """
+    if "citations" not in records or not records["citations"].notna().any():
+        return None
+    return score_records(_with_set_ids(records, mapping), _CITING, tools=Tools(level=level))
+
+
+def _with_set_ids(
+    records: pd.DataFrame, mapping: Mapping[str, str | Sequence[str]] | None
+) -> pd.DataFrame:
+    """The records with the ids of the set in what the pipeline retrieved and cited."""
     set_id = _invert_mapping(mapping or {})
 
     def in_set(name: str | None) -> str | None:
         return name if name is None else set_id.get(name, name)
 
-    columns = {
-        "retrieved": [ids and [in_set(name) for name in ids] for ids in records["retrieved"]]
-    }
-    if "retrieved_sections" in records:
-        columns["retrieved_sections"] = [
-            pairs and [(in_set(document), in_set(name)) for document, name in pairs]
-            for pairs in records["retrieved_sections"]
-        ]
-    mapped = records.assign(
+    columns: dict[str, list[Any]] = {}
+    for field in ("retrieved", "citations"):
+        if field in records:
+            columns[field] = [ids and [in_set(name) for name in ids] for ids in records[field]]
+        sections = SECTION_FIELDS[field]
+        if sections in records:
+            columns[sections] = [
+                pairs and [(in_set(document), in_set(name)) for document, name in pairs]
+                for pairs in records[sections]
+            ]
+    return records.assign(
         **{name: pd.Series(cells, records.index, dtype=object) for name, cells in columns.items()}
     )
+
+
+def _at_level(
+    records: pd.DataFrame, level: LevelOption, mapping: Mapping[str, str | Sequence[str]] | None
+) -> tuple[LevelChoice, pd.DataFrame]:
+    """The level of the ids, and the records with the ids of the set at that level."""
+    mapped = _with_set_ids(records, mapping)
     choice = choose_level(count_levels(mapped), level)
     return choice, records_at_level(mapped, choice.level)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
@@ -210,6 +210,7 @@ def score_and_judge(
     created: datetime | date | str | None = None,
     match_ids: MatchIds = (),
     notes: tuple[str, ...] = (),
+    further: ScoredRecords | None = None,
     strict: bool = False,
     allow: str | Iterable[str] = (),
 ) -> JudgedEvaluation:
@@ -221,6 +222,8 @@ def score_and_judge(
         As for `score`.
     notes : tuple of str
         Further notes for the reports; doubts among them are errors if `strict` is true.
+    further : ScoredRecords, optional
+        Scores of the same queries that were computed from other fields; their columns come first.
     tools : Tools, optional
         What some metrics need: a function that embeds texts, prices, the rule for refusals.
     lacking : {"error", "unscored"}
@@ -254,6 +257,7 @@ def score_and_judge(
     return join_scores(
         *(name, scored, judged),
         rules=tools.dialect,
+        further=further,
         notes=notes,
         config=config,
         created=created,
@@ -307,6 +311,7 @@ def join_scores(
     scored: ScoredRecords | None,
     judged: Judged | None,
     *,
+    further: ScoredRecords | None = None,
     rules: Dialect | None = None,
     notes: tuple[str, ...] = (),
     config: Mapping[str, Any] | None = None,
@@ -317,16 +322,19 @@ def join_scores(
     allow: str | Iterable[str] = (),
 ) -> JudgedEvaluation:
     """One evaluation of the computed and the judged scores of the same records."""
-    parts = [part for part in (scored, judged) if part is not None]
+    parts = [part for part in (further, scored, judged) if part is not None]
+    records = next(part.records for part in (scored, judged, further) if part is not None)
     settings = {} if scored is None else scored.facts.settings(scored.tools)
     if match_ids:
         settings = {**settings, "match_ids": [str(change) for change in parse_changes(match_ids)]}
     judged_notes = () if judged is None else (*_notes_on_judged(rules), *judged.notes)
-    scoring_notes = () if scored is None else _notes_of(scored)
+    computed = [part for part in (scored, further) if part is not None]
+    # Both may say where the ids were read.
+    scoring_notes = dict.fromkeys(note for part in computed for note in _notes_of(part))
     evaluation = build_evaluation(
         name,
         pd.concat([part.scores for part in parts], axis=1),
-        _join_details(parts[0].records, [part.states for part in parts], scored, judged),
+        _join_details(records, parts, judged),
         (*notes, *scoring_notes, *judged_notes),
         known=_descriptions(scored, judged),
         config={
@@ -447,14 +455,13 @@ def _is_judged(name: str, catalogue: Catalogue, dialect: Dialect | None) -> bool
 
 def _join_details(
     records: pd.DataFrame,
-    states: list[pd.DataFrame],
-    scored: ScoredRecords | None,
+    parts: Sequence[ScoredRecords | Judged],
     judged: Judged | None,
 ) -> pd.DataFrame:
     """Records and states, without the columns of an earlier scoring of the same metrics."""
-    names = [str(name) for part in (scored, judged) if part is not None for name in part.scores]
+    names = [str(name) for part in parts for name in part.scores]
     outdated = {f"{name}{ending}" for name in names for ending in (STATE, REASON, _REPEATS, VOTES)}
     if judged is not None:
         outdated.update(map(str, judged.scores))
     current = records.drop(columns=[column for column in records if column in outdated])
-    return pd.concat([current, *states], axis=1)
+    return pd.concat([current, *(part.states for part in parts)], axis=1)

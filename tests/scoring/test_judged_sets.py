@@ -7,6 +7,7 @@ import math
 import pytest
 from scipy import stats
 
+from rageval_report import score
 from rageval_report.datasets import load_dataset
 from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
 from rageval_report.golden import highly_relevant
@@ -142,6 +143,61 @@ def test_pipeline_ids_of_documents_are_mapped_below_their_chunks():
     assert found.evaluation.scores["recall@10"].tolist() == [0.5]
 
 
+SECTIONS = [
+    {
+        **RECORDS[1],
+        "relevant": [
+            {"doc_id": "guide", "chunk_id": "1", "relevance": 2},
+            {"doc_id": "guide", "chunk_id": "2", "relevance": 2},
+            {"doc_id": "notes", "chunk_id": "3", "relevance": 1},
+        ],
+        "retrieved": [{"doc_id": "guide", "chunk_id": "1"}, {"doc_id": "notes", "chunk_id": "1"}],
+        "citations": [
+            {"doc_id": "guide", "chunk_id": "1"},
+            {"doc_id": "notes", "chunk_id": "1"},
+            {"doc_id": "guide", "chunk_id": "1"},
+            {"doc_id": "notes", "chunk_id": "3"},
+        ],
+    }
+]
+
+
+def test_citations_are_scored_by_document_and_section():
+    """By hand: of four citations guide/1 twice and notes/3 are gold, notes/1 is not."""
+    found = evaluate_judged_set(SECTIONS, generation="exact_match").evaluation
+    row = found.scores.iloc[0]
+    assert row["section_accuracy"] == 3 / 4
+    assert row["citation_precision"] == 2 / 3  # of three different passages
+    assert row["citation_recall"] == 2 / 3
+    names = ["citation_precision", "citation_recall", "section_accuracy"]
+    by_score = score(SECTIONS, names)
+    assert found.scores[names].equals(by_score.scores)
+    assert set(found.scores.columns[:3]) == set(names)
+    assert any("gold and citations carry both ids" in note for note in found.notes)
+
+
+def test_citations_are_scored_at_the_level_of_documents_on_request():
+    found = evaluate_judged_set(SECTIONS, generation="exact_match", level="document").evaluation
+    # guide and notes are both relevant documents
+    assert found.scores["section_accuracy"].tolist() == [1.0]
+
+
+def test_ids_of_the_pipeline_are_mapped_in_citations_too():
+    row = {**RECORDS[1], "retrieved": ["note-7"], "citations": ["note-7", "note-8"]}
+    found = evaluate_judged_set([row], generation="exact_match", mapping={"a": "note-7"})
+    assert found.evaluation.scores["section_accuracy"].tolist() == [0.5]
+    assert found.evaluation.scores["citation_recall"].tolist() == [0.5]
+
+
+def test_without_citations_there_is_no_metric_of_citations():
+    found = evaluate_judged_set(RECORDS, generation="exact_match").evaluation
+    assert "section_accuracy" not in found.scores
+    some = [RECORDS[0], {**RECORDS[1], "citations": ["a"]}]
+    scores = evaluate_judged_set(some, generation="exact_match").evaluation
+    assert math.isnan(scores.scores.loc["q1", "section_accuracy"])
+    assert scores.scores.loc["q2", "section_accuracy"] == 1.0
+
+
 def test_questions_without_an_answer_are_left_out():
     rows = [RECORDS[1], {**RECORDS[0], "answerable": False}]
     found = evaluate_judged_set(rows, generation="exact_match")
@@ -168,7 +224,8 @@ def test_one_id_of_the_pipeline_is_of_one_document():
     [
         ({"k": 0}, "k must be an integer >= 1"),
         ({"minimum": 0}, "minimum must be above 0"),
-        ({"generation": "recall@10"}, "is a retrieval metric"),
+        ({"generation": "recall@10"}, "is a metric of retrieval or citations"),
+        ({"generation": "section_accuracy"}, "is a metric of retrieval or citations"),
         ({"grade": 3}, "no query has a document of grade 3"),
         ({"generation": "answer_correct"}, "needs a judge"),
     ],

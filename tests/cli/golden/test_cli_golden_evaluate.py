@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report import read_records
+from rageval_report import RAGPipelineEvaluation, read_records
 from rageval_report.golden import read_golden
 
 PIPELINE = """\
@@ -300,6 +300,32 @@ def test_the_highest_grade_of_a_set_counts_as_high_and_a_note_says_so(binary_wor
     assert "grade:1" in text
     told = refused(f"{binary_words.replace('-o found', '-o other')} --grade 2")
     assert "no query has a document of grade 2 or higher" in told
+
+
+CITING = """\
+def answer(question):
+    passages = [{"doc_id": "guide", "chunk_id": "1"}, {"doc_id": "notes", "chunk_id": "1"}]
+    return {"answer": "It is.", "retrieved": passages, "citations": passages}
+"""
+
+
+def test_section_accuracy_is_that_of_eval(words, run):
+    """By hand: of the citations guide/1 and notes/1, guide/1 is gold."""
+    gold = [{"doc_id": "guide", "chunk_id": "1", "relevance_score": 1}]
+    item = {"query_id": "q", "question": "part 0?", "references": ["It is."], "gold_passages": gold}
+    Path("sections.jsonl").write_text(json.dumps(item) + "\n")
+    Path("my_citing.py").write_text(CITING)
+    asked = words.replace("nfcorpus.zip", "sections.jsonl").replace("my_pipeline", "my_citing")
+    result = run(f"{asked} --format json")
+    assert result.exit_code == 0, result.output
+    assert _scores("found/scores.json")["section_accuracy"] == 0.5
+    line = "eval --callable my_citing:answer --records sections.jsonl --metric section_accuracy"
+    assert run(f"{line} -o asked").exit_code == 0
+    assert _scores("asked/scores.json") == {"section_accuracy": 0.5}
+
+
+def _scores(path):
+    return RAGPipelineEvaluation.load("any", path).get_aggregated_scores().to_dict()
 
 
 def test_queries_are_chosen_by_id_from_a_set_and_from_a_run(binary_words, run, refused):
