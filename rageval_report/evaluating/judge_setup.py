@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rageval_report import judges
-from rageval_report.errors import DataError
 from rageval_report.evaluating.judge_section import JudgeSection
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import Judged, Rubric, default_cache, read_rubric
 from rageval_report.judges.chats.base import Chat
 from rageval_report.judges.judge_options import CallOptions, JudgeOptions
 from rageval_report.judges.panels import chats_of
+from rageval_report.judges.preference_results import Preferences
 from rageval_report.judges.rubrics import rubrics_of
 from rageval_report.results import Result
 
@@ -67,20 +67,6 @@ class JudgeSetup:
     def is_priced(self) -> bool:
         """Whether any price is known."""
         return self.price is not None or bool(self.section.prices)
-
-    def chat(self) -> Chat:
-        """The only model that judges.
-
-        Raises
-        ------
-        DataError
-            If there are several.
-        """
-        chats = self.chats()
-        if len(chats) > 1:
-            names = ", ".join(chat.model for chat in chats)
-            raise DataError(f"judge: expected one chat model for this; got {len(chats)}: {names}")
-        return chats[0]
 
     def chats(self) -> list[Chat]:
         """The models that judge.
@@ -186,14 +172,16 @@ def noise_results(judged: Judged | None) -> dict[str, Result]:
     return {"noise": Result("Noise of the judge", judged.noise, judged.settings)}
 
 
-def judges_results(evaluation: RAGPipelineEvaluation, judged: Judged | None) -> dict[str, Result]:
+def judges_results(
+    evaluation: RAGPipelineEvaluation, judged: Judged | Preferences | None
+) -> dict[str, Result]:
     """How far several judges agree, and where they differ most; nothing for one judge.
 
     Parameters
     ----------
     evaluation : RAGPipelineEvaluation
         The evaluation that holds their scores.
-    judged : Judged, optional
+    judged : Judged or Preferences, optional
         The result of the judging.
     """
     if judged is None or not judged.by_judge:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rageval_report.judges.judged import Judged as Judged
     from rageval_report.judges.judging import judge as judge
     from rageval_report.judges.judging import judge_blocks as judge_blocks
-    from rageval_report.judges.preferences import Preferences as Preferences
+    from rageval_report.judges.preference_results import Preferences as Preferences
     from rageval_report.judges.preferences import prefer as prefer
     from rageval_report.judges.reply_cache import Cache as Cache
     from rageval_report.judges.reply_cache import default_cache as default_cache

@@ -13,7 +13,7 @@ import pandas as pd
 from rageval_report.errors import explain_keywords
 from rageval_report.judges.applying import check_fields, verdict_without_judging
 from rageval_report.judges.attempts import max_reply_tokens, max_request_tokens
-from rageval_report.judges.chats.base import Chat, as_chat
+from rageval_report.judges.chats.base import Chat
 from rageval_report.judges.judging import as_rows, jobs_of
 from rageval_report.judges.panels import chats_of, judge_names
 from rageval_report.judges.preferences import (
@@ -123,11 +123,7 @@ def estimate(
                 _estimate_row(rehearsal, len(table), n_repeats, prices) for rehearsal in rehearsals
             ]
             frames.append(pd.DataFrame(estimates, columns=list(_COLUMNS)))
-    if len(frames) == 1:
-        return frames[0]
-    names = judge_names(models)
-    named = [frame.assign(judge_model=name) for name, frame in zip(names, frames, strict=True)]
-    return pd.concat(named, ignore_index=True)[["judge_model", *_COLUMNS]]
+    return _name_judges(frames, models)
 
 
 @explain_keywords
@@ -151,8 +147,8 @@ def estimate_preference(
     Returns
     -------
     DataFrame
-        One row, as `estimate` returns it. Queries with identical answers are a tie without a call:
-        they count in ``n_queries`` only.
+        One row per model, as `estimate` returns it. Queries with identical answers are a tie
+        without a call: they count in ``n_queries`` only.
 
     Examples
     --------
@@ -162,19 +158,35 @@ def estimate_preference(
     >>> estimate_preference(old, new, ScriptedChat([]))["n_calls"].item()
     2
     """
-    model = as_chat(chat)
+    models = chats_of(chat)
     comparing, paired = pair_records(baseline, candidate, rubric)
     with _existing_cache(cache) as opened:
-        rehearsal = _Rehearsal(model, opened, comparing, retry_unusable)
-        for old, new in paired.rows:
-            if verdict_without_comparing(comparing, old, new) is not None:
-                continue
-            rehearsal.n_judged += 1
-            for step in comparison_steps(comparing, old, new).values():
-                with suppress(NoVerdictError):
-                    rehearsal(step)
-    row = _estimate_row(rehearsal, len(paired.rows), 1, prices)
-    return pd.DataFrame([row], columns=list(_COLUMNS))
+        rehearsals = [_Rehearsal(model, opened, comparing, retry_unusable) for model in models]
+        for rehearsal in rehearsals:
+            _rehearse_pairs(paired.rows, rehearsal)
+    rows = [_estimate_row(rehearsal, len(paired.rows), 1, prices) for rehearsal in rehearsals]
+    return _name_judges([pd.DataFrame([row], columns=list(_COLUMNS)) for row in rows], models)
+
+
+def _rehearse_pairs(
+    pairs: Sequence[tuple[JudgedRecord, JudgedRecord]], rehearsal: _Rehearsal
+) -> None:
+    for old, new in pairs:
+        if verdict_without_comparing(rehearsal.rubric, old, new) is not None:
+            continue
+        rehearsal.n_judged += 1
+        for step in comparison_steps(rehearsal.rubric, old, new).values():
+            with suppress(NoVerdictError):
+                rehearsal(step)
+
+
+def _name_judges(frames: Sequence[pd.DataFrame], models: Sequence[Chat]) -> pd.DataFrame:
+    """The rows of all models, with a column that names each if there are several."""
+    if len(frames) == 1:
+        return frames[0]
+    names = judge_names(models)
+    named = [frame.assign(judge_model=name) for name, frame in zip(names, frames, strict=True)]
+    return pd.concat(named, ignore_index=True)[["judge_model", *_COLUMNS]]
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,23 @@ from rageval_report.scores.states import (
 from rageval_report.types import FloatArray
 
 CombiningRule = Literal["majority", "mean"]
+
+
+class JudgeResult(Protocol):
+    """What the results of one judge have in common, whatever it was asked."""
+
+    @property
+    def usage(self) -> pd.DataFrame:
+        """The calls, tokens and cost."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The model and how it was asked."""
+
 
 _SPLIT = "the judges are evenly split"
 # If the judges' states differ, the first of these that occurs: a failure is what to look at first.
@@ -169,7 +186,7 @@ def combine_judges(results: Mapping[str, Judged]) -> Judged:
         votes = pd.DataFrame({judge: result.scores[name] for judge, result in results.items()})
         scores[name] = combine_votes(votes.to_numpy(dtype=np.float64), rule)
         states |= _combined_states(name, votes, scores[name], results)
-        notes += _notes_on_votes(name, rule, votes, scores[name])
+        notes += notes_on_votes(name, rule, votes, scores[name])
     failures = {judge: result.failure for judge, result in results.items() if result.failure}
     scored = pd.DataFrame(scores, index=first.scores.index)
     return Judged(
@@ -177,33 +194,37 @@ def combine_judges(results: Mapping[str, Judged]) -> Judged:
         first.records,
         pd.DataFrame(states, index=scored.index),
         first.metrics,
-        _with_judges({judge: result.usage for judge, result in results.items()}),
-        _with_judges({judge: result.noise for judge, result in results.items()}),
-        (*_failure_notes(failures), *notes, *_judges_notes(results), *_cost_note(results)),
+        tables_of_judges({judge: result.usage for judge, result in results.items()}),
+        tables_of_judges({judge: result.noise for judge, result in results.items()}),
+        (*failure_notes(failures), *notes, *notes_of_judges(results), *total_cost_note(results)),
         {
             "judge_model": " + ".join(results),
-            "judges": {judge: _own_settings(result) for judge, result in results.items()},
+            "judges": {judge: own_settings(result) for judge, result in results.items()},
             "combined_by": rules,
             **{name: first.settings[name] for name in _SHARED_SETTINGS},
         },
         is_interrupted=any(result.is_interrupted for result in results.values()),
-        failure=_failure(failures) if len(failures) == len(results) else None,
+        failure=join_failures(failures) if len(failures) == len(results) else None,
         by_judge=dict(results),
     )
 
 
 _SHARED_SETTINGS = ("rubrics", "n_repeats")
+_SHARED_BY_PREFERENCES = ("rubric", "rubric_version")
 
 
-def _own_settings(result: Judged) -> dict[str, Any]:
-    return {name: value for name, value in result.settings.items() if name not in _SHARED_SETTINGS}
+def own_settings(result: JudgeResult) -> dict[str, Any]:
+    """The settings of a result that may differ between judges."""
+    shared = (*_SHARED_SETTINGS, *_SHARED_BY_PREFERENCES)
+    return {name: value for name, value in result.settings.items() if name not in shared}
 
 
-def _failure(failures: Mapping[str, str | None]) -> str:
+def join_failures(failures: Mapping[str, str | None]) -> str:
+    """Why no judge gave a verdict."""
     return "; ".join(f"{judge}: {failure}" for judge, failure in failures.items())
 
 
-def _with_judges(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def tables_of_judges(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The rows of all judges, with a column that names each."""
     filled = [table.assign(judge_model=judge) for judge, table in tables.items() if len(table)]
     return pd.concat(filled, ignore_index=True) if filled else next(iter(tables.values()))
@@ -222,12 +243,12 @@ def _combined_states(
     for score, row, row_states, row_reasons in zip(
         scores, marks, zip(*states, strict=True), zip(*reasons, strict=True), strict=True
     ):
-        text = _reason(row, row_reasons)
+        text = join_reasons(row, row_reasons)
         if np.isnan(score) and SCORED in row_states:
             combined.append(MISSING)
             texts.append(f"{_SPLIT}: {text}")
         else:
-            combined.append(_combined_state(row_states))
+            combined.append(combine_states(row_states))
             texts.append(text)
     return {**state_columns(name, combined, texts), name + VOTES: marks}
 
@@ -246,12 +267,19 @@ def _reasons_of(result: Judged, name: str) -> list[Any]:
     return [None] * len(result.scores)
 
 
-def _combined_state(states: Iterable[str]) -> str:
+def combine_states(states: Iterable[str]) -> str:
+    """Scored if one judge scored; else the state to look at first.
+
+    Examples
+    --------
+    >>> combine_states(["failed", "scored"]), combine_states(["missing", "failed"])
+    ('scored', 'failed')
+    """
     different = set(states)
     return next(state for state in (SCORED, *_WORST_FIRST) if state in different)
 
 
-def _reason(marks: Mapping[str, float], reasons: Sequence[Any]) -> str:
+def join_reasons(marks: Mapping[str, float], reasons: Sequence[Any]) -> str:
     """The reasons of all judges, with their scores; once if all say the same."""
     texts = [reason if isinstance(reason, str) else "" for reason in reasons]
     if np.isnan(list(marks.values())).all() and len(set(texts)) == 1:
@@ -266,9 +294,10 @@ def _reason(marks: Mapping[str, float], reasons: Sequence[Any]) -> str:
 # -- notes
 
 
-def _notes_on_votes(
+def notes_on_votes(
     name: str, rule: CombiningRule, votes: pd.DataFrame, scores: FloatArray
 ) -> list[str]:
+    """How the judges were combined, and on how many queries some of them decide alone."""
     is_vote = votes.notna().to_numpy()
     judges = ", ".join(map(str, votes))
     notes = [f"{name}: the {rule} of {votes.shape[1]} judges ({judges})"]
@@ -290,11 +319,12 @@ def _notes_on_votes(
     return notes
 
 
-def _failure_notes(failures: Mapping[str, str | None]) -> list[str]:
+def failure_notes(failures: Mapping[str, str | None]) -> list[str]:
+    """Which judges gave no score at all."""
     return [f"{judge} gave no score at all: {why}" for judge, why in failures.items()]
 
 
-def _judges_notes(results: Mapping[str, Judged]) -> list[str]:
+def notes_of_judges(results: Mapping[str, JudgeResult]) -> list[str]:
     """The notes of each judge: once if all have it, else with the name of the judge."""
     shared = set.intersection(*(set(result.notes) for result in results.values()))
     notes = [note for note in next(iter(results.values())).notes if note in shared]
@@ -304,7 +334,8 @@ def _judges_notes(results: Mapping[str, Judged]) -> list[str]:
     return notes
 
 
-def _cost_note(results: Mapping[str, Judged]) -> tuple[str, ...]:
+def total_cost_note(results: Mapping[str, JudgeResult]) -> tuple[str, ...]:
+    """What all judges cost, if each has a price."""
     costs = [result.usage["cost_usd"] for result in results.values()]
     if any(cost.isna().any() for cost in costs):
         return ()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -24,19 +25,26 @@ from rageval_report.judges.judge_notes import (
 )
 from rageval_report.judges.judge_options import CallOptions, check_options
 from rageval_report.judges.judging import as_rows, not_asked, usage_by_judge
+from rageval_report.judges.panels import chats_of, judge_names
 from rageval_report.judges.parsing import read_preference
 from rageval_report.judges.parsing.choices import Choice
+from rageval_report.judges.preference_results import (
+    ORDERS,
+    AnswerOrder,
+    Preferences,
+    combine_preferences,
+    count_preferences,
+    position_counts,
+    position_note,
+)
 from rageval_report.judges.procedures import Verdict
 from rageval_report.judges.rubric import JudgedRecord, Rubric
 from rageval_report.judges.rubrics import JUDGES
-from rageval_report.judges.sessions import JudgeSession, open_session
+from rageval_report.judges.sessions import Brakes, JudgeSession, open_sessions
 from rageval_report.judges.spending import usage_rows
 from rageval_report.judges.steps import JudgeStep, NotAskedError, NoVerdictError
 from rageval_report.records import record_table
 from rageval_report.scores.states import FAILED, MISSING, SCORED
-
-AnswerOrder = Literal["baseline_first", "candidate_first"]
-ORDERS: tuple[AnswerOrder, ...] = get_args(AnswerOrder)
 
 # The score of the candidate for each choice, by whose answer came first.
 _SCORES: dict[AnswerOrder, dict[Choice, float]] = {
@@ -46,52 +54,10 @@ _SCORES: dict[AnswerOrder, dict[Choice, float]] = {
 _SAME = "the answers are the same"  # a tie without a call
 
 
-@dataclass(frozen=True, eq=False)
-class Preferences:
-    """Whose answers a judge prefers.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Index ``query_id``: ``baseline_first`` and ``candidate_first``, the choice in each order
-        ("first", "second", "tie", None); ``preference``, 1 for the candidate, 0 for the baseline,
-        0.5 for a tie or if the orders disagree, NaN if one order has no verdict; ``state``,
-        ``reason``.
-    wins, ties, losses : int
-        Of the candidate: both orders for it; undecided; both against it.
-    n, n_unscored : int
-        Queries with a verdict in both orders, and without.
-    position : dict
-        ``n_decided``, the choices for one of the two answers in scored queries; ``first``, the
-        share of them for the answer that came first (0.5 without bias); ``n_flipped``, the queries
-        in which the same position won in both orders; ``first_flips``, those in which it was the
-        first.
-    usage : DataFrame
-        As in `Judged`.
-    notes : tuple of str
-    settings : dict
-    is_interrupted : bool
-    failure : str, optional
-        Why there is no verdict at all, if calls failed or none could start.
-    """
-
-    frame: pd.DataFrame
-    wins: int
-    ties: int
-    losses: int
-    n: int
-    n_unscored: int
-    position: dict[str, float]
-    usage: pd.DataFrame
-    notes: tuple[str, ...]
-    settings: dict[str, Any]
-    is_interrupted: bool = False
-    failure: str | None = None
-
-
 class _ComparisonJob(NamedTuple):
     row: int
     order: AnswerOrder
+    seat: int  # of the judge
 
 
 class _OrderVerdict(NamedTuple):
@@ -124,7 +90,8 @@ def prefer(
     baseline, candidate : frame, dict of lists, or list of dicts
         The records of the two pipelines; queries are matched by id.
     chat : Chat or callable
-        The chat model that judges, as for `rageval_report.judges.judge`.
+        The chat model that judges, as for `rageval_report.judges.judge`. Several in a list compare
+        every pair each; the majority decides, and as many on one side as on the other are a tie.
     rubric : str or Rubric
         A rubric of the kind "preference".
     **options
@@ -156,10 +123,18 @@ def prefer(
     """
     check_options("prefer", options, CallOptions.__annotations__)
     comparing, paired = pair_records(baseline, candidate, rubric)
-    with open_session(chat, **options) as session:
-        notes = session.announce((*paired.notes, *_gap_notes(paired, comparing)))
-        outcomes = _ask_all(paired.rows, comparing, session)
-    return _build_preferences(paired, comparing, outcomes, session, notes)
+    with open_sessions(chats_of(chat), **options) as sessions:
+        notes = sessions[0].announce((*paired.notes, *_gap_notes(paired, comparing)))
+        outcomes = _ask_all(paired.rows, comparing, sessions)
+    raise_if_hopeless(sessions)
+    results = [
+        _build_preferences(paired, comparing, by_order, session, notes)
+        for by_order, session in zip(outcomes, sessions, strict=True)
+    ]
+    if len(results) == 1:
+        return results[0]
+    names = judge_names([session.chat for session in sessions])
+    return combine_preferences(dict(zip(names, results, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,22 +231,34 @@ def _comparison_step(
 
 
 def _ask_all(
-    pairs: list[tuple[dict[str, Any], dict[str, Any]]], rubric: Rubric, session: JudgeSession
-) -> _Outcomes:
-    outcomes: _Outcomes = {order: [None] * len(pairs) for order in ORDERS}
-    bar = Progress(len(pairs) * len(ORDERS), session.meter, is_shown=session.progress)
+    pairs: list[tuple[dict[str, Any], dict[str, Any]]],
+    rubric: Rubric,
+    sessions: Sequence[JudgeSession],
+) -> list[_Outcomes]:
+    """The verdicts of each session."""
+    outcomes: list[_Outcomes] = [{order: [None] * len(pairs) for order in ORDERS} for _ in sessions]
+    meters = [session.meter for session in sessions]
+    n_jobs = len(pairs) * len(ORDERS) * len(sessions)
+    bar = Progress(n_jobs, *meters, is_shown=sessions[0].progress)
 
     def work(job: _ComparisonJob) -> tuple[_ComparisonJob, _OrderVerdict]:
-        return job, _compare_pair(job.order, *pairs[job.row], rubric, session)
+        return job, _compare_pair(job.order, *pairs[job.row], rubric, sessions[job.seat])
 
     def keep(result: tuple[_ComparisonJob, _OrderVerdict]) -> None:
         job, outcome = result
-        outcomes[job.order][job.row] = outcome
+        outcomes[job.seat][job.order][job.row] = outcome
         bar.advance()
 
-    jobs = (_ComparisonJob(row, order) for row in range(len(pairs)) for order in ORDERS)
+    # Each pair for one judge after the other, so that an interrupted run has whole queries.
+    jobs = (
+        _ComparisonJob(row, order, seat)
+        for row in range(len(pairs))
+        for seat in range(len(sessions))
+        for order in ORDERS
+    )
+    brakes = Brakes(tuple(session.brake for session in sessions))
     try:
-        run_jobs(work, jobs, concurrency=session.concurrency, brake=session.brake, keep=keep)
+        run_jobs(work, jobs, concurrency=sessions[0].concurrency, brake=brakes, keep=keep)
     finally:
         bar.close()
     return outcomes
@@ -308,21 +295,16 @@ def _build_preferences(
     session: JudgeSession,
     notes: tuple[str, ...],
 ) -> Preferences:
-    raise_if_hopeless([session])
     stopped = stopped_note(session)
     frame = _preference_frame(paired.old.index, outcomes, session.brake.reason)
     scores = frame["preference"].to_numpy()
     scored = frame[~np.isnan(scores)]
-    position = _position_counts(scored)
+    position = position_counts(scored)
     usage = usage_by_judge(session, [rubric])
     chat, was_refused = session.chat, session.schemas.were_refused
     return Preferences(
         frame,
-        wins=int((scores == 1.0).sum()),
-        ties=int(((scores > 0.0) & (scores < 1.0)).sum()),
-        losses=int((scores == 0.0).sum()),
-        n=len(scored),
-        n_unscored=len(frame) - len(scored),
+        **count_preferences(scores),
         position=position,
         usage=pd.DataFrame(usage_rows(usage)),
         notes=(
@@ -330,7 +312,7 @@ def _build_preferences(
             *notes,
             *schema_note(chat, was_refused=was_refused),
             *_family_notes(chat.model, paired),
-            *_position_note(position, len(scored)),
+            *position_note(position, len(scored)),
             *usage_notes(usage, has_price=session.meter.price is not None, model=chat.model),
             *spending_notes(session),
         ),
@@ -381,26 +363,3 @@ def _combine_orders(first: Verdict, second: Verdict) -> Verdict:
     has_tie = 0.5 in (first.score, second.score)
     conflict = "a tie in one order" if has_tie else "the orders disagree"
     return Verdict(0.5, f"{conflict}: {first.reason or '-'} / {second.reason or '-'}")
-
-
-def _position_counts(scored: pd.DataFrame) -> dict[str, float]:
-    choices = scored[list(ORDERS)].to_numpy().ravel()
-    first, second = int((choices == "first").sum()), int((choices == "second").sum())
-    same = scored[ORDERS[0]] == scored[ORDERS[1]]
-    flipped = scored[same & (scored[ORDERS[0]] != "tie")]
-    return {
-        "n_decided": first + second,
-        "first": first / (first + second) if first + second else math.nan,
-        "n_flipped": len(flipped),
-        "first_flips": int((flipped[ORDERS[0]] == "first").sum()),
-    }
-
-
-def _position_note(position: dict[str, float], n: int) -> tuple[str, ...]:
-    if not position["n_decided"]:
-        return ()
-    return (
-        f"position: of {position['n_decided']:.0f} choices {100 * position['first']:.0f} % fell on "
-        f"the answer that came first; the order alone decided {position['n_flipped']:.0f} of {n} "
-        f"queries ({position['first_flips']:.0f} for the first place), which count as undecided",
-    )

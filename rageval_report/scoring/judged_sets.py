@@ -117,6 +117,7 @@ def evaluate_judged_set(
         ``relevant`` with grades, and the output of the pipeline: ``retrieved``, ``answer``.
     chat : Chat or callable, optional
         The chat model that judges, such as ``openai_chat(...)``; needed if `generation` is judged.
+        Several in a list judge every answer each, as in `rageval_report.score`.
     generation : str or Rubric
         The measure of a correct answer: a judge, or a computed metric such as "exact_match". An
         answer is correct if its score is at least 0.5.

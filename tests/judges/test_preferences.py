@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rageval_report.errors import AlignmentError, DataError
-from rageval_report.judges import Rubric, ScriptedChat, prefer
+from rageval_report.judges import Rubric, ScriptedChat, estimate_preference, prefer
 
 
 def better(choice):
@@ -143,3 +143,71 @@ def test_queries_that_cannot_be_compared_are_told_before_the_first_call(pipeline
     gap = "preference is not judged on 1 of 4 queries: one side has no answer, or lacks a"
     assert [(one.startswith(gap), asked) for one, asked in told] == [(True, [])]
     assert any(note.startswith(gap) for note in found.notes)
+
+
+# -- several judges
+
+
+def test_the_majority_of_judges_decides_and_an_even_split_is_a_tie(pipelines):
+    """By hand: of the votes on q0 to q3, 1 1 0, 0 1 -, - - -, and 0 0.5 0."""
+    answers = {
+        "a": {"0": "new", "1": "old", "2": None, "3": "old"},
+        "b": {"0": "new", "1": "new", "2": None, "3": "tie"},
+        "c": {"0": "old", "1": None, "2": None, "3": "old"},
+    }
+
+    def script(name):
+        def answer(message):
+            word, _, number = first_in(message).partition(" ")
+            liked = answers[name][number]
+            if liked is None:
+                return "I cannot say"
+            return better(liked if liked == "tie" else "1" if liked == word else "2")
+
+        return ScriptedChat(answer, model=name)
+
+    found = prefer(*pipelines, [script(name) for name in "abc"])
+    assert found.frame["preference"].tolist()[:2] == [1.0, 0.5]
+    assert np.isnan(found.frame.loc["q2", "preference"])
+    assert found.frame.loc["q3", "preference"] == 0.0
+    assert (found.wins, found.ties, found.losses, found.n, found.n_unscored) == (1, 1, 1, 3, 1)
+    assert found.frame["state"].tolist() == ["scored", "scored", "failed", "scored"]
+    assert found.frame.loc["q0", "preference_judges"] == {"a": 1.0, "b": 1.0, "c": 0.0}
+    assert found.frame.loc["q0", "reason"] == "a (1): so / b (1): so / c (0): so"
+    assert {name: result.wins for name, result in found.by_judge.items()} == {
+        "a": 1,
+        "b": 2,
+        "c": 0,
+    }
+    # Two choices for each decided pair: a has 3 of them, b 2, c 2; each place wins once per pair.
+    assert found.position["n_decided"] == 14
+    assert found.position["first"] == 0.5
+    assert found.usage["judge_model"].tolist() == ["a", "b", "c"]
+    assert found.settings["combined_by"] == "majority"
+    assert "preference: the majority of 3 judges (a, b, c)" in found.notes
+    assert any("1 of 4 queries have scores of some judges only" in note for note in found.notes)
+
+
+def test_the_order_of_the_judges_changes_nothing(pipelines):
+    chats = [likes("new"), likes("old"), likes("new")]
+    for number, chat in enumerate(chats):
+        chat.model = f"judge-{number}"
+    found, turned = prefer(*pipelines, chats), prefer(*pipelines, chats[::-1])
+    assert found.frame["preference"].equals(turned.frame["preference"])
+    assert found.wins == 4
+
+
+def test_a_judge_that_is_down_leaves_the_verdict_to_the_others(pipelines):
+    def fail(message):
+        raise ConnectionError("down")
+
+    down = ScriptedChat(fail, model="down")
+    found = prefer(*pipelines, [likes("new"), down], give_up_after=1)
+    assert (found.wins, found.failure) == (4, None)
+    assert any(note.startswith("down gave no score at all") for note in found.notes)
+
+
+def test_an_estimate_for_several_judges_has_a_row_for_each(pipelines):
+    chats = [ScriptedChat([], model=name) for name in "ab"]
+    frame = estimate_preference(*pipelines, chats)
+    assert frame[["judge_model", "n_calls"]].to_numpy().tolist() == [["a", 8], ["b", 8]]

@@ -27,8 +27,9 @@ class EvaluateArguments(QueryIdsOption, SeedOption, MatchingOptions, JudgingOpti
 
     PLACE is a BEIR set (folder, zip archive or the name of a subset), whose references the model
     writes first; a golden set with graded documents; or the folder of a run of `eval`, which holds
-    the answers already. The same model judges the answers. Every query is scored before a rule is
-    evaluated; the exit code is 1 if a rule fails.
+    the answers already. The same model judges the answers, or several do: the first --judge-model
+    writes the references, and each judges. Every query is scored before a rule is evaluated; the
+    exit code is 1 if a rule fails.
     """
 
     place: str = argument(metavar="PLACE")

@@ -21,7 +21,7 @@ from rageval_report.cli.notes import note, warn_of_doubts
 from rageval_report.cli.output import Output
 from rageval_report.cli.sources import read_query_ids
 from rageval_report.errors import DataError, RagevalError, is_doubt
-from rageval_report.evaluating.judge_setup import JudgeSetup, noise_results
+from rageval_report.evaluating.judge_setup import JudgeSetup, judges_results, noise_results
 from rageval_report.files.archives import is_archive
 from rageval_report.files.source import Source
 from rageval_report.golden import golden_records, ground_truth, highly_relevant, read_golden
@@ -54,13 +54,14 @@ class AnsweredSet:
 def evaluate(options: EvaluateArguments) -> int:
     """Get the answers, score and judge them, and write the tables."""
     if len(options.judges) + len(options.rubrics) > 1:
-        raise click.UsageError("Give one judge: it says whether an answer is right.")
+        raise click.UsageError("Give one rubric: it says whether an answer is right.")
     setup = judge_setup(options)
-    chat = as_chat(chat_function(options.chat) if options.chat is not None else setup.chat())
-    how = setup.judge_options([chat])
-    answered = _answer(options, chat, how)
+    chats = [as_chat(chat_function(options.chat))] if options.chat else setup.chats()
+    how = setup.judge_options(chats)
+    # References are the work of one model, so that all judges compare with the same text.
+    answered = _answer(options, chats[0], how)
     try:
-        return _write(_evaluate(answered, setup, chat, how, options), options)
+        return _write(_evaluate(answered, setup, chats, how, options), options)
     except RagevalError:
         # Without results these are their only place, and they may name the cause.
         warn_of_doubts(answered.notes)
@@ -70,14 +71,14 @@ def evaluate(options: EvaluateArguments) -> int:
 def _evaluate(
     answered: AnsweredSet,
     setup: JudgeSetup,
-    chat: Chat,
+    chats: list[Chat],
     how: JudgeOptions,
     options: EvaluateArguments,
 ) -> JudgedSetEvaluation:
     """The scores and tables of the answers."""
     return evaluate_judged_set(
         answered.records,
-        chat=chat,
+        chat=chats,
         generation=setup.rubrics(_DEFAULT_JUDGE)[0],
         k=options.k,
         minimum=options.minimum,
@@ -245,6 +246,7 @@ def _write(judged_set: JudgedSetEvaluation, options: EvaluateArguments) -> int:
         evaluation.name: evaluation.evaluation_report(),
         "retrieval by generation": judged_set.table,
         "queries": judged_set.queries,
+        **judges_results(evaluation, judged_set.judged),
         **noise_results(judged_set.judged),
     }
     gate = evaluation.gate(*options.rules) if options.rules else None

@@ -15,16 +15,17 @@ from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files
 from rageval_report.errors import JudgeError
 from rageval_report.evaluating.judge_setup import JudgeSetup, judges_results, noise_results
+from rageval_report.evaluating.preference_tables import preference_results
 from rageval_report.files.writing import write_atomically
 from rageval_report.judges import (
     Judged,
+    Preferences,
     Rubric,
     estimate,
     estimate_preference,
     prefer,
     read_rubric,
 )
-from rageval_report.judges.preferences import Preferences
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.scores.write import csv_text
@@ -65,18 +66,18 @@ def _estimate(options: JudgeArguments, setup: JudgeSetup) -> Result:
             retry_unusable=setup.section.retry_unusable,
         )
         return estimate_result(setup, chats, frame)
-    chat = setup.chat()
+    chats = setup.chats()
     frame = estimate_preference(
         _read(options, str(options.against)),
         _read(options, options.records),
-        chat,
+        chats,
         rubric=rubric,
         cache=setup.cache(),
-        prices=setup.prices([chat]),
+        prices=setup.prices(chats),
         retry_unusable=setup.section.retry_unusable,
     )
     note_on_orders = "each query is asked in both orders; answers that are the same cost nothing"
-    return estimate_result(setup, [chat], frame, note_on_orders)
+    return estimate_result(setup, chats, frame, note_on_orders)
 
 
 def _preference_rubric(options: JudgeArguments) -> Rubric | str:
@@ -115,26 +116,18 @@ def _judge_records(options: JudgeArguments, setup: JudgeSetup, output: Output) -
 
 def _compare(options: JudgeArguments, setup: JudgeSetup, output: Output) -> int:
     rubric = _preference_rubric(options)
-    chat = setup.chat()
+    chats = setup.chats()
+    candidate = _read(options, options.records)
     preferences = prefer(
-        _read(options, str(options.against)),
-        _read(options, options.records),
-        chat,
-        rubric=rubric,
-        **setup.how([chat]),
+        _read(options, str(options.against)), candidate, chats, rubric=rubric, **setup.how(chats)
     )
-    row = {
-        "baseline": _stem(str(options.against)),
-        "candidate": options.name or _stem(options.records),
-        "n": preferences.n,
-        "n_unscored": preferences.n_unscored,
-        "wins": preferences.wins,
-        "ties": preferences.ties,
-        "losses": preferences.losses,
-        "first_place": preferences.position["first"],
-    }
-    table = Result("Preference", pd.DataFrame([row]), preferences.settings, preferences.notes)
-    output.write({"preference": table})
+    results = preference_results(
+        preferences,
+        baseline=_stem(str(options.against)),
+        candidate=options.name or _stem(options.records),
+        question=candidate.get("question"),
+    )
+    output.write(results)
     if options.queries is not None:
         text = csv_text(preferences.frame.reset_index())
         note(f"wrote {write_atomically(options.queries, text)}")

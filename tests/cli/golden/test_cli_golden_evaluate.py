@@ -28,12 +28,14 @@ class Model(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         prompt = asked["messages"][-1]["content"]
         self.server.asked.append(prompt)
+        self.server.by_model.append((asked["model"], prompt))
         if "response_format" in asked:
             return self.send(400, {"error": {"message": "unknown field response_format"}})
         if "two to four sentences" in prompt:
             text = "It is healthy."
         else:
-            text = "TRUE" if "It is." in prompt.split("answer>")[1] else "FALSE"
+            is_right = asked["model"] == "gentle" or "It is." in prompt.split("answer>")[1]
+            text = "TRUE" if is_right else "FALSE"
         choice = {"message": {"content": text}, "finish_reason": "stop"}
         document = {"choices": [choice], "usage": self.server.usage, "model": asked["model"]}
         return self.send(200, document)
@@ -53,7 +55,8 @@ class Model(BaseHTTPRequestHandler):
 def model():
     """A model server, which keeps what it was asked."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    server.asked, server.usage = [], {"prompt_tokens": 10, "completion_tokens": 1}
+    server.asked, server.by_model = [], []
+    server.usage = {"prompt_tokens": 10, "completion_tokens": 1}
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
@@ -173,9 +176,30 @@ def test_a_mapping_of_something_else_is_refused(words, refused):
     assert "to each document id an id" in refused(f"{words} --mapping mapping.json")
 
 
-def test_two_judges_are_refused(words, refused):
+def test_two_rubrics_are_refused(words, refused):
     told = refused(f"{words} --judge answer_correct --judge is_matching")
-    assert "Give one judge" in told
+    assert "Give one rubric" in told
+
+
+def test_several_models_judge_and_the_first_writes_the_references(words, model, run):
+    """By hand: part 0 is right and part 1 wrong for two of three models; gentle accepts all."""
+    models = "--judge-model any --judge-model strict --judge-model gentle"
+    result = run(f"{words.replace('--model any', '')} {models} --format json")
+    assert result.exit_code == 0, result.output
+    scores = RAGPipelineEvaluation.load("any", "found/scores.json")
+    assert scores.scores["answer_correct"].dropna().tolist() == [1.0, 0.0]
+    votes = scores.details["answer_correct_judges"]
+    assert votes.iloc[1] == {"any": 0.0, "strict": 0.0, "gentle": 1.0}
+    titles = [table["title"] for table in _results(result)]
+    assert "Agreement of judges: found" in titles
+    assert "Where judges disagree: found" in titles
+    assert {name for name, _ in references_by_model(model)} == {"any"}
+    assert "Agreement of judges" in Path("found/report.html").read_text()
+
+
+def references_by_model(model):
+    """The model and the prompt of each request for a reference."""
+    return [one for one in model.by_model if "two to four sentences" in one[1]]
 
 
 ELSEWHERE = """\
