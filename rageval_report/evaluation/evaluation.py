@@ -67,6 +67,7 @@ from rageval_report.scores.states import states_frame
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.scores.write import save_scores
 from rageval_report.stats.means.column_description import QUARTILES, PercentileMethod
+from rageval_report.types import JsonObject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -313,7 +314,12 @@ class RAGPipelineEvaluation:
         evaluation = cls.from_table(
             name or file.pipeline, table, correct=correct, config=file.config, created=file.created
         )
-        return evaluation if correct is not None else evaluation._with_rule(file.correct)
+        if correct is None:
+            evaluation = evaluation._with_rule(file.correct)
+        # Another rule for a correct answer gives other numbers.
+        if evaluation._correct == file.correct:
+            evaluation._saved_results = dict(file.results)
+        return evaluation
 
     @classmethod
     def _check_has_scores(
@@ -382,6 +388,7 @@ class RAGPipelineEvaluation:
         self._table = table
         self._config = dict(config or {})
         self._created = None if created is None else time_of(created)
+        self._saved_results: dict[str, JsonObject] = {}
         if correct is not None:
             correctness(self, correct)  # a rule that makes no sense raises now, not in a report
 
@@ -427,6 +434,15 @@ class RAGPipelineEvaluation:
     def config(self) -> dict[str, Any]:
         """The configuration of the pipeline, if known."""
         return dict(self._config)
+
+    @property
+    def saved_results(self) -> dict[str, JsonObject]:
+        """The tables of the run that its file holds beside the scores, such as costs, as JSON.
+
+        `save` writes them again. They are those of the run as it was: `with_correct` drops them,
+        because another rule gives other numbers.
+        """
+        return dict(self._saved_results)
 
     @property
     def created(self) -> datetime | None:
@@ -486,9 +502,11 @@ class RAGPipelineEvaluation:
         )
 
     def _replace(self, name: str, table: ScoreTable) -> Self:
-        return self.from_table(
+        evaluation = self.from_table(
             name, table, correct=self._correct, config=self._config, created=self._created
         )
+        evaluation._saved_results = self._saved_results
+        return evaluation
 
     # -- one pipeline
 
@@ -1147,6 +1165,7 @@ class RAGPipelineEvaluation:
             correct=self._correct,
             force=force,
             neutralise_formulas=neutralise_formulas,
+            results=self._saved_results,
         )
 
 

@@ -28,6 +28,7 @@ from rageval_report.scores.query_rows import Totals, position_of_row
 from rageval_report.scores.roles.column_role import Confidence
 from rageval_report.scores.table import id_column_of, question_text
 from rageval_report.scores.texts import TEXTS
+from rageval_report.types import JsonObject
 
 # A reader with at least this mark may read the file; one below it is only named in the error.
 ACCEPTED = 0.5
@@ -98,6 +99,8 @@ class ScoreFile:
         The rule for a correct answer, if the file says so.
     detail_names : mapping of str to str
         The columns that are details under another name, because a metric has it.
+    results : mapping of str to dict
+        Tables that the file holds beside the scores, as JSON.
     written_by : str
         The program that wrote the file and its version, if the file says so.
     pipeline_columns : tuple of str
@@ -127,6 +130,7 @@ class ScoreFile:
     created: datetime | None = None
     correct: Correct | None = None
     detail_names: Mapping[str, str] = field(default_factory=dict)
+    results: Mapping[str, JsonObject] = field(default_factory=dict)
     written_by: str = ""
     pipeline_columns: tuple[str, ...] = ()
     pipeline_confidence: Confidence = "certain"

@@ -221,6 +221,8 @@ def described_files(
             created=description.created,
             correct=description.correct,
             detail_names=description.detail_names,
+            # Tables of more queries say nothing about those that are left.
+            results=description.results if len(frame) == description.n_queries else {},
             written_by=f"rageval_report {description.version}",
             # Whoever saved the table has decided which rows are queries; later rows may be totals.
             totals="keep" if len(frame) == description.n_queries else "auto",

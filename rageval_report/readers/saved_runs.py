@@ -57,6 +57,7 @@ def read_run_file(source: Source) -> list[ScoreFile]:
             created=run.created,
             correct=run.correct,
             detail_names=run.detail_names,
+            results=run.results,
             written_by=f"rageval_report {document.get('version', '')}".rstrip(),
             is_one_pipeline=True,
             totals="keep",  # whoever saved the evaluation has decided which rows are queries

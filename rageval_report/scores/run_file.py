@@ -73,6 +73,8 @@ class RunFile:
         The rule for a correct answer.
     detail_names : dict of str to str
         The columns of `rows` that are details under another name, because a metric has it.
+    results : dict of str to dict
+        Tables of the run, such as the weighted score, as ``Result.to_dict`` gave them.
     """
 
     name: str
@@ -83,6 +85,7 @@ class RunFile:
     created: datetime | None = None
     correct: Correct | None = None
     detail_names: dict[str, str] = field(default_factory=dict)
+    results: dict[str, JsonObject] = field(default_factory=dict)
 
 
 def run_document(
@@ -109,8 +112,8 @@ def run_document(
     correct : optional
         The rule for a correct answer.
     results : mapping of str to dict, optional
-        Tables as ``Result.to_dict`` gives them, such as the weighted score, for other programs;
-        reading does not restore them.
+        Tables as ``Result.to_dict`` gives them, such as the weighted score, for other programs.
+        They are kept as they are when the run is read and saved again.
 
     Returns
     -------
@@ -337,7 +340,28 @@ def parse_run_document(document: Mapping[str, Any]) -> RunFile:
         parse_created(document.get("created")),
         correct,
         {column: name for name, column in columns.items() if column != name},
+        parse_results(document),
     )
+
+
+def parse_results(document: Mapping[str, Any]) -> dict[str, JsonObject]:
+    """The tables that a file holds beside the scores.
+
+    Raises
+    ------
+    DataError
+        If they are not JSON objects.
+
+    Examples
+    --------
+    >>> parse_results({"results": {"costs": {"title": "Costs", "rows": []}}})
+    {'costs': {'title': 'Costs', 'rows': []}}
+    """
+    results: dict[str, JsonObject] = _get_field(document, "results", dict)
+    for name, table in results.items():
+        if not isinstance(table, Mapping):
+            raise DataError(f"results: {name!r} must be an object; got {table!r:.60}")
+    return dict(results)
 
 
 def damaged_queries(document: Mapping[str, Any]) -> list[int] | None:

@@ -22,7 +22,7 @@ from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.metric import Catalogue, Metric
 from rageval_report.scores.metric_fields import metric_fields, metric_from_fields
 from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.run_file import distinct_columns, parse_created
+from rageval_report.scores.run_file import distinct_columns, parse_created, parse_results
 from rageval_report.scores.saved_columns import (
     Medium,
     SavedColumn,
@@ -30,6 +30,7 @@ from rageval_report.scores.saved_columns import (
     save_column,
 )
 from rageval_report.scores.table import Scored
+from rageval_report.types import JsonObject
 
 TABLE_FORMAT = "rageval_report table"
 TABLE_FORMAT_VERSION = 1
@@ -84,6 +85,8 @@ class TableDescription:
         The digests of the rows, of JSON Lines; None if the file has none.
     has_checksums : bool
         Whether the pages of the file have checksums, of Parquet.
+    results : dict of str to dict
+        Tables of the run, such as the weighted score, as ``Result.to_dict`` gave them.
     """
 
     name: str
@@ -100,6 +103,7 @@ class TableDescription:
     is_neutralised: bool = False
     row_digests: frozenset[str] | None = None
     has_checksums: bool = False
+    results: dict[str, JsonObject] = field(default_factory=dict)
 
     def changed_rows(self, rows: Iterable[Mapping[str, Any]]) -> list[str]:
         """The ids of the rows that are not as they were written; rows may be left out or sorted."""
@@ -139,6 +143,7 @@ def describe_table(
     notes: Iterable[str] = (),
     created: datetime | None = None,
     correct: Correct | None = None,
+    results: Mapping[str, JsonObject] | None = None,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The rows of an evaluation as a file holds them, and their description as JSON.
 
@@ -148,7 +153,7 @@ def describe_table(
         The evaluation to save.
     medium : {"text", "json", "arrow"}
         What the file holds: texts, JSON values, or Parquet's types.
-    config, notes, created, correct
+    config, notes, created, correct, results
         As for `rageval_report.scores.write.save_scores`.
 
     Examples
@@ -182,6 +187,7 @@ def describe_table(
         "id": QUERY_ID,
         "metrics": {name: metric_fields(metric) for name, metric in evaluation.metrics.items()},
         "details": details,
+        **({"results": dict(results)} if results else {}),
     }
     return pd.DataFrame(columns), document
 
@@ -324,6 +330,7 @@ def parse_table_description(document: object) -> TableDescription:
         is_neutralised=is_neutralised,
         row_digests=_parse_row_digests(document),
         has_checksums=_get(document, PAGE_CHECKSUMS, bool),
+        results=parse_results(document),
     )
 
 

@@ -79,6 +79,7 @@ class _Content:
             notes=self.notes,
             created=self.created,
             correct=self.correct,
+            results=self.results,
         )
 
 
@@ -118,8 +119,7 @@ def save_scores(
         Whether an apostrophe is put before texts that a spreadsheet would compute, of a .csv or
         .tsv; the description says so, and reading removes them.
     results : mapping of str to dict, optional
-        Further tables as ``Result.to_dict`` gives them, such as the weighted score; only a run file
-        holds them.
+        Further tables as ``Result.to_dict`` gives them, such as the weighted score.
 
     Raises
     ------

@@ -353,6 +353,32 @@ def test_the_run_file_keeps_its_schema(full_run):
     pd.testing.assert_frame_equal(kept.scores, full_run.evaluation.scores)
 
 
+@pytest.mark.parametrize("suffix", [".json", ".csv", ".jsonl", ".parquet"])
+def test_the_tables_of_a_run_are_kept_when_it_is_loaded_and_saved_again(full_run, suffix):
+    document = document_of("run/scores.json")
+    kept = RAGPipelineEvaluation.load("renamed", "run/scores.json").with_notes("seen")
+    assert kept.saved_results == document["results"]
+    copy = kept.save(f"copy{suffix}")
+    again = RAGPipelineEvaluation.load(None, copy)
+    assert again.saved_results == document["results"]
+    again.save("again.json")
+    assert document_of("again.json")["results"] == document["results"]
+
+
+def test_the_tables_of_a_run_are_dropped_where_they_no_longer_fit(full_run):
+    kept = RAGPipelineEvaluation.load(None, "run/scores.json")
+    assert kept.with_correct(("recall@5", 1.0)).saved_results == {}
+    assert RAGPipelineEvaluation.load(None, "run/scores.json", correct="exact_match").scores.equals(
+        kept.scores
+    )
+    other = RAGPipelineEvaluation.load(None, "run/scores.json", correct=("recall@5", 1.0))
+    assert other.saved_results == {}
+    path = kept.save("rows.jsonl")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]))
+    assert RAGPipelineEvaluation.load(None, path).saved_results == {}
+
+
 def test_run_json_keeps_its_schema(full_run):
     schema = schema_of("rageval_report.runner", "run.schema.json")
     document = document_of("run/run.json")

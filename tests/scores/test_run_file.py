@@ -226,6 +226,12 @@ def test_a_time_that_is_no_text_is_refused():
         parse_run_document(without_digests(run_document(RUN) | {"created": 5}))
 
 
+def test_a_table_of_results_is_an_object():
+    document = without_digests(run_document(RUN)) | {"results": {"costs": [1, 2]}}
+    with pytest.raises(DataError, match=r"results: 'costs' must be an object; got \[1, 2\]"):
+        parse_run_document(document)
+
+
 def test_a_state_that_the_details_hold_is_read_back_as_it_was(tmp_path):
     data = {"query_id": ["q1", "q2"], "recall": [None, 0.5], "recall_state": ["failed", "odd"]}
     RAGPipelineEvaluation("a", data).save(tmp_path / "run.json")
