@@ -9,7 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rageval_report import Calibration, RAGPipelineEvaluation, calibrate, compare, history, rank
+import numpy as np
+
+from rageval_report import RAGPipelineEvaluation, calibrate, compare, history, rank, variance
+from rageval_report.analysis.agreement.calibration import Calibration
 from rageval_report.demo import demo_evaluations
 from rageval_report.plots import save_plot
 
@@ -19,6 +22,9 @@ DPI = 80
 
 # The number of verdicts of the judge that people checked; they corrected every seventh one.
 _LABELLED, _EVERY = 60, 7
+# Four runs, each judged by three models.
+_RUNS = [run for run in range(4) for _ in range(3)]
+_JUDGES = ["gpt", "claude", "mistral"] * 4
 
 
 def calls() -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
@@ -26,6 +32,7 @@ def calls() -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
     bm25, hybrid = demo_evaluations()
     comparison = compare(bm25, hybrid)
     ranking = rank(bm25, hybrid)
+    runs = _judged_runs(bm25)
     return {
         "agreement": (_calibration(bm25), (), {}),
         "box": (bm25, (), {}),
@@ -36,6 +43,7 @@ def calls() -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
         "forest": (comparison, (), {}),
         "groups": (ranking, ("recall@5",), {}),
         "leaderboard": (ranking, (), {}),
+        "noise": (variance(*runs, runs=_RUNS, judges=_JUDGES), (), {}),
         "outcomes": (comparison, (), {}),
         "pareto": (ranking, (), {}),
         "scatter": (bm25, ("faithfulness",), {"other": hybrid}),
@@ -52,6 +60,24 @@ def _calibration(run: RAGPipelineEvaluation) -> Calibration:
         for place, (query, score) in enumerate(scores.items())
     }
     return calibrate(run, "exact_match", labels)
+
+
+def _judged_runs(run: RAGPipelineEvaluation) -> list[RAGPipelineEvaluation]:
+    """The run again, by several judges, with random noise: more of judges than of runs."""
+    rng = np.random.default_rng(0)
+    shifts = {judge: rng.normal(0, 0.06, 2) for judge in dict.fromkeys(_JUDGES)}
+    shifts |= {number: rng.normal(0, 0.01, 2) for number in dict.fromkeys(_RUNS)}
+    names = ["faithfulness", "answer_relevancy"]
+    scores = run.scores[names].dropna()
+    return [
+        RAGPipelineEvaluation(
+            run.name,
+            (scores + shifts[judge] + shifts[number] + rng.normal(0, 0.1, scores.shape))
+            .clip(0, 1)
+            .reset_index(),
+        )
+        for number, judge in zip(_RUNS, _JUDGES, strict=True)
+    ]
 
 
 def main() -> None:

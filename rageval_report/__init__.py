@@ -26,7 +26,6 @@ from rageval_report._registry import lazy_face  # noqa: E402
 from rageval_report._version import __version__ as __version__  # noqa: E402
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.agreement.calibration import Calibration as Calibration
     from rageval_report.analysis.agreement.calibration import calibrate as calibrate
     from rageval_report.analysis.comparing.comparison import Comparison as Comparison
     from rageval_report.analysis.comparing.comparison import compare as compare
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.ranking.leaderboard import rank as rank
     from rageval_report.analysis.ranking.objectives import Objective as Objective
     from rageval_report.analysis.repeating.repeats import repeats as repeats
+    from rageval_report.analysis.repeating.variance import variance as variance
     from rageval_report.analysis.summary import EvaluationReport as EvaluationReport
     from rageval_report.datasets import load_dataset as load_dataset
     from rageval_report.errors import RagevalError as RagevalError

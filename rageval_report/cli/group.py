@@ -41,6 +41,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "rank": f"{_CLI}.rank:rank",
         "history": f"{_CLI}.history:history",
         "repeats": f"{_CLI}.repeats:repeats",
+        "variance": f"{_CLI}.variance:variance",
         "calibrate": f"{_CLI}.calibrate:calibrate",
         "gate": f"{_CLI}.gate:gate",
         "score": f"{_CLI}.score:score",

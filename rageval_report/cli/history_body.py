@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.plots import save_plot
 from rageval_report.results import Result
 from rageval_report.run_history import runs as run_history
+from rageval_report.scores import Scored
 
 
 def history(options: HistoryArguments) -> None:
@@ -41,6 +43,15 @@ def history(options: HistoryArguments) -> None:
 def read_run_folder(folder: str, loading: Loading) -> run_history.Store:
     """The run files of a folder, as the options of loading say."""
     return run_history.read_runs(folder, **loading.keywords())
+
+
+def load_repeated_runs(
+    names: Sequence[str], loading: Loading, metrics: Sequence[str]
+) -> list[Scored]:
+    """The runs of one folder, or one run per file."""
+    if len(names) == 1 and Path(names[0]).is_dir():
+        return [run.evaluation for run in read_run_folder(names[0], loading).runs]
+    return list(loading.load_runs(names, metrics))
 
 
 def _runs(options: HistoryArguments) -> run_history.Store | list[RAGPipelineEvaluation]:

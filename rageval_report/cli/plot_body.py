@@ -10,6 +10,7 @@ import click
 from rageval_report.analysis.agreement.calibration import calibrate
 from rageval_report.analysis.comparing.comparison import Comparison, compare
 from rageval_report.analysis.ranking.leaderboard import Ranking, rank
+from rageval_report.analysis.repeating.variance import variance
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import check_files
 from rageval_report.cli.plot import DrawArguments
@@ -40,7 +41,7 @@ def plot(options: DrawArguments) -> None:
     _check_settings(entry, [*settings, *(["by"] if options.by is not None else [])])
     settings |= entry.metric_options(options.metrics)
     loading = Loading.of(options)
-    load_files = loading.load_runs if entry.subject == "history" else loading.load_every
+    load_files = loading.load_runs if entry.subject in _OF_RUNS else loading.load_every
     subject, more = _DRAWINGS[entry.subject](load_files(options.files, options.metrics), options)
     keywords: dict[str, Any] = {**settings, **more}
     save_plot(subject, entry, options.path, force=options.force, **keywords)
@@ -126,6 +127,13 @@ def _calibration(evaluations: Evaluations, options: DrawArguments) -> Drawing:
     return calibrate(judged, options.metrics[0], people), {}
 
 
+def _noise(evaluations: Evaluations, options: DrawArguments) -> Drawing:
+    return variance(*evaluations, metrics=options.metrics or None), {}
+
+
+# Their FILEs are runs, which may be of one pipeline and have one name.
+_OF_RUNS: frozenset[PlotSubject] = frozenset({"history", "noise"})
+
 _DRAWINGS: dict[PlotSubject, Drawer] = {
     "calibration": _calibration,
     "comparison": _comparison,
@@ -133,6 +141,7 @@ _DRAWINGS: dict[PlotSubject, Drawer] = {
     "evaluations": _side_by_side,
     "front": _front,
     "history": _trends,
+    "noise": _noise,
     "pair": _pair,
     "ranking": _ranking,
     "slices": _slices,

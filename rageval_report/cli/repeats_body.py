@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from rageval_report.analysis.repeating import repeats as repeating
-from rageval_report.cli.history_body import read_run_folder
+from rageval_report.cli.history_body import load_repeated_runs
 from rageval_report.cli.output import Output
 from rageval_report.cli.parsing import parse_correct_rule
 from rageval_report.cli.repeats import RepeatsArguments
 from rageval_report.cli.sources import Loading
-from rageval_report.scores import Scored
 
 
 def repeats(options: RepeatsArguments) -> None:
@@ -21,7 +18,7 @@ def repeats(options: RepeatsArguments) -> None:
         raise click.UsageError("Choose one of --queries and --planning.")
     output = Output.of(options)
     noise = repeating.repeats(
-        *_load(options),
+        *load_repeated_runs(options.runs, Loading.of(options), options.metrics),
         metrics=options.metrics or None,
         correct=None if options.correct is None else parse_correct_rule(options.correct),
         confidence_level=options.confidence_level,
@@ -33,10 +30,3 @@ def repeats(options: RepeatsArguments) -> None:
     else:
         result = noise.planning() if options.planning else noise
         output.write({result.title: result})
-
-
-def _load(options: RepeatsArguments) -> list[Scored]:
-    loading = Loading.of(options)
-    if len(options.runs) == 1 and Path(options.runs[0]).is_dir():
-        return [run.evaluation for run in read_run_folder(options.runs[0], loading).runs]
-    return list(loading.load_runs(options.runs, options.metrics))

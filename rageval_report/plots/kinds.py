@@ -24,6 +24,7 @@ PlotSubject: TypeAlias = Literal[
     "front",
     "calibration",
     "history",
+    "noise",
 ]
 DrawFunction: TypeAlias = "Callable[..., Axes]"
 
@@ -54,6 +55,7 @@ class Plot:
         - "front": ``rank(*all).pareto(metrics)``, or the ranking itself if no metric is named.
         - "calibration": ``calibrate(judged, metric, people)``; two FILEs and one metric.
         - "history": ``history(runs)``; the FILEs are runs or folders of runs.
+        - "noise": ``variance(*runs)``; the FILEs are runs of one pipeline.
     most_metrics : int, optional
         The largest number of metrics; any number if omitted.
     metric_parameters : tuple of str

@@ -35,7 +35,8 @@ RankingPlot: TypeAlias = Literal["groups", "leaderboard", "pareto"]
 FrontPlot: TypeAlias = Literal["pareto"]
 CalibrationPlot: TypeAlias = Literal["agreement"]
 HistoryPlot: TypeAlias = Literal["trends"]
-BuiltInPlot: TypeAlias = EvaluationPlot | RankingPlot | CalibrationPlot | HistoryPlot
+NoisePlot: TypeAlias = Literal["noise"]
+BuiltInPlot: TypeAlias = EvaluationPlot | RankingPlot | CalibrationPlot | HistoryPlot | NoisePlot
 
 
 class ArtistOptions(TypedDict, total=False):

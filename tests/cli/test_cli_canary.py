@@ -329,6 +329,7 @@ EVERY_COMMAND = {
     "rank": [f"{BOTH} -o ranking.md"],
     "history": [". --plot trends.png -o history.html"],
     "repeats": [f"{BOTH} --queries -o repeats.html"],
+    "variance": [f"{BOTH} --plot noise.png -o variance.html", f"{BOTH} --planning"],
     "calibrate": [f"{HUMAN} --disagreements", f"{HUMAN} --plot a.png -o calibration.md"],
     "gate": [
         "out/scores.json --rule 'mean(answer_correctness) >= 1' --junit g.xml --comment gates.md",

@@ -22,6 +22,7 @@ KINDS = {
     "forest": f"{BOTH} --scale own",
     "groups": f"{BOTH} --metric recall@5",
     "leaderboard": BOTH,
+    "noise": f"{BOTH} --metric recall@5",
     "outcomes": BOTH,
     "pareto": f"{BOTH} --metric recall@5 --metric faithfulness",
     "scatter": f"{OLD} --metric recall@5 --metric faithfulness",

@@ -9,9 +9,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rageval_report import Calibration, Comparison, RAGPipelineEvaluation, calibrate, compare
+from rageval_report import Comparison, RAGPipelineEvaluation, calibrate, compare
+from rageval_report.analysis.agreement.calibration import Calibration
 from rageval_report.analysis.history.trends import History
 from rageval_report.analysis.ranking.leaderboard import Ranking, rank
+from rageval_report.analysis.repeating.variance import Variance, variance
 from rageval_report.run_history.runs import history
 
 mpl.use("Agg")
@@ -77,6 +79,12 @@ def ranking(bm25, hyde) -> Ranking:
 def past(bm25, hyde) -> History:
     """Two runs of bm25, the second with the scores of hyde."""
     return history([bm25, hyde.with_name("bm25")])
+
+
+@pytest.fixture(scope="session")
+def noise(bm25, hyde) -> Variance:
+    """Two runs of bm25, the second with the scores of hyde."""
+    return variance(bm25, hyde.with_name("bm25"), metrics=["recall@5", "exact_match"])
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,7 @@ CALLS = {
     "forest": ("comparison", (), {}),
     "groups": ("ranking", ("recall@5",), {}),
     "leaderboard": ("ranking", (), {}),
+    "noise": ("noise", (), {}),
     "outcomes": ("comparison", (), {}),
     "pareto": ("ranking", (), {}),
     "scatter": ("bm25", ("recall@5", "latency_ms"), {}),

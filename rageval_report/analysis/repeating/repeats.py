@@ -13,16 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import choose_metrics
-from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.repeating.repeats_notes import (
     noise_limit,
     repeats_notes,
     repeats_verdict,
     repeats_worth,
 )
+from rageval_report.analysis.repeating.shared_runs import common_queries, shared_metrics
 from rageval_report.analysis.repeating.stability import stability
-from rageval_report.errors import AlignmentError, DataError, explain_keywords, named
+from rageval_report.errors import DataError, explain_keywords
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.stats import adjust_pvalues
@@ -176,8 +175,13 @@ def repeats(
     level = check_level(confidence_level)
     if not (math.isfinite(tolerance) and tolerance > 0):
         raise DataError(f"tolerance must be a number above 0, such as 0.05; got {tolerance}")
-    ids = _common_ids(evaluations)
-    shared = _shared_metrics(evaluations, metrics)
+    if len(evaluations) < 2:
+        raise DataError(
+            "expected at least 2 runs of one pipeline, to measure how they differ; "
+            f"got {len(evaluations)}"
+        )
+    ids = common_queries(evaluations)
+    shared = shared_metrics(evaluations, metrics)
     tables = {own[0].name: _table(evaluations, own, ids) for own in shared}
     components = {
         name: variance_components(table, confidence_level=level)
@@ -206,38 +210,6 @@ def _check_count(parameter: str, count: int) -> int:
 
 
 # -- the scores
-
-
-def _common_ids(runs: Sequence[Scored]) -> pd.Index:
-    if len(runs) < 2:
-        raise DataError(
-            f"expected at least 2 runs of one pipeline, to measure how they differ; got {len(runs)}"
-        )
-    ids = runs[0].scores.index
-    for run in runs[1:]:
-        ids = ids[ids.isin(run.scores.index)]
-    if not len(ids):
-        raise AlignmentError(
-            f"no query id is in all {len(runs)} runs; ids of the first: "
-            f"{named(runs[0].scores.index, 3)}, of the last: {named(runs[-1].scores.index, 3)}"
-        )
-    return ids
-
-
-def _shared_metrics(
-    runs: Sequence[Scored], metrics: str | Iterable[str] | None
-) -> list[list[Metric]]:
-    """Each metric that all runs have, as each of them knows it."""
-    shared = []
-    for known in choose_metrics(runs[0], metrics):
-        own = [twin for run in runs if (twin := twin_of(known, run))]
-        if len(own) == len(runs):
-            shared.append(own)
-        elif metrics is not None:
-            raise AlignmentError(f"{known.name!r} is in only {len(own)} of {len(runs)} runs")
-    if not shared:
-        raise AlignmentError(f"no metric is in all {len(runs)} runs")
-    return shared
 
 
 def _table(runs: Sequence[Scored], own: Sequence[Metric], ids: pd.Index) -> FloatArray:

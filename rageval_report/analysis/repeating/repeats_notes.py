@@ -14,6 +14,7 @@ from rageval_report.analysis.history.changes import (
     fields_of,
     query_set_change,
 )
+from rageval_report.analysis.repeating.shared_runs import common_queries_note
 from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.variance_components import VarianceComponents
@@ -154,9 +155,7 @@ def repeats_notes(
     level : float
         The confidence level.
     """
-    longest = max(len(run.scores) for run in runs)
-    if longest > len(ids):
-        yield f"{len(ids)} queries are in all runs, of up to {longest}; the others are left out"
+    yield from common_queries_note(runs, ids)
     dropped = frame.loc[frame["n_dropped"] > 0, ["metric", "n_dropped"]]
     if len(dropped):
         counts = ", ".join(f"{name} {n}" for name, n in dropped.itertuples(index=False))
