@@ -153,8 +153,9 @@ class TableChoice(_TextType):
 def argument(*, metavar: str, nargs: int = 1, required: bool = True) -> Any:
     """A field that a word of the command line sets, or several words where `nargs` is -1."""
 
-    def parameter(name: str, _annotation: str) -> click.Parameter:
-        return click.Argument([name], metavar=metavar, nargs=nargs, required=required)
+    def parameter(name: str, annotation: str) -> click.Parameter:
+        kind = _TYPES.get(_plain(annotation))
+        return click.Argument([name], metavar=metavar, nargs=nargs, required=required, type=kind)
 
     return parameter
 

@@ -42,6 +42,8 @@ COMMANDS: Registry[click.Command] = Registry(
         "history": f"{_CLI}.history:history",
         "repeats": f"{_CLI}.repeats:repeats",
         "variance": f"{_CLI}.variance:variance",
+        "plan": f"{_CLI}.plan:plan",
+        "audit": f"{_CLI}.plan:audit",
         "calibrate": f"{_CLI}.calibrate:calibrate",
         "gate": f"{_CLI}.gate:gate",
         "score": f"{_CLI}.score:score",

@@ -330,6 +330,8 @@ EVERY_COMMAND = {
     "history": [". --plot trends.png -o history.html"],
     "repeats": [f"{BOTH} --queries -o repeats.html"],
     "variance": [f"{BOTH} --plot noise.png -o variance.html", f"{BOTH} --planning"],
+    "plan": ["out/scores.json --candidate again/scores.json -o plan.html"],
+    "audit": ["-n 10 0.7 1.0 -o audit.html"],
     "calibrate": [f"{HUMAN} --disagreements", f"{HUMAN} --plot a.png -o calibration.md"],
     "gate": [
         "out/scores.json --rule 'mean(answer_correctness) >= 1' --junit g.xml --comment gates.md",

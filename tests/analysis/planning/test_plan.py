@@ -1,0 +1,191 @@
+"""Witnesses: `queries_needed` (tested on its own), arithmetic by hand, simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report.analysis.planning.plan import plan
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError
+from rageval_report.stats.queries_needed import binary_queries_needed, queries_needed
+
+RNG = np.random.default_rng(5)
+SKILL = RNG.normal(0.6, 0.15, 60)
+
+
+def run(name="base", **columns):
+    n = len(next(iter(columns.values())))
+    ids = [f"q{i}" for i in range(n)]
+    return RAGPipelineEvaluation(name, {"query_id": ids, **columns})
+
+
+def test_from_a_baseline_by_hand():
+    scores = np.array([0.2, 0.4, 0.6, 0.8, 0.5, 0.5, 0.3, 0.7])
+    row = plan(run(f1=scores), differences=0.1, correlation=0.5).frame.iloc[0]
+    # With a correlation of a half the differences vary as the scores do.
+    sd = scores.std(ddof=1)
+    assert row["sd_difference"] == pytest.approx(sd)
+    assert row["n_needed"] == queries_needed(0.1 / sd)
+    assert row["n"] == 8
+    assert row["smallest_pvalue"] == 2 / 2**8
+
+
+def test_a_pilot_run_measures_the_differences():
+    baseline, candidate = run(f1=SKILL), run("new", f1=SKILL + RNG.normal(0.02, 0.05, 60))
+    result = plan(baseline, candidate=candidate, differences=0.02)
+    sd = compare(baseline, candidate).differences("f1").std(ddof=1)
+    assert result.frame["sd_difference"][0] == pytest.approx(sd)
+    assert result.frame["n_needed"][0] == queries_needed(0.02 / sd)
+    assert math.isnan(result.frame["n_needed_low"][0])
+    assert result.settings["correlation"] == "measured"
+
+
+def test_scores_of_0_and_1_are_planned_by_mcnemars_test_by_hand():
+    baseline, candidate = [1, 1, 1, 0, 0, 0, 0, 0, 1, 1], [1, 1, 0, 1, 1, 0, 0, 0, 1, 1]
+    result = plan(
+        run(exact_match=baseline), candidate=run("new", exact_match=candidate), differences=0.1
+    )
+    # Three of ten change; for a difference of 0.1 that is 0.1 lost and 0.2 gained.
+    assert result.frame["n_needed"][0] == binary_queries_needed(0.1, 0.2)
+
+
+def test_a_published_mean_by_hand():
+    row = plan(mean=0.8, differences=0.1, correlation=0.0).frame.iloc[0]
+    # Independent: 0.8 * 0.1 lost, 0.2 * 0.9 gained.
+    assert row["n_needed"] == binary_queries_needed(0.08, 0.18)
+
+
+def test_a_published_mean_with_its_deviation():
+    row = plan(mean=3.9, sd=0.8, differences=0.2, correlation=0.5).frame.iloc[0]
+    assert row["n_needed"] == queries_needed(0.25)
+
+
+def test_from_nothing_the_worst_case_is_taken_and_said():
+    result = plan(differences=0.1)
+    assert (
+        result.frame["n_needed"][0] > plan(mean=0.9, differences=0.05, sd=0.1).frame["n_needed"][0]
+    )
+    assert any("taken as 0 and 1, which vary most" in note for note in result.notes)
+    assert any("correlation" in note and "0.5" in note for note in result.notes)
+
+
+def test_the_range_is_that_of_the_correlations():
+    row = plan(mean=0.8, differences=0.05).frame.iloc[0]
+    for name, correlation in (("n_needed_low", 0.8), ("n_needed_high", 0.2)):
+        exact = plan(mean=0.8, differences=0.05, correlation=correlation).frame["n_needed"][0]
+        assert row[name] == exact
+    assert row["n_needed_low"] < row["n_needed"] < row["n_needed_high"]
+
+
+def test_repeated_runs_show_what_more_of_them_gain():
+    rng = np.random.default_rng(2)
+    runs = [run(rating=SKILL + rng.normal(0, 0.2, 60)) for _ in range(4)]
+    frame = plan(*runs, differences=0.05, repeats=[1, 2, 5]).frame
+    assert frame["repeats"].tolist() == [1, 2, 5]
+    assert frame["n_needed"].is_monotonic_decreasing
+    # Noise of 0.2 from run to run on either side, and half of the variance between queries.
+    assert frame["sd_difference"][0] == pytest.approx(math.sqrt(0.15**2 + 2 * 0.2**2), rel=0.15)
+
+
+def test_the_level_is_shared_by_the_metrics_compared_together():
+    both = run(f1=SKILL, recall=SKILL[::-1].copy())
+    frame = plan(both, differences=0.05, correlation=0.5).frame
+    alone = plan(both, metrics="f1", differences=0.05, correlation=0.5).frame
+    assert frame["n_needed"][0] > alone["n_needed"][0]
+    sd = alone["sd_difference"][0]
+    assert frame["n_needed"][0] == queries_needed(0.05 / sd, alpha=0.05 / 2)
+    five = plan(both, metrics="f1", differences=0.05, correlation=0.5, n_tests=5).frame
+    assert five["n_needed"][0] == queries_needed(0.05 / sd, alpha=0.05 / 5)
+
+
+def test_at_the_number_needed_comparisons_show_the_difference_as_often_as_planned():
+    rng = np.random.default_rng(8)
+    needed = int(plan(mean=0.6, sd=0.2, differences=0.05, correlation=0.5).frame["n_needed"][0])
+    shown = 0
+    for _ in range(300):
+        shared = rng.normal(0, 0.2 * math.sqrt(0.5), (needed, 1))
+        scores = 0.6 + shared + rng.normal(0, 0.2 * math.sqrt(0.5), (needed, 2)) + [0, 0.05]
+        frame = compare(run(rating=scores[:, 0]), run("new", rating=scores[:, 1])).frame
+        shown += frame["pvalue"][0] <= 0.05
+    assert 0.73 <= shown / 300 <= 0.87
+
+
+@pytest.mark.parametrize(
+    ("n", "words"),
+    [
+        (4, "4 queries are too few for any test"),
+        (50, "cannot be resolved with the 50 of this set"),
+        (300, "the 300 of this set would show it in"),
+        (5000, "the 5000 of this set are enough"),
+    ],
+)
+def test_the_verdict_says_what_the_set_can_do(n, words):
+    (sentence,) = plan(mean=0.85, differences=0.05, n=n).sentences
+    assert words in sentence
+
+
+def test_usual_differences_follow_the_scale():
+    stars = RAGPipelineEvaluation(
+        "base",
+        {"query_id": list("abcd"), "stars": [1.0, 3, 4, 5]},
+        metrics={"stars": {"bounds": (1, 5)}},
+    )
+    assert plan(stars).frame["difference"].tolist() == pytest.approx([0.08, 0.2, 0.4])
+    slow = run(latency_ms=[100.0, 200, 300])
+    assert plan(slow).frame["difference"].tolist() == pytest.approx([4, 10, 20])
+
+
+def test_a_mean_that_cannot_rise_falls_instead_and_one_that_can_do_neither_is_said():
+    assert plan(mean=0.99, differences=0.05).frame["n_needed"][0] > 0
+    result = plan(mean=0.5, differences=0.7)
+    assert math.isnan(result.frame["n_needed"][0])
+    assert "cannot be resolved" in result.sentences[0]
+
+
+def test_runs_that_are_shifted_are_said():
+    rng = np.random.default_rng(4)
+    runs = [run(rating=SKILL + shift + rng.normal(0, 0.01, 60)) for shift in (0, 0.2, 0.1)]
+    assert any(
+        "rating: whole runs are shifted" in note for note in plan(*runs, differences=0.05).notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"differences": 0}, DataError, "differences must be numbers above 0"),
+        ({"differences": [0.1, -1]}, DataError, "differences must be numbers above 0"),
+        ({"mean": 1.0}, DataError, "mean must lie between 0 and 1"),
+        ({"sd": 0}, DataError, "sd"),
+        ({"n": 0}, DataError, "n must be an integer >= 1"),
+        ({"correlation": 1}, DataError, "correlation must lie between -1 and 1"),
+        ({"repeats": 3}, DataError, "repeats and judges above 1 need a baseline"),
+        ({"n_tests": 0}, DataError, "n_tests must be an integer >= 1"),
+        ({"power": 2}, DataError, "power"),
+        ({"metrics": ["a", "b"]}, DataError, "metrics must be one name"),
+        ({"candidate": run(f1=[0.5, 0.6])}, DataError, "candidate needs a baseline"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        plan(**options)
+
+
+def test_a_baseline_that_shows_nothing_is_refused():
+    with pytest.raises(DataError, match="no metric has two different scores"):
+        plan(run(f1=[0.5, 0.5, 0.5]))
+    with pytest.raises(DataError, match="mean and sd are for a plan without a baseline"):
+        plan(run(f1=SKILL), mean=0.5)
+    with pytest.raises(UnknownNameError, match="recall"):
+        plan(run(f1=SKILL), metrics="recall")
+
+
+def test_a_pilot_run_without_common_scores_is_refused():
+    other = RAGPipelineEvaluation("new", {"query_id": ["z"], "f1": [0.5]})
+    with pytest.raises(AlignmentError, match="no query has a score of 'f1' in both"):
+        plan(run(f1=SKILL), candidate=other)
+    with pytest.raises(AlignmentError, match="new has no metric 'f1'"):
+        plan(run(f1=SKILL), candidate=run("new", recall=SKILL))

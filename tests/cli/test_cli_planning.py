@@ -1,0 +1,64 @@
+"""plan, audit and variance: what a person sees, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def rows(result):
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)["rows"]
+
+
+def test_a_plan_from_a_published_mean(run):
+    result = run("plan --mean 0.85 --difference 0.05 -n 100")
+    assert "cannot be resolved with the 100 of this set" in " ".join(result.stdout.split())
+
+
+def test_a_plan_from_a_file_with_a_pilot_run(demo_folder, run):
+    words = "plan old.csv --metric faithfulness --difference 0.05 --format json"
+    assumed, measured = rows(run(words)), rows(run(f"{words} --candidate new.csv"))
+    assert assumed[0]["n_needed_low"] < assumed[0]["n_needed"] < assumed[0]["n_needed_high"]
+    assert measured[0]["n_needed_low"] is None
+    assert measured[0]["metric"] == "faithfulness"
+
+
+def test_an_audit_of_a_claim(run):
+    result = run("audit -n 10 0.70 1.00")
+    assert "no difference is shown, whatever the scores are" in " ".join(result.stdout.split())
+
+
+def test_the_sources_of_noise(demo_folder, run):
+    found = rows(run("variance old.csv new.csv --metric faithfulness --sources --format json"))
+    assert [row["source"] for row in found] == ["query", "run", "residual"]
+    planned = rows(run("variance old.csv new.csv --metric faithfulness --planning --format json"))
+    assert [row["change"] for row in planned] == ["queries", "runs", "cheapest"]
+
+
+def test_judges_and_runs_are_named(demo_folder, run):
+    words = "variance old.csv new.csv --metric faithfulness --format json"
+    row = rows(run(f"{words} --runs 1,1 --judges gpt,claude"))[0]
+    assert (row["n_runs"], row["n_judges"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("plan --mean 2", "mean must lie between 0 and 1"),
+        ("plan --repeats 3", "need a baseline that was run several times"),
+        ("plan old.csv --mean 0.5", "mean and sd are for a plan without a baseline"),
+        ("audit -n 10 0.5 0.5", "the means are equal"),
+        ("audit -n 10 a 0.5", "'a' is not a valid float"),
+        ("audit 0.4 0.5", "Missing option '-n'"),
+        ("variance old.csv", "expected at least 2 runs or 2 judges"),
+        ("variance old.csv new.csv --sources --planning", "Choose one of"),
+        ("variance old.csv new.csv --runs 1", "runs must have one label per evaluation, 2 in all"),
+        ("variance old.csv new.csv --fixed query", "fixed must be"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(demo_folder, run, words, message):
+    result = run(words)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
