@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.gates.result import GateResult as GateResult
     from rageval_report.analysis.ranking.leaderboard import Ranking as Ranking
     from rageval_report.analysis.ranking.leaderboard import rank as rank
-    from rageval_report.analysis.ranking.objectives import Objective as Objective
+    from rageval_report.analysis.ranking.objective_definitions import Objective as Objective
     from rageval_report.analysis.repeating.repeats import repeats as repeats
     from rageval_report.analysis.repeating.variance import variance as variance
     from rageval_report.analysis.summary import EvaluationReport as EvaluationReport

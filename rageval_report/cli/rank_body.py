@@ -7,6 +7,12 @@ from collections.abc import Iterable, Mapping
 import click
 
 from rageval_report.analysis.ranking import leaderboard
+from rageval_report.analysis.ranking.objective_definitions import (
+    Objective,
+    is_statistic_of_metrics,
+    parse_named_objectives,
+    parse_objective,
+)
 from rageval_report.cli.compare_body import notes_of
 from rageval_report.cli.output import Output
 from rageval_report.cli.rank import RankArguments
@@ -25,7 +31,7 @@ def rank(options: RankArguments) -> None:
         options.metrics if (options.weighted or options.pareto) and not options.weights else ()
     )
     weights = _parse_weights(options.weights)
-    objectives = _parse_objectives(options.objectives or as_objectives)
+    objectives = parse_named_objectives(options.objectives or as_objectives)
     has_objectives = bool(weights or objectives)
     if has_objectives and not (is_weighted or options.pareto):
         raise click.UsageError("--objective belongs to --weighted or --pareto.")
@@ -59,15 +65,22 @@ def rank(options: RankArguments) -> None:
 def _named_metrics(
     metrics: Iterable[str],
     weights: Mapping[str, float] | None,
-    objectives: Mapping[str, list[str]] | list[str] | None,
+    objectives: Mapping[str, Objective] | list[str] | None,
 ) -> list[str]:
     """The metrics that the options name; a weight may also belong to an objective."""
-    if isinstance(objectives, Mapping):
-        in_objectives = [name for names in objectives.values() for name in names]
-    else:
-        in_objectives = objectives or []
-    is_objective = objectives if isinstance(objectives, Mapping) else {}
-    return [*metrics, *in_objectives, *(name for name in weights or {} if name not in is_objective)]
+    own = objectives if isinstance(objectives, Mapping) else {}
+    in_objectives = [metric for objective in own.values() for metric in objective.metrics]
+    names = [*([] if isinstance(objectives, Mapping) else objectives or []), *(weights or {})]
+    return [
+        *metrics,
+        *in_objectives,
+        *(metric for name in names if name not in own for metric in _metrics_in(name)),
+    ]
+
+
+def _metrics_in(name: str) -> tuple[str, ...]:
+    """The metrics of a name such as "p95(latency_ms)", or the name itself."""
+    return tuple(parse_objective(name).metrics) if is_statistic_of_metrics(name) else (name,)
 
 
 def _parse_weights(texts: tuple[str, ...]) -> dict[str, float] | None:
@@ -82,17 +95,3 @@ def _parse_weights(texts: tuple[str, ...]) -> dict[str, float] | None:
         if not (equals and name.strip()):
             raise click.UsageError(f"--weight {text!r}: write NAME=W, such as faithfulness=2.")
     return weights or None
-
-
-def _parse_objectives(texts: tuple[str, ...]) -> dict[str, list[str]] | list[str] | None:
-    """The metrics of each objective, or names of metrics alone; None if there are none."""
-    if not any("=" in text for text in texts):
-        return list(texts) or None
-    objectives = {}
-    for text in texts:
-        name, equals, metrics = text.partition("=")
-        parts = [part.strip() for part in (metrics if equals else name).split(",")]
-        if not (name.strip() and all(parts)):
-            raise click.UsageError(f"--objective {text!r}: write NAME=METRIC,METRIC or NAME.")
-        objectives[name.strip()] = parts
-    return objectives

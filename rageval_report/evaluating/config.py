@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from rageval_report.analysis.gates.gates_file import Gates, read_gates
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
-from rageval_report.analysis.ranking.objectives import Objective, ObjectiveStatistic
+from rageval_report.analysis.ranking.objective_definitions import Objective, objective_of
 from rageval_report.errors import (
     DataError,
     MissingDependencyError,
@@ -37,7 +37,7 @@ _WHOLE = "the configuration"
 
 @dataclass(frozen=True)
 class ObjectiveSection:
-    """The fields of an `rageval_report.analysis.ranking.objectives.Objective` in a file."""
+    """The fields of an `Objective` in a file."""
 
     metrics: tuple[str, ...] | str
     group: str = ""
@@ -336,14 +336,14 @@ def _folder(own: _EvalSection, run: RunConfig) -> Path | None:
     return Path(own.runs_dir) / run.name if own.runs_dir and run.name else None
 
 
-def _objective(name: str, value: object) -> object:
+def _objective(name: str, value: Any) -> Objective:
     if not isinstance(value, Mapping):
-        return value
+        return objective_of(value)
     section = parse_settings(ObjectiveSection, value, f"objectives.{name}")
     return Objective(
         metrics=section.metrics,
         group=section.group,
-        statistic=cast("ObjectiveStatistic", section.statistic),
+        statistic=section.statistic,
         worst=section.worst,
         best=section.best,
     )

@@ -1,4 +1,4 @@
-"""Means and medians of many columns on the same bootstrap resamples of the queries.
+"""Means and percentiles of many columns on the same bootstrap resamples of the queries.
 
 Each resample is a row of counts, how often each query is drawn, and serves all columns: results of
 several columns, e.g. a weighted score or whether one pipeline dominates another, keep their
@@ -7,22 +7,54 @@ dependence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, TypeAlias, get_args
+import re
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from rageval_report.errors import DataError, check_choice
+from rageval_report.errors import DataError, UnknownValueError
 from rageval_report.stats.base import check_resamples, check_seed
 from rageval_report.types import FloatArray
 
-Statistic: TypeAlias = Literal["mean", "median"]
-STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
-
+_PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
+_EXAMPLES = ("mean", "median", "p95")  # p95 stands for all percentiles
 # The most counts in memory at a time: 16 MiB.
 _BLOCK = 2**21
+
+
+def quantile_of(statistic: str) -> float | None:
+    """The quantile that a statistic is, between 0 and 1; None for the mean.
+
+    Parameters
+    ----------
+    statistic : str
+        "mean", "median", or a percentile such as "p95".
+
+    Raises
+    ------
+    UnknownValueError
+        If it is something else.
+    DataError
+        If a percentile is not between 0 and 100.
+
+    Examples
+    --------
+    >>> [quantile_of(name) for name in ("mean", "median", "p95", "p99.5")]
+    [None, 0.5, 0.95, 0.995]
+    """
+    if statistic == "mean":
+        return None
+    match = _PERCENTILE.fullmatch("p50" if statistic == "median" else str(statistic))
+    if match is None:
+        raise UnknownValueError("statistic", statistic, _EXAMPLES)
+    percentile = float(match[1])
+    if not 0.0 < percentile < 100.0:
+        raise DataError(
+            f"statistic: a percentile must be between 0 and 100, such as p95; got {statistic!r}"
+        )
+    return percentile / 100.0
 
 
 def resampled_statistics(
@@ -32,15 +64,15 @@ def resampled_statistics(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> FloatArray:
-    """A mean or median of every column of every block, on the same resamples.
+    """A mean or percentile of every column of every block, on the same resamples.
 
     Parameters
     ----------
     blocks : sequence of array-like of shape (n_queries, k)
         The same queries and the same number of columns in each; a row of a block is complete, or
         NaN throughout and left out of that block.
-    statistics : sequence of {"mean", "median"}
-        One per block.
+    statistics : sequence of str
+        One per block: "mean", "median", or a percentile such as "p95", which interpolates linearly.
     n_resamples, seed : int
         The number of resamples, and their seed.
 
@@ -57,11 +89,11 @@ def resampled_statistics(
     (array([1.]), array([0., 4., 8.]))
     """
     matrices = [np.asarray(block, dtype=np.float64) for block in blocks]
-    _check_blocks(matrices, statistics)
+    _check_blocks(matrices)
     n, k = matrices[0].shape
     resamples, start = check_resamples(n_resamples), check_seed(seed)
     computations = [
-        _STATISTICS[name](matrix) for name, matrix in zip(statistics, matrices, strict=True)
+        _computation(name, matrix) for name, matrix in zip(statistics, matrices, strict=True)
     ]
     result = np.empty((resamples, len(matrices), k))
     done = 0
@@ -171,15 +203,18 @@ def bootstrap_pvalue(drawn: npt.ArrayLike, n: int, threshold: float = 0.0) -> fl
     return float(special.stdtr(n - 1, special.ndtri(share) * np.sqrt((n - 1) / n)))
 
 
-def _check_blocks(matrices: Sequence[FloatArray], statistics: Sequence[str]) -> None:
+def _check_blocks(matrices: Sequence[FloatArray]) -> None:
     shapes = {matrix.shape for matrix in matrices}
     if len(shapes) != 1 or any(len(shape) != 2 or 0 in shape for shape in shapes):
         raise DataError(
             "expected blocks of one shape, one row per query and one column per pipeline; got "
             f"{sorted(shapes) or 'none'}"
         )
-    for name in statistics:
-        check_choice("statistic", name, STATISTICS)
+
+
+def _computation(statistic: str, matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    quantile = quantile_of(statistic)
+    return _ResampledMeans(matrix) if quantile is None else _ResampledQuantiles(matrix, quantile)
 
 
 class _ResampledMeans:
@@ -199,10 +234,11 @@ class _ResampledMeans:
         return means
 
 
-class _ResampledMedians:
-    """Medians of the columns under counts of the rows."""
+class _ResampledQuantiles:
+    """A quantile of the columns under counts of the rows."""
 
-    def __init__(self, matrix: FloatArray):
+    def __init__(self, matrix: FloatArray, quantile: float):
+        self.quantile = quantile
         self.rows = np.flatnonzero(~np.isnan(matrix).any(axis=1))
         scored = matrix[self.rows]
         self.orders = np.argsort(scored, axis=0, kind="stable")
@@ -213,19 +249,12 @@ class _ResampledMedians:
         totals = used.sum(axis=1)
         result = np.full((len(counts), self.sorted.shape[1]), np.nan)
         has_scores = totals > 0
+        place = self.quantile * (totals[has_scores, np.newaxis] - 1)
+        weight = (place - np.floor(place))[:, 0]
         for column in range(self.sorted.shape[1]):
-            # In sorted order the median is the first score that so many drawn scores do not exceed.
+            # In sorted order the score of rank r is the first that r drawn scores do not exceed.
             reached = np.cumsum(used[has_scores][:, self.orders[:, column]], axis=1)
-            last = totals[has_scores, np.newaxis] - 1
-            middle = [
-                (reached > np.floor(last / 2)).argmax(axis=1),
-                (reached > np.ceil(last / 2)).argmax(axis=1),
-            ]
-            result[has_scores, column] = sum(self.sorted[rows, column] for rows in middle) / 2
+            below = self.sorted[(reached > np.floor(place)).argmax(axis=1), column]
+            above = self.sorted[(reached > np.ceil(place)).argmax(axis=1), column]
+            result[has_scores, column] = (1.0 - weight) * below + weight * above
         return result
-
-
-_STATISTICS: dict[str, type[_ResampledMeans] | type[_ResampledMedians]] = {
-    "mean": _ResampledMeans,
-    "median": _ResampledMedians,
-}

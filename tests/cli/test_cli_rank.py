@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from rageval_report import RAGPipelineEvaluation
+from rageval_report import Objective, RAGPipelineEvaluation
 from rageval_report.analysis.ranking.leaderboard import rank
 from rageval_report.render import RENDERERS
 
@@ -49,6 +49,17 @@ def test_objectives_are_those_of_python(runs, run):
     )
     objectives = {"q": ["faithfulness", "recall@5"], "latency_ms": ["latency_ms"]}
     assert told == rank(*runs).pareto(objectives).to_dict()
+
+
+@pytest.mark.parametrize("option", ["--objective", "--weight"])
+def test_a_percentile_is_an_objective(runs, run, option):
+    text = "p95(latency_ms)"
+    words = f"{RANK} --weighted --format json {option} {text}{'=1' if option == '--weight' else ''}"
+    told = json.loads(run(words).stdout)
+    assert told == rank(*runs).weighted({text: 1.0}).to_dict()
+    named = f"{RANK} --weighted --format json --objective speed={text},worst=5000,best=0"
+    speed = {"speed": Objective("latency_ms", statistic="p95", worst=5000, best=0)}
+    assert json.loads(run(named).stdout) == rank(*runs).weighted(objectives=speed).to_dict()
 
 
 def test_metrics_are_the_objectives_of_a_front(runs, run):
@@ -105,7 +116,7 @@ def test_the_pipelines_of_one_file_are_ranked(folder, run):
         (f"{RANK} --weight faithfulness=-1", ">= 0; got -1"),
         (f"{RANK} --weight faithfulness=0", "weights of the objectives are all 0"),
         (f"{RANK} --weight faithfulness", "write NAME=W, such as faithfulness=2."),
-        (f"{RANK} --objective =f1 --pareto", "write NAME=METRIC,METRIC or NAME."),
+        (f"{RANK} --objective =f1 --pareto", "write NAME=METRIC,METRIC, NAME=p95(METRIC) or NAME"),
         (f"{RANK} --objective f1", "--objective belongs to --weighted or --pareto."),
         (f"{RANK} --margin f1=0.1", "--margin belongs to --weighted or --pareto."),
         (f"{RANK} --weighted --margin 0.1", "write NAME=NUMBER, such as latency_ms=50"),

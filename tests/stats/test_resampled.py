@@ -1,4 +1,4 @@
-"""Witness: the resamples written out and handed to NumPy 2's mean and median."""
+"""Witness: the resamples written out and handed to NumPy 2's mean, median and quantile."""
 
 from __future__ import annotations
 
@@ -20,16 +20,24 @@ SCORES = RNG.random((11, 3))
 GAPS = SCORES.copy()
 GAPS[[2, 5]] = np.nan
 
+WITNESSES = {
+    "mean": np.mean,
+    "median": np.median,
+    "p95": lambda kept, axis: np.quantile(kept, 0.95, axis=axis),
+    "p12.5": lambda kept, axis: np.quantile(kept, 0.125, axis=axis),
+}
+
 
 @pytest.mark.parametrize("scores", [SCORES, GAPS], ids=["complete", "with gaps"])
-@pytest.mark.parametrize("name", ["mean", "median"])
+@pytest.mark.parametrize("name", ["mean", "median", "p95", "p12.5"])
 def test_each_resample_is_what_numpy_says_of_its_rows(scores, name):
     drawn = resampled_statistics([scores], [name], n_resamples=60, seed=4)
     [counts] = bootstrap_counts(11, 60, 4)
     for row, count in zip(drawn[:, 0], counts.astype(int), strict=True):
         kept = np.repeat(scores, count, axis=0)
         kept = kept[~np.isnan(kept).any(axis=1)]
-        np.testing.assert_allclose(row, getattr(np, name)(kept, axis=0), atol=1e-12)
+        witness = WITNESSES[name](kept, axis=0)
+        np.testing.assert_allclose(row, witness, atol=1e-12)
 
 
 def test_all_blocks_stand_on_the_same_resamples():
@@ -73,6 +81,11 @@ def test_blocks_of_different_shapes_are_refused():
 def test_an_unknown_statistic_is_refused():
     with pytest.raises(UnknownNameError, match="Did you mean 'median'"):
         resampled_statistics([SCORES], ["medians"])
+    with pytest.raises(UnknownNameError, match=r'must be "mean", "median" or "p95"; got 0\.95'):
+        resampled_statistics([SCORES], [0.95])
+    for percentile in ("p0", "p100", "p101"):
+        with pytest.raises(DataError, match="a percentile must be between 0 and 100"):
+            resampled_statistics([SCORES], [percentile])
 
 
 @pytest.mark.parametrize(

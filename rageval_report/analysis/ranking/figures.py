@@ -1,8 +1,9 @@
 """Figures that are made of objectives, such as a weighted score, compared between pipelines.
 
 A figure that is a mean over queries is tested as `rageval_report.compare` tests a metric: by the
-signs of the paired differences of its parts per query. Any other figure, such as one with a median
-or with a value beyond the worst that counts, is tested on bootstrap resamples of the queries.
+signs of the paired differences of its parts per query. Any other figure, such as one with a median,
+a percentile or a value beyond the worst that counts, is tested on bootstrap resamples of the
+queries; for a percentile there must be enough queries beyond it.
 """
 
 from __future__ import annotations
@@ -118,6 +119,19 @@ class Figure:
             return len(self.by_query)
         return min((len(term.part.block.complete) for term in self.terms), default=0)
 
+    @cached_property
+    def too_few(self) -> str:
+        """Why there is no test: the queries are too few; empty if they suffice."""
+        if self.by_query is not None:
+            return "" if self.n >= FEWEST_FOR_A_TEST else _too_few(self.n, FEWEST_FOR_A_TEST)
+        for term in self.terms:
+            n, fewest = len(term.part.block.complete), term.part.fewest
+            if n < fewest:
+                what = f"{term.part.statistic} of {term.part.block.metric.name}"
+                of_what = f" for {what}" if fewest > FEWEST_FOR_A_TEST else ""
+                return f"{_too_few(n, fewest)}{of_what}"
+        return ""
+
     @property
     def test(self) -> str:
         """The test of a difference."""
@@ -144,7 +158,7 @@ class Figure:
         1 if it is not better on these queries, or if they are too few for a test.
         """
         is_ahead = self.improvement(first, second) > max(margin, self.tie)
-        if not is_ahead or self.n < FEWEST_FOR_A_TEST:
+        if not is_ahead or self.too_few:
             return 1.0
         sign = 1.0 if self.greater_is_better else -1.0
         if self.by_query is None:
@@ -156,7 +170,7 @@ class Figure:
 
     def limits(self, first: int, second: int, level: float) -> tuple[float, float]:
         """The interval of the difference, second minus first."""
-        if self.n < FEWEST_FOR_A_TEST:
+        if self.too_few:
             return float("nan"), float("nan")
         if self.by_query is None:
             low, high = expanded_limits(self.drawn[:, second] - self.drawn[:, first], self.n, level)
@@ -169,6 +183,10 @@ class Figure:
             seed=self.seed,
         )
         return interval.low, interval.high
+
+
+def _too_few(n: int, fewest: int) -> str:
+    return f"{n}; at least {fewest} are needed"
 
 
 @dataclass(frozen=True, eq=False)

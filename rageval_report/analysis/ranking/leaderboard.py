@@ -20,7 +20,8 @@ from rageval_report.analysis.ranking.lineup import (
     line_up,
 )
 from rageval_report.analysis.ranking.margins import check_margins
-from rageval_report.analysis.ranking.objectives import ObjectivesArgument, resolve_objectives
+from rageval_report.analysis.ranking.objective_definitions import ObjectivesArgument
+from rageval_report.analysis.ranking.objectives import resolve_objectives
 from rageval_report.analysis.ranking.pareto import ParetoFront, pareto_front
 from rageval_report.analysis.ranking.ranking_tables import (
     friedman_table,
@@ -148,7 +149,9 @@ class Ranking(Result):
         weights : mapping of str to float, optional
             By objective, or by metric; if omitted, those of the ranking, else the default ones.
         objectives : mapping, optional
-            What each objective is made of; see `rageval_report.analysis.ranking.objectives`.
+            What each objective is made of: an `Objective`, the names of metrics, or a text such as
+            "p95(latency_ms), worst=5000, best=0"; see
+            `rageval_report.analysis.ranking.objective_definitions`.
         margins : mapping of str to float, optional
             Differences that are too small to matter, by metric, objective, or "score" for the
             weighted score and "quality" for that of a front; if omitted, those of the ranking.

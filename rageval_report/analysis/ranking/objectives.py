@@ -1,24 +1,26 @@
-"""Objectives by which pipelines are chosen: made of metrics, on a scale from 0 (worst) to 1 (best).
-
-The defaults and their weights are those of the weighted score of ragbench's later versions, with
-three changes: an unknown cost is missing, never free; an objective without data is left out, with a
-note; and accuracy counts the correct queries, by the rule of all reports, instead of averaging what
-compares answers with references (with the dialect of ragbench it averages). An objective that names
-metrics uses those that are present; if none of them is, it uses the metrics of its group that no
-other objective names.
-"""
+"""The objectives of several pipelines, with their data: what each is made of, on which queries."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
+from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
 from rageval_report.analysis.ranking.lineup import Lineup, ScoreBlock
-from rageval_report.errors import DataError, UnknownNameError, check_choice
+from rageval_report.analysis.ranking.objective_definitions import (
+    AGAINST_THE_REFERENCE,
+    OBJECTIVES,
+    WEIGHTS,
+    Objective,
+    ObjectivesArgument,
+    is_statistic_of_metrics,
+    objective_of,
+    parse_objective,
+)
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Catalogue, Metric, normalise_name, resolver
 from rageval_report.scores.catalogue.dialects import recorded_dialect
 from rageval_report.scores.correct_notion import (
@@ -27,94 +29,14 @@ from rageval_report.scores.correct_notion import (
     answers_by,
     shared_notions,
 )
-from rageval_report.stats.resampled import STATISTICS
+from rageval_report.stats.resampled import quantile_of
 from rageval_report.types import FloatArray
 
-ObjectiveStatistic = Literal["mean", "median"]
-
-
-@dataclass(frozen=True, slots=True)
-class Objective:
-    """The definition of an objective: the mean of its metrics, each between 0 and 1.
-
-    Parameters
-    ----------
-    metrics : tuple of str, or str
-        Its metrics, by any of their names; those that are present have equal weights.
-    group : str
-        The group of metrics that is used if none of them is present; empty for none.
-    statistic : {"mean", "median"}
-        The statistic over the queries.
-    worst, best : float, optional
-        The values that count as 0 and as 1, as do all beyond them; the metric's bounds if omitted.
-        A metric without bounds needs them.
-    counts_correct : bool
-        Whether the share of correct queries, if it is known which are, takes the place of the
-        metrics that compare the answer with the reference.
-
-    Examples
-    --------
-    >>> Objective("cost_usd", best=0.0, worst=0.05).metrics
-    ('cost_usd',)
-    """
-
-    metrics: tuple[str, ...] | str
-    group: str = ""
-    statistic: ObjectiveStatistic = "mean"
-    worst: float | None = None
-    best: float | None = None
-    counts_correct: bool = False
-
-    def __post_init__(self) -> None:
-        names = (self.metrics,) if isinstance(self.metrics, str) else tuple(self.metrics)
-        object.__setattr__(self, "metrics", names)
-        if not names:
-            raise DataError("an objective needs at least one metric")
-        check_choice("statistic", self.statistic, STATISTICS)
-        if self.worst is not None and self.worst == self.best:
-            raise DataError(f"best and worst must differ; both are {self.best:g}")
-
-
-ObjectivesArgument = Mapping[str, Objective | str | Sequence[str]] | Sequence[str] | None
-
-# What says how far an answer agrees with the reference.
-_AGAINST_THE_REFERENCE = ("answer_correctness", *EXACT_MATCHES, "token_f1")
 _CORRECT = Metric("correct", title="Correct", group="generation", kind="binary")
-_RATES = ("abstention_false_positive_rate", "abstention_false_negative_rate")
 
-OBJECTIVES: dict[str, Objective] = {
-    "accuracy": Objective(
-        (
-            *(*_AGAINST_THE_REFERENCE, "answer_relevancy"),
-            *("unanswerable_accuracy", "false_refusal", "hallucinated_answer", *_RATES),
-        ),
-        "generation",
-        counts_correct=True,
-    ),
-    "faithfulness": Objective("faithfulness"),
-    "citation": Objective(
-        ("citation_precision", "citation_recall", "section_accuracy"), "citation"
-    ),
-    "retrieval": Objective(
-        (
-            *("recall@1", "recall@3", "recall@5", "recall@10", "precision@1", "precision@3"),
-            *("precision@5", "reciprocal_rank", "ndcg@10"),
-        ),
-        "retrieval",
-    ),
-    # The worst values are ragbench's thresholds: 10 US cents, and 30 seconds from end to end.
-    "cost": Objective("cost_usd", best=0.0, worst=0.10),
-    "latency": Objective("latency_ms", statistic="median", best=0.0, worst=30_000.0),
-}
-WEIGHTS: dict[str, float] = {
-    "accuracy": 0.30,
-    "faithfulness": 0.20,
-    "citation": 0.20,
-    "retrieval": 0.15,
-    "cost": 0.10,
-    "latency": 0.05,
-}
-QUALITY = ("accuracy", "faithfulness", "citation", "retrieval")
+# With fewer scores than this beyond a percentile, the bootstrap test of a difference shows
+# differences by chance too often: see `ObjectivePart.fewest`.
+_FEWEST_BEYOND = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,16 +47,29 @@ class ObjectivePart:
     ----------
     block : ScoreBlock
         The scores.
-    statistic : {"mean", "median"}
-        The statistic over the queries.
+    statistic : str
+        The statistic over the queries, as in `Objective`.
     worst, best : float or None
         The values that count as 0 and as 1; None if neither the metric nor the objective has them.
     """
 
     block: ScoreBlock
-    statistic: ObjectiveStatistic
+    statistic: str
     worst: float | None
     best: float | None
+
+    @property
+    def fewest(self) -> int:
+        """The number of queries that a test of its difference needs.
+
+        For a percentile, five scores are to be expected beyond it: 100 queries for p95.
+        """
+        # Simulated on log-normal latencies: see docs/evaluate.md.
+        quantile = quantile_of(self.statistic)
+        if quantile is None or quantile == 0.5:
+            return FEWEST_FOR_A_TEST
+        beyond = min(quantile, 1.0 - quantile)
+        return max(FEWEST_FOR_A_TEST, math.ceil(_FEWEST_BEYOND / beyond - 1e-9))
 
     @property
     def greater_is_better(self) -> bool:
@@ -243,20 +178,17 @@ def resolve_objectives(
 def _known_objectives(lineup: Lineup, objectives: ObjectivesArgument) -> dict[str, Objective]:
     if not isinstance(objectives, Mapping):
         return dict(OBJECTIVES)
-    own = {
-        name: value if isinstance(value, Objective) else Objective(_names(value))
-        for name, value in objectives.items()
-    }
-    resolve, catalogue = resolver(_all_metrics(lineup)), Catalogue()
+    own = {name: objective_of(value) for name, value in objectives.items()}
     for objective in own.values():
-        for metric in objective.metrics:
-            if catalogue.find(metric) is None:  # misspelt, and not only missing in these runs
-                resolve(metric)
+        _check_metrics(lineup, objective)
     return own
 
 
-def _names(value: str | Sequence[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+def _check_metrics(lineup: Lineup, objective: Objective) -> None:
+    resolve, catalogue = resolver(_all_metrics(lineup)), Catalogue()
+    for metric in objective.metrics:
+        if catalogue.find(metric) is None:  # misspelt, and not only missing in these runs
+            resolve(metric)
 
 
 def _all_metrics(lineup: Lineup) -> dict[str, Metric]:
@@ -307,6 +239,10 @@ def _objective_name(lineup: Lineup, known: dict[str, Objective], name: str) -> s
     spelled = normalise_name(name)
     if name in known or spelled in known:
         return name if name in known else spelled
+    if is_statistic_of_metrics(name):
+        known[name] = parse_objective(name)
+        _check_metrics(lineup, known[name])
+        return name
     metrics = _all_metrics(lineup)
     try:
         metric = resolver(metrics)(name)
@@ -334,7 +270,7 @@ def _aim(lineup: Lineup, name: str, known: Mapping[str, Objective], weight: floa
     if objective.counts_correct and not _averages_graded_answers(lineup):
         notions = shared_notions(lineup.runs) or ()
         # An exact match that does not say what is correct misses right answers in other words.
-        replaced = _AGAINST_THE_REFERENCE if notions else EXACT_MATCHES
+        replaced = AGAINST_THE_REFERENCE if notions else EXACT_MATCHES
     blocks = {}
     if notions:
         blocks[_CORRECT.name] = lineup.block_of(_CORRECT, _correct_answers(lineup, notions))
@@ -416,6 +352,9 @@ def _why_missing(objective: Objective, blocks: Mapping[str, ScoreBlock], lineup:
 def _part(objective: Objective, block: ScoreBlock) -> ObjectivePart:
     low, high = _ends(block.metric)
     worst, best = (low, high) if block.metric.greater_is_better else (high, low)
+    if block.metric.bounds is None:
+        default = _objective_of(block.metric)
+        worst, best = default.worst, default.best
     return ObjectivePart(
         block,
         objective.statistic,

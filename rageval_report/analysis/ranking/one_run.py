@@ -10,7 +10,13 @@ from typing import TypeAlias
 import pandas as pd
 
 from rageval_report.analysis.ranking.lineup import Lineup
-from rageval_report.analysis.ranking.objectives import OBJECTIVES, WEIGHTS, Objective
+from rageval_report.analysis.ranking.objective_definitions import (
+    OBJECTIVES,
+    WEIGHTS,
+    Objective,
+    is_statistic_of_metrics,
+    parse_objective,
+)
 from rageval_report.analysis.ranking.weighted import weighted_scores
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
@@ -115,7 +121,9 @@ def check_weights(
     known = {*OBJECTIVES, *(objectives or ()), *metrics}
     catalogue = Catalogue()
     for name, weight in weights.items():
-        if name not in known and catalogue.find(name) is None:
+        if is_statistic_of_metrics(name):
+            parse_objective(name)  # raises if it is none
+        elif name not in known and catalogue.find(name) is None:
             raise UnknownNameError("objective or metric", name, known)
         if not 0.0 <= weight < math.inf:
             raise DataError(f"the weight of {name!r} must be a number >= 0; got {weight}")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
 from rageval_report.analysis.ranking.figures import (
     Figure,
     Term,
@@ -19,11 +18,8 @@ from rageval_report.analysis.ranking.figures import (
 )
 from rageval_report.analysis.ranking.lineup import Lineup
 from rageval_report.analysis.ranking.margins import QUALITY, check_margins
-from rageval_report.analysis.ranking.objectives import (
-    Aim,
-    ObjectivesArgument,
-    resolve_objectives,
-)
+from rageval_report.analysis.ranking.objective_definitions import ObjectivesArgument
+from rageval_report.analysis.ranking.objectives import Aim, resolve_objectives
 from rageval_report.analysis.ranking.resampled_objectives import (
     ResampledObjectives,
     percent,
@@ -462,8 +458,8 @@ def _sentence(
     resamples = f"in {percent(rival['probability'])} of the resamples of the queries"
     if standing == DOMINATED:
         return f"{name} is dominated by {rival['pipeline']} ({pvalue}), and {resamples}"
-    is_small = min((figure.n for figure in figures), default=0) < FEWEST_FOR_A_TEST
-    why = f"{'too few queries for a test' if is_small else pvalue}, {resamples}"
+    too_few = next((figure.too_few for figure in figures if figure.too_few), "")
+    why = f"{f'too few queries for a test: {too_few}' if too_few else pvalue}, {resamples}"
     beyond = " beyond the margins" if any(figure.margin for figure in figures) else ""
     return (
         f"{name} may be on the front: {rival['pipeline']} is ahead of it on these queries, but "

@@ -9,7 +9,7 @@ from typing import TypedDict
 import numpy as np
 
 from rageval_report.analysis.ranking.objectives import Aim, ObjectivePart
-from rageval_report.stats.resampled import resampled_statistics
+from rageval_report.stats.resampled import quantile_of, resampled_statistics
 from rageval_report.types import FloatArray
 
 
@@ -97,8 +97,14 @@ def resample_objectives(aims: Sequence[Aim], *, n_resamples: int, seed: int) -> 
 
 
 def _statistic(part: ObjectivePart) -> FloatArray:
-    take = np.median if part.statistic == "median" else np.mean
-    values: FloatArray = take(part.block.complete, axis=0)
+    scores, quantile = part.block.complete, quantile_of(part.statistic)
+    if quantile is None:
+        means: FloatArray = scores.mean(axis=0)
+        return means
+    # As the resamples have it: np.quantile rounds the median of two scores differently.
+    values: FloatArray = (
+        np.median(scores, axis=0) if quantile == 0.5 else np.quantile(scores, quantile, axis=0)
+    )
     return values
 
 

@@ -10,7 +10,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
 from rageval_report.analysis.ranking.figures import (
     BOOTSTRAP,
     Figure,
@@ -22,7 +21,8 @@ from rageval_report.analysis.ranking.figures import (
 )
 from rageval_report.analysis.ranking.lineup import Lineup
 from rageval_report.analysis.ranking.margins import SCORE, check_margins
-from rageval_report.analysis.ranking.objectives import Aim, ObjectivesArgument, resolve_objectives
+from rageval_report.analysis.ranking.objective_definitions import ObjectivesArgument
+from rageval_report.analysis.ranking.objectives import Aim, resolve_objectives
 from rageval_report.analysis.ranking.resampled_objectives import (
     ResampledObjectives,
     percent,
@@ -151,10 +151,10 @@ def weighted_scores(
     of the others are distributed among them. If every objective is a mean over queries, each query
     contributes to the score, and the difference of two pipelines is tested as in
     `rageval_report.compare`: by the signs of the paired differences, with the interval that belongs
-    to the test. With a median, or a mean beyond the worst value that counts, the score is not a
-    mean over queries; then the test and the interval come from paired bootstrap resamples (expanded
-    percentiles). Margins of metrics and objectives add up, by their weights, to the difference of
-    scores that they can cause; a pair is shown to differ only beyond it.
+    to the test. With a median, a percentile, or a mean beyond the worst value that counts, the
+    score is not a mean over queries; then the test and the interval come from paired bootstrap
+    resamples (expanded percentiles). Margins of metrics and objectives add up, by their weights, to
+    the difference of scores that they can cause; a pair is shown to differ only beyond it.
 
     `share_of_weights` takes all weights to be equally likely (uniform on the simplex): exact for
     one and two objectives, from random weights for more. `share_of_weights_shown` tests each of the
@@ -188,7 +188,7 @@ def weighted_scores(
         values,
         drawn,
         checked.get(SCORE, limits),
-        n=figure.n,
+        n=0 if figure.too_few else figure.n,
         alpha=tests.alpha / (1 if tests.correction == "none" else max(1, tests.n_pairs)),
         n_draws=resamples,
         seed=start,
@@ -380,8 +380,10 @@ def _tested_part(result: WeightedScores, tests: FigureTests) -> str:
             f"shown to be higher than that of {join_names(worse)}{beyond} "
             f"({correction_text(tests.correction)} p {pvalue_text(pvalue)})"
         )
-    if open_ and tests.figure.n < FEWEST_FOR_A_TEST:
-        parts.append(f"too few queries for a test against {join_names(open_)}")
+    if open_ and tests.figure.too_few:
+        parts.append(
+            f"too few queries for a test against {join_names(open_)}: {tests.figure.too_few}"
+        )
     elif open_:
         also = f" beyond the margin of {number(margin)}" if margin else ""
         parts.append(f"it cannot be told apart from that of {join_names(open_)}{also}")
@@ -424,11 +426,8 @@ def _pair_sentence(
     """That the first is better than the second, or that they cannot be told apart."""
     figure = tests.figure
     difference, low, high = (float(str(row[key])) for key in ("difference", "ci_low", "ci_high"))
-    if figure.n < FEWEST_FOR_A_TEST:
-        return (
-            f"too few queries for a test of {names[0]} and {names[1]}: {figure.n}; at least "
-            f"{FEWEST_FOR_A_TEST} are needed"
-        )
+    if figure.too_few:
+        return f"too few queries for a test of {names[0]} and {names[1]}: {figure.too_few}"
     if difference < 0:  # the first of the sentence is the better one
         low, high = -high, -low
     pvalue = (
@@ -465,8 +464,8 @@ def _test_notes(tests: FigureTests, weight_shares: FloatArray) -> tuple[str, ...
         f"the score is a mean over {figure.n} queries, so its differences are tested by their "
         "signs, query by query"
         if figure.by_query is not None
-        else "the score is not a mean over queries (a median, or a value beyond the worst that "
-        f"counts, is part of it), so its differences are tested by a {BOOTSTRAP}"
+        else "the score is not a mean over queries (a median, a percentile, or a value beyond the "
+        f"worst that counts, is part of it), so its differences are tested by a {BOOTSTRAP}"
     )
     shown = np.argwhere(tests.beats)
     if not len(shown):

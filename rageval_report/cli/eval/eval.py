@@ -174,7 +174,8 @@ class ResultOptions(RetrievalOptions, MatchingOptions, CorrectOption):
         multiple=True,
         parse_all=parse_pairs,
         metavar="NAME=METRIC,...",
-        help="An objective and its metrics; may be repeated.",
+        help="An objective and its metrics, or a statistic of them and the values that count as 0 "
+        "and 1, such as speed=p95(latency_ms),worst=5000,best=0; may be repeated.",
     )
     gates_file: Path | None = option(
         "--gates",

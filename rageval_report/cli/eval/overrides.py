@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import click
 
+from rageval_report.analysis.ranking.objective_definitions import objective_of
 from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.cli.parsing import metrics_in_rule, parse_correct_rule
 from rageval_report.cli.sources import check_directions, read_query_ids
@@ -29,8 +30,7 @@ def override_config(config: EvalConfig, options: EvalArguments) -> EvalConfig:
     """
     if options.records and options.datasets:
         raise click.UsageError("Give one of --records and --datasets.")
-    parts = {name: metrics.split(",") for name, metrics in options.objectives.items()}
-    objectives = {name: [metric.strip() for metric in names] for name, names in parts.items()}
+    objectives = {name: objective_of(text) for name, text in options.objectives.items()}
     weights = {name: _parse_weight(name, weight) for name, weight in options.weights.items()}
     return replace(
         config,

@@ -224,9 +224,18 @@ def test_objectives_that_make_no_sense_are_refused(three, objectives, error, tol
         rank(*three).weighted(objectives=objectives)
 
 
-def test_a_metric_without_bounds_must_be_told_what_is_best(three):
+def test_a_metric_without_bounds_needs_its_best_value(runs_of):
+    runs = runs_of(a={"stars": [1, 3.5]}, b={"stars": [7.5, 5]})
     with pytest.raises(DataError, match="has no bounds"):
-        rank(*three).weighted(objectives={"time": "latency_ms"})
+        rank(*runs).weighted(objectives={"fame": "stars"})
+
+
+def test_latency_and_cost_have_the_scale_of_the_default_objectives(three):
+    weighted = rank(*three).weighted(objectives={"time": "p95(latency_ms)"})
+    latency = three[0].scores["latency_ms"].to_numpy()
+    value = weighted.contributions.frame.set_index("pipeline")["value"][three[0].name]
+    assert value == pytest.approx(1 - np.quantile(latency, 0.95) / 30_000)
+    assert any("0 at 30000, 1 at 0" in note for note in weighted.notes)
 
 
 @pytest.mark.parametrize("options", [{"worst": 1.0, "best": 1.0}, {"statistic": "mode"}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from rageval_report.analysis.ranking.one_run import WHOLE, check_weights, weighted_score
@@ -30,9 +31,10 @@ def test_the_whole_is_the_mean_of_the_parts_by_weight(rows):
 
 
 def test_an_objective_of_ones_own_stands_in_the_place_of_a_default_one(rows):
-    fast = {"latency": "latency_ms"}
-    with pytest.raises(DataError, match="worst"):
-        rows(objectives=fast, weights={"latency": 1})
+    fast = {"latency": "p75(latency_ms), worst=10000, best=0"}
+    by_percentile = rows(objectives=fast, weights={"latency": 1})
+    latency = np.quantile(COLUMNS["latency_ms"], 0.75)
+    assert by_percentile.loc["latency", "value"] == pytest.approx(1 - latency / 10_000)
     found = rows(objectives={"retrieval": ["recall@5"]}, weights={"retrieval": 1, "latency": 1})
     assert found.loc["retrieval", "value"] == pytest.approx(0.25)
     assert found.loc["latency", "value"] == pytest.approx(1 - 6000 / 30000)

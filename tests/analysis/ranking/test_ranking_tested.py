@@ -123,6 +123,62 @@ def test_a_median_is_tested_on_paired_resamples():
     assert row["is_shown"] == (low > 0) == (row["pvalue"] <= 0.05)
 
 
+def test_a_percentile_is_tested_on_paired_resamples():
+    """SciPy 1.17: percentiles of its paired bootstrap, expanded as for the median above."""
+    runs = (
+        pipeline("slow", **scores_of(1, n=150)),
+        pipeline("fast", **scores_of(2, n=150, lower=150)),
+    )
+    row = pair_of(rank(*runs).weighted({"p95(latency_ms), worst=2000, best=0": 1}))
+    before, after = (run.scores["latency_ms"].to_numpy() for run in runs)
+
+    def gain(a, b, axis=-1):
+        return (np.quantile(a, 0.95, axis=axis) - np.quantile(b, 0.95, axis=axis)) / 2000
+
+    assert row["difference"] == pytest.approx(gain(before, after))
+    assert row["test"] == "paired bootstrap"
+    # t with 149 degrees of freedom times sqrt(150 / 149) is 1.98263, of which the normal
+    # distribution has 0.023704 beyond.
+    low, high = bootstrap(
+        (before, after),
+        gain,
+        paired=True,
+        confidence_level=1 - 2 * 0.023704,
+        method="percentile",
+        n_resamples=9999,
+        rng=np.random.default_rng(5),
+    ).confidence_interval
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high), abs=0.004)
+    assert row["is_shown"] == (low > 0) == (row["pvalue"] <= 0.05)
+
+
+def test_a_percentile_needs_five_queries_beyond_it():
+    objective = {"speed": "p95(latency_ms), worst=2000, best=0"}
+    for n, is_tested in ((99, False), (100, True)):
+        runs = (
+            pipeline("slow", **scores_of(1, n=n)),
+            pipeline("fast", latency_ms=scores_of(1, n=n)["latency_ms"] / 2),
+        )
+        weighted = rank(*runs).weighted(objectives=objective)
+        row = pair_of(weighted)
+        assert row["is_shown"] == is_tested
+        assert np.isnan(row["ci_low"]) != is_tested
+        front = rank(*runs).pareto(objectives=objective)
+        assert (front.frame["standing"].iloc[-1] == "dominated") == is_tested
+        assert (weighted.frame["share_of_weights_shown"].max() > 0) == is_tested
+        told = "99; at least 100 are needed for p95 of latency_ms"
+        assert (told in row["verdict"]) != is_tested
+        assert any(told in str(text) for text in front.frame["verdict"]) != is_tested
+
+
+def test_a_percentile_of_one_run_is_part_of_its_weighted_score():
+    run = pipeline("mine", **scores_of(1))
+    result = weighted_score(run, {"faithfulness": 1, "p90(latency_ms)": 1})
+    values = result.frame.set_index("objective")["value"]
+    latency = np.quantile(run.scores["latency_ms"], 0.9)
+    assert values["p90(latency_ms)"] == pytest.approx(1 - latency / 30_000)
+
+
 def test_a_mean_beyond_the_worst_that_counts_is_no_mean_over_queries():
     dear = pipeline("dear", cost_usd=np.linspace(0.05, 0.25, 20))
     cheap = pipeline("cheap", cost_usd=np.linspace(0.0, 0.05, 20))

@@ -379,6 +379,26 @@ def test_the_file_says_weights_and_when_latency_is_worst(demo_folder, run):
     assert rows["weighted score"]["value"] == pytest.approx(half)
 
 
+def test_the_file_and_the_command_line_take_a_percentile_alike(demo_folder, run):
+    text = "p95(latency_ms), worst=0.0001, best=0"
+    settings = {
+        "callable": {"function": "my_rag:answer"},
+        "records": "queries.jsonl",
+        "metrics": ["latency_ms", "recall@1"],
+        "weights": {"speed": 1, "retrieval": 1},
+        "objectives": {"speed": text},
+    }
+    Path("weights.yaml").write_text(json.dumps(settings))
+    of_file = run("eval --config weights.yaml -o run --format json")
+    line = ("eval", "--config", "weights.yaml", "-o", "again", "--format", "json")
+    of_line = run(*line, "--objective", f"speed={text}")
+    for result in (of_file, of_line):
+        assert result.exit_code == 0, result.stderr
+        rows = {row["objective"]: row for row in json.loads(result.stdout)[1]["rows"]}
+        assert rows["speed"]["made_of"] == "p95 of latency_ms"
+        assert rows["speed"]["value"] == 0.0  # no answer takes less than 0.1 microseconds
+
+
 def test_objectives_may_be_made_on_the_command_line(demo_folder, run):
     words = "eval --callable my_rag:answer --records queries.jsonl -o run --format json"
     result = run(f"{words} --objective quality=recall@5,exact_match")
