@@ -178,7 +178,9 @@ def slice_comparison(
     n_tests = family.size(of_rows, pvalues)
     frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", adjusted)
     table = _SliceTable(by, correction, n_tests, comparison.plan)
-    frame["verdict"] = _reversals(all_groups, adjusted.tolist(), table)
+    verdicts = _reversals(all_groups, adjusted.tolist(), table)
+    # As objects, because pandas 3 would make NaN of None beside texts.
+    frame["verdict"] = pd.Series(verdicts, index=frame.index, dtype=object)
     several = len(comparison.pairings) > 1
     middle = ("candidate",) if several else ()
     return Result(
@@ -186,9 +188,7 @@ def slice_comparison(
         frame,
         {**comparison.settings, "by": column, "correction": correction, "family_size": n_tests},
         (
-            *dict.fromkeys(
-                [*notes, *_disagreement_notes(all_groups, frame["verdict"].tolist(), table)]
-            ),
+            *dict.fromkeys([*notes, *_disagreement_notes(all_groups, verdicts, table)]),
             f"p-values are adjusted ({correction}) over {n_tests} tests",
             *family.notes(),
         ),

@@ -61,6 +61,30 @@ def test_groups_that_are_shown_to_go_the_other_way_are_told_first(opposed):
     assert not any("the other way" in note for note in result.notes)
 
 
+def test_a_verdict_on_one_metric_hides_no_note_on_another(opposed):
+    rng = np.random.default_rng(9)
+    ids, topics = opposed[0].scores.index, opposed[0].details["topic"].tolist()
+    before = rng.uniform(0.3, 0.6, 90)
+    # In tax lower, with p = 0.037: below 0.05, but four times as much is not.
+    after = before + np.r_[rng.normal(0.1, 0.05, 60), rng.normal(-0.02, 0.05, 30)]
+    runs = [
+        RAGPipelineEvaluation(
+            evaluation.name,
+            {"query_id": ids, "recall": evaluation.scores["recall"], "mrr": mrr, "topic": topics},
+        )
+        for evaluation, mrr in zip(opposed, (before, after), strict=True)
+    ]
+    result = slice_comparison(compare(*runs), "topic", correction="bonferroni")
+    tax = result.frame.set_index(["metric", "topic"]).loc[("mrr", "tax")]
+    assert tax["difference"] < 0
+    assert tax["pvalue"] <= 0.05 < tax["pvalue_adjusted"]
+    [sentence] = result.sentences
+    assert "recall" in sentence
+    [note] = [note for note in result.notes if "heterogeneity" in note]
+    assert note.startswith("mrr (b): +0.")
+    assert [type(verdict) for verdict in result.frame["verdict"]].count(type(None)) == 3
+
+
 def test_groups_that_agree_are_not_noted():
     rng = np.random.default_rng(5)
     topics = ["law", "tax"] * 40
