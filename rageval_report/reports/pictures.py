@@ -39,6 +39,12 @@ _STYLE: Any = {
 # What the page's style sets for all pictures, or what has no effect.
 _LEFT_OUT = frozenset(("font-family", "stroke-dashoffset"))
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
+# CSS has a shorthand for all properties of a font, SVG has no such attribute. Older versions of
+# matplotlib write it all the same.
+_FONT = re.compile(
+    r"(?:(?P<style>italic|oblique) )?(?:(?P<variant>small-caps) )?(?:(?P<weight>\d+) )?"
+    r"(?P<size>[\d.]+px) "
+)
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 # Characters that XML 1.0 does not allow, which the name of a pipeline may contain.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -155,9 +161,12 @@ def _simplify(element: ET.Element, prefix: str, linked_ids: set[str]) -> None:
 
 def _styles(style: str) -> Iterator[tuple[str, str]]:
     for part in style.split(";"):
-        name, colon, value = part.partition(":")
-        if colon:
-            yield name.strip(), value.strip()
+        name, colon, value = (piece.strip() for piece in part.partition(":"))
+        font = _FONT.match(value) if name == "font" else None
+        if font is not None:
+            yield from ((f"font-{key}", text) for key, text in font.groupdict().items() if text)
+        elif colon:
+            yield name, value
 
 
 def _attribute(value: str, prefix: str) -> str:

@@ -32,6 +32,31 @@ def test_text_is_text_in_the_colour_of_the_page(forest):
     assert "#f1f2f3" not in forest
 
 
+def test_a_text_has_its_size_as_an_attribute_of_svg(forest):
+    texts = list(ET.fromstring(forest).iter("text"))
+    assert all(re.fullmatch(r"[\d.]+px", element.get("font-size", "")) for element in texts)
+    assert not any("font" in element.attrib for element in texts)
+
+
+@pytest.mark.parametrize(
+    ("style", "expected"),
+    [
+        ("font: 10px 'DejaVu Sans', sans-serif", {"size": "10px"}),
+        ("font: 700 9.5px 'Lucida'", {"weight": "700", "size": "9.5px"}),
+        (
+            "font: italic small-caps 600 8px serif",
+            {"style": "italic", "variant": "small-caps", "weight": "600", "size": "8px"},
+        ),
+    ],
+)
+def test_the_shorthand_of_older_matplotlib_becomes_attributes(style, expected):
+    drawn = (
+        f'<svg xmlns="http://www.w3.org/2000/svg"><text style="{style}; fill: red">x</text></svg>'
+    )
+    [text] = ET.fromstring(inline_svg(drawn, "p", "x")).iter("text")
+    assert text.attrib == {"fill": "red"} | {f"font-{x}": value for x, value in expected.items()}
+
+
 def test_every_reference_has_its_target(forest):
     root = ET.fromstring(forest)
     ids = [element.get("id") for element in root.iter() if element.get("id")]
