@@ -11,7 +11,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from rageval_report._registry import import_parquet, import_pyarrow
-from rageval_report.errors import DataError, RagevalError, named
+from rageval_report.errors import DataError, RagevalError, ReaderError, named
 from rageval_report.files.source import LARGE, Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.readers.base import (
@@ -79,7 +79,7 @@ def read_parquet(
         frame = _frame(source, kept)
         _check_texts(frame)
     except _errors_of_damage() as exc:
-        raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
+        raise _damage_error(source, schema, kept, exc) from exc
     frame, notes = use_decimal_sign(source, _convert_decimals(frame, schema), decimal)
     return single_pipeline(source, frame, (*table.notes, *notes))
 
@@ -126,7 +126,7 @@ def _described_frame(
         )
         cells = {name: listed.column(name).to_pylist() for name in objects}
     except _errors_of_damage() as exc:
-        raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
+        raise _damage_error(source, schema, schema.names, exc) from exc
     raw = {**{str(name): column for name, column in others.items()}, **cells}
     lost = [name for name in schema.names if name in kept and name not in raw]
     if lost:  # for example an index by the metadata of pandas
@@ -208,6 +208,34 @@ def _header(source: Source) -> list[str]:
 def _errors_of_damage() -> tuple[type[Exception], ...]:
     """The exceptions that pyarrow raises for damaged files."""
     return (_pyarrow().ArrowException, OSError, ValueError, KeyError, TypeError)
+
+
+def _damage_error(
+    source: Source, schema: Any, columns: list[str], exc: BaseException
+) -> ReaderError:
+    """The error for a damaged file, which names the first column with texts that are not UTF-8."""
+    types = _pyarrow().types
+    # The words of pyarrow differ between its versions, and some do not mention UTF-8.
+    broken = [
+        name
+        for name in columns
+        if (types.is_string(kind := schema.field(name).type) or types.is_large_string(kind))
+        and not _has_valid_texts(source, name)
+    ]
+    problem = f"column {broken[0]!r} has texts that are not UTF-8" if broken else _first_line(exc)
+    return source.error(f"this Parquet file is damaged: {problem}")
+
+
+def _has_valid_texts(source: Source, name: str) -> bool:
+    try:
+        column = _pyarrow().parquet.read_table(source.path_or_buffer(), columns=[name]).column(0)
+    except _errors_of_damage():  # other damage, of which `_damage_error` has the words
+        return True
+    try:
+        column.validate(full=True)
+    except _pyarrow().ArrowInvalid:
+        return False
+    return True
 
 
 def _first_line(exc: BaseException) -> str:

@@ -298,15 +298,24 @@ def _plain_numbers(values: list[Any]) -> _PlainNumbers:
 def plain_number(text: str) -> float | None:
     """The number that a text spells, as Python reads it but without underscores; else None.
 
+    An integer that no float holds is None as well. Newer versions of pandas read it from a CSV
+    file as an integer, older ones as a text, and both are the same cell.
+
     Examples
     --------
     >>> plain_number(" 0.5 "), plain_number("1_000"), plain_number("1,5")
     (0.5, None, None)
+    >>> plain_number("1e400"), plain_number("1" + 400 * "0")
+    (inf, None)
     """
+    if "_" in text:
+        return None
     try:
-        return None if "_" in text else float(text)
+        number = float(text)
     except ValueError:
         return None
+    is_too_large = math.isinf(number) and text.strip().lstrip("+-").isdecimal()
+    return None if is_too_large else number
 
 
 # -- objects and lists
