@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from rageval_report.errors import RagevalWarning
+from rageval_report.records.concatenation import concatenate_rows
 from rageval_report.runner import FinishedRun
 
 # Up to this size a run is kept in memory as a whole, and the page shows all its texts.
@@ -81,4 +82,4 @@ class RecordBlocks:
                         rows.add(int(cells[:, column].argmax()))
             if rows:
                 parts.append(block.iloc[sorted(rows)])
-        return pd.concat(parts)
+        return concatenate_rows(parts)

@@ -15,6 +15,7 @@ from rageval_report.evaluating.config import EvalConfig
 from rageval_report.judges import Rubric
 from rageval_report.readers.record_files import read_records
 from rageval_report.records import FIELDS
+from rageval_report.records.concatenation import concatenate_rows
 from rageval_report.runner import RunConfig
 from rageval_report.runner.column_kinds import ANSWER_COLUMNS
 from rageval_report.runner.query_source import queries_of
@@ -147,7 +148,7 @@ def dataset_questions(
     for title, table in tables.items():
         # Ids of two data sets may be equal.
         table.index = (title + ":" + table.index.astype(str)).rename(table.index.name)
-    return pd.concat(tables.values())
+    return concatenate_rows(tables.values())
 
 
 def _parse_dataset(text: str) -> tuple[str, Path | None]:

@@ -40,6 +40,7 @@ from rageval_report.judges.spending import Usage, usage_rows
 from rageval_report.judges.steps import NotAskedError, NoVerdictError
 from rageval_report.records import record_table
 from rageval_report.records.cells import is_missing
+from rageval_report.records.concatenation import concatenate_rows
 from rageval_report.scores.states import ERROR, FAILED, MISSING, SCORED, state_columns
 
 # By rubric, for each query the verdicts in the order of the repeats.
@@ -185,8 +186,7 @@ def judge_blocks(
                 for name, queries in new.items():
                     known[name] += queries
             tables.append(kept(table))
-    whole = pd.concat(tables)
-    whole = whole.set_axis(whole.index.astype(object))  # pandas gives the ids another dtype
+    whole = concatenate_rows(tables)
     return _build_results(whole, rubrics, verdicts, sessions, n_repeats, generator, gaps)
 
 

@@ -226,8 +226,13 @@ def join_failures(failures: Mapping[str, str | None]) -> str:
 
 def tables_of_judges(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The rows of all judges, with a column that names each."""
-    filled = [table.assign(judge_model=judge) for judge, table in tables.items() if len(table)]
-    return pd.concat(filled, ignore_index=True) if filled else next(iter(tables.values()))
+    # As rows: pandas 2 warns where it joins a column of unknown costs with one of numbers.
+    rows = [
+        {**row, "judge_model": judge}
+        for judge, table in tables.items()
+        for row in table.to_dict("records")
+    ]
+    return pd.DataFrame(rows) if rows else next(iter(tables.values()))
 
 
 # -- states and reasons

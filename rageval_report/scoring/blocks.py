@@ -15,6 +15,7 @@ import pandas as pd
 from rageval_report import judges
 from rageval_report.errors import DataError
 from rageval_report.metrics.views import Tools
+from rageval_report.records.concatenation import concatenate_rows
 from rageval_report.records.id_changes import MatchIds, parse_changes
 from rageval_report.records.levels import Level, LevelChoice
 from rageval_report.records.matched_ids import match_record_ids, note_of_changes
@@ -142,7 +143,7 @@ def _first_records(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
         parts.append(records)
         if sum(map(len, parts)) >= _MOST_GUARDED:
             break
-    return _concatenate(parts) if parts else pd.DataFrame()
+    return concatenate_rows(parts) if parts else pd.DataFrame()
 
 
 def shorten_records(records: pd.DataFrame) -> pd.DataFrame:
@@ -192,9 +193,9 @@ def _score_tables(blocks: Blocks, metrics: list[str], tools: Tools) -> ScoredRec
     if any(_levels(part.facts.choices(tools)).items() - _levels(choices).items() for part in parts):
         parts = _score_each(blocks, metrics, tools, choices)
         facts = sum((part.facts for part in parts), RetrievalFacts())
-    scores = _concatenate([part.scores for part in parts])
-    records = _concatenate([part.records for part in parts])
-    states = _complete_states(_concatenate([part.states for part in parts]), scores)
+    scores = concatenate_rows([part.scores for part in parts])
+    records = concatenate_rows([part.records for part in parts])
+    states = _complete_states(concatenate_rows([part.states for part in parts]), scores)
     return ScoredRecords(scores, records, states, parts[0].metrics, facts, tools)
 
 
@@ -215,12 +216,6 @@ def _score_each(
 def _levels(choices: Mapping[str, LevelChoice]) -> dict[str, Level]:
     """The levels that were chosen; a table with one id per passage has the same ids at each."""
     return {view: choice.level for view, choice in choices.items() if choice.level is not None}
-
-
-def _concatenate(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """The rows of all tables; the ids keep their type, which pandas changes on the way."""
-    table = pd.concat(tables)
-    return table.set_axis(table.index.astype(object))
 
 
 def _complete_states(states: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:

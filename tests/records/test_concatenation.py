@@ -1,0 +1,50 @@
+"""Tables one below the other: no cell changes, whatever is blank in one of them."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from rageval_report.records.concatenation import concatenate_rows
+
+
+def table(ids, **columns):
+    return pd.DataFrame(columns, index=pd.Index(ids, name="query_id"))
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower"),
+    [
+        ([None, None], [0.5, 1.5]),
+        ([None, None], [1, 2]),
+        ([None, None], [True, False]),
+        ([None, None], list(pd.to_datetime(["2026-01-01", "2026-01-02"]))),
+        (["a", "b"], [0.5, 1.5]),
+        ([1, 2], [True, False]),
+    ],
+    ids=["floats", "integers", "booleans", "dates", "texts", "numbers and booleans"],
+)
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_each_cell_is_as_it_was_in_its_table(upper, lower, is_swapped):
+    first, second = (lower, upper) if is_swapped else (upper, lower)
+    whole = concatenate_rows([table(["q1", "q2"], x=first), table(["q3", "q4"], x=second)])
+    assert whole["x"].tolist() == [*first, *second]
+    assert [type(cell) for cell in whole["x"]] == [type(cell) for cell in [*first, *second]]
+
+
+def test_numbers_stay_numbers():
+    whole = concatenate_rows([table(["q1"], x=[1]), table(["q2"], x=[math.nan])])
+    assert whole["x"].dtype == "float64"
+    assert whole["x"].tolist() == pytest.approx([1.0, math.nan], nan_ok=True)
+
+
+def test_a_table_without_a_column_is_blank_there():
+    whole = concatenate_rows([table(["q1"], x=["a"]), table(["q2"], y=[2.0])])
+    assert whole.notna().to_dict("list") == {"x": [True, False], "y": [False, True]}
+
+
+def test_the_ids_keep_their_type_and_their_name():
+    whole = concatenate_rows([table(["q1"], x=[1]), table(["q2"], x=[2])])
+    assert whole.index.tolist() == ["q1", "q2"]
+    assert whole.index.dtype == object
+    assert whole.index.name == "query_id"
