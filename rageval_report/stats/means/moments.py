@@ -83,7 +83,7 @@ def moments(values: FloatArray) -> Moments:
     parts = [part for block in blocks(values) if (part := _moments_of_block(block))]
     if not parts:
         return NO_MOMENTS
-    sizes, means, squares, minima, maxima = np.array(parts).T
+    sizes, means, rests, squares, minima, maxima = np.array(parts).T
     n, minimum, maximum = int(sizes.sum()), float(minima.min()), float(maxima.max())
     binary = {minimum, maximum} <= {0.0, 1.0} and _only_bits(values)
     # Equal scores that were computed in different ways differ in the last digit; a spread of 1e-17
@@ -91,16 +91,22 @@ def moments(values: FloatArray) -> Moments:
     if maximum - minimum <= TIE_TOLERANCE * max(abs(minimum), abs(maximum)):
         return Moments(n, minimum, 0.0 if n > 1 else math.nan, minimum, maximum, binary)
     # The blocks are combined by their means, because a sum of squares minus the square of a sum
-    # loses digits (Chan, Golub, LeVeque 1979).
+    # loses digits (Chan, Golub, LeVeque 1979). Far from 0 a mean itself is rounded to few digits of
+    # the spread, so they are compared with the first of them, and with what was rounded.
     mean = float(np.dot(sizes, means)) / n
-    square = float(squares.sum() + np.dot(sizes, (means - mean) ** 2))
+    offsets = (means - means[0]) + rests
+    offsets -= np.dot(sizes, offsets) / n
+    square = float(squares.sum() + np.dot(sizes, offsets**2))
     # Rounding can put the mean of nearly equal scores just outside them.
     mean = min(max(mean, minimum), maximum)
     return Moments(n, mean, math.sqrt(square / (n - 1)), minimum, maximum, binary)
 
 
-def _moments_of_block(block: FloatArray) -> tuple[float, float, float, float, float] | None:
-    """Count, mean, sum of squared deviations, minimum and maximum; None if nothing is scored."""
+def _moments_of_block(block: FloatArray) -> tuple[float, ...] | None:
+    """Count, mean, its rounding error, sum of squared deviations, minimum and maximum.
+
+    None if nothing is scored.
+    """
     total = float(block.sum())
     if not math.isfinite(total):  # one NaN is enough to make the sum NaN
         block = finite_values(block)
@@ -109,8 +115,9 @@ def _moments_of_block(block: FloatArray) -> tuple[float, float, float, float, fl
         return None
     mean = total / block.size
     deviation = block - mean
+    rest = float(deviation.sum()) / block.size
     square = float(np.dot(deviation, deviation))
-    return block.size, mean, square, float(block.min()), float(block.max())
+    return block.size, mean, rest, square, float(block.min()), float(block.max())
 
 
 def _only_bits(values: FloatArray) -> bool:

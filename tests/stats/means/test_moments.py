@@ -1,6 +1,7 @@
 """Second witness: numpy 2.4.6."""
 
 import math
+import statistics
 
 import numpy as np
 import pytest
@@ -23,6 +24,12 @@ def test_the_moments_are_those_of_numpy(n, offset):
     assert found.std == pytest.approx(np.nanstd(scores, ddof=1), rel=1e-7)
     assert (found.minimum, found.maximum) == (np.nanmin(scores), np.nanmax(scores))
     assert found.standard_error == found.std / math.sqrt(found.n)
+
+
+def test_the_spread_of_blocks_far_from_zero_has_all_its_digits():
+    scores = 1e9 + np.random.default_rng(0).random(2 * BLOCK + 7)
+    # The standard library of Python 3.11 computes with fractions.
+    assert moments(scores).std == pytest.approx(statistics.stdev(scores.tolist()), rel=1e-12)
 
 
 def test_a_block_without_a_score_is_passed_over():
