@@ -324,8 +324,9 @@ def credit_once(docs: Iterable[Any], duplicates: DuplicateDocs) -> list[Any]:
 
 
 def _repeat_name(doc: object, place: int) -> str:
-    # No document has such an id: texts of tables and files hold no control characters.
-    return f"{doc}\x00repeat {place}"
+    # No document has such an id: texts of tables and files hold no control characters. Not NUL,
+    # where pandas 2 ends a text when it hashes texts.
+    return f"{doc}\x01repeat {place}"
 
 
 def _is_sequence(docs: object) -> bool:

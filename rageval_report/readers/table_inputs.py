@@ -94,7 +94,8 @@ def source_of(value: object, *, encoding: str | None = None, parameter: str = "p
     is_frame = isinstance(value, pd.DataFrame | pd.Series | np.ndarray)
     if is_frame or not isinstance(value, Iterable) or hasattr(type(value), "columns"):
         return _frame_source(value, parameter)
-    if isinstance(value, str | Set | type) or hasattr(value, "__arrow_c_stream__"):
+    is_column = hasattr(type(value), "dtype")  # a Series of polars, for example
+    if isinstance(value, str | Set | type) or is_column or hasattr(value, "__arrow_c_stream__"):
         return _frame_source(value, parameter)
     return _document_source(_records(value, parameter), value, parameter)
 

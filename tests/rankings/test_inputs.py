@@ -134,8 +134,8 @@ def test_repeats_of_a_list_get_names_of_no_document():
     first, second, third, fourth, fifth = credit_once("abacb", "keep")
     assert (first, second, fourth) == ("a", "b", "c")
     assert len({first, second, third, fourth, fifth}) == 5
-    assert third.startswith("a\0")
-    assert fifth.startswith("b\0")
+    assert third.startswith("a\x01")
+    assert fifth.startswith("b\x01")
     assert credit_once("abc", "keep") == ["a", "b", "c"]
 
 
