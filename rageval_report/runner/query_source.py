@@ -358,8 +358,8 @@ def sample_mask(n: int, samples: int | None, seed: int) -> np.ndarray:
 
     Examples
     --------
-    >>> sample_mask(5, 2, seed=0).sum()
-    np.int64(2)
+    >>> int(sample_mask(5, 2, seed=0).sum())
+    2
     """
     if samples is None or samples >= n:
         return np.ones(n, dtype=bool)

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
@@ -136,6 +137,10 @@ IDS = st.lists(
 @settings(max_examples=150)
 @given(IDS, st.data(), st.sampled_from(",;\t|"), st.sampled_from(["\n", "\r\n"]))
 def test_any_table_is_read_as_it_was_written(tmp_path_factory, ids, data, delimiter, line_end):
+    # Python quotes a carriage return between such line ends only since 3.13. Unquoted and beside a
+    # line feed it is a line end to us: no program writes such ids.
+    beside_line_feeds = re.compile("^\r|\r\n|\n\r")
+    assume(line_end == "\r\n" or not any(map(beside_line_feeds.search, ids)))
     floats = st.floats(0, 1) | st.just(float("nan"))
     scores = data.draw(st.lists(floats, min_size=len(ids), max_size=len(ids)))
     buffer = io.StringIO(newline="")
