@@ -10,8 +10,11 @@ from typing import TypedDict
 import numpy as np
 
 from rageval_report.errors import DataError
-from rageval_report.scores import Correct, Metric, Scored, resolver
+from rageval_report.scores import Catalogue, Correct, Metric, Scored, resolver
+from rageval_report.scores.metric import Kind
 from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
+from rageval_report.stats.means.intervals import DescribedColumn
+from rageval_report.stats.means.moments import Moments
 from rageval_report.types import FloatArray
 
 
@@ -83,6 +86,48 @@ def mean_limits(metric: Metric, lowest: float) -> tuple[float, float] | None:
     if metric.bounds is None and is_spent and lowest >= 0.0:
         return 0.0, np.inf
     return metric.bounds
+
+
+def column_of_mean(metric: Metric, scores: FloatArray, known: Moments) -> DescribedColumn:
+    """The scores of a metric, with what decides the interval of their mean.
+
+    Parameters
+    ----------
+    metric : Metric
+        What is known of it.
+    scores : ndarray of shape (n,)
+        Its scores, NaN if unscored.
+    known : Moments
+        Their moments.
+
+    Examples
+    --------
+    >>> from rageval_report.stats.means.moments import moments
+    >>> scores = np.array([0.0, 1.0, 1.0])
+    >>> column_of_mean(Metric("recall", kind="proportion"), scores, moments(scores)).kind
+    'proportion'
+    """
+    bounds = mean_limits(metric, known.minimum)
+    return DescribedColumn(scores, known, bounds, kind_of_mean(metric))
+
+
+def kind_of_mean(metric: Metric) -> Kind:
+    """The kind of a metric that decides the interval of its mean.
+
+    The bounds of a number, such as a cosine, are a formality. But a metric that is known as a share
+    and has scores in percent, or as marks, is a number only because its bounds are not 0 and 1.
+
+    Examples
+    --------
+    >>> in_percent = Metric("faithfulness", kind="real", bounds=(0, 100))
+    >>> cosine = Metric("semantic_answer_similarity", kind="real", bounds=(-1, 1))
+    >>> kind_of_mean(in_percent), kind_of_mean(cosine)
+    ('proportion', 'real')
+    """
+    if metric.kind != "real":
+        return metric.kind
+    known = Catalogue().find(metric.known_as)
+    return metric.kind if known is None else known.kind
 
 
 def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:

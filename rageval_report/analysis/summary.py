@@ -13,7 +13,7 @@ from rageval_report.analysis.arguments import (
     MeanKeywords,
     check_percentiles,
     choose_metrics,
-    mean_limits,
+    column_of_mean,
     percentile_column,
     scores_of,
 )
@@ -46,7 +46,7 @@ from rageval_report.stats.means.column_description import (
     describe,
     percentiles_of,
 )
-from rageval_report.stats.means.intervals import described_interval
+from rageval_report.stats.means.intervals import described_intervals
 from rageval_report.stats.means.quantiles import quantile_interval
 from rageval_report.types import FloatArray
 
@@ -102,18 +102,16 @@ def summarise(
     columns = [scores_of(evaluation, metric) for metric in known]
     method = percentile_method(evaluation)
     described = describe(columns, percentiles=checked, method=method)
-    intervals = [
-        described_interval(
-            column,
-            numbers.moments,
-            method=interval,
-            confidence_level=confidence_level,
-            bounds=mean_limits(metric, numbers.moments.minimum),
-            n_resamples=n_resamples,
-            seed=seed,
-        )
-        for metric, column, numbers in zip(known, columns, described, strict=True)
-    ]
+    intervals = described_intervals(
+        [
+            column_of_mean(metric, column, numbers.moments)
+            for metric, column, numbers in zip(known, columns, described, strict=True)
+        ],
+        method=interval,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
     rows = [
         _summary_row(metric, numbers, limits, checked)
         for metric, numbers, limits in zip(known, described, intervals, strict=True)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from rageval_report._registry import Registry, lazy_face
 from rageval_report.stats._entries import (
+    BatchInterval,
     ClosedFormInterval,
     Correction,
     Effect,
@@ -78,6 +79,7 @@ INTERVALS: Registry[MeanInterval] = Registry(
         "clopper-pearson": ClosedFormInterval(
             f"{_HERE}.means.closed_forms:clopper_pearson", has_limits_for_one_score=True
         ),
+        "gaffke": BatchInterval(f"{_HERE}.means.gaffke:gaffke"),
         "jeffreys": ClosedFormInterval(
             f"{_HERE}.means.closed_forms:jeffreys", has_limits_for_one_score=True
         ),

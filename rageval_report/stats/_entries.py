@@ -2,12 +2,13 @@
 
 A member is a function, or an object that can be called like one and says more about itself:
 `PairedTest` names the interval that belongs to a test, `ClosedFormInterval` needs no scores but
-their moments. Nothing else in the package lists the members or knows one of them by name.
+their moments, `BatchInterval` computes several columns together. Nothing else in the package lists
+the members or knows one of them by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -68,6 +69,46 @@ class ClosedFormInterval:
         **_options: object,
     ) -> Interval:
         return self.of_moments(moments(values), confidence_level, bounds)
+
+
+# The intervals of the means of several columns, from their scores, moments and bounds.
+ManyIntervals: TypeAlias = Callable[
+    [Sequence[FloatArray], Sequence[Moments], Sequence[Bounds | None], float], list[Interval]
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchInterval:
+    """A member of ``INTERVALS`` that takes less time for several columns together.
+
+    Parameters
+    ----------
+    function : ManyIntervals or str
+        The function, or "module:attribute", loaded when it is first needed. It has limits for a
+        single score.
+    """
+
+    function: ManyIntervals | str
+
+    def of_columns(
+        self,
+        columns: Sequence[FloatArray],
+        known: Sequence[Moments],
+        bounds: Sequence[Bounds | None],
+        confidence_level: float,
+    ) -> list[Interval]:
+        """The intervals of some columns."""
+        return resolve(self.function)(columns, known, bounds, confidence_level)
+
+    def __call__(
+        self,
+        values: FloatArray,
+        *,
+        confidence_level: float,
+        bounds: Bounds | None = None,
+        **_options: object,
+    ) -> Interval:
+        return self.of_columns([values], [moments(values)], [bounds], confidence_level)[0]
 
 
 class PairedInterval(Protocol):

@@ -317,7 +317,7 @@ def calibrate(
         correct=correct,
     )
     labels = rating_scale.agreed_labels(ratings.table)
-    means = means_of(ratings, rating_scale, known.bounds, plan, lam)
+    means = means_of(ratings, rating_scale, known, plan, lam)
     figures = _agreement_figures(ratings, rating_scale, labels, plan)
     figures_of_means, share_notes = _figures_of_means(ratings, rating_scale, means, errors, plan)
     figures += figures_of_means

@@ -19,7 +19,7 @@ from rageval_report.analysis.agreement.measures import (
 )
 from rageval_report.analysis.agreement.rating_scale import RatingScale, scale_of_judges
 from rageval_report.analysis.agreement.ratings import Ratings
-from rageval_report.analysis.arguments import choose_metrics
+from rageval_report.analysis.arguments import choose_metrics, kind_of_mean
 from rageval_report.errors import DataError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
@@ -190,7 +190,10 @@ def _mean_figure(
     judge: str, scores: np.ndarray, metric: Metric, settings: IntervalSettings
 ) -> AgreementFigure:
     interval = mean_interval(
-        scores, bounds=metric.bounds, confidence_level=settings.confidence_level
+        scores,
+        bounds=metric.bounds,
+        kind=kind_of_mean(metric),
+        confidence_level=settings.confidence_level,
     )
     return AgreementFigure(judge, "mean score", interval, len(scores))
 

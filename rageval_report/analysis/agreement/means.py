@@ -11,7 +11,9 @@ import numpy as np
 from rageval_report.analysis.agreement.measures import AgreementFigure, IntervalSettings
 from rageval_report.analysis.agreement.rating_scale import RatingScale
 from rageval_report.analysis.agreement.ratings import Ratings
+from rageval_report.analysis.arguments import kind_of_mean
 from rageval_report.errors import DataError
+from rageval_report.scores import Metric
 from rageval_report.stats.agreement.prediction_powered import (
     ENOUGH_TO_TUNE,
     PredictionPowered,
@@ -74,7 +76,7 @@ class JudgeMeans:
 def means_of(
     ratings: Ratings,
     scale: RatingScale,
-    bounds: tuple[float, float] | None,
+    metric: Metric,
     settings: IntervalSettings,
     lam: float | str = "auto",
 ) -> JudgeMeans:
@@ -86,8 +88,8 @@ def means_of(
         Scores and labels.
     scale : RatingScale
         Their scale; the means are those of the scores themselves, whatever the scale.
-    bounds : (float, float), optional
-        The smallest and largest possible score.
+    metric : Metric
+        What is known of the scores.
     settings : IntervalSettings
         The settings of the intervals.
     lam : float or "auto"
@@ -105,30 +107,27 @@ def means_of(
             n_resamples=settings.n_resamples,
             seed=settings.seed,
         ),
-        naive=_mean(ratings.judge, bounds, settings),
-        people=_people_mean(people, bounds, settings),
-        corrected=corrected_mean(ratings, bounds, lam, level),
+        naive=_mean(ratings.judge, metric, settings),
+        people=_people_mean(people, metric, settings),
+        corrected=corrected_mean(ratings, metric.bounds, lam, level),
         errors=_judge_errors(ratings, scale),
     )
 
 
-def _mean(
-    values: FloatArray, bounds: tuple[float, float] | None, settings: IntervalSettings
-) -> Interval:
+def _mean(values: FloatArray, metric: Metric, settings: IntervalSettings) -> Interval:
     return mean_interval(
         values,
-        bounds=bounds,
+        bounds=metric.bounds,
+        kind=kind_of_mean(metric),
         confidence_level=settings.confidence_level,
         n_resamples=settings.n_resamples,
         seed=settings.seed,
     )
 
 
-def _people_mean(
-    labels: FloatArray, bounds: tuple[float, float] | None, settings: IntervalSettings
-) -> Interval:
+def _people_mean(labels: FloatArray, metric: Metric, settings: IntervalSettings) -> Interval:
     """The mean of the labels, with a plain standard error to compare with the corrected mean's."""
-    interval = _mean(labels, bounds, settings)
+    interval = _mean(labels, metric, settings)
     error = float(labels.std(ddof=1)) / math.sqrt(labels.size) if labels.size > 1 else math.nan
     return replace(interval, standard_error=error)
 

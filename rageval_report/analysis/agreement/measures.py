@@ -287,7 +287,10 @@ def _pairwise_agreement(table: FloatArray, settings: IntervalSettings) -> Interv
         pairs += is_pair
         same += is_pair & (first == second)
     return mean_interval(
-        same / pairs, bounds=(0.0, 1.0), confidence_level=settings.confidence_level
+        same / pairs,
+        bounds=(0.0, 1.0),
+        kind="proportion" if table.shape[1] > 2 else "binary",
+        confidence_level=settings.confidence_level,
     )
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.arguments import check_percentiles, mean_limits
+from rageval_report.analysis.arguments import check_percentiles, column_of_mean
 from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.catalogue.dialects import percentile_method
@@ -30,7 +30,7 @@ from rageval_report.scores.states import not_applicable
 from rageval_report.stats import mean_interval, quantile_interval
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
-from rageval_report.stats.means.intervals import described_interval
+from rageval_report.stats.means.intervals import described_intervals
 from rageval_report.stats.means.moments import moments
 from rageval_report.types import BoolArray, FloatArray
 
@@ -233,15 +233,13 @@ def _count_range(_metric: Metric) -> ValueRange:
 
 def _mean(column: ScoreColumn) -> Measurement:
     settings, known = column.settings, moments(column.values)
-    interval = described_interval(
-        column.values,
-        known,
+    intervals = described_intervals(
+        [column_of_mean(column.metric, column.values, known)],
         confidence_level=settings.confidence_level,
-        bounds=mean_limits(column.metric, known.minimum),
         n_resamples=settings.n_resamples,
         seed=settings.seed,
     )
-    return column.measurement_of(interval)
+    return column.measurement_of(intervals[0])
 
 
 def _share_of(column: ScoreColumn, holds: BoolArray) -> Measurement:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import mean_limits
+from rageval_report.analysis.arguments import column_of_mean
 from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
 from rageval_report.analysis.ranking.letters import letters_of
@@ -17,8 +17,7 @@ from rageval_report.analysis.sentence_parts import correction_note, group_notes,
 from rageval_report.results import Result
 from rageval_report.stats import minimum_detectable_difference, paired_interval
 from rageval_report.stats.all_pairs import AllPairs
-from rageval_report.stats.base import Interval
-from rageval_report.stats.means.intervals import described_interval
+from rageval_report.stats.means.intervals import described_intervals
 from rageval_report.stats.means.moments import moments
 from rageval_report.stats.pairs.paired import interval_of_test
 from rageval_report.stats.ranks import friedman_test
@@ -34,7 +33,12 @@ def ranking_rows(
     if tests is None:
         return unranked_rows
     scores = block.complete
-    intervals = [_mean_interval(column, block, settings) for column in scores.T]
+    intervals = described_intervals(
+        [column_of_mean(block.metric, column, moments(column)) for column in scores.T],
+        confidence_level=settings["confidence_level"],
+        n_resamples=settings["n_resamples"],
+        seed=settings["seed"],
+    )
     standing = Standing.of(block, tests, alpha_of(settings))
     letters = letters_of(standing.differs)
     sentence = standing.sentence(intervals[standing.order[0]], settings)
@@ -91,18 +95,6 @@ def _unranked_row(block: ScoreBlock, name: str, lineup: Lineup) -> dict[str, obj
         "verdict": None,
         **_extreme_means(block, name, lineup),
     }
-
-
-def _mean_interval(column: FloatArray, block: ScoreBlock, settings: RankingSettings) -> Interval:
-    known = moments(column)
-    return described_interval(
-        column,
-        known,
-        confidence_level=settings["confidence_level"],
-        bounds=mean_limits(block.metric, known.minimum),
-        n_resamples=settings["n_resamples"],
-        seed=settings["seed"],
-    )
 
 
 def _extreme_means(block: ScoreBlock, name: str, lineup: Lineup) -> dict[str, object]:

@@ -2,20 +2,27 @@
 
 `mean_interval` chooses. The members of ``INTERVALS`` that have a closed form are in
 `rageval_report.stats.means.closed_forms`, those that resample in
-`rageval_report.stats.means.bootstrap`.
+`rageval_report.stats.means.bootstrap`, and the default for bounded scores in
+`rageval_report.stats.means.gaffke`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, check_choice
 from rageval_report.stats import INTERVALS
-from rageval_report.stats._entries import Bounds, ClosedFormInterval
+from rageval_report.stats._entries import (
+    BatchInterval,
+    Bounds,
+    ClosedFormInterval,
+)
 from rageval_report.stats.base import (
     Interval,
     check_level,
@@ -25,7 +32,9 @@ from rageval_report.stats.base import (
 )
 from rageval_report.stats.means.closed_forms import are_finite, interval_of_one_score
 from rageval_report.stats.means.moments import Moments, moments
+from rageval_report.types import FloatArray
 
+ScoreKind: TypeAlias = Literal["binary", "proportion", "ordinal", "real"]
 # From here on the studentised bootstrap and the t interval of a mean differ by less than the noise
 # of 9,999 resamples.
 ENOUGH_FOR_T = 500
@@ -39,6 +48,7 @@ def mean_interval(
     method: str = "auto",
     confidence_level: float = 0.95,
     bounds: Bounds | None = None,
+    kind: ScoreKind | None = None,
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> Interval:
@@ -49,21 +59,27 @@ def mean_interval(
     values : array-like of shape (n,)
         One score per query; NaN is unscored and is left out.
     method : str
-        A member of ``INTERVALS``, or "auto": "wilson" for scores of 0 and 1, "bounded" for finite
-        bounds, else "studentised" below 500 scores and "t" from 500 on.
+        A member of ``INTERVALS``, or "auto", which chooses by the kind of the scores: "wilson" for
+        binary ones, "gaffke" for proportions and ordinal scores, else "studentised" below 500
+        scores and "t" from 500 on.
     confidence_level : float
         The nominal coverage, between 0 and 1.
     bounds : tuple of float, optional
         The range that the scores can have, e.g. (0, 1); an end may be infinite. The interval is cut
         at the bounds.
+    kind : {"binary", "proportion", "ordinal", "real"}, optional
+        Scores of 0 and 1, between 0 and 1, on the steps of a scale, or any numbers. If omitted,
+        scores that are all 0 or 1 are binary, and others within finite bounds are proportions. For
+        scores whose bounds are a formality (cosine similarities fill a small part of -1 to 1) the
+        kind is "real".
     n_resamples, seed : int
         For methods that draw at random, which is "studentised" alone.
 
     Returns
     -------
     Interval
-        With NaN limits if the scores cannot give any; one score within bounds gets these as its
-        limits. Its method may differ from `method`, and a note then says why.
+        With NaN limits if the scores cannot give any; one score that is not bounded has none. Its
+        method may differ from `method`, and a note then says why.
 
     Raises
     ------
@@ -79,7 +95,7 @@ def mean_interval(
     ('wilson', 0.75, 0.409, 0.929)
     >>> interval = mean_interval([0.2, 0.9, 1.0, float("nan"), 0.7], bounds=(0, 1))
     >>> interval.method, round(interval.low, 3), round(interval.high, 3)
-    ('bounded', 0.184, 0.96)
+    ('gaffke', 0.184, 0.96)
     """
     scores = finite_values(values)
     return described_interval(
@@ -88,6 +104,7 @@ def mean_interval(
         method=method,
         confidence_level=confidence_level,
         bounds=bounds,
+        kind=kind,
         n_resamples=n_resamples,
         seed=seed,
     )
@@ -100,6 +117,7 @@ def described_interval(
     method: str = "auto",
     confidence_level: float = 0.95,
     bounds: Bounds | None = None,
+    kind: ScoreKind | None = None,
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> Interval:
@@ -108,10 +126,10 @@ def described_interval(
     Parameters
     ----------
     values : array-like of shape (n,)
-        The column itself, NaN included; read by the methods that resample.
+        The column itself, NaN included; read by the methods that need more than the moments.
     known : Moments
         Its moments, as `rageval_report.stats.means.column_description.describe` gives them.
-    method, confidence_level, bounds, n_resamples, seed
+    method, confidence_level, bounds, kind, n_resamples, seed
         As in `mean_interval`.
 
     Returns
@@ -122,29 +140,147 @@ def described_interval(
     --------
     >>> column = np.array([0.2, 0.9, 1.0, 0.7])
     >>> described_interval(column, moments(column), bounds=(0, 1)).method
-    'bounded'
+    'gaffke'
     """
-    level = check_level(confidence_level)
-    resamples, start = check_resamples(n_resamples), check_seed(seed)
-    limits = _check_bounds(known, bounds)
-    name = _choose_method(known, limits) if method == "auto" else method
-    member = INTERVALS[name]
+    column = DescribedColumn(values, known, bounds, kind)
+    intervals = described_intervals(
+        [column],
+        method=method,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return intervals[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DescribedColumn:
+    """A column of scores whose moments are known.
+
+    Parameters
+    ----------
+    values, known, bounds, kind
+        As in `described_interval`.
+    """
+
+    values: npt.ArrayLike
+    known: Moments
+    bounds: Bounds | None = None
+    kind: ScoreKind | None = None
+
+
+def described_intervals(
+    columns: Sequence[DescribedColumn],
+    *,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> list[Interval]:
+    """The intervals of several means; together they take less time than one by one.
+
+    Parameters
+    ----------
+    columns : sequence of DescribedColumn
+        The columns.
+    method, confidence_level, n_resamples, seed
+        As in `mean_interval`.
+
+    Returns
+    -------
+    list of Interval
+        In the order of the columns.
+
+    Examples
+    --------
+    >>> scores = np.array([0.2, 0.9, 1.0, 0.7])
+    >>> columns = [DescribedColumn(scores, moments(scores), kind=kind) for kind in ("real", None)]
+    >>> [interval.method for interval in described_intervals(columns, method="t")]
+    ['t', 't']
+    """
+    options = _Options(
+        check_level(confidence_level), check_resamples(n_resamples), check_seed(seed)
+    )
+    checked = [_check_column(column, method) for column in columns]
+    places_by_batch: dict[str, list[int]] = {}
+    intervals: dict[int, Interval] = {}
+    for place, column in enumerate(checked):
+        if isinstance(INTERVALS[column.name], BatchInterval) and column.known.n:
+            places_by_batch.setdefault(column.name, []).append(place)
+        else:
+            intervals[place] = _interval_of_one_column(column, options)
+    for name, places in places_by_batch.items():
+        batch = _intervals_of_batch(name, [checked[place] for place in places], options.level)
+        intervals.update(zip(places, batch, strict=True))
+    return [intervals[place] for place in range(len(checked))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What is the same for all columns."""
+
+    level: float
+    n_resamples: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CheckedColumn:
+    """A column inside its bounds, and the name of its member of ``INTERVALS``."""
+
+    column: npt.ArrayLike
+    known: Moments
+    bounds: Bounds | None
+    name: str
+
+    def scores(self) -> FloatArray:
+        """The scores that are present."""
+        scores = finite_values(self.column)
+        # Scores may leave their bounds by rounding.
+        return scores if self.bounds is None else np.clip(scores, *self.bounds)
+
+
+def _check_column(column: DescribedColumn, method: str) -> _CheckedColumn:
+    bounds = _check_bounds(column.known, column.bounds)
+    known = _clip_moments(column.known, bounds)
+    name = _choose_method(known, bounds, column.kind) if method == "auto" else method
+    return _CheckedColumn(column.values, known, bounds, name)
+
+
+def _intervals_of_batch(
+    name: str, columns: Sequence[_CheckedColumn], level: float
+) -> Iterator[Interval]:
+    member = cast(BatchInterval, INTERVALS[name])
+    intervals = member.of_columns(
+        [column.scores() for column in columns],
+        [column.known for column in columns],
+        [column.bounds for column in columns],
+        level,
+    )
+    for interval, column in zip(intervals, columns, strict=True):
+        yield _cut_interval(interval, column.bounds)
+
+
+def _interval_of_one_column(column: _CheckedColumn, options: _Options) -> Interval:
+    known, bounds, level = column.known, column.bounds, options.level
+    member = INTERVALS[column.name]
     if not known.n:
-        return Interval(math.nan, math.nan, math.nan, math.nan, name, level, ("nothing scored",))
-    known = _clip_moments(known, limits)
+        nan = math.nan
+        return Interval(nan, nan, nan, nan, column.name, level, ("nothing scored",))
     formula = member if isinstance(member, ClosedFormInterval) else None
     # All but the formulas of shares need a spread, which one score does not have.
     if known.n == 1 and not (formula and formula.has_limits_for_one_score):
-        return interval_of_one_score(known, name, level, limits)
+        return interval_of_one_score(known, column.name, level, bounds)
     if formula:
-        return _cut_interval(formula.of_moments(known, level, limits), limits)
-    scores = finite_values(values)
-    if limits is not None:
-        scores = np.clip(scores, *limits)
+        return _cut_interval(formula.of_moments(known, level, bounds), bounds)
     interval = member(
-        scores, confidence_level=level, bounds=limits, n_resamples=resamples, seed=start
+        column.scores(),
+        confidence_level=level,
+        bounds=bounds,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
     )
-    return _cut_interval(interval, limits)
+    return _cut_interval(interval, bounds)
 
 
 def _cut_interval(interval: Interval, bounds: Bounds | None) -> Interval:
@@ -159,16 +295,44 @@ def _cut_interval(interval: Interval, bounds: Bounds | None) -> Interval:
     return replace(interval, low=low, high=high, notes=notes)
 
 
-def _choose_method(known: Moments, bounds: Bounds | None) -> str:
+def _choose_method(known: Moments, bounds: Bounds | None, kind: ScoreKind | None) -> str:
     """The method that "auto" stands for."""
-    # Before the bounds, as "bounded" would use a t quantile for 0 and 1. A single score of 0 or 1
-    # does not show that the metric is a share.
-    is_share = known.is_binary and known.n > 1
-    if is_share and (bounds is None or bounds == (0.0, 1.0)):
+    if kind is None:
+        return _METHODS[_infer_kind(known, bounds)](known, bounds)
+    check_choice("kind", kind, _METHODS)
+    return _METHODS[kind](known, bounds)
+
+
+def _infer_kind(known: Moments, bounds: Bounds | None) -> ScoreKind:
+    if known.is_binary and bounds in (None, (0.0, 1.0)):
+        return "binary"
+    return "proportion" if are_finite(bounds) else "real"
+
+
+def _method_of_shares(known: Moments, bounds: Bounds | None) -> str:
+    # A single score of 0 or 1 does not show that there are no others.
+    if known.is_binary and known.n > 1:
         return "wilson"
-    if are_finite(bounds):
-        return "bounded"
+    return _method_within_bounds(known, bounds)
+
+
+def _method_within_bounds(known: Moments, bounds: Bounds | None) -> str:
+    return "gaffke" if are_finite(bounds) else _method_of_numbers(known, bounds)
+
+
+def _method_of_numbers(known: Moments, bounds: Bounds | None) -> str:
+    # Equal scores have no spread from which a bootstrap could say what other scores may do.
+    if known.is_constant and are_finite(bounds):
+        return "gaffke"
     return "studentised" if 1 < known.n < ENOUGH_FOR_T else "t"
+
+
+_METHODS: Mapping[ScoreKind, Callable[[Moments, Bounds | None], str]] = {
+    "binary": _method_of_shares,
+    "proportion": _method_within_bounds,
+    "ordinal": _method_within_bounds,
+    "real": _method_of_numbers,
+}
 
 
 def _check_bounds(known: Moments, bounds: Bounds | None) -> Bounds | None:

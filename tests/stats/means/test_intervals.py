@@ -12,10 +12,15 @@ from hypothesis.extra.numpy import arrays
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats import INTERVALS, mean_interval
 from rageval_report.stats.means.closed_forms import bounded, student_t
-from rageval_report.stats.means.intervals import described_interval
+from rageval_report.stats.means.intervals import (
+    DescribedColumn,
+    described_interval,
+    described_intervals,
+)
 from rageval_report.stats.means.moments import moments
 
 NAN = math.nan
+SPREAD = [0.5, 0.6, 0.9, 0.2, 0.8, 0.7]
 
 
 def bits(ones, n):
@@ -85,16 +90,16 @@ def test_t_is_the_interval_of_scipy(level):
     assert interval.standard_error == pytest.approx(scipy.stats.sem(scores), rel=1e-14)
 
 
-def test_bounded_is_its_formula_by_hand_where_no_score_is_near_a_bound():
-    scores = np.array([0.2, 0.5, 0.6, 0.7])  # p = .5, s² = .14/3, no score within .02 of a bound
-    effective = 4 * 0.25 / (0.14 / 3)
+def test_bounded_is_its_formula_by_hand_for_a_mean_in_the_middle():
+    scores = np.array([0.2, 0.5, 0.6, 0.7])  # p = .5, squares .14, and .25 of the imagined score
+    effective = 4 * 0.25 / ((0.14 + 0.25) / 4)
     room = scipy.stats.t.ppf(0.975, 3) ** 2 / effective
     reach = math.sqrt(room * 0.25 + room**2 / 4) / (1 + room)
-    interval = mean_interval(scores, bounds=(0, 1))
+    interval = mean_interval(scores, method="bounded", bounds=(0, 1))
     assert limits(interval) == pytest.approx((0.5 - reach, 0.5 + reach), rel=1e-12)
 
 
-def test_bounded_adds_one_worst_score_where_a_score_is_near_a_bound():
+def test_bounded_is_its_formula_by_hand_on_another_range():
     scores = np.array([1.0, 3.0, 4.0, 4.0, 5.0])  # one to five: p = .6, squares 9.2 / 16
     effective = 5 * 0.24 / ((9.2 / 16 + 0.24) / 5)
     t = scipy.stats.t.ppf(0.975, 4)
@@ -119,14 +124,14 @@ def test_bounded_on_zeros_and_ones_is_wilson_with_a_t_quantile(ones, n):
 
 
 def test_equal_scores_between_the_bounds_leave_room_for_what_was_not_seen():
-    interval = mean_interval(np.full(10, 0.7), bounds=(0, 1))
+    interval = mean_interval(np.full(10, 0.7), method="bounded", bounds=(0, 1))
     least = 0.025**0.1  # ten equal scores happen with 2.5 % even where others are that frequent
     assert limits(interval) == pytest.approx((least * 0.7, least * 0.7 + 1 - least))
     assert interval.notes == ("all 10 scores are equal",)
 
 
 def test_equal_scores_at_a_bound_have_that_bound_as_a_limit():
-    interval = mean_interval(np.full(10, 5.0), bounds=(1, 5))
+    interval = mean_interval(np.full(10, 5.0), method="bounded", bounds=(1, 5))
     t = scipy.stats.t.ppf(0.975, 9)
     assert limits(interval) == pytest.approx((1 + 4 / (1 + t * t / 10), 5.0))
 
@@ -149,21 +154,68 @@ def test_coverage_of_shares_by_enumeration(method, n):
     [
         ([0, 1, 1], None, "wilson"),
         ([0, 1, 1], (0, 1), "wilson"),
-        ([0, 1, 1], (0, 5), "bounded"),
-        ([0.5, 1, 1], (0, 1), "bounded"),
+        ([0, 1, 1], (0, 5), "gaffke"),
+        ([0.5, 1, 1], (0, 1), "gaffke"),
         ([0.5, 1, 2, 4, 8, 9], (0, math.inf), "studentised"),
         ([0, 1, 1, 0, 1, 0, 1, 0], (0, math.inf), "studentised"),
         ([0.5, 1, 2, 4, 8, 9], None, "studentised"),
         (np.linspace(0, 2, 499), None, "studentised"),
         (np.linspace(0, 2, 500), None, "t"),
-        ([1.0], (0, 1), "bounded"),
+        ([1.0], (0, 1), "gaffke"),
         ([1.0], None, "t"),
         ([], None, "t"),
-        ([], (0, 1), "bounded"),
+        ([], (0, 1), "gaffke"),
     ],
 )
 def test_auto_chooses_by_what_the_scores_can_be(scores, bounds, method):
     assert mean_interval(scores, bounds=bounds).method == method
+
+
+@pytest.mark.parametrize(
+    ("kind", "scores", "bounds", "method"),
+    [
+        ("binary", [0, 1, 1], (0, 1), "wilson"),
+        ("binary", [0, 1, 1], None, "wilson"),
+        ("binary", [0, 0.5, 1], (0, 1), "gaffke"),  # the mean of two runs
+        ("binary", [0, 100, 100], (0, 100), "gaffke"),
+        ("proportion", [0, 1, 1], (0, 1), "gaffke"),
+        ("proportion", SPREAD, None, "studentised"),
+        ("ordinal", [1, 4, 5], (1, 5), "gaffke"),
+        ("ordinal", [0, 1, 1], (0, 5), "gaffke"),
+        ("ordinal", [1, 4, 5, 2, 2, 3], None, "studentised"),
+        ("real", SPREAD, (-1, 1), "studentised"),
+        ("real", [0, 1, 1, 0, 1, 0, 1, 0], (0, 1), "studentised"),
+        ("real", np.linspace(0, 1, 500), (-1, 1), "t"),
+        ("real", [0.9, 0.9, 0.9], (-1, 1), "gaffke"),  # no spread to resample
+        ("real", [0.9, 0.9, 0.9], None, "studentised"),
+    ],
+)
+def test_auto_chooses_by_the_kind_where_it_is_known(kind, scores, bounds, method):
+    assert mean_interval(scores, kind=kind, bounds=bounds).method == method
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(ValueError, match='kind must be "binary", "proportion", "ordinal" or'):
+        mean_interval([0.5, 0.6], kind="share")
+
+
+def test_columns_together_have_the_intervals_that_each_has_alone():
+    rng = np.random.default_rng(0)
+    draws = [rng.beta(8, 2, 30), rng.integers(1, 6, 40) / 5, rng.normal(size=20), np.array([NAN])]
+    kinds = ["proportion", "ordinal", "real", "proportion"]
+    bounds = [(0, 1), (0, 1), None, (0, 1)]
+    columns = [
+        DescribedColumn(scores, moments(scores), *limits_and_kind)
+        for scores, *limits_and_kind in zip(draws, bounds, kinds, strict=True)
+    ]
+    together = described_intervals(columns, n_resamples=99)
+    assert [interval.method for interval in together] == [
+        *("gaffke", "gaffke", "studentised", "gaffke")
+    ]
+    for interval, scores, ends, kind in zip(together, draws, bounds, kinds, strict=True):
+        alone = mean_interval(scores, bounds=ends, kind=kind, n_resamples=99)
+        assert limits(interval) == pytest.approx(limits(alone), rel=1e-12, nan_ok=True)
+        assert (interval.method, interval.notes) == (alone.method, alone.notes)
 
 
 def test_unscored_queries_are_left_out():
@@ -179,7 +231,7 @@ def test_nothing_scored_is_said_whatever_the_method(method, scores):
     assert interval.notes == ("nothing scored",)
 
 
-@pytest.mark.parametrize("method", ["auto", "bounded", "t", "percentile", "bca", "studentised"])
+@pytest.mark.parametrize("method", ["bounded", "t", "percentile", "bca", "studentised"])
 def test_one_score_within_bounds_has_them_as_limits(method):
     interval = mean_interval([3.0], method=method, bounds=(1, 5))
     assert (interval.estimate, *limits(interval)) == (3.0, 1.0, 5.0)
@@ -211,7 +263,7 @@ def test_scores_may_leave_the_bounds_by_rounding():
 
 def test_moments_that_are_known_give_the_same_interval():
     scores = np.random.default_rng(0).beta(8, 2, 50)
-    for method in ("bounded", "t", "percentile", "bca", "studentised"):
+    for method in ("gaffke", "bounded", "t", "percentile", "bca", "studentised"):
         asked = {"method": method, "bounds": (0, 1), "n_resamples": 99}
         known = described_interval(scores, moments(scores), **asked)
         assert known == mean_interval(scores, **asked)
@@ -230,6 +282,8 @@ def test_moments_that_are_known_give_the_same_interval():
         ({"bounds": (NAN, 1)}, "smallest and largest"),
         ({"method": "bounded"}, "give bounds"),
         ({"method": "bounded", "bounds": (0, math.inf)}, "give bounds"),
+        ({"method": "gaffke"}, "give bounds"),
+        ({"method": "gaffke", "bounds": (0, math.inf)}, "give bounds"),
         ({"method": "wilson"}, "scores of 0 and 1"),
         ({"method": "clopper-pearson"}, "scores of 0 and 1"),
         ({"method": "jeffreys"}, "scores of 0 and 1"),
@@ -264,7 +318,7 @@ def test_intervals_move_and_stretch_with_the_scores(scores, shift, scale):
     # A smaller spread is lost when a number is added.
     assume(np.ptp(scores) == 0 or np.ptp(scores) > 1e-6)
     low, high = -5 * scale + shift, 5 * scale + shift
-    for method in ("t", "bounded"):
+    for method in ("t", "bounded", "gaffke"):
         before = mean_interval(scores, method=method, bounds=(-5, 5))
         after = mean_interval(scores * scale + shift, method=method, bounds=(low, high))
         moved = [before.low * scale + shift, before.high * scale + shift]
@@ -275,7 +329,7 @@ def test_intervals_move_and_stretch_with_the_scores(scores, shift, scale):
 @given(scores_between(0, 1, least=2), st.randoms(use_true_random=False))
 def test_the_order_of_the_queries_does_not_matter(scores, random):
     shuffled = np.array(random.sample(scores.tolist(), scores.size))
-    for method in ("t", "bounded", "percentile", "bca"):
+    for method in ("t", "bounded", "gaffke", "percentile", "bca"):
         one, other = (
             mean_interval(order, method=method, bounds=(0, 1)) for order in (scores, shuffled)
         )
@@ -285,7 +339,7 @@ def test_the_order_of_the_queries_does_not_matter(scores, random):
 @settings(max_examples=30)
 @given(scores_between(0, 1, least=2), st.floats(0.5, 0.99), st.floats(0.001, 0.009))
 def test_a_higher_level_never_gives_a_narrower_interval(scores, level, more):
-    for method in ("t", "bounded", "percentile", "bca"):
+    for method in ("t", "bounded", "gaffke", "percentile", "bca"):
         narrow, wide = (
             mean_interval(scores, method=method, bounds=(0, 1), confidence_level=at)
             for at in (level, level + more)
@@ -311,42 +365,41 @@ def test_an_interval_within_the_bounds_is_as_without_them():
     )
 
 
-def bounded_by_hand(scores, level, *, imagined):
+def bounded_by_hand(scores, level):
     """The formula of `bounded` on the range from 0 to 1."""
     n, mean = len(scores), np.mean(scores)
     worst = mean * (1 - mean)
-    variance = ((n - 1) * np.var(scores, ddof=1) + imagined * worst) / (n - 1 + imagined)
+    variance = ((n - 1) * np.var(scores, ddof=1) + worst) / n
     room = scipy.stats.t.ppf(0.5 + level / 2, n - 1) ** 2 * variance / (n * worst)
     reach = math.sqrt(room * worst + room**2 / 4) / (1 + room)
     centre = (mean + room / 2) / (1 + room)
     return centre - reach, centre + reach
 
 
-@pytest.mark.parametrize("edge", [0.0, 0.01, 0.02])
+@pytest.mark.parametrize("edge", [0.0, 0.02, 0.021, 0.1])
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_a_score_near_one_bound_alone_adds_the_worst_score(edge, level):
+def test_bounded_adds_the_worst_score_wherever_the_scores_are(edge, level):
     scores = np.array([edge, 0.3, 0.35, 0.4, 0.45, 0.5])
     for side in (scores, 1 - scores):
-        interval = mean_interval(side, bounds=(0, 1), confidence_level=level)
-        expected = bounded_by_hand(side, level, imagined=1)
-        assert interval.method == "bounded"
-        assert limits(interval) == pytest.approx(expected, rel=1e-12)
-        assert limits(interval) != pytest.approx(bounded_by_hand(side, level, imagined=0))
+        interval = mean_interval(side, method="bounded", bounds=(0, 1), confidence_level=level)
+        assert limits(interval) == pytest.approx(bounded_by_hand(side, level), rel=1e-12)
 
 
-@pytest.mark.parametrize("edge", [0.021, 0.03, 0.1])
-def test_a_score_farther_from_both_bounds_adds_nothing(edge):
-    scores = np.array([edge, 0.3, 0.35, 0.4, 0.45, 0.5])
-    for side in (scores, 1 - scores):
-        interval = mean_interval(side, bounds=(0, 1))
-        assert limits(interval) == pytest.approx(bounded_by_hand(side, 0.95, imagined=0), rel=1e-12)
+@pytest.mark.parametrize("score", [0.97, 0.9799, 0.98, 0.99])
+def test_bounded_does_not_jump_where_a_score_comes_close_to_a_bound(score):
+    others = [0.5, 0.6, 0.7, 0.8]
+    before = mean_interval([*others, score], method="bounded", bounds=(0, 1))
+    after = mean_interval([*others, score + 1e-6], method="bounded", bounds=(0, 1))
+    assert limits(after) == pytest.approx(limits(before), abs=1e-6)
 
 
-def test_how_near_a_bound_is_goes_by_the_range():
-    scores = np.array([0.015, 0.3, 0.35, 0.4, 0.45, 0.5])
-    low, high = limits(mean_interval(scores, bounds=(0, 1)))
-    moved = mean_interval(-20 + 40 * scores, bounds=(-20, 20))
-    assert limits(moved) == pytest.approx((-20 + 40 * low, -20 + 40 * high), rel=1e-9)
+@settings(max_examples=60)
+@given(scores_between(0, 1, least=2), st.sampled_from(["bounded", "gaffke"]))
+def test_the_mirrored_scores_have_the_mirrored_interval(scores, method):
+    scores = np.round(scores, 3)
+    interval = mean_interval(scores, method=method, bounds=(0, 1))
+    mirrored = mean_interval(1 - scores, method=method, bounds=(0, 1))
+    assert limits(mirrored) == pytest.approx((1 - interval.high, 1 - interval.low), abs=1e-12)
 
 
 def test_the_bounds_that_are_no_bounds_are_said():
@@ -381,7 +434,7 @@ def test_a_score_outside_the_bounds_is_named(scores, bounds, found):
 
 
 def test_shares_of_no_binary_score_are_refused_with_what_was_found():
-    with pytest.raises(DataError, match=r"found scores from 0.25 to 0.5: use 'bounded'"):
+    with pytest.raises(DataError, match=r"found scores from 0.25 to 0.5: use 'gaffke'"):
         mean_interval([0.25, 0.5], method="wilson")
 
 
@@ -399,13 +452,13 @@ def test_the_t_interval_of_one_score_is_none():
 
 
 def test_equal_scores_at_the_lower_bound_mirror_those_at_the_upper_one():
-    low = mean_interval(np.full(10, 1.0), bounds=(1, 5))
+    low = mean_interval(np.full(10, 1.0), method="bounded", bounds=(1, 5))
     t = scipy.stats.t.ppf(0.975, 9)
     assert limits(low) == pytest.approx((1.0, 5 - 4 / (1 + t * t / 10)))
 
 
 @pytest.mark.parametrize("beyond", [1e-12, 1e-10])
-@pytest.mark.parametrize("method", ["bounded", "t", "bca", "studentised"])
+@pytest.mark.parametrize("method", ["gaffke", "bounded", "t", "bca", "studentised"])
 def test_scores_that_rounding_put_outside_the_bounds_count_as_the_bounds(beyond, method):
     scores = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
     inside = mean_interval(scores, method=method, bounds=(0.0, 1.0))
