@@ -14,7 +14,7 @@ import pandas as pd
 from timing import cpu_times, markdown, score_columns, seconds
 
 from rageval_report.stats.means.column_description import describe
-from rageval_report.stats.means.intervals import described_interval, mean_interval
+from rageval_report.stats.means.intervals import DescribedColumn, described_intervals, mean_interval
 
 PERCENTILES = (5, 25, 50, 75, 95)
 BOUNDS = [(0, 1)] * 4 + [(1, 5)] + [(0, 1)] * 4 + [None]
@@ -22,8 +22,12 @@ BOUNDS = [(0, 1)] * 4 + [(1, 5)] + [(0, 1)] * 4 + [None]
 
 def report(columns: list[np.ndarray]) -> None:
     described = describe(columns, percentiles=PERCENTILES)
-    for column, description, bounds in zip(columns, described, BOUNDS, strict=True):
-        described_interval(column, description.moments, bounds=bounds)
+    described_intervals(
+        [
+            DescribedColumn(column, description.moments, bounds)
+            for column, description, bounds in zip(columns, described, BOUNDS, strict=True)
+        ]
+    )
 
 
 def intervals(columns: list[np.ndarray]) -> None:

@@ -2,7 +2,9 @@
 
     OMP_NUM_THREADS=1 python benchmarks/simulate_coverage.py -o docs/coverage.md
 
-Writes the whole page, or prints it. It takes a few minutes, and the same seed gives the same page.
+Writes the whole page, or prints it. It takes some minutes, and the same seed gives the same page.
+The table of real scores needs the folder of public results that the environment variable
+RAGEVAL_DATA names, or ``shared/data`` beside the repository; without it the table is left out.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from real_columns import real_section
 from scipy import special
 from timing import markdown
 
@@ -30,12 +33,14 @@ PAGE = """# Coverage of the intervals, false positives of the tests
 A 95 % interval should contain the true mean in 95 of 100 evaluations, for every distribution of
 the scores. For each row below, {datasets:,} evaluations were drawn from a distribution with a
 known mean. The table shows how often the interval contains this mean. `wilson` is the default for
-metrics with the scores 0 and 1, `bounded` for other metrics with a lowest and a highest score,
-and `studentised` for metrics without bounds (here with {resamples} resamples; it falls back to t
-if too many resamples have no variance). The t interval and the percentile bootstrap, which most
-reports use, contain the mean much too rarely if there are few queries and the metric is close to
-its maximum. No interval can take account of failures that are rarer than about 3 in n; so with
-long tails the coverage of all intervals is too low.
+binary metrics, `gaffke` for proportions and ordinal metrics, and `studentised` for other numbers
+(here with {resamples} resamples; it falls back to t if too many resamples have no variance). The t
+interval (which is also that of `scipy.stats.ttest_1samp` and of statsmodels' `DescrStatsW`) and the
+percentile bootstrap, which most reports use, contain the mean much too rarely if there are few
+queries and the metric is close to its maximum. Without bounds no interval can take account of
+failures that are rarer than about 3 in n; so with long tails the coverage of all intervals is too
+low. Gaffke's interval uses the bounds: it supposes the worst for what was not drawn, and contains
+the mean often enough for every distribution that was tried.
 
 A paired test at the 5 % level should reject in 5 of 100 comparisons of two pipelines with equal
 means. The default, the sign-flip test (McNemar's mid-p test for scores of 0 and 1), rejects about
@@ -53,13 +58,15 @@ points.
 
 {coverage}
 
-## Rejections of a true null hypothesis at the 5 % level, in percent
+{worst}
+
+{real}## Rejections of a true null hypothesis at the 5 % level, in percent
 
 {rejections}
 """
 
 
-METHODS = ("wilson", "bounded", "t", "percentile", "studentised")
+METHODS = ("wilson", "gaffke", "bounded", "t", "percentile", "studentised")
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,8 @@ class Scores:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        return METHODS[min(METHODS.index(self.default), 2) :]
+        first = {"wilson": 0, "gaffke": 1, "studentised": METHODS.index("t")}
+        return METHODS[first[self.default] :]
 
 
 TESTS = {"default": "auto", "paired t": "t", "Wilcoxon": "wilcoxon"}
@@ -91,18 +99,24 @@ def of_values(values: np.ndarray, chances: np.ndarray) -> Scores:
     def draw(rng: np.random.Generator, n: int) -> np.ndarray:
         return rng.choice(values, size=n, p=chances)
 
-    return Scores(draw, float(values @ chances), "bounded", (values.min(), values.max()))
+    return Scores(draw, float(values @ chances), "gaffke", (values.min(), values.max()))
 
 
 def one_inflated(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.where(rng.random(n) < 0.7, 1.0, rng.beta(4, 2, n))
 
 
+def near_one(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Judge scores as of faithfulness: nearly all are high, and a few are 0."""
+    return np.where(rng.random(n) < 0.025, 0.0, rng.uniform(0.9, 1.0, n))
+
+
 METRICS: Mapping[str, Scores] = {
     "binary, p = 0.95": share(0.95),
     "binary, p = 0.5": share(0.5),
-    "Beta(8, 2)": Scores(lambda rng, n: rng.beta(8, 2, n), 0.8, "bounded"),
-    "70 % ones, else Beta(4, 2)": Scores(one_inflated, 0.9, "bounded"),
+    "Beta(8, 2)": Scores(lambda rng, n: rng.beta(8, 2, n), 0.8, "gaffke"),
+    "70 % ones, else Beta(4, 2)": Scores(one_inflated, 0.9, "gaffke"),
+    "97.5 % near 1, else 0": Scores(near_one, 0.975 * 0.95, "gaffke"),
     "ratings 1 to 5": of_values(RATINGS, RATED),
     "reciprocal rank": of_values(RECIPROCAL_RANKS, FOUND),
     "lognormal, sigma 1": Scores(
@@ -199,8 +213,22 @@ def table(
     return markdown(["data", "n", *header], rows)
 
 
+def worst_cells(rows: str) -> str:
+    """A sentence on the lowest coverage of each default in a table."""
+    split = ([cell.strip() for cell in line.split("|")[1:-1]] for line in rows.splitlines())
+    header, _, *lines = split
+    lowest: dict[str, tuple[float, str]] = {}
+    for line in lines:
+        method = METRICS[line[0]].default
+        share = float(line[header.index(method)].partition(" ")[0])
+        lowest[method] = min(lowest.get(method, (100.0, "")), (share, f"{line[0]}, n = {line[1]}"))
+    cells = [f"{share:.1f} % for `{name}` ({where})" for name, (share, where) in lowest.items()]
+    return f"The worst cell of each default: {', '.join(cells[:-1])} and {cells[-1]}."
+
+
 def page(options: argparse.Namespace) -> str:
     widths = [*METHODS, "width, default / t"]
+    coverages = table(METRICS, coverage, widths, options)
     return PAGE.format(
         datasets=options.datasets,
         resamples=RESAMPLES,
@@ -208,7 +236,9 @@ def page(options: argparse.Namespace) -> str:
             "OMP_NUM_THREADS=1 python benchmarks/simulate_coverage.py "
             f"--datasets {options.datasets} --seed {options.seed} -o docs/coverage.md"
         ),
-        coverage=table(METRICS, coverage, widths, options),
+        coverage=coverages,
+        worst=worst_cells(coverages),
+        real=real_section(options.datasets * 3 // 10, options.seed),
         rejections=table(PAIRS, rejections, list(TESTS), options),
     )
 

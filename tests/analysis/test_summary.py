@@ -6,6 +6,7 @@ import statistics
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,9 +72,29 @@ def test_the_kind_of_a_metric_chooses_its_interval():
     ).frame
     assert dict(zip(frame["metric"], frame["ci_method"], strict=True)) == {
         "exact_match": "wilson",
-        "faithfulness": "bounded",
+        "faithfulness": "gaffke",
         "latency_ms": "studentised",
     }
+
+
+def test_a_proportion_that_is_always_0_or_1_is_a_proportion_all_the_same():
+    frame = summarise(evaluated(faithfulness=[1, 1, 0, 1], exact_match=[1, 1, 0, 1])).frame
+    assert frame["ci_method"].tolist() == ["gaffke", "wilson"]
+    exact = scipy.stats.binomtest(3, 4).proportion_ci(0.95, method="exact")  # scipy 1.17.1
+    row = frame.iloc[0]
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((exact.low, exact.high), rel=1e-9)
+
+
+def test_formal_bounds_do_not_make_an_interval_wide_but_percent_is_a_share():
+    similar = [0.61, 0.66, 0.58, 0.63, 0.7, 0.64]
+    percent = [61.0, 66.0, 58.0, 63.0, 70.0, 64.0]
+    frame = summarise(evaluated(sas=similar, faithfulness=percent, recall=similar)).frame
+    methods = dict(zip(frame["metric"], frame["ci_method"], strict=True))
+    assert methods == {"recall": "gaffke", "sas": "studentised", "faithfulness": "gaffke"}
+    shares = frame.set_index("metric")[["ci_low", "ci_high"]]
+    assert shares.loc["faithfulness"].tolist() == pytest.approx(
+        (100 * shares.loc["recall"]).tolist(), rel=1e-9
+    )
 
 
 def test_wilsons_interval_of_three_in_four_is_the_textbooks():
@@ -143,8 +164,9 @@ def test_the_printed_report_is_at_most_100_columns_wide(proposal):
     report = evaluation_report(proposal)
     text = str(report)
     assert max(map(len, text.splitlines())) <= 100
-    for word in ("Reciprocal Rank", "95 % CI", "unscored", report.signature):
+    for word in ("Reciprocal Rank", "95 % CI", "unscored"):
         assert word in text
+    assert report.signature in text.replace("|\n", "|")  # a long signature continues on a new line
 
 
 def test_latency_is_told_by_its_median_and_p95():

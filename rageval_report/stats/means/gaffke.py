@@ -20,7 +20,7 @@ from rageval_report.stats.base import Interval
 from rageval_report.stats.means.closed_forms import require_finite_bounds
 from rageval_report.stats.means.dirichlet_sums import dirichlet_quantile
 from rageval_report.stats.means.moments import Moments
-from rageval_report.stats.means.score_bins import WeightedScores, bin_scores
+from rageval_report.stats.means.score_bins import CountedScores, bin_scores
 from rageval_report.types import FloatArray
 
 # Above this many scores, bins save more time than they take.
@@ -87,8 +87,8 @@ def gaffke(
         _weigh(column, each, end) for column, each, end in zip(columns, known, ends, strict=True)
     ]
     pairs = list(zip(weighted, ends, strict=True))
-    below = [WeightedScores(each.scores - low, each.counts) for each, (low, _) in pairs]
-    above = [WeightedScores(high - each.scores, each.counts) for each, (_, high) in pairs]
+    below = [CountedScores(each.scores - low, each.counts) for each, (low, _) in pairs]
+    above = [CountedScores(high - each.scores, each.counts) for each, (_, high) in pairs]
     limits = _lower_limits([*below, *above], (1.0 - confidence_level) / 2.0)
     from_low, from_high = limits[: len(pairs)], limits[len(pairs) :]
     return [
@@ -100,21 +100,20 @@ def gaffke(
             standard_error=each.standard_error,
             method="gaffke",
             confidence_level=confidence_level,
-            notes=(f"all {each.n} scores are equal",) if each.is_constant else (),
         )
         for each, (low, high), to_low, to_high in zip(known, ends, from_low, from_high, strict=True)
     ]
 
 
-def _weigh(scores: FloatArray, known: Moments, bounds: Bounds) -> WeightedScores:
+def _weigh(scores: FloatArray, known: Moments, bounds: Bounds) -> CountedScores:
     """The different scores and their counts, or bins if there are many scores."""
     if scores.size > MOST_SINGLE_SCORES:
         return bin_scores(scores, known.mean, bounds)
     different, counts = np.unique(scores, return_counts=True)
-    return WeightedScores(different, counts.astype(np.float64))
+    return CountedScores(different, counts.astype(np.float64))
 
 
-def _lower_limits(weighted: Sequence[WeightedScores], tail: float) -> FloatArray:
+def _lower_limits(weighted: Sequence[CountedScores], tail: float) -> FloatArray:
     """The lower limit of the mean of each row of scores whose smallest possible value is 0."""
     values, counts = np.zeros((2, len(weighted), 1 + max(each.scores.size for each in weighted)))
     counts[:, 0] = 1.0  # the score of 0 that is added

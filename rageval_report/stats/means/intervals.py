@@ -198,7 +198,7 @@ def described_intervals(
     >>> [interval.method for interval in described_intervals(columns, method="t")]
     ['t', 't']
     """
-    options = _Options(
+    options = _IntervalOptions(
         check_level(confidence_level), check_resamples(n_resamples), check_seed(seed)
     )
     checked = [_check_column(column, method) for column in columns]
@@ -216,7 +216,7 @@ def described_intervals(
 
 
 @dataclass(frozen=True, slots=True)
-class _Options:
+class _IntervalOptions:
     """What is the same for all columns."""
 
     level: float
@@ -261,7 +261,7 @@ def _intervals_of_batch(
         yield _cut_interval(interval, column.bounds)
 
 
-def _interval_of_one_column(column: _CheckedColumn, options: _Options) -> Interval:
+def _interval_of_one_column(column: _CheckedColumn, options: _IntervalOptions) -> Interval:
     known, bounds, level = column.known, column.bounds, options.level
     member = INTERVALS[column.name]
     if not known.n:

@@ -24,7 +24,7 @@ _GRID = np.linspace(0.0, 1.0, 512, endpoint=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WeightedScores:
+class CountedScores:
     """Numbers and how often each occurs.
 
     Parameters
@@ -37,7 +37,7 @@ class WeightedScores:
     counts: FloatArray
 
 
-def bin_scores(scores: FloatArray, mean: float, bounds: tuple[float, float]) -> WeightedScores:
+def bin_scores(scores: FloatArray, mean: float, bounds: tuple[float, float]) -> CountedScores:
     """At most 128 weighted numbers with nearly the same integrals of smooth functions.
 
     Parameters
@@ -73,7 +73,7 @@ def bin_scores(scores: FloatArray, mean: float, bounds: tuple[float, float]) -> 
     numbers = np.concatenate([middles[is_used] + offset for offset in points.offsets])
     counts = points.counts.ravel()
     numbers = np.clip(numbers, scores.min(), scores.max())
-    return WeightedScores(numbers[counts > 0.0], counts[counts > 0.0])
+    return CountedScores(numbers[counts > 0.0], counts[counts > 0.0])
 
 
 @dataclass(frozen=True, slots=True)
