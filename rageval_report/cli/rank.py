@@ -45,7 +45,7 @@ class RankArguments(MetricsOption, TestOptions, CorrectOption, LoadingOptions, O
         parse=parse_named_margins,
         metavar="NAME=NUMBER",
         help="The difference in a metric or an objective that is too small to matter, such as "
-        "latency_ms=50, or in the weighted score, score=0.01; for --weighted and --pareto.",
+        "latency_ms=50, or in the weighted score, score=0.01; only larger differences are shown.",
     )
     objectives: tuple[str, ...] = option(
         "--objective",

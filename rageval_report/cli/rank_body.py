@@ -35,8 +35,6 @@ def rank(options: RankArguments) -> None:
     has_objectives = bool(weights or objectives)
     if has_objectives and not (is_weighted or options.pareto):
         raise click.UsageError("--objective belongs to --weighted or --pareto.")
-    if options.margins and not (is_weighted or options.pareto):
-        raise click.UsageError("--margin belongs to --weighted or --pareto.")
     margins = {name: margin for part in options.margins for name, margin in part.items()}
     checked = () if has_objectives or options.weighted or options.pareto else options.metrics
     loading = Loading.of(options, _named_metrics(options.metrics, weights, objectives))
@@ -51,6 +49,8 @@ def rank(options: RankArguments) -> None:
         on=options.on,
         n_resamples=options.n_resamples,
         seed=options.seed,
+        # Names of objectives are checked with them, in the views that have them.
+        margins=None if is_weighted or options.pareto else margins or None,
     )
     result: Result
     if options.pareto:

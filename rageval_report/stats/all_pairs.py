@@ -208,6 +208,57 @@ def pair_tests(
     return _test_pair_by_pair(matrix, run_on_pair)
 
 
+def pairs_beyond(
+    matrix: FloatArray,
+    pairs: AllPairs,
+    margin: float,
+    *,
+    test: str = "auto",
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> AllPairs:
+    """The tests that two columns differ by more than a margin, not corrected.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_queries, n_pipelines)
+        As for `pair_tests`.
+    pairs : AllPairs
+        The tests without a margin.
+    margin : float
+        The difference of the means that is too small to matter, above 0.
+    test, n_resamples, seed
+        As in `all_pairs_test`; McNemar's tests, which know no margin, become the default one.
+
+    Returns
+    -------
+    AllPairs
+        Each p-value is twice the one-sided one against the margin, and never below that without a
+        margin; 1 if the difference is not larger than the margin.
+
+    Examples
+    --------
+    >>> matrix = np.array([[0.0, 0.0], [0.0, 0.25], [0.0, 0.5], [0.25, 0.5]] * 4)
+    >>> pairs = pair_tests(matrix)
+    >>> pairs.pvalue.round(4), pairs_beyond(matrix, pairs, 0.2).pvalue.round(4)
+    (array([0.0002]), array([0.2872]))
+    """
+    used = "auto" if test.startswith("mcnemar") else test
+    pvalues, tests = pairs.pvalue.tolist(), list(pairs.tests)
+    for place, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
+        if abs(pairs.difference[place]) <= margin:
+            pvalues[place] = 1.0
+            continue
+        worse, better = (i, j) if pairs.difference[place] > 0 else (j, i)
+        shifted = PairedScores(matrix[:, worse] + margin, matrix[:, better])
+        beyond = run_test(
+            shifted, test=used, alternative="greater", n_resamples=n_resamples, seed=seed
+        )
+        pvalues[place] = max(pvalues[place], min(1.0, 2.0 * beyond.pvalue))
+        tests[place] = beyond.test
+    return replace(pairs, pvalue=np.array(pvalues), tests=tuple(tests))
+
+
 def shared_flips(
     blocks: Sequence[FloatArray], *, n_resamples: int = 9999, seed: int = 0
 ) -> list[FloatArray]:

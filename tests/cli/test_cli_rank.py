@@ -69,6 +69,14 @@ def test_metrics_are_the_objectives_of_a_front(runs, run):
     assert told == rank(*runs).pareto(["recall@5", "latency_ms"]).to_dict()
 
 
+def test_margins_count_in_the_leaderboard_and_in_the_pairs(runs, run):
+    margins = {"recall@5": 0.05, "latency_ms": 500.0}
+    words = f"{RANK} --margin recall@5=0.05,latency_ms=500 --format json"
+    ranking = rank(*runs, margins=margins)
+    assert json.loads(run(words).stdout) == ranking.to_dict()
+    assert json.loads(run(f"{words} --pairs").stdout) == ranking.pairs.to_dict()
+
+
 def test_margins_are_those_of_python(runs, run):
     one = "--margin latency_ms=500"
     two = f"{one} --margin recall@5=0.01,score=0.05"
@@ -118,7 +126,7 @@ def test_the_pipelines_of_one_file_are_ranked(folder, run):
         (f"{RANK} --weight faithfulness", "write NAME=W, such as faithfulness=2."),
         (f"{RANK} --objective =f1 --pareto", "write NAME=METRIC,METRIC, NAME=p95(METRIC) or NAME"),
         (f"{RANK} --objective f1", "--objective belongs to --weighted or --pareto."),
-        (f"{RANK} --margin f1=0.1", "--margin belongs to --weighted or --pareto."),
+        (f"{RANK} --margin fidelity=0.1", "no metric or objective is named 'fidelity'"),
         (f"{RANK} --weighted --margin 0.1", "write NAME=NUMBER, such as latency_ms=50"),
         ("compare old.csv new.csv --pareto --margin 0.1", "write NAME=NUMBER, such as latency"),
         (f"{RANK} --pairs --pareto", "Choose one of --weighted, --pareto and --pairs."),

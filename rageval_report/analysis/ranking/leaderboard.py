@@ -12,6 +12,7 @@ import pandas as pd
 
 from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.family import CorrectionFamily
+from rageval_report.analysis.ranking.figures import stepwise
 from rageval_report.analysis.ranking.letters import groups_of
 from rageval_report.analysis.ranking.lineup import (
     Lineup,
@@ -45,6 +46,7 @@ from rageval_report.stats.all_pairs import (
     AllPairs,
     check_correction,
     pair_tests,
+    pairs_beyond,
     shared_flips,
 )
 from rageval_report.stats.base import check_level, check_resamples, check_seed
@@ -121,9 +123,10 @@ class Ranking(Result):
         """Every pair on every metric: difference with its interval, p before and after correction.
 
         One row per metric and pair: metric, baseline, candidate, n, baseline_mean, candidate_mean,
-        difference, ci_low, ci_high, test, pvalue, pvalue_adjusted, wins, ties, losses,
+        difference, ci_low, ci_high, test, margin, pvalue, pvalue_adjusted, wins, ties, losses,
         min_detectable_difference, is_shown. The intervals belong to the tests, and are not
-        adjusted.
+        adjusted. With a margin the p-value is that of a difference beyond it, and the smallest
+        detectable difference is that much larger.
         """
         return pair_table(self._blocks, self._tests, self._settings)
 
@@ -316,8 +319,9 @@ def rank(
     test : str
         "auto" as in `compare`; else a name of the table ``rageval_report.stats.TESTS``.
     margins : mapping of str to float, optional
-        Differences that are too small to matter, such as ``{"latency_ms": 50}``: the default of
-        `Ranking.weighted` and `Ranking.pareto`, which show differences only beyond them.
+        Differences that are too small to matter, such as ``{"latency_ms": 50}``: pipelines are
+        shown to differ only beyond them, here, in `Ranking.pairs`, and in `Ranking.weighted` and
+        `Ranking.pareto`, of which they are the default. With margins "westfall-young" is Holm's.
 
     Returns
     -------
@@ -365,24 +369,33 @@ def rank(
     lineup = line_up(evaluations, missing=missing, on=on)
     names = choose_shared_metrics(lineup, metrics)
     # A mistake is reported now, not later.
+    checked: dict[str, float] = {}
     if weights is not None or objectives is not None or margins is not None:
         aims = resolve_objectives(lineup, objectives, weights)
         described = {name: metric for name, (metric, *_) in lineup.metrics.items()}
-        check_margins(margins, described, [aim.name for aim in aims])
+        checked = check_margins(margins, described, [aim.name for aim in aims])
     blocks = {name: lineup.block(name) for name in names}
     tests = {
         name: pair_tests(block.complete, test=test, n_resamples=n_draws, seed=start)
         for name, block in blocks.items()
         if block.is_rankable
     }
+    with_margin = {name: checked[name] for name in tests if name in checked}
+    for name, margin in with_margin.items():
+        scores = blocks[name].complete
+        tests[name] = pairs_beyond(
+            scores, tests[name], margin, test=test, n_resamples=n_draws, seed=start
+        )
+    # The flips of signs that all pairs share belong to differences of 0, not of a margin.
+    method = stepwise(correction) if with_margin else correction
     family = CorrectionFamily.of(
         (replace(metric, name=name) for name in names for metric in lineup.metrics[name]),
         are_requested=metrics is not None,
     )
-    tests = _correct_tests(tests, blocks, family, correction, n_resamples=n_draws, seed=start)
+    tests = _correct_tests(tests, blocks, family, method, n_resamples=n_draws, seed=start)
     settings: RankingSettings = {
         "test": test,
-        "correction": correction,
+        "correction": method,
         "family_size": sum(
             pairs.pvalue.size for name, pairs in tests.items() if name in family.members
         ),
@@ -393,6 +406,8 @@ def rank(
     }
     if on is not None:
         settings["on"] = on
+    if with_margin:
+        settings["margins"] = with_margin
     rows = [
         row
         for name, block in blocks.items()

@@ -12,7 +12,12 @@ from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
 from rageval_report.analysis.ranking.letters import letters_of
 from rageval_report.analysis.ranking.lineup import Lineup, ScoreBlock
-from rageval_report.analysis.ranking.standing import RankingSettings, Standing, alpha_of
+from rageval_report.analysis.ranking.standing import (
+    RankingSettings,
+    Standing,
+    alpha_of,
+    margin_in,
+)
 from rageval_report.analysis.sentence_parts import correction_note, group_notes, number, pvalue_text
 from rageval_report.results import Result
 from rageval_report.stats import minimum_detectable_difference, paired_interval
@@ -125,6 +130,7 @@ def ranking_notes(
         note = correction_note(correction, family, alpha, "pairs")
         letters = f"pipelines that share a letter are not distinguishable at {alpha:g}; "
         notes.append(note if correction == "none" else letters + note)
+    notes += _margin_notes(tests, settings)
     if tests:
         notes.append(
             # Simulated: choosing the best of 2 to 16 equal pipelines inflates its mean by 0.4 to
@@ -133,6 +139,12 @@ def ranking_notes(
             "queries would show by how much"
         )
     return notes
+
+
+def _margin_notes(tests: Mapping[str, AllPairs], settings: RankingSettings) -> list[str]:
+    margins = {name: margin_in(settings, name) for name in tests}
+    shown = ", ".join(f"{name} {number(margin)}" for name, margin in margins.items() if margin)
+    return [f"margins, beyond which a difference matters: {shown}"] if shown else []
 
 
 def _block_notes(block: ScoreBlock, lineup: Lineup) -> list[str]:
@@ -195,6 +207,7 @@ def _pair_rows(
     block: ScoreBlock, pairs: AllPairs, settings: RankingSettings
 ) -> Iterator[dict[str, object]]:
     scores, alpha = block.complete, alpha_of(settings)
+    margin = margin_in(settings, block.metric.name)
     for place, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
         before, after = scores[:, i], scores[:, j]
         low, high = _difference_limits(before, after, block, settings)
@@ -213,12 +226,13 @@ def _pair_rows(
             "ci_low": low,
             "ci_high": high,
             "test": pairs.tests[place],
+            "margin": margin,
             "pvalue": float(pairs.pvalue[place]),
             "pvalue_adjusted": float(pairs.pvalue_adjusted[place]),
             "wins": wins,
             "ties": int(pairs.ties[place]),
             "losses": losses,
-            "min_detectable_difference": _detectable(pairs, place, alpha),
+            "min_detectable_difference": margin + _detectable(pairs, place, alpha),
             "is_shown": bool(pairs.pvalue_adjusted[place] <= alpha),
         }
 

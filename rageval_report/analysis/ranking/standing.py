@@ -30,6 +30,18 @@ class RankingSettings(TypedDict):
     n_resamples: int
     seed: int
     on: NotRequired[str]
+    margins: NotRequired[Mapping[str, float]]
+
+
+def margin_in(settings: RankingSettings, metric: str) -> float:
+    """The difference in a metric that is too small to matter; 0 if the ranking has none.
+
+    Examples
+    --------
+    >>> margin_in({"margins": {"latency_ms": 50.0}}, "latency_ms")
+    50.0
+    """
+    return settings.get("margins", {}).get(metric, 0.0)
 
 
 def alpha_of(settings: Mapping[str, object]) -> float:
@@ -126,14 +138,17 @@ class Standing:
         opening = f"{_list_names(leaders)} {verb} the best {name} ({mean})"
         if not rivals:
             return f"{opening}: their means are equal"
+        margin = margin_in(settings, name)
+        by_more = f" by more than {number(margin)}" if margin else ""
         if not beaten:
-            return (
-                f"{opening}, and {are} not shown to be better than {_list_names(unbeaten, 'any')}"
-            )
+            others = _list_names(unbeaten, "any")
+            return f"{opening}, and {are} not shown to be better than {others}{by_more}"
         family, correction = settings["family_size"], correction_text(settings["correction"])
         how = "" if family == 1 else f" ({correction}, {family} tests)"
-        rest = f"; not distinguishable from {_list_names(unbeaten)}" if unbeaten else ""
-        return f"{opening}, and {are} shown to be better than {_list_names(beaten)}{how}{rest}"
+        beyond = f" beyond the margin of {number(margin)}" if margin else ""
+        rest = f"; not distinguishable from {_list_names(unbeaten)}{beyond}" if unbeaten else ""
+        best = f"{opening}, and {are} shown to be better than {_list_names(beaten)}"
+        return f"{best}{by_more}{how}{rest}"
 
 
 def _list_names(names: list[str], word: str = "") -> str:

@@ -227,6 +227,96 @@ def a_millisecond():
     return pipeline("one", **columns), pipeline("two", **slower)
 
 
+def test_a_millisecond_is_no_better_standing_beyond_a_margin(a_millisecond):
+    strict = rank(*a_millisecond).of("latency_ms")
+    assert strict["standing"].tolist() == ["best", "worse"]
+    assert strict["letters"].tolist() == ["a", "b"]
+    ranking = rank(*a_millisecond, margins={"latency_ms": 50})
+    frame = ranking.of("latency_ms")
+    assert frame["standing"].tolist() == ["best", "may be best"]
+    assert frame["letters"].tolist() == ["a", "a"]
+    assert frame[["beats", "beaten_by"]].to_numpy().tolist() == [[0, 0], [0, 0]]
+    assert ranking.groups("latency_ms") == [("one", "two")]
+    assert frame["verdict"][0].endswith("is not shown to be better than two by more than 50.0")
+    row = ranking.pairs.frame.set_index("metric").loc["latency_ms"]
+    assert (row["margin"], row["pvalue"], row["is_shown"]) == (50.0, 1.0, False)
+    other = ranking.pairs.frame.set_index("metric").loc["faithfulness"]
+    assert other["margin"] == 0.0
+    assert any(
+        "margins, beyond which a difference matters: latency_ms 50" in note
+        for note in ranking.notes
+    )
+    assert ranking.settings["margins"] == {"latency_ms": 50.0}
+
+
+def test_the_leaderboard_says_of_one_metric_what_its_weighted_score_says(two):
+    """A weighted score of one bounded metric is that metric, so the p-values are the same."""
+    for margin in (0.001, 0.01, 0.03, 0.2):
+        ranking = rank(*two, metrics="faithfulness", margins={"faithfulness": margin})
+        [row] = ranking.pairs.frame.to_dict("records")
+        weighted = pair_of(ranking.weighted({"faithfulness": 1}))
+        assert row["pvalue"] == pytest.approx(weighted["pvalue"])
+        assert row["is_shown"] == weighted["is_shown"]
+        assert row["margin"] == weighted["margin"] == margin
+
+
+def test_a_margin_never_makes_a_p_value_smaller(two):
+    third = pipeline("third", **scores_of(3, -0.03))
+    before = rank(*two, third).pairs.frame
+    for margin in (0.001, 0.02, 0.1):
+        after = rank(*two, third, margins={"faithfulness": margin}).pairs.frame
+        assert (after["pvalue"] >= before["pvalue"] - 1e-12).all()
+        others = before["metric"] != "faithfulness"
+        assert after.loc[others, "pvalue"].tolist() == before.loc[others, "pvalue"].tolist()
+
+
+def test_a_difference_beyond_a_margin_is_shown_and_says_so():
+    low = scores_of(1)
+    runs = pipeline("old", **low), pipeline("new", **scores_of(2, 0.2))
+    ranking = rank(*runs, metrics="faithfulness", margins={"faithfulness": 0.05})
+    row = ranking.pairs.frame.iloc[0]
+    # SciPy 1.17: the sign-flip test of the differences less the margin.
+    gains = (runs[1].scores["faithfulness"] - runs[0].scores["faithfulness"] - 0.05).to_numpy()
+    witness = permutation_test(
+        (gains,),
+        np.mean,
+        permutation_type="samples",
+        alternative="greater",
+        n_resamples=9999,
+        rng=np.random.default_rng(0),
+    )
+    assert row["pvalue"] == pytest.approx(2 * witness.pvalue, abs=2e-4)
+    verdict = ranking.frame["verdict"][0]
+    assert verdict.endswith("is shown to be better than old by more than 0.050")
+    without = rank(*runs, metrics="faithfulness").pairs.frame.iloc[0]
+    gap = row["min_detectable_difference"] - without["min_detectable_difference"]
+    assert gap == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("test", ["sign-flip", "t", "wilcoxon", "sign", "mcnemar", "bootstrap"])
+def test_every_test_has_a_margin(test):
+    rng = np.random.default_rng(0)
+    if test == "mcnemar":  # which is for scores of 0 and 1
+        columns = [(rng.random(60) < share).astype(float) for share in (0.2, 0.8)]
+    else:
+        columns = [level + 0.1 * rng.random(60) for level in (0.1, 0.7)]
+    runs = [pipeline(name, hit=column) for name, column in zip("ab", columns, strict=True)]
+    strict = rank(*runs, test=test).pairs.frame.iloc[0]
+    some, much = (
+        rank(*runs, test=test, margins={"hit": margin}).pairs.frame.iloc[0]
+        for margin in (0.1, 0.995 * strict["difference"])
+    )
+    assert strict["pvalue"] <= some["pvalue"] <= much["pvalue"]
+    assert some["pvalue"] < 0.05 < much["pvalue"]
+    assert some["test"] == ("sign-flip-midp" if test == "mcnemar" else test)
+
+
+def test_with_margins_westfall_young_is_holm(two):
+    ranking = rank(*two, correction="westfall-young", margins={"faithfulness": 0.01})
+    assert ranking.settings["correction"] == "holm"
+    assert rank(*two, correction="westfall-young").settings["correction"] == "westfall-young"
+
+
 def test_a_millisecond_wins_nothing_beyond_a_margin(a_millisecond):
     ranking = rank(*a_millisecond)
     strict = ranking.weighted().frame.set_index("pipeline")
